@@ -1,0 +1,93 @@
+"""The describe document of a model version: TorchServe's keys in TorchServe's order, then `tsctl`."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from daemon.models.model import Model
+from daemon.workers.engine import Worker
+from daemon.workers.state import State
+
+FIRST_WORKER_ID = 9000  # TorchServe numbers workers by their ports, from this one
+_PAGE = 4096  # bytes
+
+
+def describe(model: Model) -> dict[str, Any]:
+    """Describe one version, as `GET /models/MODEL/VERSION` answers it."""
+    settings = model.settings
+    return {
+        "modelName": model.name,
+        "modelVersion": model.version,
+        "modelUrl": model.source.url,
+        "runtime": model.source.manifest.runtime,
+        "minWorkers": model.min_workers,
+        "maxWorkers": model.max_workers,
+        "batchSize": settings.batch_size,
+        "maxBatchDelay": round(settings.max_delay * 1000),
+        "responseTimeout": round(settings.response_timeout),
+        "startupTimeout": round(settings.startup_timeout),
+        "maxRetryTimeoutInSec": 300,
+        "clientTimeoutInMills": 0,
+        "parallelType": "",
+        "parallelLevel": 0,
+        "deviceType": "cpu",
+        "continuousBatching": False,
+        "useJobTicket": False,
+        "useVenv": False,
+        "stateful": False,
+        "sequenceMaxIdleMSec": 0,
+        "sequenceTimeoutMSec": 0,
+        "maxNumSequence": 0,
+        "maxSequenceJobQueueSize": 0,
+        "loadedAtStartup": model.at_startup,
+        "workers": [_worker(index, worker) for index, worker in enumerate(model.pool.workers)],
+        "jobQueueStatus": {
+            "remainingCapacity": max(0, model.queue.max_jobs - len(model.queue)),
+            "pendingRequests": len(model.queue),
+        },
+        "tsctl": _ours(model),
+    }
+
+
+def _worker(index: int, worker: Worker) -> dict[str, Any]:
+    started = time.gmtime(worker.started)
+    milliseconds = int(worker.started % 1 * 1000)
+    return {
+        "id": str(FIRST_WORKER_ID + index),
+        "startTime": time.strftime("%Y-%m-%dT%H:%M:%S", started) + f".{milliseconds:03d}Z",
+        "status": "READY" if worker.state is State.READY else "UNLOADING",
+        "memoryUsage": _resident_bytes(worker.pid),
+        "pid": worker.pid,
+        "gpu": False,
+        "gpuUsage": "N/A",
+    }
+
+
+def _resident_bytes(pid: int) -> int:
+    """Read a process's resident memory; 0 if it has gone. (proc(5), statm: the second number, in pages.)"""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
+    except (OSError, IndexError):
+        return 0
+
+
+def _ours(model: Model) -> dict[str, Any]:
+    pool, dispatcher = model.pool, model.dispatcher
+    failure = pool.failure
+    error = None
+    if failure is not None:
+        error = {"message": failure.error, "traceback": failure.traceback, "output": []}
+        if pool.last_exit is not None and not failure.traceback:
+            error["output"] = list(pool.last_exit.output)
+    return {
+        "state": model.state.value,
+        "error": error,
+        "batching": {
+            "policy": model.settings.policy,
+            "running": dispatcher.running,
+            "reasons": dict(sorted(dispatcher.reasons.items())),
+            "sizes": {str(size): count for size, count in sorted(dispatcher.sizes.items())},
+        },
+        "workers": [slot.worker.state.name if slot.worker else slot.state.name for slot in pool.slots],
+        "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
+    }

@@ -1,0 +1,174 @@
+"""The routes of the control socket: TorchServe's management API, and a few of our own.
+
+    POST   /models?url=…                register
+    GET    /models                      list default versions
+    GET    /models/MODEL[/VERSION|/all] describe
+    PUT    /models/MODEL[/VERSION]      scale
+    PUT    /models/MODEL/VERSION/set-default
+    DELETE /models/MODEL[/VERSION]      unregister
+    GET    /tsctl/status · /tsctl/config · /tsctl/store
+
+A client that accepts `application/x-ndjson` is told the progress of registering and scaling: JSON
+objects, a line each, the last with the status and the document that would have been the answer.
+What was begun goes on when its client leaves.
+"""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from daemon.api.describe import describe
+from daemon.api.parameters import Parameters
+from daemon.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
+from daemon.http.exchange import Exchange
+from daemon.http.messages import Response, error_body, json_response, status_response
+from daemon.http.router import Route
+from daemon.models.model import Model
+from daemon.models.modelconfig import Wishes
+from daemon.models.registration import Progress, Registration, Request, no_progress
+from daemon.models.registry import Registry
+
+NDJSON = "application/x-ndjson"
+PAGE = 100
+
+Command = Callable[[Progress], Awaitable[tuple[int, Any]]]  # does something, answers status and document
+
+
+def management_routes(
+    registry: Registry, registration: Registration, own: Callable[[str], Any | None], *, local_paths: bool
+) -> dict[str, Route]:
+    """Make the routes.
+
+    Args:
+        own: what `/tsctl/WORD` answers, None if there is nothing of that name.
+        local_paths: whether archives outside the model store may be registered here.
+    """
+
+    async def models(exchange: Exchange, path: list[str]) -> None:
+        method = exchange.request.method
+        if method == "POST" and not path:
+            await _run(exchange, _register(registration, exchange, local_paths))
+        elif method == "GET" and not path:
+            exchange.respond(json_response(_list(registry, Parameters(exchange.request))))
+        elif method == "GET" and len(path) in (1, 2):
+            described = registry.versions(path[0]) if path[1:] == ["all"] else [registry.find(*path)]
+            exchange.respond(json_response([describe(model) for model in described]))
+        elif method == "PUT" and len(path) == 3 and path[2] == "set-default":
+            registry.set_default(path[0], path[1])
+            sentence = f'Default version successfully updated for model "{path[0]}" to "{path[1]}"'
+            exchange.respond(status_response(sentence))
+        elif method == "PUT" and len(path) in (1, 2):
+            await _run(exchange, _scale(registry, registration, exchange, *path))
+        elif method == "DELETE" and len(path) in (1, 2):
+            model = await registration.unregister(path[0], path[1] if path[1:] else None)
+            exchange.respond(status_response(f'Model "{model.name}" unregistered'))
+        else:
+            raise MethodNotAllowed if len(path) < 3 else ResourceNotFound
+
+    def ours(exchange: Exchange, path: list[str]) -> None:
+        if exchange.request.method != "GET":
+            raise MethodNotAllowed
+        document = own(path[0]) if len(path) == 1 else None
+        if document is None:
+            raise ResourceNotFound
+        exchange.respond(json_response(document))
+
+    return {"models": models, "tsctl": ours}
+
+
+async def _run(exchange: Exchange, command: Command) -> None:
+    """Run a command; tell its progress to a client that wants it."""
+    if NDJSON not in exchange.request.header("accept"):
+        status, document = await command(no_progress)
+        exchange.respond(json_response(document, status))
+        return
+
+    def tell(event: dict[str, Any]) -> None:
+        exchange.send(json.dumps(event).encode() + b"\n")
+
+    def progress(stage: str, done: int, total: int) -> None:
+        tell({"stage": stage, "done": done, "total": total})
+
+    exchange.start(Response(200, headers=(("Content-Type", NDJSON),)))
+    try:
+        status, document = await command(progress)
+    except DaemonError as error:
+        status, document = error.status, error_body(error.status, error.kind, str(error))
+    tell({"stage": "done", "status": status, "document": document})
+    exchange.finish()
+
+
+def _register(registration: Registration, exchange: Exchange, local_paths: bool) -> Command:
+    given = Parameters(exchange.request)
+    url = given.text("url")
+    if url is None:
+        raise BadRequest("Parameter url is required.")
+    runtime = given.text("runtime")
+    if runtime not in (None, "python", "python3"):
+        raise BadRequest(f"Invalid RuntimeType value: {runtime}")
+    delay_ms = given.number("max_batch_delay")
+    request = Request(
+        url=url,
+        model_name=given.text("model_name"),
+        handler=given.text("handler"),
+        wishes=Wishes(
+            batch_size=given.whole("batch_size", least=1),
+            max_delay=None if delay_ms is None else delay_ms / 1000,
+            policy=given.text("batching"),
+            workers=given.whole("initial_workers"),
+            fallback_workers=given.whole("fallback_workers") or 0,
+            response_timeout=given.number("response_timeout"),
+            startup_timeout=given.number("startup_timeout"),
+        ),
+        synchronous=given.flag("synchronous", True),
+        local_paths=local_paths,
+    )
+
+    async def command(progress: Progress) -> tuple[int, Any]:
+        model = await registration.register(request, progress)
+        workers = model.pool.wanted
+        if workers and not request.synchronous:
+            return 202, {"status": "Processing worker updates..."}
+        sentence = f'Model "{model.name}" Version: {model.version} registered with {workers} initial workers'
+        if not workers:
+            sentence += ". Use scale workers API to add workers for the model."
+        return 200, {"status": sentence}
+
+    return command
+
+
+def _scale(
+    registry: Registry, registration: Registration, exchange: Exchange, name: str, version: str | None = None
+) -> Command:
+    given = Parameters(exchange.request)
+    least = given.whole("min_worker")
+    least = 1 if least is None else least
+    most = given.whole("max_worker")
+    most = least if most is None else most
+    if most < least:
+        raise BadRequest("max_worker cannot be less than min_worker.")
+    version = version or given.text("model_version")
+    model = registry.find(name, version)
+    synchronous = given.flag("synchronous", False)
+
+    async def command(progress: Progress) -> tuple[int, Any]:
+        await registration.scale(model, least, most, synchronous=synchronous, progress=progress)
+        if not synchronous:
+            return 202, {"status": "Processing worker updates..."}
+        suffix = f", version: {version}" if version else ""
+        return 200, {"status": f"Workers scaled to {model.pool.wanted} for model: {name}{suffix}"}
+
+    return command
+
+
+def _list(registry: Registry, given: Parameters) -> dict[str, Any]:
+    limit = given.whole("limit")
+    limit = PAGE if limit is None or limit > PAGE else limit
+    start = given.whole("next_page_token") or 0
+    models: list[Model] = registry.defaults()
+    page = models[start : start + limit]
+    document: dict[str, Any] = {}
+    if page and start + limit <= len(models):  # TorchServe gives a token even when the page ends at the last
+        document["nextPageToken"] = str(start + limit)
+    document["models"] = [{"modelName": model.name, "modelUrl": model.source.url} for model in page]
+    return document

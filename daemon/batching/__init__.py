@@ -1,0 +1,1 @@
+"""When, and with whom, a job travels."""

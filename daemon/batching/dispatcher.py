@@ -1,0 +1,139 @@
+"""The dispatcher: brings the jobs of one model version to its workers, and ends them.
+
+`_pump` is one synchronous function that matches the queue to idle workers; nothing else sends,
+requeues or ends a job, so no half-states exist. It runs once per turn of the event loop, after
+the bytes that have already arrived have become jobs.
+
+A job whose worker died comes back to the head of the queue once, and then travels alone: if it
+is what kills workers, it takes nobody with it.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+
+from daemon.batching.collector import Collector, Facts, Send
+from daemon.batching.queue import Queue
+from daemon.clock import Clock, Timer
+from daemon.errors import DaemonError, WorkerDied
+from daemon.job import Batch, Job, Outcome, Phase, Reply
+from daemon.workers.engine import IdleWorkers
+
+
+def reply_of(error: DaemonError) -> Reply:
+    return Reply(error.status, str(error).encode(), error=error.kind, retry_after=error.retry_after)
+
+
+class Dispatcher:
+    """Jobs in by `submit`, batches out to the workers, outcomes back by `ended`.
+
+    Attributes:
+        running: jobs that a worker has now.
+        reasons, sizes: how many batches were sent for each reason, and of each size.
+    """
+
+    def __init__(self, queue: Queue, collector: Collector, workers: IdleWorkers, clock: Clock) -> None:
+        self.stopping = False
+        self.running = 0
+        self.reasons: Counter[str] = Counter()
+        self.sizes: Counter[int] = Counter()
+        self._queue = queue
+        self._collector = collector
+        self._workers = workers
+        self._clock = clock
+        self._batch_ids = itertools.count(1)
+        self._awake = False
+        self._timer: Timer | None = None
+        self._left: set[Job] = set()  # sent jobs whose client has gone
+
+    def __repr__(self) -> str:
+        return f"<Dispatcher {self._collector.name} {self._queue!r} running={self.running}>"
+
+    def submit(self, job: Job) -> None:
+        """Queue a job.
+
+        Raises:
+            QueueFull: a limit of the queue would be passed.
+        """
+        self._queue.put(job)
+        self.wake()
+
+    def abandon(self, job: Job) -> None:
+        """The client left: a queued job is taken out, a running one is not run again."""
+        if job.phase is Phase.QUEUED:
+            self._queue.remove(job)
+            job.abandon()
+            if not len(self._queue):
+                self._collector.drained()
+        elif job.phase is Phase.SENT:
+            self._left.add(job)
+
+    def wake(self) -> None:
+        """Look again in this turn of the loop: a job arrived or a worker came free."""
+        if not self._awake:
+            self._awake = True
+            self._clock.soon(self._pump)
+
+    def ended(self, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
+        """Take a batch back from a worker: one outcome per job."""
+        self.running -= len(batch.jobs)
+        if outcomes[0].reply is not None:
+            self._collector.returned(len(batch.jobs), seconds, self._clock.now())
+        for outcome in reversed(outcomes):  # reversed: each goes to the head, so the oldest ends first in line
+            self._end(outcome)
+        if len(self._queue):
+            self.wake()
+
+    def refuse_all(self, error: DaemonError) -> None:
+        """Answer everything that waits with an error: nobody will come for it."""
+        for job in self._queue.take(len(self._queue)):
+            job.answer(reply_of(error))
+        self._collector.drained()
+
+    def _end(self, outcome: Outcome) -> None:
+        job = outcome.job
+        if job in self._left:
+            self._left.discard(job)
+            job.abandon()
+        elif outcome.reply is not None:
+            job.answer(outcome.reply)
+        elif outcome.retry and job.may_return:
+            job.give_back()
+            self._queue.put_back(job)
+        else:
+            again = " again" if job.attempt > 1 else ""
+            error = WorkerDied(
+                f"The worker died{again} while it ran this request: {outcome.reason}. (Request {job.id})"
+            )
+            job.answer(reply_of(error))
+
+    def _pump(self) -> None:
+        self._awake = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        now = self._clock.now()
+        while len(self._queue) and self._workers.idle:
+            head = self._queue.head
+            # 1. A job whose worker died goes alone, and first.
+            if head.attempt:
+                self._send(1, "retry")
+                continue
+            # 2. The collector says that a batch is due …
+            facts = Facts(len(self._queue), head.arrived, self._workers.idle, self._workers.ready, self.stopping)
+            decision = self._collector.decide(facts, now)
+            if isinstance(decision, Send):
+                self._send(decision.count, decision.reason)
+                continue
+            # 3. … or when to ask again.
+            self._timer = self._clock.later(decision.until - now, self._pump)
+            return
+
+    def _send(self, count: int, reason: str) -> None:
+        batch = Batch(next(self._batch_ids), self._queue.take(count), reason)
+        for job in batch.jobs:
+            job.send()
+        self.running += len(batch.jobs)
+        self.reasons[reason] += 1
+        self.sizes[len(batch.jobs)] += 1
+        self._workers.take_idle().predict(batch)

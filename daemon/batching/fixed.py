@@ -1,0 +1,41 @@
+"""`fixed`: TorchServe's rule.
+
+An idle worker takes the first job and waits up to the maximum delay for company, counted from
+that moment, not from the job's arrival; jobs that already wait join at once. A batch size of 1
+never waits. (TorchServe 0.12, BatchAggregator and Model.pollBatch.)
+"""
+
+from daemon.batching.collector import Facts, Send, Wait
+
+
+class Fixed:
+    """Args: `batch_size` at least 1; `max_delay` in seconds, at least 0."""
+
+    name = "fixed"
+
+    def __init__(self, batch_size: int, max_delay: float) -> None:
+        self._batch_size = batch_size
+        self._max_delay = max_delay
+        self._forming_since: float | None = None  # when a worker took the first job of the next batch
+
+    def decide(self, facts: Facts, now: float) -> Send | Wait:
+        if facts.waiting >= self._batch_size:
+            return self._send(self._batch_size, "full")
+        if facts.stopping:
+            return self._send(facts.waiting, "stopping")
+        if self._forming_since is None:
+            self._forming_since = now
+        due = self._forming_since + self._max_delay
+        if now >= due:
+            return self._send(facts.waiting, "delay")
+        return Wait(due)
+
+    def drained(self) -> None:
+        self._forming_since = None
+
+    def returned(self, size: int, seconds: float, now: float) -> None:
+        """It learns nothing."""
+
+    def _send(self, count: int, reason: str) -> Send:
+        self._forming_since = None
+        return Send(count, reason)

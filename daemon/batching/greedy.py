@@ -1,0 +1,23 @@
+"""`greedy`: an idle worker takes whatever waits, at once."""
+
+from daemon.batching.collector import Facts, Send
+
+
+class Greedy:
+    """Args: `batch_size` at least 1."""
+
+    name = "greedy"
+
+    def __init__(self, batch_size: int) -> None:
+        self._batch_size = batch_size
+
+    def decide(self, facts: Facts, now: float) -> Send:  # noqa: ARG002 - the time does not matter here
+        if facts.waiting >= self._batch_size:
+            return Send(self._batch_size, "full")
+        return Send(facts.waiting, "at_once")
+
+    def drained(self) -> None:
+        """It has no state."""
+
+    def returned(self, size: int, seconds: float, now: float) -> None:
+        """It learns nothing."""

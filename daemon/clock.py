@@ -1,0 +1,95 @@
+"""Time for the daemon's decisions: the event loop's, or a test's.
+
+Decisions take the time as an argument; whoever calls them reads it from a
+`Clock`, once per wake-up. `FakeClock` ships, so that tests and simulations run
+the same objects without sleeping.
+"""
+
+import asyncio
+import heapq
+import itertools
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Timer(Protocol):
+    """A call that is due later and can still be called off."""
+
+    def cancel(self) -> None: ...
+
+
+class Clock(Protocol):
+    """Monotonic seconds, and calls made at a later moment."""
+
+    def now(self) -> float: ...
+
+    def soon(self, call: Callable[[], None]) -> None:
+        """Call after the input that has already arrived has been read."""
+
+    def later(self, delay: float, call: Callable[[], None]) -> Timer:
+        """Call `delay` seconds from now; it may come early by less than a millisecond."""
+
+
+class LoopClock:
+    """The clock of a running asyncio loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self.now = time.monotonic
+
+    def soon(self, call: Callable[[], None]) -> None:
+        self._loop.call_soon(call)
+
+    def later(self, delay: float, call: Callable[[], None]) -> Timer:
+        # uvloop's timers step by a millisecond: round up, and never busy-wait on zero.
+        return self._loop.call_later(max(1, math.ceil(delay * 1000)) / 1000, call)
+
+
+class FakeTimer:
+    def __init__(self, call: Callable[[], None]) -> None:
+        self.call: Callable[[], None] | None = call
+
+    def cancel(self) -> None:
+        self.call = None
+
+
+class FakeClock:
+    """A clock that moves only when told to."""
+
+    def __init__(self, start: float = 1000.0) -> None:
+        self._now = start
+        self._soon: deque[Callable[[], None]] = deque()
+        self._timers: list[tuple[float, int, FakeTimer]] = []
+        self._count = itertools.count()
+
+    def now(self) -> float:
+        return self._now
+
+    def soon(self, call: Callable[[], None]) -> None:
+        self._soon.append(call)
+
+    def later(self, delay: float, call: Callable[[], None]) -> Timer:
+        timer = FakeTimer(call)
+        heapq.heappush(self._timers, (self._now + delay, next(self._count), timer))
+        return timer
+
+    def settle(self) -> None:
+        """Make the calls that are due, without moving the time."""
+        self.advance(0.0)
+
+    def advance(self, seconds: float) -> None:
+        """Move the time forward, making each call at its own moment."""
+        end = self._now + seconds
+        while True:
+            while self._soon:
+                self._soon.popleft()()
+            if not self._timers or self._timers[0][0] > end:
+                break
+            due, _, timer = heapq.heappop(self._timers)
+            self._now = max(self._now, due)
+            if timer.call is not None:
+                timer.call()
+        self._now = end

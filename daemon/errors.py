@@ -1,0 +1,171 @@
+"""The daemon's errors: what a client is told, and with which status.
+
+    DaemonError
+    ├─ ModelNotFound · VersionNotFound · ResourceNotFound        404
+    ├─ MethodNotAllowed                                          405
+    ├─ BadRequest · InvalidModel                                 400
+    ├─ DefaultVersionKept                                        403
+    ├─ Conflict                                                  409
+    ├─ NoReadyWorker · QueueFull · Stopping                      503
+    ├─ PredictionFailed                                          503 (or what the handler chose)
+    ├─ WorkerDied · ResponseTimeout · WorkersFailed              500
+    └─ OutOfResources                                            507
+    StartError                          the daemon cannot start; never sent over HTTP
+
+`kind` is the `type` member of the JSON error document. Its values are those of
+TorchServe 0.12, because clients match on them.
+"""
+
+
+class DaemonError(Exception):
+    """Something a client or operator can be told about."""
+
+    status = 500
+    kind = "InternalServerException"
+    retry_after: int | None = None  # seconds, for the Retry-After header
+
+
+class ModelNotFound(DaemonError):
+    """The named model is not registered."""
+
+    status = 404
+    kind = "ModelNotFoundException"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Model not found: {name}")
+
+
+class ArchiveNotFound(DaemonError):
+    """The archive that a registration names is not there, or may not be used."""
+
+    status = 404
+    kind = "ModelNotFoundException"
+
+
+class VersionNotFound(DaemonError):
+    """The model is registered, but not in this version."""
+
+    status = 404
+    kind = "ModelVersionNotFoundException"
+
+    def __init__(self, name: str, version: str, message: str = "") -> None:
+        super().__init__(message or f"Model version: {version} does not exist for model: {name}")
+
+
+class ResourceNotFound(DaemonError):
+    """No route of that name."""
+
+    status = 404
+    kind = "ResourceNotFoundException"
+
+    def __init__(self) -> None:
+        super().__init__("Requested resource is not found, please refer to API document.")
+
+
+class MethodNotAllowed(DaemonError):
+    """The route exists, with other methods."""
+
+    status = 405
+    kind = "MethodNotAllowedException"
+
+    def __init__(self) -> None:
+        super().__init__("Requested method is not allowed, please refer to API document.")
+
+
+class BadRequest(DaemonError):
+    """The request cannot be understood."""
+
+    status = 400
+    kind = "BadRequestException"
+
+
+class InvalidModel(DaemonError):
+    """The archive cannot be served as it is."""
+
+    status = 400
+    kind = "InvalidModelException"
+
+
+class DefaultVersionKept(DaemonError):
+    """The default version cannot go while other versions stay."""
+
+    status = 403
+    kind = "InvalidModelVersionException"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Cannot remove default version for model {name}")
+
+
+class Conflict(DaemonError):
+    """The same model and version are registered already."""
+
+    status = 409
+    kind = "ConflictStatusException"
+
+    def __init__(self, name: str, version: str) -> None:
+        super().__init__(f"Model version {version} is already registered for model {name}")
+
+
+class NoReadyWorker(DaemonError):
+    """No worker can take the request, now or soon."""
+
+    status = 503
+    kind = "ServiceUnavailableException"
+
+
+class Loading(NoReadyWorker):
+    """The first worker is still loading the model."""
+
+    retry_after = 1
+
+
+class Stopping(DaemonError):
+    """The daemon or the model version is being shut down."""
+
+    status = 503
+    kind = "ServiceUnavailableException"
+
+
+class QueueFull(DaemonError):
+    """The version's queue is at its limit, in jobs or in bytes."""
+
+    status = 503
+    kind = "ServiceUnavailableException"
+    retry_after = 1
+
+
+class PredictionFailed(DaemonError):
+    """The handler failed for this request."""
+
+    status = 503
+
+
+class WorkerDied(DaemonError):
+    """The worker went away with the request, and it is not run again."""
+
+
+class ResponseTimeout(DaemonError):
+    """The worker took longer than the response timeout and is replaced."""
+
+
+class WorkersFailed(DaemonError):
+    """No worker could load the model."""
+
+
+class OutOfResources(DaemonError):
+    """Memory ran out while the model was loading."""
+
+    status = 507
+
+
+class StartError(Exception):
+    """The daemon cannot start.
+
+    Args:
+        message: what is wrong, with the value.
+        hint: what to do next, if there is something.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint

@@ -1,0 +1,64 @@
+"""Deadlines of many connections with one timer and constant cost.
+
+Every phase has one fixed allowance, so connections enter and expire in the same order: each phase
+keeps them in a dict by entry, and only its first can be the next to expire. A connection is in one
+phase at a time. No clock here: the time is an argument.
+"""
+
+from collections.abc import Hashable, Mapping
+from enum import Enum, auto
+from typing import Generic, TypeVar
+
+T = TypeVar("T", bound=Hashable)
+
+
+class Phase(Enum):
+    IDLE = auto()  # nothing received, nothing owed: keep-alive
+    HEADERS = auto()  # a request has begun, its headers are not complete
+    BODY = auto()  # its body is not complete; the first look at its rate comes then
+    BODY_RATE = auto()  # further looks
+    STUCK = auto()  # the client does not read our answer
+    LINGER = auto()  # answered and shut down; what still comes is thrown away
+
+
+class Deadlines(Generic[T]):
+    """Args: `allowances`, seconds that each phase may last."""
+
+    def __init__(self, allowances: Mapping[Phase, float]) -> None:
+        self._allowances = dict(allowances)
+        self._entered: dict[Phase, dict[T, float]] = {phase: {} for phase in Phase}
+        self._phase: dict[T, Phase] = {}
+
+    def __len__(self) -> int:
+        return len(self._phase)
+
+    def phase(self, who: T) -> Phase | None:
+        return self._phase.get(who)
+
+    def enter(self, who: T, phase: Phase, now: float) -> None:
+        """Start the phase's allowance anew."""
+        self.leave(who)
+        self._phase[who] = phase
+        self._entered[phase][who] = now + self._allowances[phase]
+
+    def leave(self, who: T) -> None:
+        """Nothing is expected of it any more."""
+        phase = self._phase.pop(who, None)
+        if phase is not None:
+            del self._entered[phase][who]
+
+    def next(self) -> float | None:
+        """When the first will expire, or None."""
+        return min((next(iter(entered.values())) for entered in self._entered.values() if entered), default=None)
+
+    def expired(self, now: float) -> list[tuple[T, Phase]]:
+        """Take out, and return, all whose time is over."""
+        over: list[tuple[T, Phase]] = []
+        for phase, entered in self._entered.items():
+            while entered:
+                who, due = next(iter(entered.items()))
+                if due > now:
+                    break
+                self.leave(who)
+                over.append((who, phase))
+        return over

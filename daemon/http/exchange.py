@@ -1,0 +1,103 @@
+"""A request and the answer owed for it.
+
+An application answers an exchange once: whole, by `respond`, or in pieces, by `start`, `send` and
+`finish`. It may do so at any later time; the connection keeps the answers in order.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from daemon.errors import DaemonError
+from daemon.http.messages import Request, Response, error_response
+
+
+class Owner(Protocol):
+    """The connection, as its exchanges see it."""
+
+    @property
+    def stopping(self) -> bool:
+        """Every further answer closes the connection."""
+
+    def flush(self) -> None:
+        """Write what may be written."""
+
+    def answered(self, exchange: "Exchange") -> None:
+        """An answer is complete, though perhaps not yet written."""
+
+    def break_off(self, exchange: "Exchange") -> None:
+        """End the connection in the middle of this answer."""
+
+
+class Exchange:
+    """A request, and the answer owed for it.
+
+    Attributes:
+        on_leave: called when the client closes its side (argument False) or the connection is lost
+            (True); returns whether an answer is still on its way.
+    """
+
+    __slots__ = ("_chunked", "_connection", "buffer", "close", "done", "on_leave", "request", "status")
+
+    def __init__(self, connection: Owner, request: Request) -> None:
+        self._connection = connection
+        self.request = request
+        self.on_leave: Callable[[bool], bool] | None = None
+        self.buffer: list[bytes] = []
+        self.done = False
+        self.close = not request.keep_alive
+        self.status = 0
+        self._chunked = False
+
+    def __repr__(self) -> str:
+        return f"<Exchange {self.request.method} {self.request.target} {self.status or 'open'}>"
+
+    def respond(self, response: Response) -> None:
+        """Answer, once. After the client has left it does nothing."""
+        if self.done:
+            return
+        self.status = response.status
+        self._close_if_stopping()
+        self.buffer.append(response.head(self.request.id, keep_alive=not self.close))
+        if self.request.method != "HEAD" and not response.bodiless and response.body:
+            self.buffer.append(response.body)
+        self._end()
+
+    def fail(self, error: DaemonError) -> None:
+        """Answer with an error; an answer that has begun is cut off, visibly."""
+        if self.status:
+            self._connection.break_off(self)
+        else:
+            self.respond(error_response(error))
+
+    def start(self, response: Response) -> None:
+        """Begin a chunked answer; `response.body` is not sent. An HTTP/1.0 client reads until we close."""
+        if self.done:
+            return
+        self.status = response.status
+        self._chunked = not self.request.http_1_0
+        self.close = self.close or not self._chunked
+        self._close_if_stopping()
+        self.buffer.append(response.head(self.request.id, keep_alive=not self.close, chunked=self._chunked))
+        self._connection.flush()
+
+    def send(self, chunk: bytes) -> None:
+        """Send a piece of a chunked answer."""
+        if not self.done and chunk:
+            self.buffer += (b"%x\r\n" % len(chunk), chunk, b"\r\n") if self._chunked else (chunk,)
+            self._connection.flush()
+
+    def finish(self) -> None:
+        """End a chunked answer."""
+        if not self.done:
+            if self._chunked:
+                self.buffer.append(b"0\r\n\r\n")
+            self._end()
+
+    def _close_if_stopping(self) -> None:
+        self.close = self.close or self._connection.stopping
+
+    def _end(self) -> None:
+        self.done = True
+        self.on_leave = None
+        self._connection.answered(self)
+        self._connection.flush()

@@ -1,0 +1,20 @@
+"""What one connection may cost."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class HttpLimits:
+    """Sizes in bytes, times in seconds.
+
+    Attributes:
+        pipeline: requests that one connection may have unanswered before we stop reading from it.
+    """
+
+    max_body: int
+    header_timeout: float = 10.0
+    body_timeout: float = 60.0
+    keep_alive: float = 75.0
+    max_head: int = 64 * 1024
+    max_headers: int = 100
+    pipeline: int = 32

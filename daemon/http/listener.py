@@ -1,0 +1,104 @@
+"""What all connections of one listening socket share: the application, the limits, the timer."""
+
+from collections.abc import Callable
+
+from daemon.clock import Clock, Timer
+from daemon.http.deadlines import Deadlines, Phase
+from daemon.http.exchange import Exchange
+from daemon.http.limits import HttpLimits
+from daemon.http.messages import Request
+from daemon.http.protocol import Connection
+
+RATE_FROM = 10.0  # seconds after which a body must have come at MIN_RATE on average
+RATE_EVERY = 1.0
+LINGER = 2.0  # seconds
+
+
+Application = Callable[[Exchange], None]  # answers an exchange, now or later
+Access = Callable[[Request, int, float], None]  # request, status, seconds from receipt to answer
+
+
+class Listener:
+    """Makes connections for `loop.create_server`, and watches over their deadlines.
+
+    Attributes:
+        stopping: every further answer closes its connection.
+    """
+
+    def __init__(
+        self,
+        application: Application,
+        limits: HttpLimits,
+        clock: Clock,
+        access: Access = lambda request, status, seconds: None,
+        peer_allowed: Callable[[int], bool] = lambda uid: True,
+    ) -> None:
+        self.application = application
+        self.limits = limits
+        self.clock = clock
+        self.access = access
+        self.peer_allowed = peer_allowed
+        self.stopping = False
+        self.connections: set[Connection] = set()
+        self._deadlines: Deadlines[Connection] = Deadlines({
+            Phase.IDLE: limits.keep_alive,
+            Phase.HEADERS: limits.header_timeout,
+            Phase.BODY: min(RATE_FROM, limits.body_timeout),
+            Phase.BODY_RATE: RATE_EVERY,
+            Phase.STUCK: limits.body_timeout,
+            Phase.LINGER: LINGER,
+        })  # fmt: skip
+        self._timer: Timer | None = None
+        self._timer_at = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Listener {len(self.connections)} connections{' stopping' if self.stopping else ''}>"
+
+    def connect(self) -> Connection:
+        """The protocol factory."""
+        return Connection(self)
+
+    def enter(self, connection: Connection, phase: Phase) -> None:
+        """Start a deadline for a connection; it replaces the one it had."""
+        now = self.clock.now()
+        self._deadlines.enter(connection, phase, now)
+        if self._timer is None:
+            self._arm(now)
+        elif phase is not Phase.IDLE:  # idle connections are many, and never the first to expire
+            due = self._deadlines.next()
+            if due is not None and due < self._timer_at:
+                self._timer.cancel()
+                self._arm(now)
+
+    def leave(self, connection: Connection) -> None:
+        self._deadlines.leave(connection)
+
+    def phase(self, connection: Connection) -> Phase | None:
+        return self._deadlines.phase(connection)
+
+    def stop(self) -> None:
+        """Close idle connections; the others close after their last answer."""
+        self.stopping = True
+        for connection in list(self.connections):
+            connection.close_if_idle()
+
+    def abort(self) -> None:
+        """Close every connection now."""
+        for connection in list(self.connections):
+            connection.abort()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _arm(self, now: float) -> None:
+        due = self._deadlines.next()
+        if due is None:
+            self._timer = None
+            return
+        self._timer_at = due
+        self._timer = self.clock.later(max(0.0, due - now), self._look)
+
+    def _look(self) -> None:
+        now = self.clock.now()
+        for connection, phase in self._deadlines.expired(now):
+            connection.expired(phase, now)
+        self._arm(now)

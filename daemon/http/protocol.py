@@ -1,0 +1,291 @@
+"""HTTP/1.1 on one connection.
+
+A connection reads requests and owes an answer for each. Answers leave in the order of their
+requests, whatever the order in which they are ready. What a peer may do wrong or slowly:
+
+    headers too slow, body too slow     408, close
+    head too long, body too long        431, 413, without reading the rest
+    not HTTP                            400
+    does not read its answers           we stop reading, and after a while give up
+    closes its side (FIN)               queued work is cancelled; what is running is still answered
+
+An answer that leaves input unread is followed by shutting down our side and throwing away what
+still arrives (at most 1 MiB or 2 s): closing at once would reset the connection, and an uploader
+would never see the answer. RFC 9112, section 9.6.
+"""
+
+import asyncio
+import contextlib
+import socket
+import struct
+from collections import deque
+from typing import Protocol, cast
+
+from daemon.clock import Clock
+from daemon.errors import DaemonError
+from daemon.http.deadlines import Phase
+from daemon.http.exchange import Exchange
+from daemon.http.limits import HttpLimits
+from daemon.http.messages import Request, error_response
+from daemon.http.receiver import Receiver, Refused
+
+LINGER_BYTES = 1024 * 1024
+MIN_RATE = 1000.0  # bytes a second that a body must come at, on average
+JOINED_BODY = 16 * 1024  # bytes; smaller answers are written in one piece
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class Host(Protocol):
+    """What a connection needs of its listener."""
+
+    limits: HttpLimits
+    clock: Clock
+    stopping: bool
+    connections: "set[Connection]"
+
+    def application(self, exchange: Exchange) -> None: ...
+
+    def access(self, request: Request, status: int, seconds: float) -> None: ...
+
+    def peer_allowed(self, uid: int) -> bool: ...
+
+    def enter(self, connection: "Connection", phase: Phase) -> None: ...
+
+    def leave(self, connection: "Connection") -> None: ...
+
+    def phase(self, connection: "Connection") -> Phase | None: ...
+
+
+class Connection(asyncio.Protocol):
+    """One client's connection."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._receiver = Receiver(host.limits, host.clock.now, self._requested, self._expected)
+        self._transport: asyncio.Transport = cast(asyncio.Transport, None)
+        self._exchanges: deque[Exchange] = deque()
+        self._peer = ""
+        self._continue_owed = False
+        self._writing_paused = False
+        self._reading_paused = False
+        self._finished = False  # the client has closed its side
+        self._discarded: int | None = None  # bytes thrown away while lingering; None before
+        self._lost = False
+
+    def __repr__(self) -> str:
+        return f"<Connection {self._peer} owes {len(self._exchanges)}>"
+
+    @property
+    def stopping(self) -> bool:
+        return self._host.stopping
+
+    # The transport tells.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._host.connections.add(self)
+        sock: socket.socket | None = transport.get_extra_info("socket")
+        if sock is not None and sock.family == socket.AF_UNIX:
+            pid, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+            self._peer = f"pid:{pid}"
+            if not self._host.peer_allowed(uid):
+                self._transport.abort()
+                return
+        else:
+            self._peer = ":".join(map(str, (transport.get_extra_info("peername") or ("unknown",))[:2]))
+        self._host.enter(self, Phase.IDLE)
+
+    def data_received(self, data: bytes) -> None:
+        if self._receiver.closed:
+            self._discard(len(data))
+            return
+        try:
+            self._receiver.feed(data)
+        except DaemonError as error:
+            self._refuse(error)
+        self._watch()
+
+    def eof_received(self) -> bool:
+        self._finished = True
+        self._receiver.closed = True
+        kept = 0
+        for exchange in self._exchanges:
+            if not (exchange.done or exchange.on_leave is None or exchange.on_leave(False)):
+                break  # cancelled: a gap that nothing after it may fill
+            kept += 1
+        self._cut(kept)
+        if not self._exchanges:
+            self._transport.close()
+            return False
+        self._exchanges[-1].close = True
+        return True  # keep our side open for what is still to be answered
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - lost is lost
+        self._lost = True
+        self._receiver.closed = True
+        self._host.connections.discard(self)
+        self._host.leave(self)
+        self._cut(0)
+
+    def pause_writing(self) -> None:
+        self._writing_paused = True
+        self._host.enter(self, Phase.STUCK)
+        self._update_reading()
+
+    def resume_writing(self) -> None:
+        self._writing_paused = False
+        self._host.leave(self)
+        self._watch()
+
+    # The receiver tells.
+
+    def _requested(self, request: Request) -> None:
+        request.peer = self._peer
+        self._continue_owed = False
+        exchange = Exchange(self, request)
+        self._exchanges.append(exchange)
+        if exchange.close:
+            self._receiver.closed = True  # whatever it sends after its last request is not for us
+        self._host.application(exchange)
+
+    def _expected(self) -> None:
+        self._continue_owed = True
+        self._send_continue()
+
+    # The listener tells.
+
+    def expired(self, phase: Phase, now: float) -> None:
+        """A deadline is over."""
+        if phase is Phase.HEADERS:
+            seconds = self._host.limits.header_timeout
+            self._refuse(_too_slow(f"The headers took longer than {seconds:g} s to arrive."))
+        elif phase in (Phase.BODY, Phase.BODY_RATE):
+            self._check_body(now)
+        elif phase is Phase.IDLE:
+            self._transport.close()
+        else:
+            self._transport.abort()
+
+    def close_if_idle(self) -> None:
+        if not self._exchanges and not self._receiver.begun:
+            self._transport.close()
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    # Answers.
+
+    def answered(self, exchange: Exchange) -> None:
+        request = exchange.request
+        self._host.access(request, exchange.status, self._host.clock.now() - request.received)
+
+    def break_off(self, exchange: Exchange) -> None:  # noqa: ARG002 - whatever comes after it is lost too
+        self._transport.abort()
+
+    def flush(self) -> None:
+        """Write what may be written: the answers that are ready, in the order of the requests."""
+        exchanges = self._exchanges
+        while exchanges:
+            exchange = exchanges[0]
+            if exchange.buffer:
+                self._write(exchange.buffer)
+                exchange.buffer = []
+            if not exchange.done:
+                return
+            exchanges.popleft()
+            if exchange.close:
+                self._shut_down()
+                return
+        self._send_continue()
+        self._watch()
+
+    def _write(self, pieces: list[bytes]) -> None:
+        # Small pieces in one write; a large body is not copied into a new string.
+        if sum(map(len, pieces)) <= JOINED_BODY:
+            self._transport.write(b"".join(pieces))
+        else:
+            self._transport.writelines(pieces)
+
+    def _send_continue(self) -> None:
+        """Ask for the body, once the answers before this request are out."""
+        if self._continue_owed and not self._exchanges:
+            self._continue_owed = False
+            self._transport.write(CONTINUE)
+
+    def _refuse(self, error: DaemonError) -> None:
+        """Answer what is being received with an error, and read nothing more."""
+        self._receiver.closed = True
+        self._continue_owed = False
+        request = self._receiver.request_so_far()
+        request.peer = self._peer
+        exchange = Exchange(self, request)
+        self._exchanges.append(exchange)
+        exchange.respond(error_response(error))
+
+    def _shut_down(self) -> None:
+        """The last answer is out: say so, and throw away what still comes."""
+        self._receiver.closed = True
+        self._cut(0)
+        if self._finished:
+            self._transport.close()
+            return
+        with contextlib.suppress(OSError, RuntimeError):  # the client may have gone meanwhile
+            self._transport.write_eof()
+        self._discarded = 0
+        self._update_reading()
+        self._host.enter(self, Phase.LINGER)
+
+    def _discard(self, count: int) -> None:
+        if self._discarded is not None:  # before, an answer is still owed; it will close the connection
+            self._discarded += count
+            if self._discarded > LINGER_BYTES:
+                self._transport.abort()
+
+    def _cut(self, kept: int) -> None:
+        """Forget the exchanges after the first `kept`: their answers will not be sent."""
+        while len(self._exchanges) > kept:
+            exchange = self._exchanges.pop()
+            on_leave, exchange.on_leave, exchange.done = exchange.on_leave, None, True
+            if on_leave is not None:
+                on_leave(True)
+
+    # Deadlines and back-pressure.
+
+    def _watch(self) -> None:
+        """Put the connection under the deadline that its state asks for."""
+        if self._lost or self._writing_paused or self._discarded is not None:
+            return
+        self._update_reading()
+        if self._receiver.begun and not self._receiver.closed:
+            wanted = Phase.BODY if self._receiver.in_body else Phase.HEADERS
+            phase = self._host.phase(self)
+            if phase is not wanted and not (wanted is Phase.BODY and phase is Phase.BODY_RATE):
+                self._host.enter(self, wanted)
+        elif self._exchanges:
+            self._host.leave(self)  # it is our turn
+        else:
+            self._host.enter(self, Phase.IDLE)
+
+    def _check_body(self, now: float) -> None:
+        longest = self._host.limits.body_timeout
+        seconds = now - self._receiver.body_began
+        if seconds >= longest:
+            self._refuse(_too_slow(f"The body took longer than {longest:g} s to arrive."))
+        elif self._receiver.body_bytes < MIN_RATE * seconds:
+            self._refuse(_too_slow(f"The body came more slowly than {MIN_RATE:g} bytes a second."))
+        else:
+            self._host.enter(self, Phase.BODY_RATE)
+
+    def _update_reading(self) -> None:
+        full = len(self._exchanges) >= self._host.limits.pipeline
+        pause = self._discarded is None and (self._writing_paused or full)
+        if pause != self._reading_paused and not self._lost:
+            self._reading_paused = pause
+            if pause:
+                self._transport.pause_reading()
+            else:
+                self._transport.resume_reading()
+
+
+def _too_slow(message: str) -> Refused:
+    return Refused(408, "RequestTimeoutException", message)

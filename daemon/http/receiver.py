@@ -1,0 +1,181 @@
+"""Bytes to requests: llhttp (httptools) parses, this puts the pieces together and keeps the limits."""
+
+from collections.abc import Callable
+
+import httptools
+
+from daemon.errors import BadRequest, DaemonError, MethodNotAllowed
+from daemon.http.limits import HttpLimits
+from daemon.http.messages import Request
+
+
+class Refused(DaemonError):
+    """The request is answered before it is complete."""
+
+    def __init__(self, status: int, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+
+
+class _Closed(Exception):
+    """Nothing more is to be parsed: an answer that closes has been given."""
+
+
+class Receiver:
+    """Reads the requests of one connection.
+
+    Args:
+        limits: what is refused.
+        now: the time, for `Request.received`.
+        on_request: called with each complete request.
+        on_expect: called when a client waits for `100 Continue` before it sends its body.
+
+    Attributes:
+        begun: a request has begun and is not complete.
+        in_body: its headers are complete.
+        body_bytes, body_began: what has come of its body, and since when.
+        closed: nothing more is read.
+    """
+
+    def __init__(
+        self,
+        limits: HttpLimits,
+        now: Callable[[], float],
+        on_request: Callable[[Request], None],
+        on_expect: Callable[[], None],
+    ) -> None:
+        self.begun = False
+        self.in_body = False
+        self.body_bytes = 0
+        self.body_began = 0.0
+        self.closed = False
+        self._limits = limits
+        self._now = now
+        self._on_request = on_request
+        self._on_expect = on_expect
+        self._parser = httptools.HttpRequestParser(self)
+        self._url = b""
+        self._headers: list[tuple[str, str]] = []
+        self._head_bytes = 0
+        self._body: list[bytes] = []
+
+    def feed(self, data: bytes) -> None:
+        """Take what has arrived.
+
+        Raises:
+            DaemonError: what is being received is refused; nothing more can be read.
+        """
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self.closed = True  # what follows would be another protocol
+        except httptools.HttpParserError as error:
+            if self.closed:
+                return
+            cause = error.__context__
+            if isinstance(cause, httptools.HttpParserError) or cause is None:
+                raise BadRequest("Invalid HTTP message.") from None
+            raise cause from None
+        if self.begun and not self.in_body:
+            self._head_bytes += len(data)
+            if self._head_bytes > 2 * self._limits.max_head:  # one endless header, which llhttp has not told yet
+                raise self._head_too_large()
+
+    def request_so_far(self) -> Request:
+        """What is known of the request being received, for the answer that refuses it."""
+        method = self._parser.get_method().decode("latin-1") if self.in_body else "-"
+        target = self._url.decode("latin-1") or "-"
+        return Request(method, target, [], keep_alive=False, received=self._now())
+
+    # The parser calls these.
+
+    def on_message_begin(self) -> None:
+        if self.closed:
+            raise _Closed
+        self.begun = True
+        self.in_body = False
+        self.body_bytes = 0
+        self._url = b""
+        self._headers = []
+        self._head_bytes = 0
+        self._body = []
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+        self._count_head(len(url))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._count_head(len(name) + len(value) + 4)
+        if self.in_body:
+            return  # a trailer: nobody here has a use for it, and it must not pass for a header
+        self._headers.append((name.decode("latin-1"), value.decode("latin-1")))
+        if len(self._headers) > self._limits.max_headers:
+            raise self._head_too_large()
+
+    def on_headers_complete(self) -> None:
+        self.in_body = True
+        self.body_began = self._now()
+        version = self._parser.get_http_version()
+        if self._parser.get_method() == b"CONNECT":
+            raise MethodNotAllowed
+        hosts = length = 0
+        expects = False
+        for name, value in self._headers:
+            match name.lower():
+                case "host":
+                    hosts += 1
+                case "content-length":
+                    length = int(value) if value.isdigit() else 0
+                case "transfer-encoding" if value.lower() != "chunked":
+                    raise Refused(501, "BadRequestException", f"The transfer encoding `{value}` is not understood.")
+                case "expect" if value.lower() != "100-continue":
+                    raise Refused(417, "BadRequestException", f"The expectation `{value}` cannot be met.")
+                case "expect":
+                    expects = True
+        if hosts > 1 or (not hosts and version == "1.1"):
+            raise BadRequest("A request needs one Host header.")
+        if length > self._limits.max_body:
+            raise self._body_too_large(f"{length} bytes")
+        if expects and version != "1.0":
+            self._on_expect()
+
+    def on_body(self, body: bytes) -> None:
+        self.body_bytes += len(body)
+        if self.body_bytes > self._limits.max_body:
+            raise self._body_too_large(f"{self.body_bytes} bytes or more")
+        self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        self.begun = False
+        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+        self._body = []
+        self._on_request(
+            Request(
+                self._parser.get_method().decode("latin-1"),
+                self._url.decode("latin-1"),
+                self._headers,
+                body,
+                http_1_0=self._parser.get_http_version() == "1.0",
+                # A client that offers to upgrade gets its answer in HTTP/1.1, and is done.
+                keep_alive=self._parser.should_keep_alive() and not self._parser.should_upgrade(),
+                received=self._now(),
+            )
+        )
+
+    # Refusals.
+
+    def _count_head(self, count: int) -> None:
+        self._head_bytes += count
+        if self._head_bytes > self._limits.max_head:
+            raise self._head_too_large()
+
+    def _head_too_large(self) -> Refused:
+        message = (
+            f"The headers are too large: at most {self._limits.max_head} bytes and {self._limits.max_headers} lines."
+        )
+        return Refused(431, "BadRequestException", message)
+
+    def _body_too_large(self, size: str) -> Refused:
+        message = f"The body has {size}, and the limit is {self._limits.max_body} (max_request_size)."
+        return Refused(413, "RequestEntityTooLargeException", message)

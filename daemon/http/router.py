@@ -1,0 +1,58 @@
+"""Which handler answers a request: by the path's first segment.
+
+A route is a plain function of the exchange and the path's further segments. It may answer at once,
+keep the exchange for later, or return a coroutine that answers it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from daemon.errors import DaemonError, ResourceNotFound
+from daemon.http.exchange import Exchange
+
+Route = Callable[[Exchange, list[str]], Coroutine[Any, Any, None] | None]
+
+_log = logging.getLogger("daemon.http")
+
+
+class Router:
+    """An application made of routes.
+
+    Args:
+        routes: first path segment → route; the empty segment is `/` itself.
+    """
+
+    def __init__(self, routes: Mapping[str, Route]) -> None:
+        self._routes = dict(routes)
+        self._tasks: set[asyncio.Task[None]] = set()  # the loop itself keeps only weak references
+
+    def __call__(self, exchange: Exchange) -> None:
+        try:
+            segments = exchange.request.path or [""]
+            route = self._routes.get(segments[0])
+            if route is None:
+                raise ResourceNotFound
+            work = route(exchange, segments[1:])
+        except Exception as error:  # noqa: BLE001 - the border: every request is answered
+            _fail(exchange, error)
+            return
+        if work is not None:
+            task = asyncio.get_running_loop().create_task(_guard(exchange, work))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+
+async def _guard(exchange: Exchange, work: Coroutine[Any, Any, None]) -> None:
+    try:
+        await work
+    except Exception as error:  # noqa: BLE001 - the border
+        _fail(exchange, error)
+
+
+def _fail(exchange: Exchange, error: Exception) -> None:
+    if not isinstance(error, DaemonError):
+        _log.error("bug while answering %r", exchange, exc_info=error)
+        error = DaemonError(f"The daemon failed: {type(error).__name__}: {error}. Its log has the traceback.")
+    exchange.fail(error)

@@ -1,0 +1,285 @@
+"""The model archive: its manifest, and how one is written.
+
+A `.mar` is a zip with the model's files at its root and `MAR-INF/MANIFEST.json`; the layout
+and the keys are those of torch-model-archiver 0.12. Reading and unpacking untrusted archives
+is `daemon.models.archive`; here is only what the command line shares with it.
+
+Standard library only: the command line comes in by this door.
+"""
+
+import glob
+import io
+import json
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from handlers.names import BUILT_IN, split_handler
+
+MANIFEST = "MAR-INF/MANIFEST.json"
+FORMATS = ("default", "zip-store", "tgz", "no-archive")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_\-.]*")
+VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_\-.+]*")
+_DROPPED = {"__MACOSX", "__pycache__"}
+
+
+class ManifestError(ValueError):
+    """A manifest lacks something, or holds the wrong thing."""
+
+
+class PackError(ValueError):
+    """An archive cannot be written; the message names the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What an archive says about itself.
+
+    Attributes:
+        handler: a built-in name, `file.py` or `file.py:function`; empty if the manifest names none.
+        model_file, serialized_file, config_file: names within the archive.
+        raw: the whole document, as handlers see it in `context.manifest`.
+    """
+
+    model_name: str
+    model_version: str
+    handler: str
+    runtime: str = "python"
+    model_file: str | None = None
+    serialized_file: str | None = None
+    config_file: str | None = None
+    raw: Mapping[str, Any] = field(default_factory=dict)
+
+
+def parse_manifest(document: object) -> Manifest:
+    """Read a manifest's JSON value.
+
+    Raises:
+        ManifestError: with TorchServe's sentence where it has one.
+    """
+    if not isinstance(document, dict) or not isinstance(document.get("model"), dict):
+        raise ManifestError("Missing Model entry in manifest file.")
+    model = document["model"]
+    for key, value in model.items():
+        if key != "extensions" and value is not None and not isinstance(value, str):
+            raise ManifestError(f"The manifest's `{key}` is {json.dumps(value)}, and should be a string.")
+    if not model.get("modelName"):
+        raise ManifestError("Model name is not defined.")
+    runtime = document.get("runtime", "python")
+    if runtime not in ("python", "python3"):
+        raise ManifestError(
+            f"Runtime is not defined or invalid. (It is {json.dumps(runtime)}; `python` is served here.)"
+        )
+    return Manifest(
+        model_name=model["modelName"],
+        model_version=model.get("modelVersion") or "1.0",
+        handler=model.get("handler") or "",
+        runtime=runtime,
+        model_file=model.get("modelFile"),
+        serialized_file=model.get("serializedFile"),
+        config_file=model.get("configFile"),
+        raw=document,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packing:
+    """What goes into an archive: the flags of torch-model-archiver."""
+
+    model_name: str
+    version: str
+    handler: str
+    model_file: Path | None = None
+    serialized_file: Path | None = None
+    extra_files: str = ""
+    requirements_file: Path | None = None
+    config_file: Path | None = None
+    runtime: str = "python"
+
+    def manifest(self) -> dict[str, Any]:
+        model: dict[str, Any] = {"modelName": self.model_name}
+        if self.serialized_file is not None:
+            model["serializedFile"] = self.serialized_file.name
+        model["handler"] = self.handler.rsplit("/", 1)[-1]
+        if self.model_file is not None:
+            model["modelFile"] = self.model_file.name
+        model["modelVersion"] = self.version
+        if self.requirements_file is not None:
+            model["requirementsFile"] = self.requirements_file.name
+        if self.config_file is not None:
+            model["configFile"] = self.config_file.name
+        now = time.strftime("%d/%m/%Y %H:%M:%S")
+        return {"createdOn": now, "runtime": self.runtime, "model": model, "archiverVersion": "0.12.0"}
+
+    def members(self) -> dict[str, Path]:
+        """Say which file goes where: name in the archive → path on this machine.
+
+        Raises:
+            PackError: a name is not allowed, a file is missing, or two want the same place.
+        """
+        if not NAME.fullmatch(self.model_name):
+            raise PackError(f"`{self.model_name}` is no model name: letters, digits, `_`, `-` and `.`, no leading sign")
+        if not VERSION.fullmatch(self.version):
+            raise PackError(f"`{self.version}` is no version: letters, digits, `_`, `-`, `+` and `.`, no leading sign")
+        members: dict[str, Path] = {}
+
+        def add(name: str, path: Path, what: str) -> None:
+            if not path.is_file():
+                raise PackError(f"no {what} at `{path}`")
+            if members.get(name, path).absolute() != path.absolute():
+                raise PackError(f"both `{members[name]}` and `{path}` would be `{name}` in the archive")
+            members[name] = path
+
+        handler_path = self.handler.partition(":")[0]
+        if split_handler(self.handler)[0] not in BUILT_IN or handler_path.endswith(".py"):
+            path = Path(handler_path if handler_path.endswith(".py") else handler_path + ".py")
+            if not path.is_file():
+                names = ", ".join(BUILT_IN)
+                raise PackError(f"handler `{self.handler}` is neither a file nor a built-in handler ({names})")
+            add(path.name, path, "handler file")
+        for path_or_none, what in (
+            (self.model_file, "model file"),
+            (self.serialized_file, "serialized file"),
+            (self.requirements_file, "requirements file"),
+            (self.config_file, "config file"),
+        ):
+            if path_or_none is not None:
+                add(path_or_none.name, path_or_none, what)
+        for pattern in filter(None, self.extra_files.split(",")):
+            found = sorted(glob.glob(pattern)) or [pattern]
+            for extra in map(Path, found):
+                if extra.is_dir():
+                    for inner in sorted(extra.rglob("*")):
+                        if inner.is_file() and not _DROPPED & set(inner.parts):
+                            add(inner.relative_to(extra).as_posix(), inner, "extra file")
+                else:
+                    add(extra.name, extra, "extra file")
+        return members
+
+
+def target_of(packing: Packing, directory: Path, archive_format: str) -> Path:
+    """Say where the archive of this format is written."""
+    suffix = {"tgz": ".tar.gz", "no-archive": ""}.get(archive_format, ".mar")
+    return directory / (packing.model_name + suffix)
+
+
+def write_archive(
+    packing: Packing,
+    directory: Path,
+    *,
+    archive_format: str = "default",
+    force: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Path:
+    """Write an archive; the target appears whole or not at all.
+
+    Args:
+        directory: an existing directory; the file in it is named after the model.
+        archive_format: one of `FORMATS`.
+        force: replace a target that exists.
+        progress: told the bytes read so far and in all.
+
+    Raises:
+        PackError: something is missing, not allowed, or in the way.
+    """
+    members = packing.members()
+    if not directory.is_dir():
+        raise PackError(f"no directory at `{directory}`")
+    target = target_of(packing, directory, archive_format)
+    if target.exists() and not force:
+        raise PackError(f"`{target}` exists already; `--force` replaces it")
+    manifest = json.dumps(packing.manifest(), indent=2).encode()
+    total, done = sum(path.stat().st_size for path in members.values()), 0
+    with tempfile.TemporaryDirectory(prefix=".tsctl-", dir=directory) as temporary:
+        draft = Path(temporary) / target.name
+        writer = _writer(draft, packing.model_name, archive_format)
+        for name, path in members.items():
+            # Weights hardly compress (7 % at 20 MB/s): they are stored, which any unzip reads.
+            writer.add_file(name, path, compress=path != packing.serialized_file)
+            done += path.stat().st_size
+            progress(done, total)
+        writer.add_bytes(MANIFEST, manifest)
+        writer.close()
+        if target.is_dir():
+            shutil.rmtree(target)
+        draft.replace(target)
+    return target
+
+
+class _Writer:
+    """One archive being written."""
+
+    def add_file(self, name: str, path: Path, *, compress: bool) -> None:
+        raise NotImplementedError
+
+    def add_bytes(self, name: str, content: bytes) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+
+def _writer(draft: Path, model_name: str, archive_format: str) -> _Writer:
+    if archive_format == "tgz":
+        return _TarWriter(draft, top=model_name)
+    if archive_format == "no-archive":
+        return _DirectoryWriter(draft)
+    return _ZipWriter(draft, zipfile.ZIP_STORED if archive_format == "zip-store" else zipfile.ZIP_DEFLATED)
+
+
+class _ZipWriter(_Writer):
+    def __init__(self, draft: Path, method: int) -> None:
+        self._method = method
+        self._zip = zipfile.ZipFile(draft, "w", method)
+
+    def add_file(self, name: str, path: Path, *, compress: bool) -> None:
+        self._zip.write(path, name, self._method if compress else zipfile.ZIP_STORED)
+
+    def add_bytes(self, name: str, content: bytes) -> None:
+        self._zip.writestr(name, content)
+
+    def close(self) -> None:
+        self._zip.close()
+
+
+class _TarWriter(_Writer):
+    def __init__(self, draft: Path, top: str) -> None:
+        self._tar, self._top = tarfile.open(draft, "w:gz", compresslevel=6), top
+
+    def add_file(self, name: str, path: Path, *, compress: bool) -> None:  # noqa: ARG002
+        self._tar.add(path, f"{self._top}/{name}", recursive=False)
+
+    def add_bytes(self, name: str, content: bytes) -> None:
+        entry = tarfile.TarInfo(f"{self._top}/{name}")
+        entry.size, entry.mtime = len(content), int(time.time())
+        self._tar.addfile(entry, io.BytesIO(content))
+
+    def close(self) -> None:
+        self._tar.close()
+
+
+class _DirectoryWriter(_Writer):
+    def __init__(self, draft: Path) -> None:
+        self._root = draft
+
+    def add_file(self, name: str, path: Path, *, compress: bool) -> None:  # noqa: ARG002
+        place = self._root / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, place)
+
+    def add_bytes(self, name: str, content: bytes) -> None:
+        place = self._root / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+        os.chmod(place, 0o644)
+
+    def close(self) -> None:
+        pass

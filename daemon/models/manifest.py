@@ -1,0 +1,77 @@
+"""Read a model directory's manifest, and see that what it names is there."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+from daemon.errors import InvalidModel
+from daemon.marfile import MANIFEST, NAME, VERSION, Manifest, ManifestError, parse_manifest
+from handlers.names import BUILT_IN, RESERVED_MODULES, split_handler
+
+
+def read_manifest(model_dir: Path, *, model_name: str | None, handler: str | None) -> Manifest:
+    """Read and check the manifest of an unpacked archive.
+
+    Args:
+        model_name, handler: win over the manifest's; with both given, it may be missing.
+
+    Raises:
+        InvalidModel: the manifest is missing or wrong, or names something that is not there.
+    """
+    file = model_dir / MANIFEST
+    document: object
+    if file.is_file():
+        try:
+            document = json.loads(file.read_bytes())
+        except ValueError as error:
+            raise InvalidModel(f"The manifest is not JSON: {error}") from None
+    elif model_name and handler:
+        document = {"runtime": "python", "model": {"modelName": model_name, "handler": handler}}
+    else:
+        raise InvalidModel(f"Model name is not defined. The archive has no {MANIFEST}; `tsctl archive` writes one.")
+    if model_name and isinstance(document, dict) and isinstance(document.get("model"), dict):
+        document = document | {"model": document["model"] | {"modelName": model_name}}
+    if handler and isinstance(document, dict) and isinstance(document.get("model"), dict):
+        document = document | {"model": document["model"] | {"handler": handler}}
+    try:
+        manifest = parse_manifest(document)
+    except ManifestError as error:
+        raise InvalidModel(str(error)) from None
+    _check(manifest, model_dir)
+    return manifest
+
+
+def _check(manifest: Manifest, model_dir: Path) -> None:
+    if not NAME.fullmatch(manifest.model_name):
+        raise InvalidModel(f"`{manifest.model_name}` is no model name: letters, digits, `_`, `-` and `.` only.")
+    if not VERSION.fullmatch(manifest.model_version):
+        raise InvalidModel(f"`{manifest.model_version}` is no model version: letters, digits, `_`, `-`, `+`, `.` only.")
+    for name in (manifest.model_file, manifest.serialized_file, manifest.config_file):
+        if name is not None and not (model_dir / Path(name).name).is_file():
+            raise InvalidModel(f"The manifest names the file `{name}`, and the archive does not hold it.")
+    _check_handler(manifest, model_dir)
+
+
+def _check_handler(manifest: Manifest, model_dir: Path) -> None:
+    if not manifest.handler:
+        raise InvalidModel("The manifest names no handler; name one with `handler` when registering.")
+    module, _ = split_handler(manifest.handler)
+    own_files = {Path(name).stem for name in (f"{module}.py", manifest.model_file or "")}
+    for entry in model_dir.iterdir():
+        importable = entry.is_dir() or entry.suffix == ".py"
+        if importable and entry.stem in RESERVED_MODULES and entry.stem not in own_files:
+            raise InvalidModel(f"The archive holds a module `{entry.stem}`, a name that tsctl itself uses; rename it.")
+    if (model_dir / f"{module}.py").is_file() or module in BUILT_IN or _installed(module):
+        return
+    names = ", ".join(BUILT_IN)
+    raise InvalidModel(
+        f"Unknown handler `{manifest.handler}`: the archive holds no {module}.py, and built in are {names}."
+    )
+
+
+def _installed(module: str) -> bool:
+    """Say whether a handler of this name could be imported from the environment; imports nothing."""
+    try:
+        return module.isidentifier() and importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False

@@ -1,0 +1,189 @@
+"""One version of a model: its queue, its collector, its dispatcher and its pool, wired together."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from daemon.batching.dispatcher import Dispatcher
+from daemon.batching.policies import make_collector
+from daemon.batching.queue import Queue
+from daemon.clock import Clock
+from daemon.errors import DaemonError, Loading, NoReadyWorker, Stopping
+from daemon.job import Batch, Job, Outcome
+from daemon.marfile import Manifest
+from daemon.models.modelconfig import ModelSettings
+from daemon.workers.engine import Engine, WorkerSpec
+from daemon.workers.pool import Pool
+
+
+class ModelState(Enum):
+    """What a version can do for a client now."""
+
+    UNLOADED = "no workers"  # nobody asked for workers
+    LOADING = "loading"  # workers are on their way, none is ready
+    READY = "ready"  # at least one worker is ready
+    FAILED = "failed"  # every worker failed, and none is tried again
+    STOPPING = "stopping"  # it is being unregistered
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a version came from.
+
+    Attributes:
+        url: as the registration named it.
+        directory: the model's files.
+        unpacked: what was unpacked for it (`directory` or its parent), None if it is served in place.
+        document: `model-config.yaml`, empty if there is none.
+    """
+
+    url: str
+    directory: Path
+    unpacked: Path | None
+    manifest: Manifest
+    document: Mapping[str, Any]
+
+
+class Model:
+    """A registered version of a model.
+
+    Attributes:
+        was_ready: a worker has been ready since it was registered.
+        replaces: the failed version whose place it took, until that one is retired.
+        listeners: called after each change of the pool, and after each batch.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        settings: ModelSettings,
+        engine: Engine,
+        clock: Clock,
+        *,
+        cores: int,
+        log: Callable[[str], None] = lambda line: None,
+        at_startup: bool = False,
+    ) -> None:
+        self.name = source.manifest.model_name
+        self.version = source.manifest.model_version
+        self.source = source
+        self.settings = settings
+        self.min_workers = self.max_workers = 0
+        self.at_startup = at_startup
+        self.stopping = False
+        self.was_ready = False
+        self.replaces: Model | None = None
+        self.listeners: set[Callable[[], None]] = set()
+        spec = WorkerSpec(
+            model_name=self.name,
+            model_version=self.version,
+            model_dir=source.directory,
+            handler=source.manifest.handler,
+            manifest=source.manifest.raw,
+            batch_size=settings.batch_size,
+            startup_timeout=settings.startup_timeout,
+            response_timeout=settings.response_timeout,
+            retry=settings.retry,
+            log=log,
+        )
+        self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)
+        self.pool = Pool(engine, spec, clock, self, cores)
+        collector = make_collector(settings.policy, settings.batch_size, settings.max_delay)
+        self.dispatcher = Dispatcher(self.queue, collector, self.pool, clock)
+
+    def __repr__(self) -> str:
+        return f"<Model {self.name}/{self.version} {self.state.name} {self.queue!r} {self.pool!r}>"
+
+    @property
+    def state(self) -> ModelState:
+        if self.stopping:
+            return ModelState.STOPPING
+        if self.pool.ready:
+            return ModelState.READY
+        if not self.pool.wanted:
+            return ModelState.UNLOADED
+        return ModelState.FAILED if self.pool.hopeless else ModelState.LOADING
+
+    @property
+    def healthy(self) -> bool:
+        """It has the workers that were asked for, or has never had one and may still come up."""
+        if self.state is ModelState.FAILED:
+            return False
+        return not self.was_ready or self.pool.ready >= self.min_workers
+
+    @property
+    def idle(self) -> bool:
+        """Nobody waits for an answer."""
+        return not len(self.queue) and not self.dispatcher.running
+
+    def submit(self, job: Job) -> None:
+        """Accept a job; from now on it is answered.
+
+        Raises:
+            NoReadyWorker, Stopping, QueueFull: it is not accepted.
+        """
+        if self.stopping:
+            raise self._stopping_error()
+        if not self.pool.ready:
+            self._check_for_workers()
+        self.dispatcher.submit(job)
+
+    def abandon(self, job: Job) -> None:
+        self.dispatcher.abandon(job)
+        self._changed()
+
+    def scale(self, least: int, most: int) -> None:
+        """Have at least `least` and at most `most` workers."""
+        self.min_workers, self.max_workers = least, most
+        self.pool.scale(min(max(self.pool.wanted, least), most))
+
+    def stop(self) -> None:
+        """Accept nothing more; what waits goes out without further delay."""
+        self.stopping = True
+        self.dispatcher.stopping = True
+        self.dispatcher.wake()
+
+    def refuse_waiting(self) -> None:
+        """Answer what still waits: the version is going away."""
+        self.dispatcher.refuse_all(self._stopping_error())
+
+    def _stopping_error(self) -> Stopping:
+        return Stopping(f'Model "{self.name}" version {self.version} is being stopped.')
+
+    def _check_for_workers(self) -> None:
+        """Raise unless a worker that had been ready is being replaced: its requests are worth waiting."""
+        state = self.state
+        if state is ModelState.LOADING and not self.was_ready:
+            raise Loading(f'Model "{self.name}" is still loading: no worker is ready yet. Try again later.')
+        if state is not ModelState.LOADING:
+            raise self._no_worker_error()
+
+    def _no_worker_error(self) -> DaemonError:
+        sentence = f'Model "{self.name}" has no worker to serve inference request.'
+        failure = self.pool.failure
+        if failure is not None:
+            return NoReadyWorker(f"{sentence} Its workers failed: {failure.error}")
+        return NoReadyWorker(f"{sentence} Please use scale workers API to add workers.")
+
+    def _changed(self) -> None:
+        for listener in tuple(self.listeners):
+            listener()
+
+    # PoolListener.
+
+    def worker_idle(self) -> None:
+        self.dispatcher.wake()
+
+    def batch_ended(self, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
+        self.dispatcher.ended(batch, outcomes, seconds)
+        if self.listeners:
+            self._changed()
+
+    def pool_changed(self) -> None:
+        if self.pool.ready:
+            self.was_ready = True
+        elif len(self.queue) and self.pool.hopeless:
+            self.dispatcher.refuse_all(self._no_worker_error())
+        self._changed()

@@ -1,0 +1,148 @@
+"""How one model version is served: what the registration, the archive and the daemon say.
+
+A value given at registration wins over `model-config.yaml` in the archive, which wins over the
+daemon's default.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from daemon.batching.policies import DEFAULT_POLICY, POLICIES
+from daemon.config import Config
+from daemon.errors import BadRequest, InvalidModel
+
+DEFAULT_BATCH_SIZE = 1
+DEFAULT_MAX_DELAY = 0.1  # seconds
+
+# Features that change who gets which request: serving without them would be wrong, not slow.
+_REFUSED = ("sequenceBatching", "continuousBatching", "parallelType", "torchrun", "asyncCommunication")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSettings:
+    """How a version is served; times in seconds, `retry` as in WorkerSpec."""
+
+    batch_size: int
+    max_delay: float
+    policy: str
+    min_workers: int
+    max_workers: int
+    response_timeout: float
+    startup_timeout: float
+    queue_jobs: int
+    queue_bytes: int
+    retry: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What a registration asks for; None where it says nothing.
+
+    Attributes:
+        workers: workers to start.
+        fallback_workers: workers to start if neither `workers` nor the archive says.
+    """
+
+    batch_size: int | None = None
+    max_delay: float | None = None
+    policy: str | None = None
+    workers: int | None = None
+    fallback_workers: int = 0
+    response_timeout: float | None = None
+    startup_timeout: float | None = None
+
+
+def read_yaml(model_dir: Path, config_file: str | None) -> dict[str, Any]:
+    """Read the archive's `model-config.yaml`; an empty dict if it has none.
+
+    Raises:
+        InvalidModel: it is not YAML, or not a mapping, or asks for what is not served.
+    """
+    if config_file is None:
+        return {}
+    try:
+        document = yaml.safe_load((model_dir / Path(config_file).name).read_bytes())
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InvalidModel(f"`{config_file}` is not YAML: {error}") from None
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise InvalidModel(f"`{config_file}` holds a {type(document).__name__}, and should hold a mapping.")
+    for key in _REFUSED:
+        if document.get(key):
+            raise InvalidModel(f"`{config_file}` asks for `{key}`, which tsctl does not serve.")
+    return document
+
+
+def merge(wishes: Wishes, document: Mapping[str, Any], config: Config) -> ModelSettings:
+    """Choose each value: registration, then `model-config.yaml`, then default.
+
+    Raises:
+        BadRequest: the registration asks for something impossible.
+        InvalidModel: the archive does.
+    """
+    batch_size = _first(wishes.batch_size, _whole(document, "batchSize", 1), DEFAULT_BATCH_SIZE)
+    delay_ms = _number(document, "maxBatchDelay")
+    workers, max_workers = _workers(wishes, document)
+    policy = _first(wishes.policy, _word(document, "batching", POLICIES), DEFAULT_POLICY)
+    if batch_size < 1:
+        raise BadRequest(f"batch_size is {batch_size}, and should be at least 1.")
+    if policy not in POLICIES:
+        raise BadRequest(f"batching is `{policy}`, and should be one of {', '.join(POLICIES)}.")
+    return ModelSettings(
+        batch_size=batch_size,
+        max_delay=_first(wishes.max_delay, None if delay_ms is None else delay_ms / 1000, DEFAULT_MAX_DELAY),
+        policy=policy,
+        min_workers=workers,
+        max_workers=max_workers,
+        response_timeout=_first(wishes.response_timeout, _number(document, "responseTimeout"), config.response_timeout),
+        startup_timeout=_first(wishes.startup_timeout, _number(document, "startupTimeout"), config.startup_timeout),
+        queue_jobs=_first(_whole(document, "jobQueueSize", 1), config.queue_jobs),
+        queue_bytes=config.queue_bytes,
+        retry=_boolean(document, "retry"),
+    )
+
+
+def _workers(wishes: Wishes, document: Mapping[str, Any]) -> tuple[int, int]:
+    if wishes.workers is not None:
+        return wishes.workers, wishes.workers
+    least, most = _whole(document, "minWorkers", 0), _whole(document, "maxWorkers", 0)
+    if least:
+        return least, max(least, most or 0)
+    return wishes.fallback_workers, wishes.fallback_workers
+
+
+def _first(*values: Any) -> Any:
+    return next(value for value in values if value is not None)
+
+
+def _checked(document: Mapping[str, Any], key: str, good: Callable[[Any], bool], what: str) -> Any:
+    value = document.get(key)
+    if value is not None and not good(value):
+        raise InvalidModel(f"model-config.yaml: `{key}` is `{value}`, and should be {what}.")
+    return value
+
+
+def _whole(document: Mapping[str, Any], key: str, least: int) -> int | None:
+    what = f"a whole number of at least {least}"
+    result: int | None = _checked(document, key, lambda value: type(value) is int and value >= least, what)
+    return result
+
+
+def _number(document: Mapping[str, Any], key: str) -> float | None:
+    good = _checked(document, key, lambda value: type(value) in (int, float) and value >= 0, "a number of at least 0")
+    return None if good is None else float(good)
+
+
+def _boolean(document: Mapping[str, Any], key: str) -> bool | None:
+    result: bool | None = _checked(document, key, lambda value: type(value) is bool, "true or false")
+    return result
+
+
+def _word(document: Mapping[str, Any], key: str, words: tuple[str, ...]) -> str | None:
+    result: str | None = _checked(document, key, lambda value: value in words, f"one of {', '.join(words)}")
+    return result

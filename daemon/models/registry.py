@@ -1,0 +1,112 @@
+"""What is registered now: models by name, and their versions. One of them is the default."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from daemon.errors import Conflict, DefaultVersionKept, ModelNotFound, VersionNotFound
+from daemon.models.model import Model, ModelState
+
+
+@dataclass(slots=True)
+class _Versions:
+    default: str
+    models: dict[str, Model] = field(default_factory=dict)
+
+
+class Registry:
+    """Models by name and version; knows no time and starts nothing."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, _Versions] = {}
+
+    def __repr__(self) -> str:
+        return f"<Registry {' '.join(f'{model.name}/{model.version}' for model in self)}>"
+
+    def __iter__(self) -> Iterator[Model]:
+        """Every version of every model, by name."""
+        for name in sorted(self._names):
+            yield from self._names[name].models.values()
+
+    def find(self, name: str, version: str | None = None) -> Model:
+        """Find a version, or the default one.
+
+        Raises:
+            ModelNotFound, VersionNotFound: it is not registered.
+        """
+        versions = self._names.get(name)
+        if versions is None:
+            raise ModelNotFound(name)
+        model = versions.models.get(version or versions.default)
+        if model is None:
+            raise VersionNotFound(name, str(version))
+        return model
+
+    def versions(self, name: str) -> list[Model]:
+        """All versions of a model, in the order they were registered.
+
+        Raises:
+            ModelNotFound: it is not registered.
+        """
+        if name not in self._names:
+            raise ModelNotFound(name)
+        return list(self._names[name].models.values())
+
+    def defaults(self) -> list[Model]:
+        """The default version of each model, by name."""
+        return [versions.models[versions.default] for _, versions in sorted(self._names.items())]
+
+    def is_default(self, model: Model) -> bool:
+        return self._names[model.name].default == model.version
+
+    def add(self, model: Model) -> Model | None:
+        """Register a version; the first of a model becomes its default.
+
+        Returns:
+            The failed version whose place it takes, if there was one.
+
+        Raises:
+            Conflict: the version is registered, and has not failed.
+        """
+        versions = self._names.setdefault(model.name, _Versions(model.version))
+        old = versions.models.get(model.version)
+        if old is not None and old.state is not ModelState.FAILED:
+            raise Conflict(model.name, model.version)
+        versions.models[model.version] = model
+        return old
+
+    def remove(self, name: str, version: str | None = None) -> Model:
+        """Take a version out, by default the default one.
+
+        Raises:
+            ModelNotFound, VersionNotFound: it is not registered.
+            DefaultVersionKept: it is the default, and other versions are registered.
+        """
+        model = self.find(name, version)
+        versions = self._names[name]
+        if model.version == versions.default and len(versions.models) > 1:
+            raise DefaultVersionKept(name)
+        self.discard(model)
+        return model
+
+    def discard(self, model: Model) -> None:
+        """Take out a version that could not be started, if it is still there."""
+        versions = self._names.get(model.name)
+        if versions is None or versions.models.get(model.version) is not model:
+            return
+        del versions.models[model.version]
+        if not versions.models:
+            del self._names[model.name]
+        elif versions.default == model.version:
+            versions.default = next(iter(versions.models))
+
+    def set_default(self, name: str, version: str) -> None:
+        """Choose the version that answers when a client names none.
+
+        Raises:
+            ModelNotFound, VersionNotFound: it is not registered.
+        """
+        if name not in self._names:
+            raise ModelNotFound(name)
+        if version not in self._names[name].models:
+            raise VersionNotFound(name, version, f"Model version {version} does not exist for model {name}")
+        self._names[name].default = version

@@ -1,0 +1,55 @@
+"""The model store: the directory that archives come from."""
+
+import re
+from pathlib import Path
+
+from daemon.errors import ArchiveNotFound
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
+_SUFFIXES = (".mar", ".tar.gz", ".tgz", ".model")
+
+
+def locate(url: str, store: Path | None, *, local_paths: bool) -> Path:
+    """Find the archive that a registration names.
+
+    Args:
+        url: a name in the store, or an absolute path.
+        store: the model store, or None if there is none.
+        local_paths: whether a path outside the store is allowed.
+
+    Raises:
+        ArchiveNotFound: nothing is there, or it may not be used from here.
+    """
+    if not url:
+        raise ArchiveNotFound("empty url")
+    if _SCHEME.match(url):
+        raise ArchiveNotFound(f"Given URL {url} does not match any allowed URL(s)")
+    if ".." in Path(url).parts:
+        raise ArchiveNotFound(f"Relative path is not allowed in url: {url}")
+    path = Path(url)
+    if path.is_absolute():
+        if not local_paths and (store is None or not path.is_relative_to(store)):
+            raise ArchiveNotFound(f"Model not found at: {url}")
+    elif store is None:
+        raise ArchiveNotFound("Model store has not been configured.")
+    else:
+        path = store / url
+    try:
+        found = path.exists()
+    except (OSError, ValueError):  # a name too long, or with a zero byte
+        found = False
+    if not found:
+        raise ArchiveNotFound(f"Model not found at: {url}" if path.is_absolute() and url == str(path)
+                              else f"Model not found at: {url} (looked in {store})")  # fmt: skip
+    return path
+
+
+def archives(store: Path | None) -> list[str]:
+    """List what could be registered from the store, by name."""
+    if store is None or not store.is_dir():
+        return []
+    return sorted(
+        entry.name
+        for entry in store.iterdir()
+        if not entry.name.startswith(".") and (entry.is_dir() or entry.name.endswith(_SUFFIXES))
+    )

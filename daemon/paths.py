@@ -1,0 +1,101 @@
+"""Where the daemon's files live.
+
+    runtime directory   $XDG_RUNTIME_DIR/tsctl, else /tmp/tsctl-UID   0700
+        control.sock    the control socket                            0600
+        control.pid     the daemon's pid; locked while it lives
+    state directory     $XDG_STATE_HOME/tsctl, else ~/.local/state/tsctl   0700
+        lock            locked while a daemon uses the directory
+        logs/           daemon.log, access.log, MODEL-VERSION.log
+        models/         unpacked archives, named by their content
+
+Standard library only: the command line comes in by this door.
+"""
+
+import os
+import stat
+from pathlib import Path
+
+SOCKET_PATH_LIMIT = 107  # bytes; sun_path of unix(7) has 108 with the final zero
+
+
+class PathError(Exception):
+    """A path cannot be used; the message says why."""
+
+
+def default_socket() -> Path:
+    """Say where the control socket is when nobody says otherwise."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    directory = Path(runtime) / "tsctl" if runtime else Path(f"/tmp/tsctl-{os.getuid()}")
+    return directory / "control.sock"
+
+
+def default_state_dir() -> Path:
+    """Say where logs and unpacked archives are when nobody says otherwise."""
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local" / "state") / "tsctl"
+
+
+def pid_file(socket: Path) -> Path:
+    return socket.with_suffix(".pid")
+
+
+def logs_dir(state_dir: Path) -> Path:
+    return state_dir / "logs"
+
+
+def daemon_log(state_dir: Path) -> Path:
+    return logs_dir(state_dir) / "daemon.log"
+
+
+def access_log(state_dir: Path) -> Path:
+    return logs_dir(state_dir) / "access.log"
+
+
+def model_log(state_dir: Path, name: str, version: str) -> Path:
+    return logs_dir(state_dir) / f"{name}-{version}.log"
+
+
+def models_dir(state_dir: Path) -> Path:
+    return state_dir / "models"
+
+
+def check_socket_path(socket: Path) -> None:
+    """Refuse a path that the kernel cannot bind.
+
+    Raises:
+        PathError: the path has more than 107 bytes.
+    """
+    length = len(os.fsencode(socket))
+    if length > SOCKET_PATH_LIMIT:
+        raise PathError(
+            f"the socket path has {length} bytes, and a Unix socket takes at most {SOCKET_PATH_LIMIT}: `{socket}`"
+        )
+
+
+def make_private(directory: Path, *, strict: bool) -> None:
+    """Create a directory that only its owner can enter, or check the one that is there.
+
+    Args:
+        directory: created with its parents, 0700, whatever the umask.
+        strict: refuse an existing directory that others can enter, too; without it only a
+            foreign owner (other than root) is refused.
+
+    Raises:
+        PathError: somebody else owns it, it is no directory, or it cannot be made.
+    """
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            directory.mkdir(mode=0o700)
+            directory.chmod(0o700)  # the umask may have taken more away
+        except FileExistsError:
+            pass
+        status = directory.lstat() if strict else directory.stat()
+    except OSError as error:
+        raise PathError(f"cannot make the directory `{directory}`: {error.strerror}") from error
+    if not stat.S_ISDIR(status.st_mode):
+        raise PathError(f"`{directory}` is not a directory")
+    if status.st_uid != os.getuid() and (strict or status.st_uid != 0):
+        raise PathError(f"`{directory}` belongs to user {status.st_uid}, not to {os.getuid()}")
+    if strict and status.st_mode & 0o077:
+        raise PathError(f"others can enter `{directory}` (mode {stat.S_IMODE(status.st_mode):o}); make it 0700")

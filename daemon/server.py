@@ -1,0 +1,220 @@
+"""The daemon: build everything, listen, say so, serve, stop in order.
+
+Stop, in this order: accept no connection → what waits and runs finishes within the grace time →
+workers leave, leftovers are killed → logs are written → the socket and the locks go. A second
+signal to stop cuts the grace time short.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from daemon import logs, paths
+from daemon.api.inference import inference_routes
+from daemon.api.management import management_routes
+from daemon.clock import LoopClock
+from daemon.config import Config
+from daemon.http.limits import HttpLimits
+from daemon.http.listener import Listener
+from daemon.http.messages import Request
+from daemon.http.router import Router
+from daemon.models.registration import Registration
+from daemon.models.registry import Registry
+from daemon.models.store import archives
+from daemon.settings import SETTINGS
+from daemon.sockets import address_of, bind_control, bind_tcp, take_place, unlink_if_ours
+from daemon.workers.local import LocalEngine
+
+_log = logging.getLogger("daemon.server")
+
+
+def tsctl_version() -> str:
+    """The installed version, or `unknown` in an uninstalled tree."""
+    try:
+        return version("tsctl")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+class Daemon:
+    """One running daemon. `run` returns when it has stopped."""
+
+    def __init__(self, config: Config, *, foreground: bool) -> None:
+        self._config = config
+        self._foreground = foreground
+        self._started = time.time()
+        self._stops = 0
+        self._stop_wanted = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._inference_url = ""
+
+    async def run(self, ready: Callable[[dict[str, Any]], None]) -> None:
+        """Serve until a signal to stop.
+
+        Args:
+            ready: told, once, that the daemon listens, and where.
+
+        Raises:
+            StartError: it cannot listen.
+        """
+        config = self._config
+        locks = take_place(config.socket, config.state_dir)
+        try:
+            inference = bind_tcp(config.inference_address)
+            control, inode = bind_control(config.socket)
+            try:
+                logs.set_up(config.state_dir, config.log_level, foreground=self._foreground)
+                self._inference_url = address_of(inference)
+                await self._serve(inference, control, ready)
+            finally:
+                unlink_if_ours(config.socket, inode)
+        finally:
+            for lock in locks:
+                lock.release()
+
+    async def _serve(
+        self, inference: socket.socket, control: socket.socket, ready: Callable[[dict[str, Any]], None]
+    ) -> None:
+        config, loop = self._config, asyncio.get_running_loop()
+        _raise_file_limit()
+        clock = LoopClock(loop)
+        registry = Registry()
+        model_logs = logs.ModelLogs(config.state_dir, foreground=self._foreground)
+        registration = Registration(config, registry, LocalEngine(loop, clock), clock, model_logs)
+        registration.clean()
+        access_log = logs.AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground)
+
+        def access(request: Request, status: int, seconds: float) -> None:
+            stamp = time.strftime("%Y-%m-%dT%H:%M:%S")
+            what = f'"{request.method} {request.target}" {status} {seconds * 1000:.1f}ms'
+            line = f"{stamp} {request.peer} {what} {request.id}"
+            access_log.add(line if line.isprintable() else ascii(line)[1:-1])
+
+        def own(word: str) -> Any | None:
+            match word:
+                case "status":
+                    return self._status(registry)
+                case "config":
+                    return self._settings()
+                case "store":
+                    return archives(config.model_store)
+            return None
+
+        limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
+        tell = access if config.access_log else _no_access
+        routes = inference_routes(registry)
+        public = Listener(Router(routes), limits, clock, tell)
+        commands = management_routes(registry, registration, own, local_paths=True)
+        allowed = {0, os.getuid()}
+        private = Listener(Router(routes | commands), limits, clock, tell, peer_allowed=lambda uid: uid in allowed)
+        servers = (
+            await loop.create_server(public.connect, sock=inference),
+            await loop.create_unix_server(private.connect, sock=control),
+        )
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._signalled)
+        _log.info("listening on %s and %s, pid %d", self._inference_url, config.socket, os.getpid())
+        ready(self._status(registry))
+        await self._stop_wanted.wait()
+        _log.info("stopping; running requests have %g s", config.grace)
+        for server in servers:
+            server.close()
+        public.stop()
+        private.stop()
+        await self._stop_models(registration)
+        await self._let_answers_out(public, private)
+        public.abort()
+        private.abort()
+        access_log.flush()
+        _log.info("stopped")
+
+    async def _stop_models(self, registration: Registration) -> None:
+        stopping = asyncio.ensure_future(registration.stop(self._config.grace))
+        hurry = asyncio.ensure_future(self._hurry.wait())
+        await asyncio.wait((stopping, hurry), return_when=asyncio.FIRST_COMPLETED)
+        hurry.cancel()
+        if not stopping.done():
+            stopping.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await stopping
+            await registration.stop(0.0)
+        else:
+            stopping.result()
+
+    async def _let_answers_out(self, *listeners: Listener) -> None:
+        """Give the last answers a moment to leave for clients that read them."""
+        for _ in range(50):
+            if self._hurry.is_set() or not any(listener.connections for listener in listeners):
+                return
+            await asyncio.sleep(0.02)
+
+    def _signalled(self) -> None:
+        self._stops += 1
+        self._stop_wanted.set()
+        if self._stops > 1:
+            self._hurry.set()
+
+    def _status(self, registry: Registry) -> dict[str, Any]:
+        return {
+            "pid": os.getpid(),
+            "version": tsctl_version(),
+            "python": sys.version.split()[0],
+            "started": self._started,
+            "inferenceAddress": self._inference_url,
+            "socket": str(self._config.socket),
+            "stateDir": str(self._config.state_dir),
+            "modelStore": None if self._config.model_store is None else str(self._config.model_store),
+            "grace": self._config.grace,
+            "models": [
+                {
+                    "name": model.name,
+                    "version": model.version,
+                    "default": registry.is_default(model),
+                    "state": model.state.value,
+                    "ready": model.pool.ready,
+                    "wanted": model.pool.wanted,
+                    "batchSize": model.settings.batch_size,
+                    "maxBatchDelay": round(model.settings.max_delay * 1000),
+                    "policy": model.settings.policy,
+                    "queued": len(model.queue),
+                    "running": model.dispatcher.running,
+                    "url": model.source.url,
+                }
+                for model in registry
+            ],
+        }
+
+    def _settings(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": setting.name,
+                "value": _plain(getattr(self._config, setting.name)),
+                "origin": self._config.origins[setting.name],
+            }
+            for setting in SETTINGS
+        ]
+
+
+def _no_access(request: Request, status: int, seconds: float) -> None:
+    """The access log is off."""
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
+def _raise_file_limit() -> None:
+    """A connection is a descriptor: take as many as the hard limit allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

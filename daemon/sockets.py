@@ -1,0 +1,148 @@
+"""Listening sockets, and the lock that says that a daemon lives.
+
+Listeners are made from sockets, so that they can also come from elsewhere: a service manager, or
+the daemon that this one replaces.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import socket
+from pathlib import Path
+
+from daemon import paths
+from daemon.errors import StartError
+
+BACKLOG = 1024
+
+
+class Lock:
+    """A file that is locked while this process lives; it holds the pid.
+
+    Raises:
+        StartError: another process has it; the message is `taken` with `{pid}` filled in.
+    """
+
+    def __init__(self, file: Path, taken: str, hint: str) -> None:
+        self._file = file
+        self._descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid = os.read(self._descriptor, 20).decode("ascii", "replace").strip() or "unknown"
+            os.close(self._descriptor)
+            raise StartError(taken.format(pid=pid), hint) from None
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Remove the file while it is still locked, so that nobody meets a stale one."""
+        with contextlib.suppress(FileNotFoundError):
+            self._file.unlink()
+        os.close(self._descriptor)
+
+
+def bind_control(path: Path) -> tuple[socket.socket, int]:
+    """Bind the control socket, 0600. The caller holds the lock, so a file that is there is stale.
+
+    Returns:
+        The socket, and the inode of its file.
+
+    Raises:
+        StartError: it cannot be bound.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        path.unlink()
+    control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    mask = os.umask(0o177)
+    try:
+        control.bind(str(path))
+    except OSError as error:
+        control.close()
+        raise StartError(f"cannot listen on `{path}`: {error.strerror}") from None
+    finally:
+        os.umask(mask)
+    control.listen(BACKLOG)
+    control.setblocking(False)
+    return control, path.stat().st_ino
+
+
+def unlink_if_ours(path: Path, inode: int) -> None:
+    """Remove the control socket's file, unless another daemon has put its own there."""
+    with contextlib.suppress(FileNotFoundError):
+        if path.stat().st_ino == inode:
+            path.unlink()
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Split `HOST:PORT`, `http://HOST:PORT` or `[IPV6]:PORT`; the port defaults to 8080.
+
+    Raises:
+        StartError: it is none of these.
+    """
+    address = text.removeprefix("http://").rstrip("/")
+    host, colon, port = address.rpartition(":")
+    if not colon or address.endswith("]"):
+        host, port = address, "8080"
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isdigit() or int(port) > 65535 or "/" in host:
+        raise StartError(f"`{text}` is no address to listen on", "write HOST:PORT, such as 127.0.0.1:8080")
+    return host, int(port)
+
+
+def bind_tcp(text: str) -> socket.socket:
+    """Bind and listen on an address; port 0 lets the kernel choose.
+
+    Raises:
+        StartError: the address is wrong, taken, or not this machine's.
+    """
+    host, port = parse_address(text)
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, kind, protocol)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(BACKLOG)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise StartError(
+                f"port {port} on {host} is in use by another program", "choose another with `--inference-address`"
+            ) from None
+        raise StartError(f"cannot listen on `{text}`: {error.strerror or error}") from None
+    listening.setblocking(False)
+    return listening
+
+
+def address_of(listening: socket.socket) -> str:
+    """Say where a socket listens, as a URL."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def take_place(socket_path: Path, state_dir: Path) -> tuple[Lock, Lock]:
+    """Make the runtime and state directories ours, and lock both.
+
+    Returns:
+        The locks of the control socket and of the state directory.
+
+    Raises:
+        StartError: another daemon is there, or a directory cannot be used.
+    """
+    try:
+        paths.check_socket_path(socket_path)
+        paths.make_private(socket_path.parent, strict=socket_path == paths.default_socket())
+        paths.make_private(state_dir, strict=False)
+    except paths.PathError as error:
+        raise StartError(str(error)) from None
+    try:
+        listens = f"a daemon with pid {{pid}} already listens on `{socket_path}`"
+        control = Lock(paths.pid_file(socket_path), listens, "stop it with `tsctl stop`, or use another `--socket`")
+        uses = f"the daemon with pid {{pid}} already uses the state directory `{state_dir}`"
+        try:
+            return control, Lock(state_dir / "lock", uses, "give this one its own with `--state-dir`")
+        except BaseException:
+            control.release()
+            raise
+    except OSError as error:
+        raise StartError(f"cannot write `{error.filename}`: {error.strerror}") from None

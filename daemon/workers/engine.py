@@ -1,0 +1,136 @@
+"""Where workers live: the interface of this room.
+
+An engine starts workers; a worker runs batches and tells its `WorkerEvents` what happens to
+it. Everything is a plain call, so the same pool and dispatcher run over processes
+(`local.py`), over a fake on a virtual clock (`stub.py`), and later over a cluster.
+
+The order of events for one worker: `loaded` or `load_failed` at most once; then `ended` once
+for each `predict`; `exited` exactly once, last. A worker that goes away with a batch first
+ends it, with its jobs returned.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from daemon.job import Batch, Outcome
+from daemon.workers.state import State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSpec:
+    """What a worker is to be.
+
+    Attributes:
+        handler: as in the manifest: a built-in name, `file.py` or `file.py:function`.
+        threads: intra-op threads, set before torch is imported.
+        startup_timeout, response_timeout: seconds.
+        retry: whether a job may run again after a worker died with it; None leaves it to the
+            handler: yes where `handle` is ours, no where it is the user's.
+        log: takes each line the worker prints.
+    """
+
+    model_name: str
+    model_version: str
+    model_dir: Path
+    handler: str
+    manifest: Mapping[str, Any]
+    batch_size: int
+    startup_timeout: float
+    response_timeout: float
+    threads: int = 1
+    gpu_id: int | None = None
+    retry: bool | None = None
+    log: Callable[[str], None] = field(default=lambda line: None)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFailure:
+    """Why a model could not be loaded.
+
+    Attributes:
+        error: one line, the exception.
+        traceback: the handler's own, may be empty.
+        permanent: starting another worker would end the same way.
+    """
+
+    error: str
+    traceback: str = ""
+    permanent: bool = True
+    out_of_memory: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a worker ended.
+
+    Attributes:
+        code: exit code, or None if a signal ended it.
+        reason: in words, for people.
+        output: its last lines, oldest first.
+    """
+
+    code: int | None
+    reason: str
+    output: Sequence[str] = ()
+
+
+class Worker(Protocol):
+    """One running copy of a model version. Never restarted: the pool replaces it."""
+
+    state: State
+    pid: int
+    answered: bool  # it has answered at least one batch
+    started: float  # wall-clock seconds since the epoch
+
+    @property
+    def busy(self) -> bool:
+        """Whether it has a batch."""
+
+    def predict(self, batch: Batch) -> None:
+        """Run a batch; it must be READY and not busy. Returns at once."""
+
+    def set_threads(self, count: int) -> None:
+        """Use this many intra-op threads from the next batch on."""
+
+    def drain(self, grace: float) -> None:
+        """Finish what it has, then leave; killed after `grace` seconds."""
+
+    def kill(self) -> None:
+        """Leave now."""
+
+
+class WorkerEvents(Protocol):
+    """Who hears of a worker: the pool."""
+
+    def loaded(self, worker: Worker) -> None: ...
+
+    def load_failed(self, worker: Worker, failure: LoadFailure) -> None: ...
+
+    def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
+        """One outcome per job of the batch; `seconds` as measured in the worker, 0.0 if it died."""
+
+    def exited(self, worker: Worker, how: Exit) -> None: ...
+
+
+class Engine(Protocol):
+    """Somewhere that workers can live: this machine, a cluster, a test."""
+
+    def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> Worker:
+        """Begin to start a worker; raises OSError if that is impossible right away."""
+
+
+class IdleWorkers(Protocol):
+    """What the dispatcher needs to know of a pool."""
+
+    @property
+    def idle(self) -> int:
+        """Workers that can take a batch now."""
+
+    @property
+    def ready(self) -> int:
+        """Workers with the model loaded, idle or not."""
+
+    def take_idle(self) -> Worker:
+        """Give one idle worker, the longest idle first; there must be one."""

@@ -1,0 +1,44 @@
+"""What a worker prints: passed on line by line, the last lines kept for its exit report."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+KEPT_LINES = 50
+LONGEST_LINE = 16 * 1024  # bytes; what is longer is cut into lines of this size
+
+
+class OutputReader(asyncio.Protocol):
+    """Reads the pipe that is a worker's stdout and stderr.
+
+    Attributes:
+        last: the newest lines, oldest first.
+        closed: the pipe has ended.
+    """
+
+    def __init__(self, log: Callable[[str], None], on_close: Callable[[], None]) -> None:
+        self.last: deque[str] = deque(maxlen=KEPT_LINES)
+        self.closed = False
+        self._log = log
+        self._on_close = on_close
+        self._rest = b""
+
+    def data_received(self, data: bytes) -> None:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        while len(self._rest) > LONGEST_LINE:
+            lines.append(self._rest[:LONGEST_LINE])
+            self._rest = self._rest[LONGEST_LINE:]
+        for line in lines:
+            self._take(line)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the same either way
+        if self._rest:
+            self._take(self._rest)
+            self._rest = b""
+        self.closed = True
+        self._on_close()
+
+    def _take(self, line: bytes) -> None:
+        text = line.decode("utf-8", "replace").rstrip("\r")
+        self.last.append(text)
+        self._log(text)

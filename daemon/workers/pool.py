@@ -1,0 +1,199 @@
+"""The workers of one model version: as many as wanted, replaced when they exit.
+
+Reconcile, don't react: after every exit, scale and timer, `reconcile` compares wanted with
+actual and acts on the plan. What to do is decided in slot.py, without a clock.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Protocol
+
+from daemon.clock import Clock, Timer
+from daemon.job import Batch, Outcome
+from daemon.workers.devices import threads_for
+from daemon.workers.engine import Engine, Exit, LoadFailure, Worker, WorkerSpec
+from daemon.workers.slot import RESTART_LIMIT, Slot, SlotState, after_exit, plan
+from daemon.workers.state import State
+
+
+class PoolListener(Protocol):
+    """Who is told what happens in a pool: the model."""
+
+    def worker_idle(self) -> None:
+        """A worker can take a batch."""
+
+    def batch_ended(self, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None: ...
+
+    def pool_changed(self) -> None:
+        """A worker came up, failed or left."""
+
+
+class Pool:
+    """Keeps `wanted` workers of one model version alive.
+
+    Attributes:
+        wanted: how many workers there should be.
+        failure: why the last worker failed, until one comes up again; None if none did.
+        last_exit: how the last worker ended that was not told to, or None.
+    """
+
+    def __init__(self, engine: Engine, spec: WorkerSpec, clock: Clock, listener: PoolListener, cores: int) -> None:
+        self.wanted = 0
+        self.slots: list[Slot] = []
+        self.failure: LoadFailure | None = None
+        self.last_exit: Exit | None = None
+        self._engine = engine
+        self._spec = spec
+        self._clock = clock
+        self._listener = listener
+        self._cores = cores
+        self._idle: dict[Worker, None] = {}  # in the order they came free
+        self._leaving: set[Worker] = set()
+        self._timer: Timer | None = None
+
+    def __repr__(self) -> str:
+        states = " ".join(slot.state.name for slot in self.slots) or "no slots"
+        return f"<Pool {self.ready}/{self.wanted} ready, {self.idle} idle, {len(self._leaving)} leaving: {states}>"
+
+    @property
+    def idle(self) -> int:
+        return len(self._idle)
+
+    @property
+    def ready(self) -> int:
+        return sum(slot.state is SlotState.UP for slot in self.slots)
+
+    @property
+    def hopeless(self) -> bool:
+        """No worker is there or on its way."""
+        return all(slot.state is SlotState.GAVE_UP for slot in self.slots)
+
+    @property
+    def empty(self) -> bool:
+        """Every worker has exited and none is wanted."""
+        return not self.slots and not self._leaving
+
+    @property
+    def workers(self) -> list[Worker]:
+        """The workers that are there, in the order of their slots; not the leaving ones."""
+        return [slot.worker for slot in self.slots if slot.worker is not None]
+
+    def take_idle(self) -> Worker:
+        worker = next(iter(self._idle))
+        del self._idle[worker]
+        return worker
+
+    def scale(self, wanted: int) -> None:
+        """Ask for this many workers; slots that had given up try again."""
+        self.wanted = wanted
+        self.failure = None
+        for slot in self.slots:
+            if slot.state in (SlotState.BACKOFF, SlotState.GAVE_UP):
+                slot.state, slot.failures = SlotState.EMPTY, []
+        for worker in self.workers:
+            worker.set_threads(self._threads)
+        self.reconcile()
+
+    def drain(self, grace: float) -> None:
+        """Want no workers; each finishes what it has, at most `grace` seconds."""
+        self.wanted = 0
+        self.reconcile(grace)
+
+    def kill(self) -> None:
+        """Make everybody leave now."""
+        self.wanted = 0
+        self.reconcile(0.0)
+        for worker in list(self._leaving):
+            worker.kill()
+
+    def reconcile(self, grace: float | None = None) -> None:
+        """Compare wanted with actual and act.
+
+        Args:
+            grace: seconds a retired worker has to finish its batch; by default the response timeout.
+        """
+        now = self._clock.now()
+        todo = plan(self.slots, self.wanted, now)
+        for index in todo.retire:
+            self._retire(self.slots.pop(index), self._spec.response_timeout if grace is None else grace)
+        if todo.retire:
+            todo = plan(self.slots, self.wanted, now)  # the indices have moved
+        first_new = len(self.slots)
+        self.slots.extend(Slot() for _ in range(todo.add))
+        for index in (*todo.start, *range(first_new, len(self.slots))):
+            self._start(self.slots[index])
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if todo.wake_at is None else self._clock.later(todo.wake_at - now, self.reconcile)
+        self._listener.pool_changed()
+
+    @property
+    def _threads(self) -> int:
+        return threads_for(self._cores, self.wanted)
+
+    def _start(self, slot: Slot) -> None:
+        slot.state = SlotState.STARTING
+        try:
+            slot.worker = self._engine.start_worker(dataclasses.replace(self._spec, threads=self._threads), self)
+        except OSError as error:
+            # Out of processes, memory or descriptors: it may pass, so it counts as an early exit.
+            self.failure = LoadFailure(f"cannot start a process: {error.strerror}", permanent=False)
+            after_exit(slot, answered=False, now=self._clock.now())
+            self._clock.soon(self.reconcile)
+
+    def _retire(self, slot: Slot, grace: float) -> None:
+        worker = slot.worker
+        if worker is None:
+            return
+        self._idle.pop(worker, None)
+        self._leaving.add(worker)
+        worker.drain(grace)
+
+    def _slot_of(self, worker: Worker) -> Slot | None:
+        return next((slot for slot in self.slots if slot.worker is worker), None)
+
+    # WorkerEvents: what the engine tells us.
+
+    def loaded(self, worker: Worker) -> None:
+        slot = self._slot_of(worker)
+        if slot is None:
+            return  # it was retired meanwhile
+        slot.state = SlotState.UP
+        self.failure = None
+        worker.set_threads(self._threads)
+        self._idle[worker] = None
+        self._listener.pool_changed()
+        self._listener.worker_idle()
+
+    def load_failed(self, worker: Worker, failure: LoadFailure) -> None:
+        self.failure = failure
+        slot = self._slot_of(worker)
+        if slot is not None and failure.permanent:
+            slot.state = SlotState.GAVE_UP
+        self._listener.pool_changed()
+
+    def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
+        if worker.state is State.READY:
+            self._idle[worker] = None
+        self._listener.batch_ended(batch, outcomes, seconds)
+        if worker in self._idle:
+            self._listener.worker_idle()
+
+    def exited(self, worker: Worker, how: Exit) -> None:
+        self._idle.pop(worker, None)
+        self._leaving.discard(worker)
+        slot = self._slot_of(worker)
+        if slot is None:
+            self._listener.pool_changed()
+            return
+        self.last_exit = how
+        if slot.state is SlotState.GAVE_UP:
+            slot.worker = None
+        else:
+            if slot.state is SlotState.STARTING and self.failure is None:
+                self.failure = LoadFailure(f"the worker exited while it was loading: {how.reason}", permanent=False)
+            after_exit(slot, worker.answered, self._clock.now())
+            if self.hopeless and self.failure is None:
+                early = f"{RESTART_LIMIT} workers exited before their first answer, the last: {how.reason}"
+                self.failure = LoadFailure(early, permanent=False)
+        self.reconcile()

@@ -1,0 +1,53 @@
+"""The one-way life of a worker.
+
+    STARTING ──hello──▶ LOADING ──loaded──▶ READY
+        │                  │                  │
+        └───────stop───────┴───────stop───────┴──▶ DRAINING
+                                                      │
+    any state ────────────exited──────────────────────┴──▶ EXITED
+
+A worker is never restarted: the pool replaces it (see pool.py). So no arrow goes back, and a
+reader of a log line knows which arrows are still possible.
+"""
+
+from enum import Enum, auto
+
+
+class State(Enum):
+    STARTING = auto()  # the process exists; it has not spoken yet
+    LOADING = auto()  # it has been sent the model and is in handler.initialize()
+    READY = auto()  # it may be given batches
+    DRAINING = auto()  # it finishes what it has and gets nothing new
+    EXITED = auto()  # the process is gone and its exit code is known
+
+
+class Event(Enum):
+    HELLO = auto()
+    LOADED = auto()
+    STOP = auto()
+    EXITED = auto()
+
+
+TRANSITIONS: dict[State, dict[Event, State]] = {
+    State.STARTING: {Event.HELLO: State.LOADING, Event.STOP: State.DRAINING, Event.EXITED: State.EXITED},
+    State.LOADING: {Event.LOADED: State.READY, Event.STOP: State.DRAINING, Event.EXITED: State.EXITED},
+    State.READY: {Event.STOP: State.DRAINING, Event.EXITED: State.EXITED},
+    State.DRAINING: {Event.EXITED: State.EXITED},
+    State.EXITED: {},
+}
+
+
+class IllegalTransition(Exception):
+    """A worker was moved along an arrow that does not exist: a bug, or a worker that breaks the protocol."""
+
+
+def advance(state: State, event: Event) -> State:
+    """Follow one arrow of the drawing.
+
+    Raises:
+        IllegalTransition: there is no such arrow.
+    """
+    try:
+        return TRANSITIONS[state][event]
+    except KeyError:
+        raise IllegalTransition(f"{event.name} in {state.name}") from None

@@ -1,0 +1,125 @@
+"""Workers that exist only in memory, for tests and simulations.
+
+`StubEngine` runs on any clock. What a worker does is set on the engine before it starts:
+how long loading and a batch take, and whether loading fails. A test can also kill a worker.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from daemon.clock import Clock, Timer
+from daemon.job import Batch, Job, Outcome, Reply
+from daemon.workers.engine import Exit, LoadFailure, WorkerEvents, WorkerSpec
+from daemon.workers.state import Event, State, advance
+
+
+def echo(job: Job) -> Reply:
+    """Answer with the request's first parameter."""
+    return Reply(200, job.params[0].value if job.params else b"")
+
+
+@dataclass
+class StubEngine:
+    """An engine on a clock.
+
+    Attributes:
+        load_time: seconds from the start of a worker until it is ready.
+        batch_time: batch size → seconds.
+        load_failure: what every load ends with, or None if loading works.
+        answer: job → reply.
+        workers: every worker ever started, in order.
+    """
+
+    clock: Clock
+    load_time: float = 0.0
+    batch_time: Callable[[int], float] = field(default=lambda _size: 0.0)
+    load_failure: LoadFailure | None = None
+    answer: Callable[[Job], Reply] = echo
+    workers: list["StubWorker"] = field(default_factory=list)
+
+    def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> "StubWorker":
+        worker = StubWorker(self, spec, events, pid=len(self.workers) + 1)
+        self.workers.append(worker)
+        return worker
+
+
+class StubWorker:
+    """A worker without a process."""
+
+    _ids = itertools.count(1)
+
+    def __init__(self, engine: StubEngine, spec: WorkerSpec, events: WorkerEvents, pid: int) -> None:
+        self.state = State.STARTING
+        self.pid = pid
+        self.answered = False
+        self.started = engine.clock.now()
+        self.spec = spec
+        self.threads = spec.threads
+        self.batches: list[Batch] = []  # all it was ever given
+        self._engine = engine
+        self._events = events
+        self._batch: Batch | None = None
+        self._timer: Timer = engine.clock.later(engine.load_time, self._load)
+
+    def __repr__(self) -> str:
+        return f"<StubWorker {self.pid} {self.state.name}{' busy' if self.busy else ''}>"
+
+    @property
+    def busy(self) -> bool:
+        return self._batch is not None
+
+    def predict(self, batch: Batch) -> None:
+        assert self.state is State.READY and not self.busy, self
+        self._batch = batch
+        self.batches.append(batch)
+        seconds = self._engine.batch_time(len(batch.jobs))
+        self._timer = self._engine.clock.later(seconds, lambda: self._finish(seconds))
+
+    def set_threads(self, count: int) -> None:
+        self.threads = count
+
+    def drain(self, grace: float) -> None:  # noqa: ARG002 - a stub's batch always ends
+        self.state = advance(self.state, Event.STOP)
+        if not self.busy:
+            self._exit(0, "stopped")
+
+    def kill(self) -> None:
+        self.die("killed")
+
+    def die(self, reason: str = "killed by SIGKILL", retry: bool = True) -> None:
+        """End as a crashed process would: its batch comes back, then it exits."""
+        if self.state is State.EXITED:
+            return
+        self._timer.cancel()
+        if self._batch is not None:
+            outcomes = [Outcome(job, retry=retry, reason=reason) for job in self._batch.jobs]
+            self._end(outcomes, 0.0)
+        self._exit(None, reason)
+
+    def _load(self) -> None:
+        self.state = advance(self.state, Event.HELLO)
+        failure = self._engine.load_failure
+        if failure is not None:
+            self._events.load_failed(self, failure)
+            self._exit(3, failure.error)
+            return
+        self.state = advance(self.state, Event.LOADED)
+        self._events.loaded(self)
+
+    def _finish(self, seconds: float) -> None:
+        assert self._batch is not None
+        self.answered = True
+        self._end([Outcome(job, self._engine.answer(job)) for job in self._batch.jobs], seconds)
+        if self.state is State.DRAINING:
+            self._exit(0, "stopped")
+
+    def _end(self, outcomes: Sequence[Outcome], seconds: float) -> None:
+        batch, self._batch = self._batch, None
+        assert batch is not None
+        self._events.ended(self, batch, outcomes, seconds)
+
+    def _exit(self, code: int | None, reason: str) -> None:
+        self._timer.cancel()
+        self.state = advance(self.state, Event.EXITED)
+        self._events.exited(self, Exit(code, reason))

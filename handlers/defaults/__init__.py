@@ -1,0 +1,1 @@
+"""The built-in handlers, and the base classes of users' own."""

@@ -1,0 +1,62 @@
+"""Names for class numbers: `index_to_name.json`."""
+
+import itertools
+import json
+import logging
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+_log = logging.getLogger(__name__)
+
+
+def load_label_mapping(mapping_file_path: str | Path) -> dict[str, Any] | None:
+    """Read class number → name from a JSON file.
+
+    The file holds an object of strings, or of lists (their last element is the name), or
+    `{"object_type_names": [name, …]}`. A missing file is logged, and None.
+
+    Raises:
+        Exception: the file holds something else.
+    """
+    path = Path(mapping_file_path)
+    if not path.is_file():
+        _log.warning("%s is missing: class numbers are the names", path.name)
+        return None
+    mapping = json.loads(path.read_text())
+    if not isinstance(mapping, dict):
+        raise TypeError(f"{path.name} should hold a JSON object, and holds a {type(mapping).__name__}")
+    if isinstance(mapping.get("object_type_names"), list):
+        return dict(enumerate(mapping["object_type_names"]))  # type: ignore[arg-type]  # keys as TorchServe makes them
+    for key, value in mapping.items():
+        names = value if isinstance(value, list) else [value]
+        if not names or not isinstance(names[-1], str):
+            raise TypeError(f"{path.name}: class {key} should have a string, or a list that ends in one")
+        mapping[key] = names[-1]
+    return mapping
+
+
+def map_class_to_label(
+    probs: Sequence[Sequence[float]],
+    mapping: dict[str, Any] | None = None,
+    lbl_classes: Iterable[Sequence[int]] | None = None,
+) -> list[dict[str, float]]:
+    """Name the probabilities of a batch.
+
+    Args:
+        probs: shape (rows, k).
+        mapping: class number as a string → name; None uses the numbers.
+        lbl_classes: class numbers, shape (rows, k); by default 0 … k - 1.
+
+    Returns:
+        For each row, name → probability, in the order given.
+    """
+    if lbl_classes is None:
+        lbl_classes = itertools.repeat(range(len(probs[0])) if probs else range(0), len(probs))
+    return [
+        {
+            (str(mapping[str(number)]) if mapping is not None else str(number)): prob
+            for number, prob in zip(*row, strict=True)
+        }
+        for row in zip(lbl_classes, probs, strict=True)
+    ]

@@ -1,0 +1,77 @@
+"""Load a model from an archive's files.
+
+    model file + weights     eager: the file's one module class, with a state_dict
+    .pt                      TorchScript
+    .pt2                     torch.export
+
+Weights are read with `weights_only=True`, which runs no code from the file, unless
+`model-config.yaml` says `weightsOnly: false`.
+"""
+
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from handlers.errors import HandlerError
+from handlers.loader import classes_of, import_file
+
+
+def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str, Any], device: torch.device) -> Any:
+    """Load the model that the manifest names, ready for inference on `device`.
+
+    Raises:
+        HandlerError: the archive holds no model that can be loaded, or its weights do not fit.
+    """
+    entry = manifest.get("model", {})
+    model_file, weights = entry.get("modelFile"), entry.get("serializedFile")
+    weights_path = model_dir / Path(weights).name if weights else None
+    if model_file:
+        return _load_eager(model_dir / Path(model_file).name, weights_path, config, device)
+    if weights_path is None:
+        raise HandlerError("the archive has neither a model file nor a serialized file, so there is no model to load")
+    match weights_path.suffix:
+        case ".pt":
+            return torch.jit.load(str(weights_path), map_location=device).eval()  # type: ignore[no-untyped-call]
+        case ".pt2":
+            # An exported program has inference mode built in, and no `eval`.
+            return torch.export.load(str(weights_path)).module().to(device)
+        case suffix:
+            raise HandlerError(
+                f"`{weights_path.name}` cannot be loaded without a model file: only .pt (TorchScript) and"
+                f" .pt2 (torch.export) hold a whole model, and this is `{suffix or 'no suffix'}`"
+            )
+
+
+def _load_eager(model_file: Path, weights: Path | None, config: Mapping[str, Any], device: torch.device) -> nn.Module:
+    module = import_file(model_file)
+    classes = [each for each in classes_of(module) if issubclass(each, nn.Module)]
+    if len(classes) > 1:  # a base class of the model is not the model
+        classes = [each for each in classes if not any(each in other.__mro__[1:] for other in classes)]
+    if len(classes) != 1:
+        names = ", ".join(each.__name__ for each in classes) or "none"
+        raise HandlerError(f"{model_file.name} should define exactly one torch.nn.Module, and defines {names}")
+    model: nn.Module = classes[0]()
+    if weights is not None:
+        state = _read_weights(weights, config, device)
+        if isinstance(state, nn.Module):
+            model = state
+        else:
+            model.load_state_dict(state)
+    return model.to(device).eval()
+
+
+def _read_weights(weights: Path, config: Mapping[str, Any], device: torch.device) -> Any:
+    weights_only = config.get("weightsOnly", True)
+    try:
+        return torch.load(weights, map_location=device, weights_only=weights_only)
+    except pickle.UnpicklingError as error:
+        if not weights_only:
+            raise
+        raise HandlerError(
+            f"`{weights.name}` holds more than tensors, and loading it would run code from it. If you trust the"
+            f" archive, put `weightsOnly: false` into its model-config.yaml. ({str(error).splitlines()[0]})"
+        ) from error

@@ -1,0 +1,21 @@
+"""What a handler, or a built-in one, may raise on purpose."""
+
+
+class PredictionException(Exception):  # the name that handlers import
+    """The prediction failed, and the client is told `message` with the status `error_code`."""
+
+    def __init__(self, message: str, error_code: int = 500) -> None:
+        super().__init__(message)
+        self.message = message
+        self.error_code = error_code
+
+    def __str__(self) -> str:
+        return f"message : {self.message}, error_code : {self.error_code}"
+
+
+class UnreadablePayload(ValueError):
+    """A request's body is not what the handler takes: its client gets 400, the rest of the batch runs."""
+
+
+class HandlerError(ValueError):
+    """A handler file does not hold what an entry point needs."""

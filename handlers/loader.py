@@ -1,0 +1,106 @@
+"""Handler string to entry point.
+
+The rules are TorchServe's (ts/model_loader.py): the module is a file of the archive, else a
+built-in handler, else whatever can be imported. If it has the named function (by default
+`handle`), that is the entry point; else its one handler class is. But the first error is the
+one that is shown: a handler file that fails to import is never looked for elsewhere.
+"""
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from handlers.context import Context
+from handlers.errors import HandlerError
+from handlers.names import BUILT_IN, split_handler
+
+
+class EntryPoint:
+    """What the runtime calls.
+
+    Attributes:
+        instance: the handler object, None for a module function.
+        handle: takes the rows and the context, returns one item for each row.
+    """
+
+    def __init__(self, instance: Any, handle: Callable[[Any, Context], Any]) -> None:
+        self.instance = instance
+        self.handle = handle
+
+    def initialize(self, context: Context) -> None:
+        """Load the model. A module function is called once without data, as TorchServe does."""
+        if self.instance is None:
+            self.handle(None, context)
+        else:
+            self.instance.initialize(context)
+
+
+def load_handler(handler: str, model_dir: Path) -> EntryPoint:
+    """Find and import a handler; errors of its own code pass through.
+
+    Args:
+        handler: as in the manifest.
+        model_dir: the archive's files; must be on `sys.path`.
+
+    Raises:
+        HandlerError: the module has no entry point.
+    """
+    name, function = split_handler(handler)
+    file = model_dir / f"{name}.py"
+    if file.is_file():
+        module = import_file(file)
+    elif name in BUILT_IN:
+        module_name, class_name = BUILT_IN[name]
+        return _instantiate(getattr(importlib.import_module(module_name), class_name))
+    else:
+        module = importlib.import_module(name)
+    if hasattr(module, function):
+        return EntryPoint(None, getattr(module, function))
+    if ":" in handler:
+        raise HandlerError(f"{name}.py has no function `{function}`")
+    return _instantiate(_handler_class(module))
+
+
+def import_file(file: Path) -> ModuleType:
+    """Import a file under its own name, or another if that name is taken: it may be `copy.py`."""
+    name = file.stem if file.stem not in sys.modules else f"_archive_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def classes_of(module: ModuleType) -> list[type]:
+    """The classes that a module itself defines."""
+    return [value for value in vars(module).values() if isinstance(value, type) and value.__module__ == module.__name__]
+
+
+def _handler_class(module: ModuleType) -> type:
+    classes = classes_of(module)
+    # TorchServe refuses a second class; a helper without `handle`, or a base of the other, is no reason to.
+    handlers = [each for each in classes if callable(getattr(each, "handle", None))]
+    handlers = [each for each in handlers if not any(each in other.__mro__[1:] for other in handlers)]
+    if len(handlers) == 1:
+        return handlers[0]
+    names = ", ".join(each.__name__ for each in handlers or classes) or "none"
+    raise HandlerError(
+        f"{module.__name__}.py needs a function `handle` or exactly one class with a method `handle`; it has {names}"
+    )
+
+
+def _instantiate(handler_class: type) -> EntryPoint:
+    instance = handler_class()
+    if not callable(getattr(instance, "initialize", None)):
+        raise HandlerError(f"{handler_class.__name__} has no method `initialize`")
+    return EntryPoint(instance, instance.handle)

@@ -1,0 +1,85 @@
+"""Rows in, answers out: what a handler sees of a request, and what its result becomes.
+
+The rules are TorchServe's (ts/protocol/otf_message_handler.py), with one difference: a result that
+is encoded as JSON says so in its content type, unless the handler set one.
+"""
+
+import io
+import json
+import os
+import sys
+from typing import Any
+
+from handlers import wire
+from handlers.context import RequestProcessor
+
+FAILED = "InternalServerException"  # TorchServe's word for whatever goes wrong in a worker
+
+
+class NotSerialisable(TypeError):
+    """A handler's item is nothing that can be sent."""
+
+
+def decode_row(row: wire.Row) -> dict[str, Any]:
+    """Make the dict that a handler finds in `data`: parameter name → value.
+
+    JSON and text are decoded by content type, compared as it was sent; what cannot be decoded, and
+    everything else, is a bytearray. `TS_DECODE_INPUT_REQUEST=false` turns decoding off.
+    """
+    decode = os.environ.get("TS_DECODE_INPUT_REQUEST", "true") == "true"
+    return {name: _decode(kind, value) if decode else bytearray(value) for name, kind, value in row.params}
+
+
+def _decode(content_type: str, value: bytes | memoryview) -> Any:
+    kind = content_type.partition(";")[0].strip()
+    try:
+        if kind == "application/json":
+            return json.loads(bytes(value))
+        if kind.startswith("text"):
+            return str(value, "utf-8")
+    except ValueError as error:
+        print(f"a body of type {kind} could not be decoded and is passed on as bytes: {error}")  # noqa: T201
+    return bytearray(value)
+
+
+def headers_of(row: wire.Row) -> dict[str, Any]:
+    """Make the dict behind `context.get_request_header`: headers, and each parameter's content type."""
+    headers: dict[str, Any] = {name: {"content-type": kind} for name, kind, _ in row.params}
+    headers.update(row.headers)
+    return headers
+
+
+def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
+    """Make the answer to one row.
+
+    bytes stay as they are, str becomes UTF-8, a tensor what `torch.save` writes, and everything
+    else JSON with an indent of two.
+
+    Raises:
+        NotSerialisable: JSON has no form for it.
+    """
+    headers = [(str(key), str(value)) for key, value in processor.get_response_headers().items()]
+    torch = sys.modules.get("torch")
+    if isinstance(item, (bytes, bytearray)):
+        body = bytes(item)
+    elif isinstance(item, str):
+        body = item.encode("utf-8", "surrogatepass")
+    elif torch is not None and isinstance(item, torch.Tensor):
+        buffer = io.BytesIO()
+        torch.save(item, buffer)
+        body = buffer.getvalue()
+    else:
+        try:
+            body = json.dumps(item, indent=2).encode()
+        except (TypeError, ValueError, RecursionError) as error:
+            raise NotSerialisable(str(error)) from error
+        if not any(name.lower() == "content-type" for name, _ in headers):
+            headers.append(("Content-Type", "application/json"))
+    status = processor.get_response_status_code()
+    if not isinstance(status, int) or not 200 <= status <= 599:
+        return failure(f"The handler set the response status {status!r}, which is none.")
+    return wire.Answer(status, body, processor.get_response_status_phrase() or "", headers)
+
+
+def failure(message: str, status: int = 503, kind: str = FAILED) -> wire.Answer:
+    return wire.Answer(status, message.encode("utf-8", "replace"), error=kind)

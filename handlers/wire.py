@@ -1,0 +1,149 @@
+"""Frames between the daemon and a worker.
+
+    ┌──────────────┬───────────────────────┐
+    │ length: u32  │ message: msgpack       │   one frame
+    └──────────────┴───────────────────────┘
+
+    daemon → worker   Load, then Predict … ; Threads at any time; end of stream: leave
+    worker → daemon   Hello, then Loaded or LoadFailed, then one Done for each Predict
+
+No sockets and no asyncio here: bytes in, messages out.
+"""
+
+import struct
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    Payload = bytes | memoryview
+else:
+    Payload = memoryview  # what decoding gives: a view into the frame; encoding takes bytes too
+
+LENGTH = struct.Struct("<I")
+MAX_FRAME = 2**32 - 1
+EXIT_LOAD_FAILED = 3  # exit code of a worker that cannot load its model: starting it again will not help
+
+
+class FrameTooLarge(ValueError):
+    """A message does not fit the length field."""
+
+
+class Load(msgspec.Struct, array_like=True, tag=1):
+    """Load this model. Paths are absolute; `gpu_id` is None on the CPU."""
+
+    model_name: str
+    model_version: str
+    model_dir: str
+    handler: str
+    manifest: dict[str, Any]
+    batch_size: int
+    threads: int
+    gpu_id: int | None = None
+
+
+class Row(msgspec.Struct, array_like=True):
+    """One request of a batch.
+
+    `params` are (name, content type, value); the values are views into the frame.
+    """
+
+    id: str
+    headers: list[tuple[str, str]]
+    params: list[tuple[str, str, Payload]]
+
+
+class Predict(msgspec.Struct, array_like=True, tag=2):
+    batch: int
+    rows: list[Row]
+
+
+class Threads(msgspec.Struct, array_like=True, tag=3):
+    """Use this many intra-op threads from the next batch on."""
+
+    count: int
+
+
+class Hello(msgspec.Struct, array_like=True, tag=1):
+    pid: int
+
+
+class Loaded(msgspec.Struct, array_like=True, tag=2):
+    """The model is ready. `own_handle`: the handler brings its own `handle`, which may write or charge."""
+
+    seconds: float
+    own_handle: bool
+
+
+class LoadFailed(msgspec.Struct, array_like=True, tag=3):
+    """The model cannot be loaded. `traceback` is the handler's, without our frames."""
+
+    error: str
+    traceback: str
+    out_of_memory: bool = False
+
+
+class Answer(msgspec.Struct, array_like=True):
+    """The reply to one row. `error` is TorchServe's type word, and the body its message."""
+
+    status: int
+    body: bytes
+    phrase: str = ""
+    headers: list[tuple[str, str]] = []
+    error: str = ""
+
+
+class Done(msgspec.Struct, array_like=True, tag=4):
+    """One batch is finished. `answers` are in the order of the rows; `seconds` as measured in the worker."""
+
+    batch: int
+    answers: list[Answer]
+    seconds: float
+
+
+ToWorker = Load | Predict | Threads
+ToDaemon = Hello | Loaded | LoadFailed | Done
+
+_encoder = msgspec.msgpack.Encoder()
+decode_for_worker = msgspec.msgpack.Decoder(ToWorker).decode
+decode_for_daemon = msgspec.msgpack.Decoder(ToDaemon).decode
+
+
+def encode(message: ToWorker | ToDaemon) -> bytearray:
+    """Make one frame.
+
+    Raises:
+        FrameTooLarge: the message has 4 GiB or more.
+    """
+    frame = bytearray(LENGTH.size)
+    _encoder.encode_into(message, frame, LENGTH.size)
+    length = len(frame) - LENGTH.size
+    if length > MAX_FRAME:
+        raise FrameTooLarge(f"a message of {length} bytes does not fit a frame")
+    LENGTH.pack_into(frame, 0, length)
+    return frame
+
+
+class FrameReader:
+    """Cuts a stream of bytes into messages' bytes."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[bytes | bytearray]:
+        """Take what has arrived; yield each message that is complete."""
+        buffer = self._buffer
+        if not buffer and len(data) >= LENGTH.size and LENGTH.unpack_from(data)[0] == len(data) - LENGTH.size:
+            yield data[LENGTH.size :]  # the usual case: exactly one frame
+            return
+        buffer += data
+        start = 0
+        while len(buffer) - start >= LENGTH.size:
+            end = start + LENGTH.size + LENGTH.unpack_from(buffer, start)[0]
+            if len(buffer) < end:
+                break
+            yield bytes(memoryview(buffer)[start + LENGTH.size : end])
+            start = end
+        if start:
+            del buffer[:start]
