@@ -34,7 +34,9 @@ def main(arguments: Sequence[str]) -> int:
                 json.dump(document, pipe)
 
     try:
-        config = resolve(vars(given), os.environ)
+        config = resolve(vars(given), os.environ)  # it makes every path absolute
+        if given.background:
+            os.chdir("/")  # keep no directory busy
         # Here, so that a wrong setting is told without the cost of these.
         import uvloop
 

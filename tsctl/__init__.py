@@ -1,0 +1,1 @@
+"""The command line: it talks to the daemon over the control socket, and imports neither torch nor asyncio."""

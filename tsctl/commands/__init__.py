@@ -1,0 +1,1 @@
+"""One verb, one file; each has a `command`."""

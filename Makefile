@@ -1,0 +1,42 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEBIAN_PACKAGES := bash curl fish make zsh
+
+.PHONY: demo test lint types unit completions system-packages clean
+
+# Trains a small network, serves it and ResNet-152, and shows what batching does.
+demo: $(VENV)/.installed
+	$(BIN)/python docs/demo/demo.py $(DEMO)
+
+test: lint types unit
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(VENV)/.installed
+	$(BIN)/mypy
+
+unit: $(VENV)/.installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest $(PYTEST)
+
+# The scripts that a package or a distribution installs; a test keeps them fresh.
+completions: $(VENV)/.installed
+	for shell in bash zsh fish; do $(BIN)/tsctl completion $$shell > completions/tsctl.$$shell; done
+
+# Programs that some tests use; without them those tests are skipped, and say so.
+system-packages:
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends $(DEBIAN_PACKAGES)
+
+$(VENV)/.installed: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache

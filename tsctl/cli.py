@@ -1,0 +1,99 @@
+"""`tsctl`: the root command, and a table of its verbs. A verb's module is imported only when it runs."""
+
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+# verb → (group in the help, one line). The command of `verb` is `command` in tsctl/commands/VERB.py.
+VERBS: dict[str, tuple[str, str]] = {
+    "start": ("Daemon", "Start the daemon in the background."),
+    "run": ("Daemon", "Run the daemon in the foreground."),
+    "stop": ("Daemon", "Stop the daemon; running requests finish."),
+    "status": ("Daemon", "Show the daemon and its models."),
+    "logs": ("Daemon", "Show what the daemon or a model logged."),
+    "archive": ("Models", "Pack a model into a .mar archive."),
+    "register": ("Models", "Register a model and start its workers."),
+    "unregister": ("Models", "Take a model out of service."),
+    "ls": ("Models", "List the registered models."),
+    "describe": ("Models", "Show everything about a model."),
+    "scale": ("Models", "Change how many workers a model has."),
+    "default": ("Models", "Choose a model's default version."),
+    "predict": ("Models", "Send a file to a model and print the answer."),
+    "completion": ("Shell", "Print the completion script of a shell."),
+}
+
+
+class VerbGroup(click.Group):
+    """A group whose commands are listed from the table and loaded when they run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = importlib.import_module(f"tsctl.commands.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], VERBS, n=1)
+            more = f" Did you mean `{close[0]}`?" if close else ""
+            raise click.UsageError(f"No such command `{args[0]}`.{more}", ctx) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        for title in dict.fromkeys(group for group, _ in VERBS.values()):
+            with formatter.section(title):
+                formatter.write_dl([(verb, text) for verb, (group, text) in VERBS.items() if group == title])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        verbs = [CompletionItem(verb, help=text) for verb, (_, text) in VERBS.items() if verb.startswith(incomplete)]
+        return verbs + click.Command.shell_complete(self, ctx, incomplete)
+
+
+def print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"tsctl {version('tsctl')}")
+        ctx.exit()
+
+
+@click.group(cls=VerbGroup, context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=True)
+@click.option(
+    "--socket",
+    type=click.Path(path_type=Path),
+    envvar="TSCTL_SOCKET",
+    help="The daemon's control socket [default: in $XDG_RUNTIME_DIR or /tmp/tsctl-UID].",
+)
+@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=print_version, help="Show it.")
+@click.pass_context
+def main(ctx: click.Context, socket: Path | None) -> None:
+    """Serve PyTorch models with dynamic batching.
+
+    \b
+    tsctl start --model-store DIR           start the daemon
+    tsctl register MODEL.mar --batch-size 8 serve a model
+    curl http://127.0.0.1:8080/predictions/MODEL -T FILE
+
+    A model is MODEL or MODEL/VERSION, as in the URL; without a version it is the default one.
+    """
+    ctx.obj = socket.absolute() if socket is not None else None
+
+
+def verbs() -> Iterator[str]:
+    """Every verb, in the order of the help."""
+    yield from VERBS
+
+
+if __name__ == "__main__":
+    main(prog_name="tsctl")

@@ -1,0 +1,130 @@
+"""HTTP over the control socket: blocking, one request a connection."""
+
+import http.client
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+import click
+
+from daemon import paths
+from tsctl.errors import CliError, NoDaemon
+
+NDJSON = "application/x-ndjson"
+
+
+class Answer(NamedTuple):
+    """What the daemon answered."""
+
+    status: int
+    content_type: str
+    body: bytes
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: Path, timeout: float | None) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+
+
+class Client:
+    """The daemon behind one control socket.
+
+    Args:
+        timeout: seconds that a read or write may take; None waits as long as the daemon works.
+    """
+
+    def __init__(self, path: Path | None = None, timeout: float | None = None) -> None:
+        self.path = path or paths.default_socket()
+        self._timeout = timeout
+
+    def request(
+        self, method: str, target: str, body: bytes | None = None, headers: dict[str, str] | None = None
+    ) -> Answer:
+        """Send a request and read the answer, whatever its status.
+
+        Raises:
+            NoDaemon: nobody listens.
+            CliError: the connection broke off.
+        """
+        with self._open(method, target, body, headers or {}) as response:
+            return Answer(response.status, response.getheader("Content-Type") or "", response.read())
+
+    def json(self, method: str, target: str, **parameters: Any) -> Any:
+        """Send a request with query parameters (None is left out); give the JSON document.
+
+        Raises:
+            NoDaemon: nobody listens.
+            CliError: the daemon said no.
+        """
+        answer = self.request(method, target + _query(parameters))
+        return checked(answer.status, json.loads(answer.body))
+
+    def events(self, method: str, target: str, **parameters: Any) -> Iterator[dict[str, Any]]:
+        """Send a request and yield the daemon's progress, line by line.
+
+        Raises:
+            NoDaemon: nobody listens.
+            CliError: the connection broke off.
+        """
+        with self._open(method, target + _query(parameters), None, {"Accept": NDJSON}) as response:
+            if response.getheader("Content-Type") != NDJSON:
+                checked(response.status, json.loads(response.read()))
+                return
+            while line := response.readline():
+                yield json.loads(line)
+
+    def _open(self, method: str, target: str, body: bytes | None, headers: dict[str, str]) -> http.client.HTTPResponse:
+        connection = _UnixConnection(self.path, self._timeout)
+        try:
+            paths.check_socket_path(self.path)
+            connection.request(method, target, body, headers | {"Connection": "close"})
+            return connection.getresponse()
+        except paths.PathError as error:
+            raise CliError(str(error)) from None
+        except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
+            raise NoDaemon(self.path) from None
+        except PermissionError:
+            raise CliError(f"not allowed to use `{self.path}`: the daemon belongs to another user") from None
+        except TimeoutError:
+            raise CliError(f"the daemon at `{self.path}` does not answer") from None
+        except (OSError, http.client.HTTPException) as error:
+            raise CliError(f"the connection to the daemon broke off: {error}", "see `tsctl logs`") from None
+
+
+def checked(status: int, document: Any) -> Any:
+    """Give the document of a good answer.
+
+    Raises:
+        CliError: the status is 400 or more; the first line of its message, the rest as details.
+    """
+    if status < 400:
+        return document
+    message = document.get("message", "") if isinstance(document, dict) else str(document)
+    first, _, details = message.partition("\n")
+    raise CliError(first or f"the daemon answered with status {status}", details=details.strip("\n"))
+
+
+def model_path(model: str) -> str:
+    """Make `MODEL` or `MODEL/VERSION` a path below `/models` or `/predictions`.
+
+    Raises:
+        click.BadParameter: it is neither.
+    """
+    parts = model.split("/")
+    if len(parts) > 2 or not all(parts):
+        raise click.BadParameter(f"`{model}` is neither MODEL nor MODEL/VERSION")
+    return "/".join(quote(part, safe="") for part in parts)
+
+
+def _query(parameters: dict[str, Any]) -> str:
+    given = {name: value for name, value in parameters.items() if value is not None}
+    return "?" + urlencode(given) if given else ""

@@ -1,0 +1,19 @@
+"""`tsctl default`."""
+
+from pathlib import Path
+
+import click
+
+from tsctl.client import Client, model_path
+from tsctl.options import model_argument
+
+
+@click.command
+@model_argument
+@click.pass_obj
+def command(socket: Path | None, model: str) -> None:
+    """Choose the version that answers when a client names none: MODEL/VERSION."""
+    if "/" not in model:
+        raise click.BadParameter(f"`{model}` names no version; write MODEL/VERSION", param_hint="MODEL")
+    document = Client(socket).json("PUT", f"/models/{model_path(model)}/set-default")
+    click.echo(document["status"])

@@ -1,0 +1,86 @@
+"""`tsctl logs`."""
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from daemon import paths
+from tsctl.client import Client, model_path
+from tsctl.errors import CliError
+from tsctl.options import optional_model_argument
+
+POLL = 0.2  # seconds
+
+
+@click.command
+@click.option("-f", "--follow", "following", is_flag=True, help="Go on with what is logged from now on.")
+@click.option("-n", "--lines", default=50, show_default=True, metavar="N", help="How many of the last lines.")
+@click.option("--access", is_flag=True, help="Show the access log.")
+@click.option(
+    "--state-dir", type=click.Path(path_type=Path), envvar="TSCTL_STATE_DIR", help="Where the daemon keeps its logs."
+)
+@optional_model_argument
+@click.pass_obj
+def command(
+    socket: Path | None, following: bool, lines: int, access: bool, state_dir: Path | None, model: str | None
+) -> None:
+    """Show the daemon's log, or what the workers of MODEL printed.
+
+    Works without a daemon, too: it reads the files.
+    """
+    client = Client(socket)
+    if state_dir is None:
+        state_dir = paths.default_state_dir()
+        with contextlib.suppress(CliError):
+            state_dir = Path(client.json("GET", "/tsctl/status")["stateDir"])
+    if access:
+        path = paths.access_log(state_dir)
+    elif model is None:
+        path = paths.daemon_log(state_dir)
+    else:
+        path = _model_log(client, state_dir, model)
+    if not path.is_file() and not following:
+        raise CliError(f"nothing was logged to `{path}` yet")
+    with contextlib.suppress(KeyboardInterrupt):
+        for line in tail(path, lines, following=following):
+            click.echo(line, nl=False)
+
+
+def _model_log(client: Client, state_dir: Path, model: str) -> Path:
+    """Find a model's log: its default version's if no version is given; it may be gone from the daemon."""
+    name, _, version = model.partition("/")
+    if not version:
+        try:
+            version = client.json("GET", f"/models/{model_path(model)}")[0]["modelVersion"]
+        except CliError as error:
+            found = sorted(paths.logs_dir(state_dir).glob(f"{name}-*.log"), key=lambda path: path.stat().st_mtime)
+            if not found:
+                raise error
+            return found[-1]
+    return paths.model_log(state_dir, name, version)
+
+
+def tail(path: Path, count: int, *, following: bool) -> Iterator[str]:
+    """Yield a file's last lines; with `following`, then what is added, for ever.
+
+    A file that is rotated away, or not there yet, is waited for.
+    """
+    inode, position = -1, 0
+    while True:
+        with contextlib.suppress(FileNotFoundError), path.open(errors="replace") as file:
+            status = os.fstat(file.fileno())
+            if inode == -1:
+                lines = file.readlines()
+                yield from lines[max(0, len(lines) - count) :]
+            else:
+                if status.st_ino == inode and status.st_size >= position:
+                    file.seek(position)
+                yield from iter(file.readline, "")
+            inode, position = status.st_ino, file.tell()
+        if not following:
+            return
+        time.sleep(POLL)

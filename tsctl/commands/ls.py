@@ -1,0 +1,40 @@
+"""`tsctl ls`."""
+
+import json
+from pathlib import Path
+
+import click
+
+from tsctl.client import Client
+from tsctl.options import json_option
+
+
+@click.command
+@json_option
+@click.pass_obj
+def command(socket: Path | None, as_json: bool) -> None:
+    """List the registered models; `*` marks a default version among several."""
+    models = Client(socket).json("GET", "/tsctl/status")["models"]
+    if as_json:
+        click.echo(json.dumps(models, indent=2))
+        return
+    if not models:
+        click.echo("No model is registered; `tsctl register ARCHIVE` adds one", err=True)
+        return
+    from tsctl import render
+
+    several = {model["name"] for model in models if not model["default"]}
+    rows = [
+        (
+            model["name"],
+            model["version"] + (" *" if model["default"] and model["name"] in several else ""),
+            render.state(model["state"]),
+            f"{model['ready']}/{model['wanted']}",
+            model["batchSize"],
+            f"{model['maxBatchDelay']} ms",
+            model["policy"],
+            model["queued"],
+        )
+        for model in models
+    ]
+    render.table(("MODEL", "VERSION", "STATE", ">WORKERS", ">BATCH", ">DELAY", "BATCHING", ">QUEUE"), rows)

@@ -1,0 +1,46 @@
+"""`tsctl predict`."""
+
+import mimetypes
+import sys
+from pathlib import Path
+
+import click
+
+from tsctl.client import Client, checked, model_path
+from tsctl.errors import CliError
+from tsctl.options import model_argument
+
+
+@click.command
+@model_argument
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--content-type", metavar="TYPE", help="Of the file [default: by its name for JSON and text, else none].")
+@click.pass_obj
+def command(socket: Path | None, model: str, file: Path, content_type: str | None) -> None:
+    """Send FILE (`-` is stdin) to MODEL and print its answer, as it is, on stdout."""
+    try:
+        body = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    except OSError as error:
+        raise CliError(f"cannot read `{file}`: {error.strerror}") from None
+    if content_type is None:
+        guessed = mimetypes.guess_type(file.name)[0] or ""
+        content_type = guessed if guessed == "application/json" or guessed.startswith("text/") else None
+    headers = {"Content-Type": content_type} if content_type else {}
+    answer = Client(socket).request("POST", f"/predictions/{model_path(model)}", body, headers)
+    if answer.status >= 400:
+        _fail(answer.status, answer.body)
+    sys.stdout.buffer.write(answer.body)
+    if sys.stdout.isatty() and not answer.body.endswith(b"\n"):
+        click.echo()
+
+
+def _fail(status: int, body: bytes) -> None:
+    import json
+
+    try:
+        document = json.loads(body)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict) or "message" not in document:  # the handler chose the status and the body
+        document = {"message": f"the model answered with status {status}\n{body.decode('utf-8', 'replace')}"}
+    checked(status, document)

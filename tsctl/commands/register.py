@@ -1,0 +1,72 @@
+"""`tsctl register`."""
+
+from pathlib import Path
+
+import click
+
+from tsctl.client import Client
+from tsctl.completion import complete_archive
+from tsctl.follow import work
+
+
+@click.command
+@click.argument("archive", shell_complete=complete_archive)
+@click.option("--batch-size", type=click.IntRange(min=1), metavar="N", help="Requests in one batch, at most.")
+@click.option("--max-delay", type=click.FloatRange(min=0), metavar="MS", help="Milliseconds a batch waits to fill.")
+@click.option("--batching", type=click.Choice(["fixed", "greedy"]), help="How batches are formed; see below.")
+@click.option(
+    "--workers", type=click.IntRange(min=0), metavar="N", help="Worker processes [default: the archive's, or 1]."
+)
+@click.option("--model-name", metavar="NAME", help="Register under this name instead of the archive's.")
+@click.option("--handler", metavar="HANDLER", help="Use this handler instead of the archive's.")
+@click.option("--response-timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="For one batch.")
+@click.option("--startup-timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="For loading the model.")
+@click.option("--no-wait", is_flag=True, help="Return at once; a model that fails to load stays listed.")
+@click.pass_obj
+def command(
+    socket: Path | None,
+    archive: str,
+    batch_size: int | None,
+    max_delay: float | None,
+    batching: str | None,
+    workers: int | None,
+    model_name: str | None,
+    handler: str | None,
+    response_timeout: float | None,
+    startup_timeout: float | None,
+    no_wait: bool,
+) -> None:
+    """Register ARCHIVE and start its workers.
+
+    ARCHIVE is a .mar, a .tar.gz or a directory: a path that exists, or else a name in the model
+    store. Waits until every worker is ready; if the handler fails to load, prints its traceback
+    and leaves nothing registered.
+
+    \b
+    Batching:
+      fixed    an idle worker takes the first request and waits up to --max-delay for more
+      greedy   an idle worker takes whatever waits, at once
+
+    What is not given here comes from the archive's model-config.yaml, or is the default: batch
+    size 1, delay 100 ms.
+    """
+    path = Path(archive).expanduser()
+    document = work(
+        Client(socket),
+        "POST",
+        "/models",
+        subject=path.name,
+        hint="`tsctl ls` shows it, `tsctl unregister` undoes it",
+        url=str(path.absolute()) if path.exists() else archive,
+        batch_size=batch_size,
+        max_batch_delay=max_delay,
+        batching=batching,
+        initial_workers=workers,
+        fallback_workers=1,
+        model_name=model_name,
+        handler=handler,
+        response_timeout=response_timeout,
+        startup_timeout=startup_timeout,
+        synchronous="false" if no_wait else "true",
+    )
+    click.echo(document["status"])

@@ -1,0 +1,24 @@
+"""`tsctl scale`."""
+
+from pathlib import Path
+
+import click
+
+from tsctl.client import Client, model_path
+from tsctl.follow import work
+from tsctl.options import model_argument
+
+
+@click.command
+@model_argument
+@click.option("--workers", type=click.IntRange(min=0), required=True, metavar="N", help="Worker processes to have.")
+@click.pass_obj
+def command(socket: Path | None, model: str, workers: int) -> None:
+    """Change how many workers MODEL has. Workers that go finish their batch first."""
+    client = Client(socket)
+    path = f"/models/{model_path(model)}"
+    before = client.json("GET", path)[0]
+    hint = f"`tsctl describe {model}` shows how far it is"
+    work(client, "PUT", path, subject=model, hint=hint, min_worker=workers, max_worker=workers, synchronous="true")
+    name, version, had = before["modelName"], before["modelVersion"], before["minWorkers"]
+    click.echo(f"Scaled `{name}` {version} from {had} to {workers} workers")

@@ -1,0 +1,29 @@
+"""`tsctl start`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from daemon import paths
+from tsctl.launch import start
+from tsctl.options import daemon_arguments, setting_options
+
+
+@click.command
+@setting_options
+@click.pass_obj
+def command(socket: Path | None, /, **given: Any) -> None:
+    """Start the daemon in the background.
+
+    Returns when the daemon listens, or prints why it does not. Each option has an environment
+    variable: --model-store is TSCTL_MODEL_STORE.
+    """
+    import os
+
+    chosen = given.get("state_dir") or os.environ.get("TSCTL_STATE_DIR")
+    state_dir = Path(chosen).expanduser().absolute() if chosen else paths.default_state_dir()
+    status = start(daemon_arguments(socket, given), state_dir)
+    click.echo(f"Started the daemon, pid {status['pid']}", err=True)
+    click.echo(f"predictions  {status['inferenceAddress']}")
+    click.echo(f"control      {status['socket']}")

@@ -1,0 +1,37 @@
+"""`tsctl status`."""
+
+import json
+import time
+from pathlib import Path
+
+import click
+
+from tsctl.client import Client
+from tsctl.options import json_option
+
+
+@click.command
+@json_option
+@click.pass_obj
+def command(socket: Path | None, as_json: bool) -> None:
+    """Show the daemon and its models. Exit code 3 says that there is none."""
+    status = Client(socket).json("GET", "/tsctl/status")
+    if as_json:
+        click.echo(json.dumps(status, indent=2))
+        return
+    from tsctl import render
+
+    models = status["models"]
+    ready = sum(model["state"] == "ready" for model in models)
+    render.facts(
+        [
+            ("daemon", f"pid {status['pid']}, tsctl {status['version']}, Python {status['python']}"),
+            ("up for", render.duration_text(time.time() - status["started"])),
+            ("predictions", status["inferenceAddress"]),
+            ("control", status["socket"]),
+            ("model store", status["modelStore"] or "none"),
+            ("state", status["stateDir"]),
+            ("models", f"{ready} of {len(models)} ready" if models else "none"),
+            ("requests", f"{sum(m['running'] for m in models)} running, {sum(m['queued'] for m in models)} waiting"),
+        ]
+    )

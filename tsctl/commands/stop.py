@@ -1,0 +1,26 @@
+"""`tsctl stop`."""
+
+from pathlib import Path
+
+import click
+
+from tsctl.client import Client
+from tsctl.launch import stop
+from tsctl.render import live
+
+MARGIN = 15.0  # seconds beyond the daemon's own grace time, for workers that must be killed
+
+
+@click.command
+@click.pass_obj
+def command(socket: Path | None) -> None:
+    """Stop the daemon.
+
+    It accepts nothing more, finishes what waits and runs (at most its --grace), and ends its
+    workers. Returns when it has ended.
+    """
+    status = Client(socket).json("GET", "/tsctl/status")
+    with live() as progress:
+        progress.show("waiting for running requests to finish")
+        stop(status["pid"], status["grace"] + MARGIN, progress.tick)
+    click.echo(f"Stopped the daemon, pid {status['pid']}", err=True)

@@ -1,0 +1,27 @@
+"""`tsctl unregister`."""
+
+from pathlib import Path
+
+import click
+
+from tsctl.client import Client, model_path
+from tsctl.errors import Interrupted
+from tsctl.options import model_argument
+from tsctl.render import live
+
+
+@click.command
+@model_argument
+@click.pass_obj
+def command(socket: Path | None, model: str) -> None:
+    """Take MODEL out of service; its running requests finish.
+
+    Without a version it is the default one, which can only go when it is the last.
+    """
+    try:
+        with live() as progress:
+            progress.show(f"waiting for the requests of {model}")
+            document = Client(socket).json("DELETE", f"/models/{model_path(model)}")
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; the daemon goes on with unregistering `{model}`") from None
+    click.echo(document["status"])

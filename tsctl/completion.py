@@ -1,0 +1,53 @@
+"""Shell completion: the scripts, and what TAB finds of the running daemon.
+
+The scripts are click's: each asks `tsctl` itself what fits. Names of models and archives come from
+the daemon within 0.2 s; without a daemon there are none, and nothing is said.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+
+SHELLS = ("bash", "zsh", "fish")
+TIMEOUT = 0.2  # seconds
+
+
+def script(shell: str) -> str:
+    """Give the completion script of a shell, one of `SHELLS`."""
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None
+    completion = completion_class(click.Command("tsctl"), {}, "tsctl", "_TSCTL_COMPLETE")
+    # Not `source()`: for bash it would run bash to learn its version, and complain.
+    return completion.source_template % completion.source_vars()
+
+
+def complete_model(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of registered models; after a slash, their versions."""
+    status = _ask(ctx, "/tsctl/status") or {"models": []}
+    names: dict[str, str] = {}
+    for model in status["models"]:
+        if "/" in incomplete:
+            names[f"{model['name']}/{model['version']}"] = model["state"]
+        elif model["default"]:
+            names[model["name"]] = f"{model['version']}, {model['state']}"
+    return [CompletionItem(name, help=text) for name, text in names.items() if name.startswith(incomplete)]
+
+
+def complete_archive(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Archives of the model store; a path where none fits."""
+    found = [name for name in _ask(ctx, "/tsctl/store") or [] if name.startswith(incomplete)]
+    return [CompletionItem(name) for name in found] or [CompletionItem(incomplete, type="file")]
+
+
+def _ask(ctx: click.Context, target: str) -> Any:
+    from tsctl.client import Client
+
+    # While completing, click parses the line without running the root command: its option is in `params`.
+    root = ctx.find_root()
+    socket: Path | None = root.params.get("socket") or None
+    try:
+        return Client(socket, timeout=TIMEOUT).json("GET", target)
+    except Exception:  # noqa: BLE001 - TAB says nothing when it knows nothing
+        return None

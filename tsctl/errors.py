@@ -1,0 +1,49 @@
+"""What the command line may end with, other than success.
+
+    CliError                 exit code 1: the daemon said no, or a file is not as it should be
+    ├─ NoDaemon              exit code 3: nobody listens on the socket
+    └─ Interrupted           exit code 130: Ctrl-C
+
+Wrong usage is click's own UsageError, exit code 2.
+"""
+
+from pathlib import Path
+
+import click
+
+
+class CliError(click.ClickException):
+    """An error for the user: one line, then at most one hint.
+
+    Args:
+        details: shown below the message as it is, such as a traceback.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "", details: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.details = details
+
+    def show(self, file: object = None) -> None:  # noqa: ARG002 - errors go to stderr, always
+        click.echo(f"{click.style('error:', fg='red', bold=True)} {self.message}", err=True)
+        if self.details:
+            click.echo(f"\n{self.details}", err=True)
+        if self.hint:
+            click.echo(f"{click.style('hint:', fg='cyan')} {self.hint}", err=True)
+
+
+class NoDaemon(CliError):
+    """Nobody listens on the control socket."""
+
+    exit_code = 3
+
+    def __init__(self, socket: Path) -> None:
+        super().__init__(f"no daemon at `{socket}`", "start one with `tsctl start`")
+
+
+class Interrupted(CliError):
+    """The user pressed Ctrl-C while the daemon worked."""
+
+    exit_code = 130

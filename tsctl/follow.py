@@ -1,0 +1,42 @@
+"""Wait for the daemon while it works on a command, and show what it is doing."""
+
+import sys
+from typing import Any
+
+from tsctl.client import Client, checked
+from tsctl.errors import CliError, Interrupted
+from tsctl.render import bytes_text, live
+
+
+def work(client: Client, method: str, target: str, subject: str, hint: str, **parameters: Any) -> Any:
+    """Send a command; with a terminal on stderr, show its progress.
+
+    Args:
+        subject: what is worked on, for the display.
+        hint: how to see, or undo, what goes on after Ctrl-C.
+
+    Raises:
+        CliError: the daemon said no.
+        Interrupted: Ctrl-C; the daemon carries on.
+    """
+    try:
+        if not sys.stderr.isatty():
+            return client.json(method, target, **parameters)
+        return _watched(client, method, target, subject, **parameters)
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; the daemon goes on with `{subject}`", hint) from None
+
+
+def _watched(client: Client, method: str, target: str, subject: str, **parameters: Any) -> Any:
+    with live() as progress:
+        progress.show(f"sending {subject}")
+        for event in client.events(method, target, **parameters):
+            done, total = event.get("done", 0), event.get("total", 0)
+            match event["stage"]:
+                case "unpacking":
+                    progress.show(f"unpacking {subject}, {bytes_text(done)} of {bytes_text(total)}", done, total)
+                case "loading":
+                    progress.show(f"loading {subject}, {done} of {total} workers ready", done, total or None)
+                case "done":
+                    return checked(event["status"], event["document"])
+    raise CliError("the daemon ended before it was done", "see `tsctl logs`")

@@ -1,0 +1,115 @@
+"""Start the daemon in the background, and stop it.
+
+`start` is `run` in the background plus a handshake: the daemon writes one JSON object to an
+inherited pipe when it listens, or when it cannot.
+"""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from daemon import paths
+from tsctl.errors import CliError
+
+START_TIMEOUT = 30.0  # seconds; it takes well under one
+# -P: a folder named `daemon` where the user happens to be is not ours.
+DAEMON = (sys.executable, "-P", "-m", "daemon")
+
+
+def start(arguments: Sequence[str], state_dir: Path) -> dict[str, Any]:
+    """Start the daemon; give its status document as soon as it listens.
+
+    Raises:
+        CliError: it could not start, with its own reason.
+    """
+    log = _open_log(state_dir)
+    log_start = os.fstat(log).st_size
+    reading, writing = os.pipe()
+    try:
+        process = subprocess.Popen(
+            [*DAEMON, "--background", f"--ready-fd={writing}", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=(writing,),
+            start_new_session=True,
+        )
+    finally:
+        os.close(writing)
+        os.close(log)
+    with os.fdopen(reading, "rb") as pipe:
+        if not select.select([pipe], [], [], START_TIMEOUT)[0]:
+            process.kill()
+            raise CliError(
+                f"the daemon did not listen within {START_TIMEOUT:g} s", f"its log is `{_log_path(state_dir)}`"
+            )
+        said = pipe.read()
+    if not said:
+        code = process.wait()
+        raise CliError(
+            f"the daemon ended with exit code {code} before it listened", details=_tail(_log_path(state_dir), log_start)
+        )
+    document: dict[str, Any] = json.loads(said)
+    if "error" in document:
+        process.wait()
+        raise CliError(document["error"], document["hint"])
+    return document
+
+
+def stop(pid: int, wait: float, tick: Callable[[], None]) -> None:
+    """Ask the daemon to stop, and wait until it has.
+
+    Args:
+        pid: from the daemon itself.
+        wait: seconds; its own grace time and a little.
+        tick: called every tenth of a second.
+
+    Raises:
+        CliError: it may not be signalled, or did not end in time.
+    """
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        signal.pidfd_send_signal(descriptor, signal.SIGTERM)
+        deadline = time.monotonic() + wait
+        while not select.select([descriptor], [], [], 0.1)[0]:
+            tick()
+            if time.monotonic() > deadline:
+                raise CliError(f"the daemon with pid {pid} did not stop within {wait:g} s", f"`kill -9 {pid}` ends it")
+    except PermissionError:
+        raise CliError(f"not allowed to stop the daemon with pid {pid}") from None
+    finally:
+        os.close(descriptor)
+
+
+def _log_path(state_dir: Path) -> Path:
+    return paths.logs_dir(state_dir) / "start.log"
+
+
+def _open_log(state_dir: Path) -> int:
+    """Open the file that takes what the daemon prints before and beside its own log."""
+    try:
+        paths.make_private(state_dir, strict=False)
+        paths.logs_dir(state_dir).mkdir(mode=0o700, exist_ok=True)
+        return os.open(_log_path(state_dir), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    except paths.PathError as error:
+        raise CliError(str(error)) from None
+    except OSError as error:
+        raise CliError(f"cannot write `{error.filename}`: {error.strerror}") from None
+
+
+def _tail(path: Path, start: int, lines: int = 20) -> str:
+    with contextlib.suppress(OSError):
+        written = path.read_bytes()[start:].decode(errors="replace")
+        return "\n".join(written.splitlines()[-lines:])
+    return ""

@@ -1,0 +1,73 @@
+"""What several verbs share: the model argument, and the daemon's settings as options."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from daemon.settings import SETTINGS, Setting, parse_boolean
+from tsctl.completion import complete_model
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+model_argument = click.argument("model", shell_complete=complete_model)
+optional_model_argument = click.argument("model", required=False, shell_complete=complete_model)
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+
+class SettingType(click.ParamType[str]):
+    """Checks a setting's text and passes it on as it is: the daemon reads it again."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self.name = setting.metavar.lower()
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            parsed = self._setting.parse(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        # The daemon has another working directory.
+        return str(parsed) if isinstance(parsed, Path) else str(value)
+
+
+def setting_options(function: F) -> F:
+    """Add an option for each of the daemon's settings; `--socket` is the root command's, too."""
+    for setting in reversed(SETTINGS):
+        default = "" if setting.default is None else f" [default: {_shown(setting.default)}]"
+        if setting.parse is parse_boolean:
+            flag = f"{setting.flag}/--no-{setting.name.replace('_', '-')}"
+            option = click.option(flag, setting.name, default=None, help=setting.help + default)
+        else:
+            option = click.option(
+                setting.flag,
+                setting.name,
+                type=SettingType(setting),
+                metavar=setting.metavar,
+                help=setting.help + default,
+            )
+        function = option(function)
+    return function
+
+
+def daemon_arguments(socket: Path | None, given: dict[str, Any]) -> list[str]:
+    """Make the daemon's arguments of the options that were given."""
+    if given.get("socket") is None and socket is not None:
+        given = given | {"socket": str(socket)}
+    arguments = []
+    for setting in SETTINGS:
+        value = given.get(setting.name)
+        if value is not None:
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            arguments.append(f"{setting.flag}={text}")
+    return arguments
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, int) and value % (1024 * 1024) == 0:
+        return f"{value // (1024 * 1024)}MiB"
+    return f"{value:g}" if isinstance(value, float) else str(value)
