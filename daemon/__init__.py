@@ -1,1 +1,55 @@
-"""x"""
+"""The server of tsctl: the map of the house, and its words.
+
+Three rooms, each its own process at run time; between them there are bytes, never shared objects:
+
+        tsctl  ─ daemon.paths, settings, marfile ─▶  daemon  ─ handlers.wire, names ─▶  handlers
+   command line,                 event loop, HTTP,                     worker process,
+   blocking, light               registry, batches, pools              torch, user code
+        │                             ▲   │                                   ▲
+        └──── HTTP on a Unix socket ──┘   └──── frames on a socketpair ───────┘
+
+Imports go left to right, through the named modules only (tests/test_imports.py). The daemon never
+imports torch, so it starts in well under a second; the command line imports neither torch nor asyncio.
+
+    __main__  server       arguments → Config → listen → serve → stop in order
+    config  settings       every setting: flag, environment name, default
+    paths  sockets  logs   where files are; listening sockets and the lock; log files
+    marfile                the archive's manifest, and writing archives
+    job                    Job, Batch, Outcome, Reply: what travels
+    clock  errors          time as an object; what clients are told
+    http/                  bytes ↔ requests and answers; knows no models
+    api/                   the routes: predictions, TorchServe's management API
+    models/                what is served and where it came from
+    batching/              when and with whom a job travels
+    workers/               who does the work: engines, workers, pools
+
+    may import       http: job errors clock · api: http models · models: batching workers ·
+                     batching: the interface workers.engine · workers: job errors clock handlers.wire
+
+Four walks
+
+1. A prediction: http.receiver → http.protocol → http.router → api.inference → registry.find →
+   model.submit → queue → dispatcher._pump asks the collector → Batch → worker.predict → frame →
+   handlers.runtime → the user's handle(data, context) → one Reply for each job → bytes. Only two
+   things wait: the job in the queue, the batch in the worker. A client that leaves takes its queued
+   job with it.
+2. A command: a verb's file → tsctl.client → control socket → api.management → registration or
+   registry → pool.scale → reconcile → plan → engine → answer → tsctl.render.
+3. A worker's life: slot.py draws the place, state.py the worker in it. Death is a pidfd.
+4. An archive: store.locate → archive.unpack (in a thread, into a directory named by its content) →
+   manifest → modelconfig → registry.add → workers. A failure on the way leaves nothing behind.
+
+Decisions are synchronous functions of facts with the time as an argument: collectors, the pool's
+plan and the registry know no asyncio and no clock, so that the same objects run in production, in
+tests on a fake clock, and in simulations. Time inside is float seconds on the monotonic clock.
+
+Words
+
+model: a name · version: one registered archive of a model · archive: the .mar file · manifest: what
+it says about itself · model store: the directory archives come from · registry: what is registered
+now · handler: the user's code · request: what HTTP brought · exchange: a request and the answer owed
+· job: a request waiting for a model's answer · queue: the jobs of one version · collector: decides
+when a batch is due · dispatcher: hands it over · batch: jobs that travel together · worker: one
+process with one version loaded · slot: a worker's place in the pool · engine: where workers live ·
+frame: one message on the wire · reply: the answer to one job.
+"""

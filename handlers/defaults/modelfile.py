@@ -35,7 +35,7 @@ def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str
         raise HandlerError("the archive has neither a model file nor a serialized file, so there is no model to load")
     match weights_path.suffix:
         case ".pt":
-            return torch.jit.load(str(weights_path), map_location=device).eval()  # type: ignore[no-untyped-call]
+            return torch.jit.load(str(weights_path), map_location=device).eval()
         case ".pt2":
             # An exported program has inference mode built in, and no `eval`.
             return torch.export.load(str(weights_path)).module().to(device)
