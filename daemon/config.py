@@ -55,7 +55,10 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> 
             raise StartError(f"{where}: {error}") from None
         origins[setting.name] = origin
     values["socket"] = values["socket"] or paths.default_socket()
-    values["state_dir"] = values["state_dir"] or paths.default_state_dir()
+    try:
+        values["state_dir"] = values["state_dir"] or paths.default_state_dir()
+    except paths.PathError as error:
+        raise StartError(str(error), "name a directory with `--state-dir`") from None
     store = values["model_store"]
     if store is not None and not store.is_dir():
         raise StartError(f"no model store at `{store}`", "make the directory, or name another with `--model-store`")

@@ -30,6 +30,7 @@ def _file_handler(path: Path, form: str) -> logging.Handler:
 def set_up(state_dir: Path, level: str, *, foreground: bool) -> None:
     """Send the logger `daemon` to the state directory, in the foreground to stderr too."""
     paths.logs_dir(state_dir).mkdir(mode=0o700, exist_ok=True)
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # a broken form is the client's to know
     root = logging.getLogger("daemon")
     root.setLevel(level.upper())
     root.propagate = False
@@ -77,6 +78,11 @@ class AccessLog:
         if self._lines:
             self._log.write("\n".join(self._lines))
             self._lines = []
+
+    def close(self) -> None:
+        """Write what is left; nothing may be added after."""
+        self.flush()
+        self._log.close()
 
 
 class ModelLogs:

@@ -28,7 +28,7 @@ MANIFEST = "MAR-INF/MANIFEST.json"
 FORMATS = ("default", "zip-store", "tgz", "no-archive")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_\-.]*")
 VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_\-.+]*")
-_DROPPED = {"__MACOSX", "__pycache__"}
+_DROPPED = {"__MACOSX", "__pycache__", "MAR-INF"}  # the last: an unpacked archive, packed again
 
 
 class ManifestError(ValueError):
@@ -158,7 +158,7 @@ class Packing:
             for extra in map(Path, found):
                 if extra.is_dir():
                     for inner in sorted(extra.rglob("*")):
-                        if inner.is_file() and not _DROPPED & set(inner.parts):
+                        if inner.is_file() and not _DROPPED & set(inner.relative_to(extra).parts):
                             add(inner.relative_to(extra).as_posix(), inner, "extra file")
                 else:
                     add(extra.name, extra, "extra file")
@@ -238,7 +238,7 @@ def _writer(draft: Path, model_name: str, archive_format: str) -> _Writer:
 class _ZipWriter(_Writer):
     def __init__(self, draft: Path, method: int) -> None:
         self._method = method
-        self._zip = zipfile.ZipFile(draft, "w", method)
+        self._zip = zipfile.ZipFile(draft, "w", method, strict_timestamps=False)  # files from 1970 are common
 
     def add_file(self, name: str, path: Path, *, compress: bool) -> None:
         self._zip.write(path, name, self._method if compress else zipfile.ZIP_STORED)

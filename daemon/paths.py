@@ -5,7 +5,7 @@
         control.pid     the daemon's pid; locked while it lives
     state directory     $XDG_STATE_HOME/tsctl, else ~/.local/state/tsctl   0700
         lock            locked while a daemon uses the directory
-        logs/           daemon.log, access.log, MODEL-VERSION.log
+        logs/           daemon.log, access.log, MODEL@VERSION.log
         models/         unpacked archives, named by their content
 
 Standard library only: the command line comes in by this door.
@@ -30,9 +30,16 @@ def default_socket() -> Path:
 
 
 def default_state_dir() -> Path:
-    """Say where logs and unpacked archives are when nobody says otherwise."""
+    """Say where logs and unpacked archives are when nobody says otherwise.
+
+    Raises:
+        PathError: this user has no home directory, as in some containers.
+    """
     state = os.environ.get("XDG_STATE_HOME")
-    return (Path(state) if state else Path.home() / ".local" / "state") / "tsctl"
+    try:
+        return (Path(state) if state else Path.home() / ".local" / "state") / "tsctl"
+    except RuntimeError:
+        raise PathError(f"user {os.getuid()} has no home directory to keep state in") from None
 
 
 def pid_file(socket: Path) -> Path:
@@ -52,7 +59,7 @@ def access_log(state_dir: Path) -> Path:
 
 
 def model_log(state_dir: Path, name: str, version: str) -> Path:
-    return logs_dir(state_dir) / f"{name}-{version}.log"
+    return logs_dir(state_dir) / f"{name}@{version}.log"  # neither holds an @
 
 
 def models_dir(state_dir: Path) -> Path:

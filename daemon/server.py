@@ -134,7 +134,7 @@ class Daemon:
         await self._let_answers_out(public, private)
         public.abort()
         private.abort()
-        access_log.flush()
+        access_log.close()
         _log.info("stopped")
 
     async def _stop_models(self, registration: Registration) -> None:

@@ -23,7 +23,10 @@ _UNITS = {"b": 1, "kb": 1000, "kib": 1024, "mb": 10**6, "mib": MIB, "gb": 10**9,
 def parse_path(text: str) -> Path:
     if not text:
         raise ValueError("an empty path")
-    return Path(text).expanduser().absolute()
+    try:
+        return Path(text).expanduser().absolute()
+    except RuntimeError:
+        raise ValueError(f"`{text}` begins with a user that this machine does not know") from None
 
 
 def parse_seconds(text: str) -> float:

@@ -8,6 +8,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import re
 import socket
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from daemon import paths
 from daemon.errors import StartError
 
 BACKLOG = 1024
+_PORT = re.compile(r"[0-9]{1,5}")
 
 
 class Lock:
@@ -26,15 +28,24 @@ class Lock:
 
     def __init__(self, file: Path, taken: str, hint: str) -> None:
         self._file = file
-        self._descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pid = os.read(self._descriptor, 20).decode("ascii", "replace").strip() or "unknown"
-            os.close(self._descriptor)
-            raise StartError(taken.format(pid=pid), hint) from None
+        while True:
+            self._descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                pid = os.read(self._descriptor, 20).decode("ascii", "replace").strip() or "unknown"
+                os.close(self._descriptor)
+                raise StartError(taken.format(pid=pid), hint) from None
+            if self._still_there():
+                break
+            os.close(self._descriptor)  # its owner removed it between our opening and our locking
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+
+    def _still_there(self) -> bool:
+        with contextlib.suppress(FileNotFoundError):
+            return os.path.samestat(os.fstat(self._descriptor), self._file.stat())
+        return False
 
     def release(self) -> None:
         """Remove the file while it is still locked, so that nobody meets a stale one."""
@@ -86,7 +97,7 @@ def parse_address(text: str) -> tuple[str, int]:
     if not colon or address.endswith("]"):
         host, port = address, "8080"
     host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isdigit() or int(port) > 65535 or "/" in host:
+    if not host or not _PORT.fullmatch(port) or int(port) > 65535 or "/" in host:
         raise StartError(f"`{text}` is no address to listen on", "write HOST:PORT, such as 127.0.0.1:8080")
     return host, int(port)
 
@@ -101,10 +112,16 @@ def bind_tcp(text: str) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family, kind, protocol)
+    except UnicodeError:  # from the codec for host names
+        raise StartError(f"`{host}` is no host name") from None
+    except OSError as error:
+        raise StartError(f"cannot listen on `{text}`: {error.strerror or error}") from None
+    try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
         listening.listen(BACKLOG)
     except OSError as error:
+        listening.close()
         if error.errno == errno.EADDRINUSE:
             raise StartError(
                 f"port {port} on {host} is in use by another program", "choose another with `--inference-address`"

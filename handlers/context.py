@@ -5,6 +5,7 @@ them. A context lives as long as its worker, and handlers set further attributes
 belongs to one batch is put in by `begin_batch`.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -60,6 +61,8 @@ class Context:
         request_ids: row → request id, for the batch that is running.
         request_processor: one for each row; None while the model is loading.
         metrics: what a handler measures; see handlers/metrics.py.
+        stopping_criteria, cl_socket: TorchServe's, for streaming; None here.
+        header_key_sequence_id, …_start, …_end: the names of TorchServe's sequence headers.
     """
 
     def __init__(
@@ -88,6 +91,10 @@ class Context:
         self.request_processor: list[RequestProcessor] | None = None
         self.metrics = MetricsCache(model_name)
         self.stopping_criteria: Any = None
+        self.cl_socket: Any = None
+        self.header_key_sequence_id = os.environ.get("TS_REQUEST_SEQUENCE_ID", "ts_request_sequence_id")
+        self.header_key_sequence_start = os.environ.get("TS_REQUEST_SEQUENCE_START", "ts_request_sequence_start")
+        self.header_key_sequence_end = os.environ.get("TS_REQUEST_SEQUENCE_END", "ts_request_sequence_end")
 
     def begin_batch(self, ids: Sequence[str], headers: Sequence[Mapping[str, Any]]) -> None:
         """Put in the rows of the batch that is about to run."""
@@ -134,7 +141,7 @@ class Context:
         return self._row(idx).get_response_headers()
 
     def get_sequence_id(self, idx: int) -> str:
-        return str(self.get_request_header(idx, "ts_request_sequence_id") or "")
+        return str(self.get_request_header(idx, self.header_key_sequence_id) or "")
 
     def __repr__(self) -> str:
         return f"<Context {self.model_name}, {len(self.request_ids)} requests>"

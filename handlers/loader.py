@@ -67,6 +67,9 @@ def load_handler(handler: str, model_dir: Path) -> EntryPoint:
 
 def import_file(file: Path) -> ModuleType:
     """Import a file under its own name, or another if that name is taken: it may be `copy.py`."""
+    known = sys.modules.get(file.stem)
+    if known is not None and getattr(known, "__file__", None) == str(file):
+        return known  # the handler has imported its model file; a second copy would have other classes
     name = file.stem if file.stem not in sys.modules else f"_archive_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
@@ -82,8 +85,9 @@ def import_file(file: Path) -> ModuleType:
 
 
 def classes_of(module: ModuleType) -> list[type]:
-    """The classes that a module itself defines."""
-    return [value for value in vars(module).values() if isinstance(value, type) and value.__module__ == module.__name__]
+    """The classes that a module itself defines; one with two names counts once."""
+    found = dict.fromkeys(value for value in vars(module).values() if isinstance(value, type))
+    return [value for value in found if value.__module__ == module.__name__]
 
 
 def _handler_class(module: ModuleType) -> type:

@@ -37,7 +37,7 @@ def _decode(content_type: str, value: bytes | memoryview) -> Any:
             return json.loads(bytes(value))
         if kind.startswith("text"):
             return str(value, "utf-8")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         print(f"a body of type {kind} could not be decoded and is passed on as bytes: {error}")  # noqa: T201
     return bytearray(value)
 
@@ -58,7 +58,7 @@ def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
     Raises:
         NotSerialisable: JSON has no form for it.
     """
-    headers = [(str(key), str(value)) for key, value in processor.get_response_headers().items()]
+    headers = [(sendable(key), sendable(value)) for key, value in processor.get_response_headers().items()]
     torch = sys.modules.get("torch")
     if isinstance(item, (bytes, bytearray)):
         body = bytes(item)
@@ -78,7 +78,12 @@ def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
     status = processor.get_response_status_code()
     if not isinstance(status, int) or not 200 <= status <= 599:
         return failure(f"The handler set the response status {status!r}, which is none.")
-    return wire.Answer(status, body, processor.get_response_status_phrase() or "", headers)
+    return wire.Answer(status, body, sendable(processor.get_response_status_phrase() or ""), headers)
+
+
+def sendable(value: object) -> str:
+    """Make text that a frame can hold: JSON may have brought half a surrogate pair."""
+    return str(value).encode("utf-8", "replace").decode()
 
 
 def failure(message: str, status: int = 503, kind: str = FAILED) -> wire.Answer:

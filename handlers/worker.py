@@ -15,10 +15,12 @@ import traceback
 from pathlib import Path
 
 from handlers import compat, wire
+from handlers.errors import HandlerError
+from handlers.rows import sendable
 from handlers.runtime import Runtime
 
 _PR_SET_PDEATHSIG = 1  # prctl(2)
-_OUR_FILES = (str(Path(__file__).parent), "<frozen importlib")
+_OUR_FILES = (f"{Path(__file__).parent}{os.sep}", "<frozen importlib")
 
 
 class Wire:
@@ -63,15 +65,21 @@ def set_threads(count: int) -> None:
 
 
 def load_failure(error: BaseException) -> wire.LoadFailed:
-    """Describe why the model could not be loaded, with the traceback from the handler's own code on."""
+    """Describe why the model could not be loaded, with the traceback from the handler's own code on.
+
+    If none of it is the handler's, an error that says it all by itself goes without; any other is a
+    bug of ours, and is shown whole.
+    """
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OUR_FILES):
         trace = trace.tb_next
-    text = "".join(traceback.format_exception(type(error), error, trace or error.__traceback__))
+    if trace is None and not isinstance(error, (HandlerError, SyntaxError)):
+        trace = error.__traceback__
+    text = "".join(traceback.format_exception(type(error), error, trace, chain=trace is not None))
     message = str(error).strip()
     summary = f"{type(error).__name__}: {message.splitlines()[0]}" if message else type(error).__name__
     out_of_memory = isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "CUDA" in message)
-    return wire.LoadFailed(summary, text.rstrip(), out_of_memory)
+    return wire.LoadFailed(sendable(summary), sendable(text.rstrip()), out_of_memory)
 
 
 def load_model(load: wire.Load) -> Runtime:

@@ -4,6 +4,7 @@ import http.client
 import json
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
@@ -55,7 +56,7 @@ class Client:
             NoDaemon: nobody listens.
             CliError: the connection broke off.
         """
-        with self._open(method, target, body, headers or {}) as response:
+        with self._exchange(method, target, body, headers or {}) as response:
             return Answer(response.status, response.getheader("Content-Type") or "", response.read())
 
     def json(self, method: str, target: str, **parameters: Any) -> Any:
@@ -66,7 +67,7 @@ class Client:
             CliError: the daemon said no.
         """
         answer = self.request(method, target + _query(parameters))
-        return checked(answer.status, json.loads(answer.body))
+        return checked(answer.status, self._document(answer.body))
 
     def events(self, method: str, target: str, **parameters: Any) -> Iterator[dict[str, Any]]:
         """Send a request and yield the daemon's progress, line by line.
@@ -75,19 +76,24 @@ class Client:
             NoDaemon: nobody listens.
             CliError: the connection broke off.
         """
-        with self._open(method, target + _query(parameters), None, {"Accept": NDJSON}) as response:
+        with self._exchange(method, target + _query(parameters), None, {"Accept": NDJSON}) as response:
             if response.getheader("Content-Type") != NDJSON:
-                checked(response.status, json.loads(response.read()))
+                checked(response.status, self._document(response.read()))
                 return
             while line := response.readline():
-                yield json.loads(line)
+                yield self._document(line)
 
-    def _open(self, method: str, target: str, body: bytes | None, headers: dict[str, str]) -> http.client.HTTPResponse:
+    @contextmanager
+    def _exchange(
+        self, method: str, target: str, body: bytes | None, headers: dict[str, str]
+    ) -> Iterator[http.client.HTTPResponse]:
+        """Send a request; the block reads the answer, which may break off as well."""
         connection = _UnixConnection(self.path, self._timeout)
         try:
             paths.check_socket_path(self.path)
             connection.request(method, target, body, headers | {"Connection": "close"})
-            return connection.getresponse()
+            with connection.getresponse() as response:
+                yield response
         except paths.PathError as error:
             raise CliError(str(error)) from None
         except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
@@ -98,6 +104,14 @@ class Client:
             raise CliError(f"the daemon at `{self.path}` does not answer") from None
         except (OSError, http.client.HTTPException) as error:
             raise CliError(f"the connection to the daemon broke off: {error}", "see `tsctl logs`") from None
+        finally:
+            connection.close()
+
+    def _document(self, text: bytes) -> Any:
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise CliError(f"what `{self.path}` answered is no JSON", "see `tsctl logs`") from None
 
 
 def checked(status: int, document: Any) -> Any:

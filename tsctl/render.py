@@ -1,5 +1,6 @@
 """What a person sees on a terminal: tables, live progress, drawings. The only module that imports rich."""
 
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +11,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
-out = Console(highlight=False)
+# A pipe has no width: nothing is cut to fit one.
+out = Console(highlight=False, width=None if sys.stdout.isatty() else 10_000)
 err = Console(stderr=True, highlight=False)
 
 _STATE_STYLES = {"ready": "green", "loading": "yellow", "failed": "red", "stopping": "yellow", "no workers": "dim"}
@@ -23,7 +25,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     for column in columns:
         grid.add_column(column.removeprefix(">"), justify="right" if column.startswith(">") else "left")
     for row in rows:
-        grid.add_row(*(cell if isinstance(cell, Text) else str(cell) for cell in row))
+        grid.add_row(*map(_cell, row))
     out.print(grid)
 
 
@@ -38,7 +40,7 @@ def facts(pairs: Iterable[tuple[str, Any]]) -> None:
     grid.add_column(style="dim")
     grid.add_column(overflow="fold")
     for name, value in pairs:
-        grid.add_row(name, value if isinstance(value, Text) else str(value))
+        grid.add_row(name, _cell(value))
     out.print(grid)
 
 
@@ -61,8 +63,13 @@ def histogram(counts: Sequence[tuple[str, int]]) -> None:
     for label, count in counts:
         length = count / most * _BAR if most else 0
         bar = "█" * int(length) + ("▌" if length % 1 >= 0.5 else "")
-        grid.add_row(label, Text(bar or ("▏" if count else ""), style="cyan"), str(count))
+        grid.add_row(_cell(label), Text(bar or ("▏" if count else ""), style="cyan"), str(count))
     out.print(grid)
+
+
+def _cell(value: Any) -> Text:
+    """Make a cell; a path may hold `[b]`, and that is no markup."""
+    return value if isinstance(value, Text) else Text(str(value))
 
 
 def bytes_text(count: float) -> str:
@@ -119,6 +126,7 @@ def live() -> Iterator[LiveProgress]:
     if not err.is_terminal:
         yield NoProgress()
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=30), TimeElapsedColumn())
+    text = TextColumn("{task.description}", markup=False)
+    columns = (SpinnerColumn(), text, BarColumn(bar_width=30), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True, get_time=time.monotonic) as progress:
         yield LiveProgress(progress)

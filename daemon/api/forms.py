@@ -99,19 +99,19 @@ class _Parts:
 
 def _multipart(boundary: bytes, body: bytes) -> list[Param]:
     parts = _Parts()
-    parser = MultipartParser(
-        boundary,
-        {
-            "on_part_begin": parts.part_begin,
-            "on_header_field": parts.header_field,
-            "on_header_value": parts.header_value,
-            "on_header_end": parts.header_end,
-            "on_part_data": parts.part_data,
-            "on_part_end": parts.part_end,
-            "on_end": parts.end,
-        },
-    )
     try:
+        parser = MultipartParser(
+            boundary,
+            {
+                "on_part_begin": parts.part_begin,
+                "on_header_field": parts.header_field,
+                "on_header_value": parts.header_value,
+                "on_header_end": parts.header_end,
+                "on_part_data": parts.part_data,
+                "on_part_end": parts.part_end,
+                "on_end": parts.end,
+            },
+        )
         parser.write(body)
         parser.finalize()
     except FormParserError as error:

@@ -100,7 +100,7 @@ async def _run(exchange: Exchange, command: Command) -> None:
 
 def _register(registration: Registration, exchange: Exchange, local_paths: bool) -> Command:
     given = Parameters(exchange.request)
-    url = given.text("url")
+    url = given.text("url", empty=True)
     if url is None:
         raise BadRequest("Parameter url is required.")
     runtime = given.text("runtime")

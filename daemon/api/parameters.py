@@ -17,11 +17,12 @@ class Parameters:
                 raise BadRequest("The body should be a JSON object.")
             self._values = document
 
-    def text(self, name: str) -> str | None:
+    def text(self, name: str, *, empty: bool = False) -> str | None:
+        """A string; one without characters is None, unless `empty`."""
         value = self._values.get(name)
         if value is not None and not isinstance(value, str):
             raise BadRequest(f"{name} is {value!r}, and should be a string.")
-        return value or None
+        return value if value or empty else None
 
     def whole(self, name: str, least: int = 0) -> int | None:
         """A whole number; -1, which TorchServe's clients send for "not given", is None."""
@@ -29,7 +30,7 @@ class Parameters:
         if value is None or value == "":
             return None
         try:
-            number = int(value) if not isinstance(value, (bool, float)) or value == int(value) else None
+            number = None if isinstance(value, bool) or (isinstance(value, float) and value % 1) else int(value)
         except (TypeError, ValueError):
             number = None
         if number == -1:
@@ -44,8 +45,8 @@ class Parameters:
         if value is None or value == "":
             return None
         try:
-            number = float(value)
-        except (TypeError, ValueError):
+            number = -2.0 if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError, OverflowError):
             number = -2.0
         if number == -1:
             return None

@@ -35,11 +35,12 @@ class Deadlines(Generic[T]):
     def phase(self, who: T) -> Phase | None:
         return self._phase.get(who)
 
-    def enter(self, who: T, phase: Phase, now: float) -> None:
-        """Start the phase's allowance anew."""
+    def enter(self, who: T, phase: Phase, now: float) -> float:
+        """Start the phase's allowance anew, and say when it ends."""
         self.leave(who)
         self._phase[who] = phase
-        self._entered[phase][who] = now + self._allowances[phase]
+        due = self._entered[phase][who] = now + self._allowances[phase]
+        return due
 
     def leave(self, who: T) -> None:
         """Nothing is expected of it any more."""

@@ -14,10 +14,6 @@ from daemon.http.messages import Request, Response, error_response
 class Owner(Protocol):
     """The connection, as its exchanges see it."""
 
-    @property
-    def stopping(self) -> bool:
-        """Every further answer closes the connection."""
-
     def flush(self) -> None:
         """Write what may be written."""
 
@@ -32,6 +28,7 @@ class Exchange:
     """A request, and the answer owed for it.
 
     Attributes:
+        close: the connection closes after this answer.
         on_leave: called when the client closes its side (argument False) or the connection is lost
             (True); returns whether an answer is still on its way.
     """
@@ -56,7 +53,6 @@ class Exchange:
         if self.done:
             return
         self.status = response.status
-        self._close_if_stopping()
         self.buffer.append(response.head(self.request.id, keep_alive=not self.close))
         if self.request.method != "HEAD" and not response.bodiless and response.body:
             self.buffer.append(response.body)
@@ -64,6 +60,8 @@ class Exchange:
 
     def fail(self, error: DaemonError) -> None:
         """Answer with an error; an answer that has begun is cut off, visibly."""
+        if self.done:
+            return
         if self.status:
             self._connection.break_off(self)
         else:
@@ -76,8 +74,8 @@ class Exchange:
         self.status = response.status
         self._chunked = not self.request.http_1_0
         self.close = self.close or not self._chunked
-        self._close_if_stopping()
-        self.buffer.append(response.head(self.request.id, keep_alive=not self.close, chunked=self._chunked))
+        head = response.head(self.request.id, keep_alive=not self.close, sized=False, chunked=self._chunked)
+        self.buffer.append(head)
         self._connection.flush()
 
     def send(self, chunk: bytes) -> None:
@@ -92,9 +90,6 @@ class Exchange:
             if self._chunked:
                 self.buffer.append(b"0\r\n\r\n")
             self._end()
-
-    def _close_if_stopping(self) -> None:
-        self.close = self.close or self._connection.stopping
 
     def _end(self) -> None:
         self.done = True

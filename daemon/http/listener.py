@@ -22,7 +22,7 @@ class Listener:
     """Makes connections for `loop.create_server`, and watches over their deadlines.
 
     Attributes:
-        stopping: every further answer closes its connection.
+        stopping: each connection closes after the last answer it owes.
     """
 
     def __init__(
@@ -61,14 +61,12 @@ class Listener:
     def enter(self, connection: Connection, phase: Phase) -> None:
         """Start a deadline for a connection; it replaces the one it had."""
         now = self.clock.now()
-        self._deadlines.enter(connection, phase, now)
+        due = self._deadlines.enter(connection, phase, now)
         if self._timer is None:
             self._arm(now)
-        elif phase is not Phase.IDLE:  # idle connections are many, and never the first to expire
-            due = self._deadlines.next()
-            if due is not None and due < self._timer_at:
-                self._timer.cancel()
-                self._arm(now)
+        elif due < self._timer_at:
+            self._timer.cancel()
+            self._arm(now)
 
     def leave(self, connection: Connection) -> None:
         self._deadlines.leave(connection)
@@ -80,7 +78,7 @@ class Listener:
         """Close idle connections; the others close after their last answer."""
         self.stopping = True
         for connection in list(self.connections):
-            connection.close_if_idle()
+            connection.stop()
 
     def abort(self) -> None:
         """Close every connection now."""

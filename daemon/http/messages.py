@@ -2,13 +2,14 @@
 
 import json
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from daemon.errors import BadRequest, DaemonError
+from daemon.errors import BadRequest, DaemonError, PredictionFailed
 from daemon.job import Reply
 
 JSON = ("Content-Type", "application/json")
@@ -22,6 +23,7 @@ _FIXED = (
 _OURS = frozenset({
     "pragma", "cache-control", "expires", "connection", "content-length", "transfer-encoding", "x-request-id",
 })  # fmt: skip
+_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110, section 5.6.2
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 _BODILESS = frozenset({204, 304})
 _UNPRINTABLE = dict.fromkeys((*range(9), *range(10, 32), 127), " ")  # CR and LF would end the header
@@ -82,7 +84,7 @@ class Request:
         """Raises: BadRequest, if the body is not JSON."""
         try:
             return json.loads(self.body)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise BadRequest(f"The body is not JSON: {error}") from None
 
 
@@ -95,18 +97,23 @@ class Response:
     headers: Sequence[tuple[str, str]] = ()
     phrase: str = ""
 
-    def head(self, request_id: str, *, keep_alive: bool, chunked: bool = False) -> bytes:
-        """Encode everything before the body."""
+    def head(self, request_id: str, *, keep_alive: bool, sized: bool = True, chunked: bool = False) -> bytes:
+        """Encode everything before the body.
+
+        Args:
+            sized: the body is all there will be, so that its length can be told.
+            chunked: the body comes in chunks.
+        """
         lines = [f"HTTP/1.1 {self.status} {_clean(self.phrase) or _PHRASES.get(self.status, '')}\r\n"]
         for name, value in self.headers:
-            if name.lower() not in _OURS:
-                lines.append(f"{_clean(name)}: {_clean(value)}\r\n")
+            if name.lower() not in _OURS and _TOKEN.fullmatch(name):
+                lines.append(f"{name}: {_clean(value)}\r\n")
         lines.append(f"x-request-id: {request_id}\r\n")
         lines.append(_FIXED)
         lines.append("connection: keep-alive\r\n" if keep_alive else "connection: close\r\n")
         if chunked:
             lines.append("transfer-encoding: chunked\r\n")
-        elif self.status not in _BODILESS:
+        elif sized and self.status not in _BODILESS:
             lines.append(f"content-length: {len(self.body)}\r\n")
         lines.append("\r\n")
         return "".join(lines).encode("latin-1", "replace")
@@ -146,6 +153,8 @@ def error_response(error: DaemonError) -> Response:
 def reply_response(reply: Reply) -> Response:
     """Make a job's reply an HTTP answer."""
     if not reply.error:
+        if not 200 <= reply.status <= 999:  # three digits, and no interim answer: the client would wait for more
+            return error_response(PredictionFailed(f"The handler chose the status {reply.status}, which is none."))
         return Response(reply.status, reply.body, reply.headers, reply.phrase)
     message = reply.body.decode("utf-8", "replace")
     retry = () if reply.retry_after is None else (("Retry-After", str(reply.retry_after)),)

@@ -68,16 +68,13 @@ class Connection(asyncio.Protocol):
         self._continue_owed = False
         self._writing_paused = False
         self._reading_paused = False
+        self._unsent = 0  # bytes in our buffer when the client was last found not to read
         self._finished = False  # the client has closed its side
         self._discarded: int | None = None  # bytes thrown away while lingering; None before
         self._lost = False
 
     def __repr__(self) -> str:
         return f"<Connection {self._peer} owes {len(self._exchanges)}>"
-
-    @property
-    def stopping(self) -> bool:
-        return self._host.stopping
 
     # The transport tells.
 
@@ -86,7 +83,7 @@ class Connection(asyncio.Protocol):
         self._host.connections.add(self)
         sock: socket.socket | None = transport.get_extra_info("socket")
         if sock is not None and sock.family == socket.AF_UNIX:
-            pid, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+            pid, uid, _ = struct.unpack("iII", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
             self._peer = f"pid:{pid}"
             if not self._host.peer_allowed(uid):
                 self._transport.abort()
@@ -118,6 +115,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
             return False
         self._exchanges[-1].close = True
+        self._watch()
         return True  # keep our side open for what is still to be answered
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - lost is lost
@@ -129,11 +127,14 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._writing_paused = True
-        self._host.enter(self, Phase.STUCK)
+        self._enter_stuck()
         self._update_reading()
 
     def resume_writing(self) -> None:
         self._writing_paused = False
+        if self._discarded is not None:
+            self._host.enter(self, Phase.LINGER)
+            return
         self._host.leave(self)
         self._watch()
 
@@ -142,9 +143,12 @@ class Connection(asyncio.Protocol):
     def _requested(self, request: Request) -> None:
         request.peer = self._peer
         self._continue_owed = False
+        if not self._writing_paused:
+            self._host.leave(self)  # the next request has a deadline of its own
         exchange = Exchange(self, request)
         self._exchanges.append(exchange)
-        if exchange.close:
+        if exchange.close or self._host.stopping:
+            exchange.close = True
             self._receiver.closed = True  # whatever it sends after its last request is not for us
         self._host.application(exchange)
 
@@ -163,11 +167,21 @@ class Connection(asyncio.Protocol):
             self._check_body(now)
         elif phase is Phase.IDLE:
             self._transport.close()
+        elif phase is Phase.LINGER and self._transport.get_write_buffer_size():
+            self._enter_stuck()  # it has not got all of the answer yet
+        elif phase is Phase.STUCK and self._transport.get_write_buffer_size() < self._unsent:
+            self._enter_stuck()  # it reads, if slowly
         else:
             self._transport.abort()
 
-    def close_if_idle(self) -> None:
-        if not self._exchanges and not self._receiver.begun:
+    def stop(self) -> None:
+        """Close after the last answer that is owed, or now. A request that is being received is still answered."""
+        if self._receiver.begun or self._receiver.closed:
+            return
+        if self._exchanges:
+            self._exchanges[-1].close = True
+            self._receiver.closed = True
+        else:
             self._transport.close()
 
     def abort(self) -> None:
@@ -191,7 +205,7 @@ class Connection(asyncio.Protocol):
                 self._write(exchange.buffer)
                 exchange.buffer = []
             if not exchange.done:
-                return
+                break
             exchanges.popleft()
             if exchange.close:
                 self._shut_down()
@@ -265,6 +279,10 @@ class Connection(asyncio.Protocol):
             self._host.leave(self)  # it is our turn
         else:
             self._host.enter(self, Phase.IDLE)
+
+    def _enter_stuck(self) -> None:
+        self._unsent = self._transport.get_write_buffer_size()
+        self._host.enter(self, Phase.STUCK)
 
     def _check_body(self, now: float) -> None:
         longest = self._host.limits.body_timeout

@@ -58,6 +58,9 @@ class Receiver:
         self._url = b""
         self._headers: list[tuple[str, str]] = []
         self._head_bytes = 0
+        self._told = False  # the parser has told something of what it was fed
+        self._untold_bytes = 0  # what it keeps to itself: a header, a trailer or a chunk's size without an end
+        self._upgrade = False
         self._body: list[bytes] = []
 
     def feed(self, data: bytes) -> None:
@@ -66,10 +69,12 @@ class Receiver:
         Raises:
             DaemonError: what is being received is refused; nothing more can be read.
         """
+        self._told = False
+        head_end = None
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self.closed = True  # what follows would be another protocol
+        except httptools.HttpParserUpgrade as offer:
+            head_end = offer.args[0]
         except httptools.HttpParserError as error:
             if self.closed:
                 return
@@ -77,10 +82,21 @@ class Receiver:
             if isinstance(cause, httptools.HttpParserError) or cause is None:
                 raise BadRequest("Invalid HTTP message.") from None
             raise cause from None
-        if self.begun and not self.in_body:
-            self._head_bytes += len(data)
-            if self._head_bytes > 2 * self._limits.max_head:  # one endless header, which llhttp has not told yet
+        if head_end is not None:
+            self._decline_upgrade(data[head_end:])
+        elif self.begun and not self._told:
+            self._untold_bytes += len(data)
+            if self._untold_bytes > self._limits.max_head:
                 raise self._head_too_large()
+
+    def _decline_upgrade(self, rest: bytes) -> None:
+        """Read a request again as if it did not offer an upgrade: of one that does, httptools skips the body."""
+        self._upgrade = True
+        version = self._parser.get_http_version()
+        start = f"{self._parser.get_method().decode()} {self._url.decode('latin-1')} HTTP/{version}"
+        headers = [f"{name}: {value}" for name, value in self._headers if name.lower() != "upgrade"]
+        self._parser = httptools.HttpRequestParser(self)
+        self.feed("\r\n".join((start, *headers, "\r\n")).encode("latin-1") + rest)
 
     def request_so_far(self) -> Request:
         """What is known of the request being received, for the answer that refuses it."""
@@ -93,9 +109,9 @@ class Receiver:
     def on_message_begin(self) -> None:
         if self.closed:
             raise _Closed
-        self.begun = True
+        self.begun = self._told = True
         self.in_body = False
-        self.body_bytes = 0
+        self.body_bytes = self._untold_bytes = 0
         self._url = b""
         self._headers = []
         self._head_bytes = 0
@@ -109,7 +125,7 @@ class Receiver:
         self._count_head(len(name) + len(value) + 4)
         if self.in_body:
             return  # a trailer: nobody here has a use for it, and it must not pass for a header
-        self._headers.append((name.decode("latin-1"), value.decode("latin-1")))
+        self._headers.append((name.decode("latin-1"), value.rstrip(b" \t").decode("latin-1")))
         if len(self._headers) > self._limits.max_headers:
             raise self._head_too_large()
 
@@ -119,6 +135,8 @@ class Receiver:
         version = self._parser.get_http_version()
         if self._parser.get_method() == b"CONNECT":
             raise MethodNotAllowed
+        if self._parser.should_upgrade():
+            return  # to be read again
         hosts = length = 0
         expects = False
         for name, value in self._headers:
@@ -127,6 +145,8 @@ class Receiver:
                     hosts += 1
                 case "content-length":
                     length = int(value) if value.isdigit() else 0
+                case "transfer-encoding" if version == "1.0":
+                    raise BadRequest("HTTP/1.0 has no transfer encodings.")
                 case "transfer-encoding" if value.lower() != "chunked":
                     raise Refused(501, "BadRequestException", f"The transfer encoding `{value}` is not understood.")
                 case "expect" if value.lower() != "100-continue":
@@ -141,12 +161,15 @@ class Receiver:
             self._on_expect()
 
     def on_body(self, body: bytes) -> None:
+        self._tell()
         self.body_bytes += len(body)
         if self.body_bytes > self._limits.max_body:
             raise self._body_too_large(f"{self.body_bytes} bytes or more")
         self._body.append(body)
 
     def on_message_complete(self) -> None:
+        if self._parser.should_upgrade():
+            return
         self.begun = False
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         self._body = []
@@ -158,14 +181,19 @@ class Receiver:
                 body,
                 http_1_0=self._parser.get_http_version() == "1.0",
                 # A client that offers to upgrade gets its answer in HTTP/1.1, and is done.
-                keep_alive=self._parser.should_keep_alive() and not self._parser.should_upgrade(),
+                keep_alive=self._parser.should_keep_alive() and not self._upgrade,
                 received=self._now(),
             )
         )
 
     # Refusals.
 
+    def _tell(self) -> None:
+        self._told = True
+        self._untold_bytes = 0
+
     def _count_head(self, count: int) -> None:
+        self._tell()
         self._head_bytes += count
         if self._head_bytes > self._limits.max_head:
             raise self._head_too_large()

@@ -6,7 +6,10 @@ Unpacked archives are named by their content, so the same archive is unpacked on
 """
 
 import contextlib
+import gzip
 import hashlib
+import lzma
+import os
 import shutil
 import stat
 import tarfile
@@ -21,6 +24,9 @@ from typing import IO
 from daemon.errors import InvalidModel
 
 _CHUNK = 1024 * 1024
+
+# What zipfile, tarfile and their decompressors raise for damaged bytes (the test feeds them some).
+_DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, LookupError, ValueError)
 
 Progress = Callable[[int, int], None]  # bytes done, bytes in all
 
@@ -69,7 +75,7 @@ def unpack(archive: Path, models_dir: Path, limits: Limits, progress: Progress =
         except OSError:
             if not target.is_dir():  # if it is, another registration was quicker
                 raise
-    except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError) as error:
+    except _DAMAGED as error:
         raise InvalidModel(f"The archive `{archive.name}` is damaged or cut short: {error}") from error
     except (NotImplementedError, RuntimeError) as error:  # encrypted, or a compression nobody has
         raise InvalidModel(f"The archive `{archive.name}` cannot be read: {error}") from error
@@ -81,7 +87,11 @@ def unpack(archive: Path, models_dir: Path, limits: Limits, progress: Progress =
 
 
 def _digest(archive: Path) -> str:
-    with archive.open("rb") as file:
+    try:
+        file = archive.open("rb")
+    except OSError as error:
+        raise InvalidModel(f"The archive `{archive.name}` cannot be read: {error.strerror}.") from None
+    with file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:32]
 
 
@@ -93,7 +103,7 @@ def _open(archive: Path) -> Iterator[_Archive]:
         with zipfile.ZipFile(archive) as zipped:
             yield _Zip(zipped)
     elif start[:2] == b"\x1f\x8b":
-        with tarfile.open(archive, "r:gz") as tarred:
+        with _Gzip(archive) as stream, tarfile.open(fileobj=stream, mode="r:") as tarred:
             yield _Tar(tarred, archive)
     else:
         raise InvalidModel(f"The archive `{archive.name}` is neither a zip nor a gzipped tar file.")
@@ -108,12 +118,22 @@ class _Zip(_Archive):
         for info in self._zipped.infolist():
             kind = stat.S_IFMT(info.external_attr >> 16)
             if kind and not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
-                raise InvalidModel(f"The archive holds a link or a device: `{info.filename}`.")
+                raise InvalidModel(f"The archive holds a link or a device: `{_shown(info.filename)}`.")
+            # `orig_filename`: `filename` ends at the first zero byte, and would hide it.
             if info.is_dir():
-                yield info.filename, True, None
+                yield info.orig_filename, True, None
             else:
                 with self._zipped.open(info) as content:
-                    yield info.filename, False, content
+                    yield info.orig_filename, False, content
+
+
+class _Gzip(gzip.GzipFile):
+    """Reads a tar file's bytes, and refuses a header larger than a chunk: tarfile reads one whole."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is not None and size > _CHUNK:
+            raise tarfile.ReadError(f"a header of {size} bytes")
+        return super().read(size)
 
 
 class _Tar(_Archive):
@@ -128,7 +148,7 @@ class _Tar(_Archive):
             elif info.isreg():
                 yield info.name, False, self._tarred.extractfile(info)
             else:
-                raise InvalidModel(f"The archive holds a link or a device: `{info.name}`.")
+                raise InvalidModel(f"The archive holds a link or a device: `{_shown(info.name)}`.")
 
 
 def safe_name(name: str) -> PurePosixPath:
@@ -138,10 +158,15 @@ def safe_name(name: str) -> PurePosixPath:
         InvalidModel: it is absolute, climbs, or is not what it seems.
     """
     path = PurePosixPath(name)
-    odd = "\\" in name or "\0" in name or any(len(part.encode()) > 255 for part in path.parts)
+    odd = "\\" in name or "\0" in name or any(len(os.fsencode(part)) > 255 for part in path.parts)
     if odd or path.is_absolute() or ".." in path.parts:
-        raise InvalidModel(f"The archive would write outside its directory: `{name[:200]!s}`.")
+        raise InvalidModel(f"The archive would write outside its directory: `{_shown(name)}`.")
     return path
+
+
+def _shown(name: str) -> str:
+    """Make a member's name safe to print; it may hold bytes that are no text."""
+    return ascii(name[:200])[1:-1]
 
 
 def _extract(archive: _Archive, draft: Path, limits: Limits, progress: Progress) -> None:
@@ -159,7 +184,7 @@ def _extract(archive: _Archive, draft: Path, limits: Limits, progress: Progress)
         try:
             file = place.open("xb")
         except (FileExistsError, IsADirectoryError, NotADirectoryError):
-            raise InvalidModel(f"The archive holds `{name}` twice.") from None
+            raise InvalidModel(f"The archive holds `{_shown(name)}` twice.") from None
         with file:
             while chunk := content.read(_CHUNK):
                 done += len(chunk)

@@ -23,7 +23,7 @@ def read_manifest(model_dir: Path, *, model_name: str | None, handler: str | Non
     if file.is_file():
         try:
             document = json.loads(file.read_bytes())
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidModel(f"The manifest is not JSON: {error}") from None
     elif model_name and handler:
         document = {"runtime": "python", "model": {"modelName": model_name, "handler": handler}}

@@ -185,5 +185,5 @@ class Model:
         if self.pool.ready:
             self.was_ready = True
         elif len(self.queue) and self.pool.hopeless:
-            self.dispatcher.refuse_all(self._no_worker_error())
+            self.dispatcher.refuse_all(self._stopping_error() if self.stopping else self._no_worker_error())
         self._changed()

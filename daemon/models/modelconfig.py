@@ -17,6 +17,10 @@ from daemon.errors import BadRequest, InvalidModel
 
 DEFAULT_BATCH_SIZE = 1
 DEFAULT_MAX_DELAY = 0.1  # seconds
+MOST_WORKERS = 1024  # of one version: more is a slip of the finger, and each is a process
+
+# What PyYAML raises: for a month 13, an empty `!!int`, a `!!timestamp` of no date, and deep nesting not its own error.
+_NOT_YAML = (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError)
 
 # Features that change who gets which request: serving without them would be wrong, not slow.
 _REFUSED = ("sequenceBatching", "continuousBatching", "parallelType", "torchrun", "asyncCommunication")
@@ -66,7 +70,7 @@ def read_yaml(model_dir: Path, config_file: str | None) -> dict[str, Any]:
         return {}
     try:
         document = yaml.safe_load((model_dir / Path(config_file).name).read_bytes())
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except _NOT_YAML as error:
         raise InvalidModel(f"`{config_file}` is not YAML: {error}") from None
     if document is None:
         return {}
@@ -93,6 +97,7 @@ def merge(wishes: Wishes, document: Mapping[str, Any], config: Config) -> ModelS
         raise BadRequest(f"batch_size is {batch_size}, and should be at least 1.")
     if policy not in POLICIES:
         raise BadRequest(f"batching is `{policy}`, and should be one of {', '.join(POLICIES)}.")
+    check_workers(max_workers)
     return ModelSettings(
         batch_size=batch_size,
         max_delay=_first(wishes.max_delay, None if delay_ms is None else delay_ms / 1000, DEFAULT_MAX_DELAY),
@@ -105,6 +110,12 @@ def merge(wishes: Wishes, document: Mapping[str, Any], config: Config) -> ModelS
         queue_bytes=config.queue_bytes,
         retry=_boolean(document, "retry"),
     )
+
+
+def check_workers(count: int) -> None:
+    """Raises: BadRequest, if nobody can mean so many."""
+    if count > MOST_WORKERS:
+        raise BadRequest(f"{count} workers are wanted, and a model version may have {MOST_WORKERS}.")
 
 
 def _workers(wishes: Wishes, document: Mapping[str, Any]) -> tuple[int, int]:
@@ -134,7 +145,8 @@ def _whole(document: Mapping[str, Any], key: str, least: int) -> int | None:
 
 
 def _number(document: Mapping[str, Any], key: str) -> float | None:
-    good = _checked(document, key, lambda value: type(value) in (int, float) and value >= 0, "a number of at least 0")
+    what = "a number from 0 to 1e9"  # an endless time-out or delay is a mistake, and no timer takes it
+    good = _checked(document, key, lambda value: type(value) in (int, float) and 0 <= value <= 1e9, what)
     return None if good is None else float(good)
 
 

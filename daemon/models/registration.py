@@ -24,11 +24,11 @@ from daemon.logs import ModelLogs
 from daemon.models.archive import Limits, model_root, unpack
 from daemon.models.manifest import read_manifest
 from daemon.models.model import Model, Source
-from daemon.models.modelconfig import Wishes, merge, read_yaml
+from daemon.models.modelconfig import Wishes, check_workers, merge, read_yaml
 from daemon.models.registry import Registry
 from daemon.models.store import locate
 from daemon.workers.devices import usable_cores
-from daemon.workers.engine import Engine
+from daemon.workers.engine import Engine, LoadFailure
 
 Progress = Callable[[str, int, int], None]  # stage ("unpacking", "loading"), done, total
 
@@ -104,7 +104,8 @@ class Registration:
                     await self._all_ready(model, progress)
                 except DaemonError:
                     self._registry.discard(model)
-                    await self.retire(model, grace=0.0)
+                    if not model.stopping:  # else whoever stops it retires it
+                        await self.retire(model, grace=0.0)
                     raise
         return model
 
@@ -112,8 +113,10 @@ class Registration:
         """Have at least `least` and at most `most` workers; retired ones finish their batch.
 
         Raises:
+            BadRequest: these are too many.
             WorkersFailed: a worker could not load the model; those that could go on serving.
         """
+        check_workers(most)
         model.scale(least, most)
         _log.info("scaled %s/%s to %d workers", model.name, model.version, model.pool.wanted)
         if synchronous:
@@ -165,7 +168,10 @@ class Registration:
                 loop.call_soon_threadsafe(progress, "unpacking", done, total)
 
         limits = Limits(self._config.archive_bytes, self._config.archive_files)
-        unpacked = await asyncio.to_thread(unpack, path, self._models_dir, limits, report)
+        while True:
+            unpacked = await asyncio.to_thread(unpack, path, self._models_dir, limits, report)
+            if unpacked.is_dir():
+                break  # else a registration of the same archive failed meanwhile, and removed it
         self._in_use[unpacked] += 1
         return unpacked
 
@@ -193,14 +199,17 @@ class Registration:
             await self.retire(replaced, grace=0.0)
 
     async def _all_ready(self, model: Model, progress: Progress) -> None:
+        failure: LoadFailure | None = None
+
         def settled() -> bool:
+            nonlocal failure
             progress("loading", model.pool.ready, model.pool.wanted)
-            return model.stopping or model.pool.failure is not None or model.pool.ready >= model.pool.wanted
+            failure = failure or model.pool.failure  # kept: the pool forgets it when another worker comes up
+            return model.stopping or failure is not None or model.pool.ready >= model.pool.wanted
 
         await _until(model, settled, None)
         if model.stopping:
             raise Stopping(f'Model "{model.name}" version {model.version} was stopped while it was loading.')
-        failure = model.pool.failure
         if failure is None:
             return
         sentence = f"Failed to start workers for model {model.name} version: {model.version}: {failure.error}"

@@ -35,7 +35,7 @@ def locate(url: str, store: Path | None, *, local_paths: bool) -> Path:
     else:
         path = store / url
     try:
-        found = path.exists()
+        found = path.is_file() or path.is_dir()
     except (OSError, ValueError):  # a name too long, or with a zero byte
         found = False
     if not found:

@@ -25,11 +25,9 @@ class OutputReader(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         *lines, self._rest = (self._rest + data).split(b"\n")
-        while len(self._rest) > LONGEST_LINE:
-            lines.append(self._rest[:LONGEST_LINE])
-            self._rest = self._rest[LONGEST_LINE:]
         for line in lines:
-            self._take(line)
+            self._take(self._cut(line))
+        self._rest = self._cut(self._rest)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the same either way
         if self._rest:
@@ -37,6 +35,13 @@ class OutputReader(asyncio.Protocol):
             self._rest = b""
         self.closed = True
         self._on_close()
+
+    def _cut(self, line: bytes) -> bytes:
+        """Take what is over the longest line, and give the rest of it."""
+        while len(line) > LONGEST_LINE:
+            self._take(line[:LONGEST_LINE])
+            line = line[LONGEST_LINE:]
+        return line
 
     def _take(self, line: bytes) -> None:
         text = line.decode("utf-8", "replace").rstrip("\r")

@@ -89,13 +89,8 @@ class StubWorker:
 
     def die(self, reason: str = "killed by SIGKILL", retry: bool = True) -> None:
         """End as a crashed process would: its batch comes back, then it exits."""
-        if self.state is State.EXITED:
-            return
-        self._timer.cancel()
-        if self._batch is not None:
-            outcomes = [Outcome(job, retry=retry, reason=reason) for job in self._batch.jobs]
-            self._end(outcomes, 0.0)
-        self._exit(None, reason)
+        if self.state is not State.EXITED:
+            self._exit(None, reason, retry)
 
     def _load(self) -> None:
         self.state = advance(self.state, Event.HELLO)
@@ -119,7 +114,9 @@ class StubWorker:
         assert batch is not None
         self._events.ended(self, batch, outcomes, seconds)
 
-    def _exit(self, code: int | None, reason: str) -> None:
+    def _exit(self, code: int | None, reason: str, retry: bool = True) -> None:
         self._timer.cancel()
         self.state = advance(self.state, Event.EXITED)
+        if self._batch is not None:
+            self._end([Outcome(job, retry=retry, reason=reason) for job in self._batch.jobs], 0.0)
         self._events.exited(self, Exit(code, reason))

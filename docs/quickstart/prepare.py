@@ -11,9 +11,11 @@ import shutil
 from pathlib import Path
 
 import torch
+from PIL import Image
 from sklearn import datasets
 from torchvision.models import ResNet152_Weights, resnet152
-from torchvision.transforms import functional as transform
+
+from handlers.defaults.image_classifier import ImageClassifier
 
 DOWNLOAD = "download"
 
@@ -47,8 +49,9 @@ def _random_weights() -> dict[str, torch.Tensor]:
     for module in model.modules():
         if isinstance(module, torch.nn.BatchNorm2d):
             module.momentum = None
-    images = [torch.tensor(image).permute(2, 0, 1) / 255 for image in datasets.load_sample_images().images]
-    crops = torch.stack([transform.resize(transform.center_crop(image, [400, 400]), [224, 224]) for image in images])
+    folder = photograph().parent
+    images = [ImageClassifier.image_processing(Image.open(folder / name)) for name in ("flower.jpg", "china.jpg")]
+    crops = torch.stack(images)
     with torch.no_grad():
         model.train()(torch.cat([crops, crops.flip(-1)]))
         logits = model.eval()(crops)

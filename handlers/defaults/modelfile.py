@@ -9,7 +9,9 @@ Weights are read with `weights_only=True`, which runs no code from the file, unl
 """
 
 import pickle
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,15 +37,28 @@ def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str
         raise HandlerError("the archive has neither a model file nor a serialized file, so there is no model to load")
     match weights_path.suffix:
         case ".pt":
-            return torch.jit.load(str(weights_path), map_location=device).eval()
+            with _refused(f"`{weights_path.name}` is no TorchScript file, and weights alone need a model file"):
+                return torch.jit.load(str(weights_path), map_location=device).eval()
         case ".pt2":
-            # An exported program has inference mode built in, and no `eval`.
-            return torch.export.load(str(weights_path)).module().to(device)
+            with _refused(f"`{weights_path.name}` is no torch.export file"):
+                # An exported program has inference mode built in, and no `eval`.
+                return torch.export.load(str(weights_path)).module().to(device)
         case suffix:
             raise HandlerError(
                 f"`{weights_path.name}` cannot be loaded without a model file: only .pt (TorchScript) and"
                 f" .pt2 (torch.export) hold a whole model, and this is `{suffix or 'no suffix'}`"
             )
+
+
+@contextmanager
+def _refused(sentence: str) -> Iterator[None]:
+    """Put torch's errors about a file behind a sentence; a lack of memory is not the file's fault."""
+    try:
+        yield
+    except (RuntimeError, TypeError, zipfile.BadZipFile) as error:
+        if "CUDA" in str(error):
+            raise
+        raise HandlerError(f"{sentence}: {error}") from error
 
 
 def _load_eager(model_file: Path, weights: Path | None, config: Mapping[str, Any], device: torch.device) -> nn.Module:
@@ -60,7 +75,8 @@ def _load_eager(model_file: Path, weights: Path | None, config: Mapping[str, Any
         if isinstance(state, nn.Module):
             model = state
         else:
-            model.load_state_dict(state)
+            with _refused(f"`{weights.name}` does not fit {model_file.name}"):
+                model.load_state_dict(state)
     return model.to(device).eval()
 
 

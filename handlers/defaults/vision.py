@@ -1,7 +1,6 @@
 """`VisionHandler`: images in, one stacked tensor for the model."""
 
 import base64
-import binascii
 import io
 from typing import Any
 
@@ -27,13 +26,23 @@ def decode_image(encoded: bytes | bytearray) -> Image.Image:
     try:
         with Image.open(io.BytesIO(encoded)) as image:
             image.load()
+            # Read now and then dropped: `exif_transpose` would write the tags anew, and fails where
+            # a camera wrote one with the wrong type.
+            image.getexif()
+            for key in ("exif", "Raw profile type exif"):
+                image.info.pop(key, None)
             return ImageOps.exif_transpose(image)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+    except MemoryError:
+        raise
+    # Damaged files make Pillow's readers raise struct.error, RuntimeError, AttributeError and more.
+    except Exception as error:
         raise UnreadablePayload(f"The request's {len(encoded)} bytes are no image: {error}") from error
 
 
 def as_rgb(image: Image.Image) -> Image.Image:
     """Convert an image of any mode to RGB; what is transparent becomes white."""
+    if image.mode.startswith("I;16"):  # Pillow would clip: all from 256 to 65535 became white
+        image = image.convert("I").point(lambda value: value / 256).convert("L")
     if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
         image = image.convert("RGBA")
         ground = Image.new("RGBA", image.size, "white")
@@ -59,8 +68,9 @@ class VisionHandler(BaseHandler):
         payload = payload_of(row)
         if isinstance(payload, str):
             try:
-                payload = base64.b64decode(payload, validate=True)
-            except binascii.Error as error:
+                # Without white space: the tools that write base64 break its lines.
+                payload = base64.b64decode("".join(payload.split()), validate=True)
+            except ValueError as error:
                 raise UnreadablePayload(f"The request's text is no base64 of an image: {error}") from error
         if isinstance(payload, (bytes, bytearray)):
             tensor: torch.Tensor = self.image_processing(decode_image(payload))

@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 import click
 
@@ -57,7 +58,7 @@ def _model_log(client: Client, state_dir: Path, model: str) -> Path:
         try:
             version = client.json("GET", f"/models/{model_path(model)}")[0]["modelVersion"]
         except CliError as error:
-            found = sorted(paths.logs_dir(state_dir).glob(f"{name}-*.log"), key=lambda path: path.stat().st_mtime)
+            found = sorted(paths.logs_dir(state_dir).glob(f"{name}@*.log"), key=lambda path: path.stat().st_mtime)
             if not found:
                 raise error
             return found[-1]
@@ -67,20 +68,34 @@ def _model_log(client: Client, state_dir: Path, model: str) -> Path:
 def tail(path: Path, count: int, *, following: bool) -> Iterator[str]:
     """Yield a file's last lines; with `following`, then what is added, for ever.
 
-    A file that is rotated away, or not there yet, is waited for.
+    A file that is not there yet is waited for. One that is rotated away is read to its end first,
+    then the new one from its start.
     """
-    inode, position = -1, 0
-    while True:
-        with contextlib.suppress(FileNotFoundError), path.open(errors="replace") as file:
-            status = os.fstat(file.fileno())
-            if inode == -1:
-                lines = file.readlines()
-                yield from lines[max(0, len(lines) - count) :]
-            else:
-                if status.st_ino == inode and status.st_size >= position:
-                    file.seek(position)
+    file = _newer(path, None)
+    try:
+        if file is not None:
+            lines = file.readlines()
+            yield from lines[max(0, len(lines) - count) :]
+        while following:
+            time.sleep(POLL)
+            newer = _newer(path, file)
+            if file is not None:
                 yield from iter(file.readline, "")
-            inode, position = status.st_ino, file.tell()
-        if not following:
-            return
-        time.sleep(POLL)
+            if newer is not None:
+                if file is not None:
+                    file.close()
+                file = newer
+                yield from iter(file.readline, "")
+    finally:
+        if file is not None:
+            file.close()
+
+
+def _newer(path: Path, file: TextIO | None) -> TextIO | None:
+    """Open what is at the path now; None if that is `file`, or nothing."""
+    with contextlib.suppress(FileNotFoundError):
+        now = path.stat()
+        truncated = file is not None and now.st_size < file.tell()
+        if file is None or truncated or not os.path.samestat(now, os.fstat(file.fileno())):
+            return path.open(errors="replace")
+    return None

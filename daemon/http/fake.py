@@ -1,0 +1,114 @@
+"""A transport in memory: what a connection writes is kept, what its peer does is a call."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+
+class FakeTransport(asyncio.Transport):
+    """The transport of one protocol, without a socket and without a loop.
+
+    Args:
+        protocol: told at once that the connection is made.
+        soon: makes a call when the present one has returned, as `FakeClock.soon` does: a transport
+            does not call back into a protocol that is calling it.
+        extra: what `get_extra_info` answers.
+
+    Attributes:
+        written: all that was written; a test may clear it.
+        eof: our side was shut down.
+        closed: nothing goes out any more, whether by `close` or by `abort`.
+        aborted: it was `abort`.
+        reading: what arrives is delivered.
+        unsent: bytes that the peer has not taken yet, as a test sets it.
+    """
+
+    def __init__(self, protocol: asyncio.Protocol, soon: Callable[[Callable[[], None]], None], **extra: Any) -> None:
+        super().__init__(extra)
+        self.written = bytearray()
+        self.eof = False
+        self.closed = False
+        self.aborted = False
+        self.reading = True
+        self.unsent = 0
+        self._protocol = protocol
+        self._soon = soon
+        self._waiting = bytearray()
+        protocol.connection_made(self)
+
+    def __repr__(self) -> str:
+        flags = [word for word in ("eof", "aborted", "closed") if getattr(self, word)]
+        return f"<FakeTransport {len(self.written)} bytes {' '.join(flags) or 'open'}>"
+
+    # What the peer does.
+
+    def receive(self, data: bytes) -> None:
+        """Deliver bytes from the peer; while reading is paused they wait."""
+        if not self.reading:
+            self._waiting += data
+        elif not self.closed:
+            self._protocol.data_received(data)
+
+    def receive_eof(self) -> None:
+        """The peer closes its side."""
+        if not self.closed and not self._protocol.eof_received():
+            self.close()
+
+    def lose(self) -> None:
+        """The connection breaks."""
+        self._end()
+
+    def stop_taking(self) -> None:
+        """The peer reads no longer, and what was written piles up."""
+        self._protocol.pause_writing()
+
+    def take_again(self) -> None:
+        self._protocol.resume_writing()
+
+    # What the protocol does.
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        if self.eof:
+            raise RuntimeError("write after write_eof")
+        if not self.closed:
+            self.written += data
+
+    def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
+        for data in list_of_data:
+            self.write(data)
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        self.eof = True
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self._end()
+
+    def abort(self) -> None:
+        self.aborted = self.aborted or not self.closed
+        self._end()
+
+    def is_reading(self) -> bool:
+        return self.reading
+
+    def pause_reading(self) -> None:
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        self.reading = True
+        if self._waiting:
+            data, self._waiting = bytes(self._waiting), bytearray()
+            self._soon(lambda: self.receive(data))
+
+    def _end(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self._soon(lambda: self._protocol.connection_lost(None))

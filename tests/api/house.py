@@ -1,0 +1,102 @@
+"""All of the daemon behind its routes, in memory: stub workers, a fake clock, a store in a temporary directory."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from daemon.api.inference import inference_routes
+from daemon.api.management import management_routes
+from daemon.config import resolve
+from daemon.http.exchange import Exchange
+from daemon.http.limits import HttpLimits
+from daemon.http.router import Router
+from daemon.logs import ModelLogs
+from daemon.models.model import Model
+from daemon.models.registration import Registration
+from daemon.models.registration import Request as Wanted
+from daemon.models.registry import Registry
+from daemon.workers.stub import StubEngine
+from tests.http.peer import Answer, Peer, Server
+
+PATIENCE = 20.0  # seconds until a test that hangs fails; no test waits for it
+
+
+class House:
+    """The daemon's parts, wired as the server wires them.
+
+    Args:
+        root: an empty directory.
+        local_paths: whether archives outside the store may be registered.
+    """
+
+    def __init__(self, root: Path, *, local_paths: bool = True) -> None:
+        self.store = root / "store"
+        self.store.mkdir()
+        flags = {"state_dir": str(root), "model_store": str(self.store), "socket": str(root / "s"), "queue_jobs": "2"}
+        self._server = Server(self._route, HttpLimits(max_body=10_000))
+        self.clock, self.exchanges = self._server.clock, self._server.exchanges
+        self.registry = Registry()
+        self.engine = StubEngine(self.clock)
+        logs = ModelLogs(root, foreground=False)
+        self.registration = Registration(resolve(flags, {}), self.registry, self.engine, self.clock, logs)
+        self.registration.clean()
+        commands = management_routes(
+            self.registry, self.registration, {"status": {"pid": 1}}.get, local_paths=local_paths
+        )
+        self._router = Router(inference_routes(self.registry) | commands)
+
+    def _route(self, exchange: Exchange) -> None:
+        self._router(exchange)
+
+    def put(self, name: str, version: str = "1.0", config: str = "", place: str | None = None) -> Path:
+        """Put a model into the store, as a directory named after it unless `place` says otherwise."""
+        directory = self.store / (place or name)
+        (directory / "MAR-INF").mkdir(parents=True)
+        model = {"modelName": name, "modelVersion": version, "handler": "image_classifier"}
+        if config:
+            model["configFile"] = "model-config.yaml"
+            (directory / "model-config.yaml").write_text(config)
+        (directory / "MAR-INF/MANIFEST.json").write_text(json.dumps({"runtime": "python", "model": model}))
+        return directory
+
+    async def serve(self, name: str, version: str = "1.0", workers: int = 1, config: str = "") -> Model:
+        """Register a version, with workers that are ready."""
+        self.put(name, version, config, place=f"{name}-{version}")
+        model = await self.registration.register(Wanted(url=f"{name}-{version}"))
+        model.scale(workers, workers)
+        self.clock.settle()
+        return model
+
+    def send(self, method: str, target: str, body: bytes = b"", *headers: str) -> Peer:
+        """Send a request on a new connection; the answer may come later."""
+        peer = self._server.connect()
+        lines = [f"{method} {target} HTTP/1.1", "Host: a", f"Content-Length: {len(body)}", *headers, "", ""]
+        peer.send("\r\n".join(lines).encode() + body)
+        return peer
+
+    async def ask(self, method: str, target: str, body: bytes = b"", *headers: str) -> Answer:
+        """Send a request, and let everything run until it is answered."""
+        peer = self.send(method, target, body, *headers)
+        exchange = self.exchanges[-1]
+        async with asyncio.timeout(PATIENCE):
+            while not exchange.done:
+                await asyncio.sleep(0)
+                self.clock.settle()
+        (answer,) = peer.answers
+        return answer
+
+    async def tell(self, method: str, target: str, body: bytes = b"", *headers: str) -> tuple[int, Any]:
+        """Send a request; give status and document of its answer."""
+        answer = await self.ask(method, target, body, *headers)
+        return answer.status, json.loads(answer.body)
+
+
+def error(code: int, kind: str, message: str) -> tuple[int, dict[str, Any]]:
+    """Status and document of an error's answer."""
+    return code, {"code": code, "type": kind, "message": message}
+
+
+def sentence(text: str, status: int = 200) -> tuple[int, dict[str, str]]:
+    """Status and document of a command's answer."""
+    return status, {"status": text}

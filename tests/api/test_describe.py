@@ -1,0 +1,147 @@
+"""The describe document: TorchServe's keys in TorchServe's order, then ours."""
+
+import asyncio
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.api.describe import describe
+from daemon.models.model import Model
+from daemon.workers.engine import LoadFailure
+from tests.api.house import House
+
+KEYS = [
+    "modelName", "modelVersion", "modelUrl", "runtime", "minWorkers", "maxWorkers", "batchSize", "maxBatchDelay",
+    "responseTimeout", "startupTimeout", "maxRetryTimeoutInSec", "clientTimeoutInMills", "parallelType",
+    "parallelLevel", "deviceType", "continuousBatching", "useJobTicket", "useVenv", "stateful",
+    "sequenceMaxIdleMSec", "sequenceTimeoutMSec", "maxNumSequence", "maxSequenceJobQueueSize", "loadedAtStartup",
+    "workers", "jobQueueStatus", "tsctl",
+]  # fmt: skip
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+def serve(house: House, workers: int = 1, config: str = "") -> Model:
+    return asyncio.run(house.serve("m", "1.0", workers, config))
+
+
+def ours(model: Model) -> dict[str, Any]:
+    document: dict[str, Any] = describe(model)["tsctl"]
+    return document
+
+
+def test_the_keys_are_torchserves_in_its_order_and_then_ours(house: House) -> None:
+    assert list(describe(serve(house))) == KEYS
+
+
+def test_the_settings_are_told_in_torchserves_units(house: House) -> None:
+    config = "batchSize: 8\nmaxBatchDelay: 250\nresponseTimeout: 30\nstartupTimeout: 60"
+
+    document = describe(serve(house, workers=2, config=config))
+
+    told = {key: document[key] for key in KEYS[:10]}
+    assert told == {
+        "modelName": "m",
+        "modelVersion": "1.0",
+        "modelUrl": "m-1.0",
+        "runtime": "python",
+        "minWorkers": 2,
+        "maxWorkers": 2,
+        "batchSize": 8,
+        "maxBatchDelay": 250,
+        "responseTimeout": 30,
+        "startupTimeout": 60,
+    }
+
+
+def test_a_worker_is_described(house: House) -> None:
+    model = serve(house)
+    worker = house.engine.workers[0]
+    worker.started = 1_700_000_000.25
+    worker.pid = os.getpid()
+
+    (told,) = describe(model)["workers"]
+
+    assert told.pop("memoryUsage") > 1_000_000
+    assert told == {
+        "id": "9000",
+        "startTime": "2023-11-14T22:13:20.250Z",
+        "status": "READY",
+        "pid": os.getpid(),
+        "gpu": False,
+        "gpuUsage": "N/A",
+    }
+
+
+def test_workers_are_numbered_as_torchserve_numbers_its_ports(house: House) -> None:
+    assert [worker["id"] for worker in describe(serve(house, workers=3))["workers"]] == ["9000", "9001", "9002"]
+
+
+def test_a_worker_that_is_loading_is_not_ready(house: House) -> None:
+    house.engine.load_time = 5.0
+
+    assert [worker["status"] for worker in describe(serve(house))["workers"]] == ["UNLOADING"]
+
+
+def test_a_worker_that_has_gone_uses_no_memory(house: House) -> None:
+    model = serve(house)
+    house.engine.workers[0].pid = 2**22 + 1  # beyond what the kernel gives
+
+    assert describe(model)["workers"][0]["memoryUsage"] == 0
+
+
+def test_the_queue_is_told(house: House) -> None:
+    house.engine.batch_time = lambda size: 10.0
+    model = serve(house)
+    for _ in range(2):
+        house.send("POST", "/predictions/m")
+
+    assert describe(model)["jobQueueStatus"] == {"remainingCapacity": 1, "pendingRequests": 1}
+    assert ours(model)["batching"]["running"] == 1
+
+
+def test_the_batches_are_counted_by_reason_and_size(house: House) -> None:
+    model = serve(house, config="batchSize: 2\nmaxBatchDelay: 100")
+    for _ in range(2):
+        house.send("POST", "/predictions/m")
+    house.send("POST", "/predictions/m")
+    house.clock.advance(1.0)
+
+    batching = ours(model)["batching"]
+
+    assert batching["policy"] == "fixed"
+    assert batching["sizes"] == {"1": 1, "2": 1}
+    assert Counter(batching["reasons"]).total() == 2
+    assert batching["running"] == 0
+
+
+@pytest.mark.parametrize(("workers", "state", "slots"), [(0, "no workers", []), (2, "ready", ["READY", "READY"])])
+def test_the_state_is_told(house: House, workers: int, state: str, slots: list[str]) -> None:
+    document = ours(serve(house, workers))
+
+    assert (document["state"], document["workers"]) == (state, slots)
+    assert (document["error"], document["lastExit"]) == (None, None)
+
+
+def test_a_failure_is_told_with_its_traceback(house: House) -> None:
+    house.engine.load_failure = LoadFailure("ValueError: no", "Traceback: here")
+
+    document = ours(serve(house))
+
+    assert (document["state"], document["workers"]) == ("failed", ["GAVE_UP"])
+    assert document["error"] == {"message": "ValueError: no", "traceback": "Traceback: here", "output": []}
+
+
+def test_a_worker_that_died_leaves_its_last_words(house: House) -> None:
+    model = serve(house)
+    house.engine.load_time = 100.0
+
+    house.engine.workers[0].die("killed by SIGKILL")
+
+    assert ours(model)["lastExit"] == "killed by SIGKILL"

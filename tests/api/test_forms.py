@@ -1,0 +1,186 @@
+"""What a handler sees of a body: the parameters that TorchServe would have made of it."""
+
+import logging
+from collections.abc import Iterator
+from urllib.parse import quote_plus
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from daemon.api.forms import FILE_TYPE, parse_body
+from daemon.errors import BadRequest
+from daemon.job import Param
+
+URLENCODED = "application/x-www-form-urlencoded"
+BOUNDARY = "b-8f3a"
+MULTIPART = f"multipart/form-data; boundary={BOUNDARY}"
+
+
+@pytest.fixture(autouse=True)
+def _quiet_parser() -> Iterator[None]:
+    """The parser logs each broken body; that is not what is asked here."""
+    logger = logging.getLogger("python_multipart")
+    logger.disabled = True
+    yield
+    logger.disabled = False
+
+
+def part(disposition: str, value: bytes, *headers: str) -> bytes:
+    lines = [f"--{BOUNDARY}", f"Content-Disposition: {disposition}", *headers, "", ""]
+    return "\r\n".join(lines).encode() + value + b"\r\n"
+
+
+def multipart(*parts: bytes) -> bytes:
+    return b"".join(parts) + f"--{BOUNDARY}--\r\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        pytest.param("", b"\x89PNG", id="of no type"),
+        pytest.param("application/json", b"{}", id="of JSON"),
+        pytest.param("text/plain; charset=utf-8", b"a=b", id="of text, with its charset"),
+        pytest.param("multipart/mixed; boundary=b", b"--b--", id="of parts that are no form"),
+        pytest.param("multipart/form-data", b"--b--", id="of parts without a boundary"),
+        pytest.param(";;;=", b"x", id="of a type that is none"),
+        pytest.param("image/png", b"", id="of nothing"),
+    ],
+)
+def test_a_body_is_one_parameter(content_type: str, body: bytes) -> None:
+    assert parse_body(content_type, body) == [Param("body", content_type, body)]
+
+
+@pytest.mark.parametrize(
+    ("body", "params"),
+    [
+        pytest.param(b"a=1&b=2", [Param("a", "", b"1"), Param("b", "", b"2")], id="each field is one"),
+        pytest.param(b"a=1&b=2&a=3", [Param("a", "", b"3"), Param("b", "", b"2")], id="the last of a name counts"),
+        pytest.param(b"a=x+y%2B%ff", [Param("a", "", b"x y+\xff")], id="values are decoded to bytes"),
+        pytest.param(b"%C3%A9+=1", [Param("é ", "", b"1")], id="names are decoded to text"),
+        pytest.param(b"%ff=1", [Param("\ufffd", "", b"1")], id="names that are not UTF-8 are mended"),
+        pytest.param(b"a=", [Param("a", "", b"")], id="a value may be empty"),
+        pytest.param(b"a=b=c", [Param("a", "", b"b=c")], id="a value may hold the sign"),
+        pytest.param(b"a&b=1&&", [Param("b", "", b"1")], id="what has no sign is dropped"),
+        pytest.param(b'{"a": 1}', [], id="so a JSON text is nothing"),
+        pytest.param(b"", [], id="and nothing is nothing"),
+    ],
+)
+def test_the_fields_of_a_urlencoded_form(body: bytes, params: list[Param]) -> None:
+    assert parse_body(URLENCODED, body) == params
+
+
+@pytest.mark.parametrize("content_type", [URLENCODED.upper(), URLENCODED + "; charset=utf-8", f" {URLENCODED} "])
+def test_a_form_is_known_by_its_type_however_it_is_written(content_type: str) -> None:
+    assert parse_body(content_type, b"a=1") == [Param("a", "", b"1")]
+
+
+@given(st.dictionaries(st.text(min_size=1), st.binary(), max_size=5))
+def test_a_urlencoded_form_arrives_as_it_was_meant(fields: dict[str, bytes]) -> None:
+    body = "&".join(f"{quote_plus(name, errors='replace')}={quote_plus(value)}" for name, value in fields.items())
+
+    params = parse_body(URLENCODED, body.encode())
+
+    assert {param.name: param.value for param in params} == fields
+
+
+@pytest.mark.parametrize("body", [b"=1", b"a=1&=2", b"a=%", b"a=%4", b"a=%zz", b"%f=1", b"a=%+1"])
+def test_a_broken_urlencoded_form_is_a_bad_request(body: bytes) -> None:
+    with pytest.raises(BadRequest, match="The form has a"):
+        parse_body(URLENCODED, body)
+
+
+@pytest.mark.parametrize(
+    ("data", "param"),
+    [
+        pytest.param(part('form-data; name="k"', b"v"), Param("k", "", b"v"), id="a field has no type"),
+        pytest.param(
+            part('form-data; name="f"; filename="x.png"', b"\x89", "Content-Type: image/png"),
+            Param("f", "image/png", b"\x89"),
+            id="a file has the type it says",
+        ),
+        pytest.param(
+            part('form-data; name="f"; filename="x"', b"v"),
+            Param("f", FILE_TYPE, b"v"),
+            id="a file of no type is bytes",
+        ),
+        pytest.param(
+            part('form-data; name="f"; filename=""', b""), Param("f", FILE_TYPE, b""), id="a file may have no name"
+        ),
+        pytest.param(
+            part('form-data; name="k"', b"1", "content-TYPE: application/json"),
+            Param("k", "application/json", b"1"),
+            id="header names are read in any case",
+        ),
+        pytest.param(part("form-data; name=k", b"v"), Param("k", "", b"v"), id="the name may go without quotes"),
+        pytest.param(part('form-data; name="é"', b"v"), Param("é", "", b"v"), id="names are UTF-8"),
+        pytest.param(part('form-data; name="a\\"b"', b"v"), Param('a"b', "", b"v"), id="a name may hold a quote"),
+        pytest.param(
+            part('form-data; name="k"', b"\r\n--b\r\n"), Param("k", "", b"\r\n--b\r\n"), id="nearly a boundary"
+        ),
+    ],
+)
+def test_a_part_of_a_multipart_form(data: bytes, param: Param) -> None:
+    assert parse_body(MULTIPART, multipart(data)) == [param]
+
+
+def test_the_last_part_of_a_name_counts() -> None:
+    body = multipart(*(part('form-data; name="k"', value) for value in (b"1", b"2")))
+
+    assert parse_body(MULTIPART, body) == [Param("k", "", b"2")]
+
+
+def test_a_form_without_parts_is_empty() -> None:
+    assert parse_body(MULTIPART, multipart()) == []
+
+
+def test_the_boundary_may_be_quoted() -> None:
+    body = multipart(part('form-data; name="k"', b"v"))
+
+    assert parse_body(f'Multipart/Form-Data; charset=x; boundary="{BOUNDARY}"', body) == [Param("k", "", b"v")]
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.from_regex(r"[\w .\-]+", fullmatch=True), st.binary()), unique_by=lambda one: one[0]))
+def test_a_multipart_form_arrives_as_it_was_meant(fields: list[tuple[str, bytes]]) -> None:
+    fields = [(name, value.replace(BOUNDARY.encode(), b"")) for name, value in fields]
+    body = multipart(*(part(f'form-data; name="{name}"', value) for name, value in fields))
+
+    assert [(param.name, param.value) for param in parse_body(MULTIPART, body)] == fields
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "sentence"),
+    [
+        pytest.param(MULTIPART, b"", "cut short", id="nothing"),
+        pytest.param(MULTIPART, b"hello", "broken", id="what is no form"),
+        pytest.param(MULTIPART, part('form-data; name="k"', b"v"), "cut short", id="no last boundary"),
+        pytest.param(MULTIPART, multipart(part("form-data", b"v")), "has no name", id="a part without a name"),
+        pytest.param(MULTIPART, multipart(part('form-data; name=""', b"v")), "has no name", id="an empty name"),
+        pytest.param(MULTIPART, multipart(b"--b-8f3a\r\n\r\nv\r\n"), "has no name", id="a part without headers"),
+        pytest.param(MULTIPART, multipart(part("x", b"", *["A: b"] * 100)), "broken", id="a part of headers"),
+        pytest.param(MULTIPART, multipart(part("x", b"", "A: " + "b" * 10_000)), "broken", id="a long header"),
+        pytest.param("multipart/form-data; boundary=" + "b" * 10_000, b"--b", "broken", id="a boundary without end"),
+    ],
+)
+def test_a_broken_multipart_form_is_a_bad_request(content_type: str, body: bytes, sentence: str) -> None:
+    with pytest.raises(BadRequest, match=sentence):
+        parse_body(content_type, body)
+
+
+@given(
+    content_type=st.sampled_from([URLENCODED, MULTIPART])
+    | st.text(st.characters(max_codepoint=255), max_size=20).map(lambda text: "multipart/form-data; boundary=" + text),
+    body=st.binary(max_size=60)
+    | st.binary(max_size=60).map(lambda data: multipart(part(data.decode("latin-1"), b"v"))),
+)
+def test_any_body_is_parameters_or_a_bad_request(content_type: str, body: bytes) -> None:
+    params: list[Param] = []
+    refusal = ""
+    try:
+        params = parse_body(content_type, body)
+    except BadRequest as error:
+        refusal = str(error)
+
+    assert not (params and refusal)
+    assert all(isinstance(param.value, bytes) and param.name for param in params)

@@ -1,0 +1,293 @@
+"""Predictions and health: what is asked of a model, and what becomes of a request on its way."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from daemon.job import Job, Param, Phase, Reply
+from daemon.models.model import Model
+from daemon.workers.engine import LoadFailure
+from tests.api.house import House, error, sentence
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+def serve(house: House, name: str = "m", version: str = "1.0", workers: int = 1, config: str = "") -> Model:
+    return asyncio.run(house.serve(name, version, workers, config))
+
+
+def jobs(house: House) -> list[Job]:
+    """Every job that a worker was ever given."""
+    return [job for worker in house.engine.workers for batch in worker.batches for job in batch.jobs]
+
+
+def slowly(house: House) -> None:
+    """Let every batch take ten seconds."""
+    house.engine.batch_time = lambda size: 10.0
+
+
+def test_a_prediction_is_answered_by_a_worker(house: House) -> None:
+    serve(house)
+
+    peer = house.send("POST", "/predictions/m", b"cat")
+
+    assert (peer.statuses, peer.bodies) == ([200], [b"cat"])
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "POST", "DELETE", "PATCH"])
+def test_any_method_predicts(house: House, method: str) -> None:
+    serve(house)
+
+    peer = house.send(method, "/predictions/m", b"cat")
+
+    assert peer.bodies == [b"cat"]
+
+
+def test_the_handlers_answer_is_the_answer(house: House) -> None:
+    serve(house)
+    house.engine.answer = lambda job: Reply(418, b"tea", "Teapot", [("Content-Type", "text/plain"), ("X-A", "b")])
+
+    peer = house.send("POST", "/predictions/m")
+
+    (answer,) = peer.answers
+    assert (answer.status, answer.body) == (418, b"tea")
+    assert (answer.headers["content-type"], answer.headers["x-a"]) == ("text/plain", "b")
+    assert peer.transport.written.startswith(b"HTTP/1.1 418 Teapot\r\n")
+
+
+def test_an_error_reply_is_an_error_document(house: House) -> None:
+    serve(house)
+    house.engine.answer = lambda job: Reply(503, b"Prediction failed", error="InternalServerException")
+
+    peer = house.send("POST", "/predictions/m")
+
+    told = peer.statuses[0], json.loads(peer.bodies[0])
+    assert told == error(503, "InternalServerException", "Prediction failed")
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "params"),
+    [
+        pytest.param("image/png", b"\x89", [Param("body", "image/png", b"\x89")], id="a raw body"),
+        pytest.param("application/x-www-form-urlencoded", b"a=1", [Param("a", "", b"1")], id="a form"),
+    ],
+)
+def test_a_handler_gets_the_parameters_of_the_body(
+    house: House, content_type: str, body: bytes, params: list[Param]
+) -> None:
+    serve(house)
+
+    house.send("POST", "/predictions/m", body, f"Content-Type: {content_type}")
+
+    assert jobs(house)[0].params == params
+
+
+def test_the_body_of_a_job_is_kept_once(house: House) -> None:
+    slowly(house)
+    serve(house)
+
+    house.send("POST", "/predictions/m", b"cat")
+
+    assert house.exchanges[0].request.body == b""
+    assert jobs(house)[0].size == 3
+
+
+@pytest.mark.parametrize(
+    ("target", "url_path"),
+    [("/predictions/m/1.0/v1/chat?x=1", "v1/chat"), ("/predictions/m/1.0", ""), ("/predictions/m", "")],
+)
+def test_a_handler_gets_the_headers_and_the_rest_of_the_path(house: House, target: str, url_path: str) -> None:
+    serve(house)
+
+    peer = house.send("POST", target, b"", "X-Name: Value")
+
+    (job,) = jobs(house)
+    assert ("X-Name", "Value") in job.headers
+    assert list(job.headers)[-2:] == [("url_path", url_path), ("explain", "False")]
+    assert peer.answers[0].headers["x-request-id"] == job.id
+
+
+def test_the_version_chooses_the_model(house: House) -> None:
+    async def serve_both() -> None:
+        await house.serve("m", "1.0")
+        await house.serve("m", "2.0")
+
+    asyncio.run(serve_both())
+
+    house.send("POST", "/predictions/m")
+    house.send("POST", "/predictions/m/2.0")
+
+    assert [worker.spec.model_version for worker in house.engine.workers if worker.batches] == ["1.0", "2.0"]
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "answer"),
+    [
+        pytest.param("POST", "/predictions", error(
+            404, "ResourceNotFoundException", "Requested resource is not found, please refer to API document."),
+            id="no model in the path"),
+        pytest.param("POST", "/predictions/x", error(404, "ModelNotFoundException", "Model not found: x"),
+            id="an unknown model"),
+        pytest.param("POST", "/predictions/m/9", error(
+            404, "ModelVersionNotFoundException", "Model version: 9 does not exist for model: m"),
+            id="an unknown version"),
+        pytest.param("OPTIONS", "/predictions/m", error(
+            405, "MethodNotAllowedException", "Requested method is not allowed, please refer to API document."),
+            id="a question for the description"),
+        pytest.param("GET", "/", error(
+            405, "MethodNotAllowedException", "Requested method is not allowed, please refer to API document."),
+            id="the root"),
+        pytest.param("GET", "/ping/pong", error(
+            404, "ResourceNotFoundException", "Requested resource is not found, please refer to API document."),
+            id="more than a ping"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_predicted(house: House, method: str, target: str, answer: tuple[int, object]) -> None:
+    serve(house)
+
+    peer = house.send(method, target)
+
+    assert (peer.statuses[0], json.loads(peer.bodies[0])) == answer
+    assert jobs(house) == []
+
+
+def test_a_broken_form_is_refused_before_it_is_queued(house: House) -> None:
+    serve(house)
+
+    peer = house.send("POST", "/predictions/m", b"x", "Content-Type: multipart/form-data; boundary=b")
+
+    assert peer.statuses == [400]
+    assert jobs(house) == []
+
+
+def test_a_full_queue_is_told_with_the_time_to_come_again(house: House) -> None:
+    slowly(house)
+    model = serve(house, config="batchSize: 1")
+
+    peers = [house.send("POST", "/predictions/m") for _ in range(4)]  # one runs, two wait
+
+    (answer,) = peers[3].answers
+    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+    assert json.loads(answer.body)["type"] == "ServiceUnavailableException"
+    assert len(model.queue) == 2
+
+
+def test_a_model_without_workers_says_what_to_do(house: House) -> None:
+    serve(house, workers=0)
+
+    peer = house.send("POST", "/predictions/m")
+
+    assert peer.statuses == [503]
+    assert "Please use scale workers API to add workers." in json.loads(peer.bodies[0])["message"]
+
+
+def test_a_model_that_is_loading_says_when_to_come_again(house: House) -> None:
+    house.engine.load_time = 5.0
+    serve(house)
+
+    (answer,) = house.send("POST", "/predictions/m").answers
+
+    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+
+
+def test_a_client_that_leaves_takes_its_waiting_job_with_it(house: House) -> None:
+    slowly(house)
+    model = serve(house)
+    house.send("POST", "/predictions/m")
+    second = house.send("POST", "/predictions/m")
+    assert len(model.queue) == 1
+
+    second.finish()
+
+    assert len(model.queue) == 0
+    assert second.transport.closed
+
+
+def test_a_client_that_closes_its_side_gets_what_is_running(house: House) -> None:
+    slowly(house)
+    serve(house)
+    peer = house.send("POST", "/predictions/m", b"cat")
+
+    peer.finish()
+    house.clock.advance(10.0)
+
+    assert peer.bodies == [b"cat"]
+    assert peer.transport.closed
+
+
+def test_a_lost_client_gets_nothing_and_its_running_job_ends(house: House) -> None:
+    slowly(house)
+    model = serve(house)
+    peer = house.send("POST", "/predictions/m", b"cat")
+
+    peer.leave()
+    house.clock.advance(10.0)
+
+    assert peer.answers == []
+    assert jobs(house)[0].phase is Phase.ENDED
+    assert model.idle
+
+
+def test_a_job_of_a_lost_client_is_not_run_again(house: House) -> None:
+    slowly(house)
+    model = serve(house)
+    house.send("POST", "/predictions/m").leave()
+
+    house.engine.workers[0].die()
+    house.clock.settle()
+
+    assert len(model.queue) == 0
+    assert jobs(house)[0].attempt == 1
+
+
+def no_model(house: House) -> None: ...
+
+
+def one_ready(house: House) -> None:
+    serve(house)
+
+
+def none_wanted(house: House) -> None:
+    serve(house, workers=0)
+
+
+def still_loading(house: House) -> None:
+    house.engine.load_time = 100.0
+    serve(house)
+
+
+def failed(house: House) -> None:
+    house.engine.load_failure = LoadFailure("ValueError: no")
+    serve(house)
+
+
+def one_lost(house: House) -> None:
+    serve(house, workers=2)
+    house.engine.load_time = 100.0
+    house.engine.workers[0].die()
+
+
+@pytest.mark.parametrize(
+    ("arrange", "healthy"),
+    [
+        pytest.param(no_model, True, id="without models"),
+        pytest.param(one_ready, True, id="with the workers that are wanted"),
+        pytest.param(none_wanted, True, id="with a model that wants none"),
+        pytest.param(still_loading, True, id="while the first worker loads"),
+        pytest.param(failed, False, id="with a model that cannot be loaded"),
+        pytest.param(one_lost, False, id="with a worker too few"),
+    ],
+)
+def test_health(house: House, arrange: Callable[[House], None], healthy: bool) -> None:
+    arrange(house)
+
+    peer = house.send("GET", "/ping")
+
+    told = peer.statuses[0], json.loads(peer.bodies[0])
+    assert told == (sentence("Healthy") if healthy else sentence("Unhealthy", 500))

@@ -1,0 +1,145 @@
+"""Parameters come from the query or a JSON body, and a wrong one is refused with its name and value."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.api.parameters import Parameters
+from daemon.errors import BadRequest
+from daemon.http.messages import Request, json_body
+
+JSON = [("Content-Type", "application/json")]
+
+
+def query(text: str) -> Parameters:
+    return Parameters(Request("POST", f"/models?{text}", []))
+
+
+def document(value: Any) -> Parameters:
+    return Parameters(Request("POST", "/models", JSON, json_body(value)))
+
+
+def test_the_query_has_the_parameters() -> None:
+    given = query("url=a.mar&batch_size=8&max_batch_delay=2.5&synchronous=TRUE")
+
+    assert given.text("url") == "a.mar"
+    assert given.whole("batch_size") == 8
+    assert given.number("max_batch_delay") == 2.5
+    assert given.flag("synchronous", False) is True
+
+
+def test_a_json_body_has_the_parameters() -> None:
+    given = document({"url": "a.mar", "batch_size": 8, "max_batch_delay": 2.5, "synchronous": True})
+
+    assert given.text("url") == "a.mar"
+    assert given.whole("batch_size") == 8
+    assert given.number("max_batch_delay") == 2.5
+    assert given.flag("synchronous", False) is True
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "application/json; charset=utf-8"])
+def test_a_json_body_wins_over_the_query(content_type: str) -> None:
+    request = Request("POST", "/models?url=a&handler=h", [("content-type", content_type)], b'{"url": "b"}')
+
+    given = Parameters(request)
+
+    assert (given.text("url"), given.text("handler")) == ("b", None)
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        pytest.param([], b'{"url": "b"}', id="of no type"),
+        pytest.param([("Content-Type", "text/plain")], b'{"url": "b"}', id="of another type"),
+        pytest.param(JSON, b"", id="that is empty"),
+    ],
+)
+def test_a_body_does_not_count(headers: list[tuple[str, str]], body: bytes) -> None:
+    assert Parameters(Request("POST", "/models?url=a", headers, body)).text("url") == "a"
+
+
+@pytest.mark.parametrize("body", [b"[]", b"1", b'"url"', b"null", b"{", b"\xff", b"[" * 100_000])
+def test_a_json_body_that_is_no_object_is_refused(body: bytes) -> None:
+    with pytest.raises(BadRequest, match="JSON"):
+        Parameters(Request("POST", "/models", JSON, body))
+
+
+@pytest.mark.parametrize("given", [query(""), query("x="), document({}), document({"x": None}), document({"x": ""})])
+def test_what_is_not_given_is_none_or_the_default(given: Parameters) -> None:
+    assert given.text("x") is None
+    assert given.whole("x") is None
+    assert given.number("x") is None
+
+
+@pytest.mark.parametrize("default", [True, False])
+def test_a_flag_that_is_not_given_has_its_default(default: bool) -> None:
+    assert query("").flag("x", default) is default
+
+
+@pytest.mark.parametrize("value", ["false", "0", "1", "yes", ""])
+def test_only_true_is_true(value: str) -> None:
+    assert query(f"x={value}").flag("x", True) is False
+
+
+@pytest.mark.parametrize("given", [query("x=-1"), document({"x": -1}), document({"x": "-1"}), document({"x": -1.0})])
+def test_minus_one_means_not_given(given: Parameters) -> None:
+    assert given.whole("x", least=1) is None
+    assert given.number("x") is None
+
+
+@pytest.mark.parametrize(
+    ("given", "number"),
+    [
+        pytest.param(query("x=0"), 0, id="0 is at least 0"),
+        pytest.param(document({"x": "7"}), 7, id="text in JSON is read"),
+        pytest.param(document({"x": 7.0}), 7, id="a float without a fraction is whole"),
+    ],
+)
+def test_a_whole_number(given: Parameters, number: int) -> None:
+    assert given.whole("x") == number
+
+
+@pytest.mark.parametrize(
+    "value",
+    [-2, 7.5, True, [7], {}, "seven", "7.5", "9" * 5000, float("inf"), float("nan")],
+    ids=lambda value: str(value)[:10],
+)
+def test_what_is_no_whole_number_is_refused_with_name_and_value(value: Any) -> None:
+    with pytest.raises(BadRequest, match=r"^x is .*, and should be a whole number of at least 0\.$"):
+        document({"x": value}).whole("x")
+
+
+def test_a_whole_number_below_its_least_is_refused() -> None:
+    with pytest.raises(BadRequest, match=r"^batch_size is '0', and should be a whole number of at least 1\.$"):
+        query("batch_size=0").whole("batch_size", least=1)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [-0.5, True, [1], "soon", float("inf"), float("nan"), 1e9, 10**400],
+    ids=lambda value: str(value)[:10],
+)
+def test_what_is_no_number_is_refused_with_name_and_value(value: Any) -> None:
+    with pytest.raises(BadRequest, match=r"^x is .*, and should be a number of at least 0\.$"):
+        document({"x": value}).number("x")
+
+
+@pytest.mark.parametrize("value", [1, True, ["a"], {"a": 1}])
+def test_what_is_no_text_is_refused_with_name_and_value(value: Any) -> None:
+    with pytest.raises(BadRequest, match=r"^x is .*, and should be a string\.$"):
+        document({"x": value}).text("x")
+
+
+@given(st.recursive(st.none() | st.booleans() | st.floats() | st.integers() | st.text(), st.lists, max_leaves=3))
+def test_any_value_is_read_or_refused(value: Any) -> None:
+    given = document({"x": value})
+    for read in (given.text, given.whole, given.number):
+        result: object = None
+        try:
+            result = read("x")
+        except BadRequest as error:
+            result = error
+
+        assert result is None or isinstance(result, (str, int, float, BadRequest))

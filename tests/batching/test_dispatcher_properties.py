@@ -1,0 +1,175 @@
+"""What holds for the dispatcher and the pool whatever happens, and in whatever order.
+
+A machine makes jobs arrive, clients leave, workers die, time pass and the pool change its size,
+over a real model on stub workers and a clock that it moves.
+"""
+
+import dataclasses
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from daemon.batching.fixed import Fixed
+from daemon.clock import FakeClock
+from daemon.errors import DaemonError
+from daemon.job import MAX_ATTEMPTS, Batch, Job, Param, Phase, Reply
+from daemon.models.model import Model
+from daemon.workers.slot import SlotState
+from daemon.workers.state import State
+from daemon.workers.stub import StubEngine, StubWorker
+from tests.build import make_model
+
+MAX_DELAY = 0.1
+
+
+@dataclasses.dataclass
+class Sent:
+    """A job that was accepted, and what became of it."""
+
+    job: Job
+    replies: list[Reply]
+    left: bool = False
+
+
+class Service(RuleBasedStateMachine):
+    @initialize(
+        batch_size=st.integers(1, 4),
+        policy=st.sampled_from(["fixed", "greedy"]),
+        queue_jobs=st.sampled_from([3, 100]),
+        workers=st.integers(1, 3),
+        batch_time=st.sampled_from([0.0, 0.05, 0.3]),
+    )
+    def start(self, batch_size: int, policy: str, queue_jobs: int, workers: int, batch_time: float) -> None:
+        self.clock = FakeClock()
+        self.engine = StubEngine(self.clock, load_time=0.02, batch_time=lambda size: batch_time)
+        self.batch_size = batch_size
+        self.model: Model = make_model(
+            self.engine, self.clock, batch_size=batch_size, policy=policy, max_delay=MAX_DELAY, queue_jobs=queue_jobs
+        )
+        self.sent: dict[str, Sent] = {}
+        self.model.pool.scale(workers)
+        self.clock.advance(0.02)
+
+    @rule(count=st.integers(1, 6), size=st.sampled_from([0, 1, 1000]))
+    def jobs_arrive(self, count: int, size: int) -> None:
+        for _ in range(count):
+            name, replies = str(len(self.sent)), list[Reply]()
+            job = Job(name, [Param("body", "", bytes(size))], [], self.clock.now(), replies.append)
+            try:
+                self.model.submit(job)
+            except DaemonError:
+                assert replies == [], "a refused job is not answered as well"
+            else:
+                self.sent[name] = Sent(job, replies)
+
+    @precondition(lambda self: self.alive())
+    @rule(data=st.data())
+    def a_client_leaves(self, data: st.DataObject) -> None:
+        sent = data.draw(st.sampled_from(self.alive()))
+        sent.left = True
+        self.model.abandon(sent.job)
+
+    @precondition(lambda self: self.running_workers())
+    @rule(data=st.data(), retry=st.booleans())
+    def a_worker_dies(self, data: st.DataObject, retry: bool) -> None:
+        data.draw(st.sampled_from(self.running_workers())).die(retry=retry)
+
+    @rule(wanted=st.integers(0, 4))
+    def the_pool_is_scaled(self, wanted: int) -> None:
+        self.model.pool.scale(wanted)
+
+    @rule(seconds=st.sampled_from([0.0, 0.01, 0.1, 1.0, 10.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+    @invariant()
+    def a_job_ends_once_and_is_sent_at_most_twice(self) -> None:
+        for sent in self.sent.values():
+            ended = sent.job.phase is Phase.ENDED
+            assert len(sent.replies) <= 1
+            assert bool(sent.replies) == (ended and not sent.left) or (sent.left and ended), sent
+            assert sent.job.attempt <= MAX_ATTEMPTS
+
+    @invariant()
+    def every_job_is_somewhere(self) -> None:
+        phases = [sent.job.phase for sent in self.sent.values()]
+        in_workers = {job for worker in self.engine.workers if worker.busy for job in worker.batches[-1].jobs}
+        assert phases.count(Phase.QUEUED) == len(self.model.queue)
+        assert phases.count(Phase.SENT) == self.model.dispatcher.running == len(in_workers)
+        assert {sent.job for sent in self.sent.values() if sent.job.phase is Phase.SENT} == in_workers
+        assert self.model.dispatcher.running >= 0
+        waiting = [sent.job for sent in self.sent.values() if sent.job.phase is Phase.QUEUED]
+        assert self.model.queue.bytes == sum(job.size for job in waiting)
+
+    @invariant()
+    def a_batch_is_never_too_large_and_a_retried_job_travels_alone(self) -> None:
+        seen: set[str] = set()
+        for batch in self.batches():
+            assert 1 <= len(batch.jobs) <= self.batch_size
+            again = [job for job in batch.jobs if job.id in seen]
+            assert not again or len(batch.jobs) == 1
+            assert bool(again) == (batch.reason == "retry")
+            seen.update(job.id for job in batch.jobs)
+
+    @invariant()
+    def first_in_is_first_out(self) -> None:
+        seen: list[int] = []
+        for batch in self.batches():
+            seen.extend(int(job.id) for job in batch.jobs if int(job.id) not in seen)
+        assert seen == sorted(seen)
+
+    @invariant()
+    def no_idle_worker_stands_beside_a_batch_that_is_due(self) -> None:
+        self.clock.settle()
+        queue, pool = self.model.queue, self.model.pool
+        if not len(queue) or not pool.idle:
+            return
+        assert self.model.settings.policy == "fixed"
+        assert len(queue) < self.batch_size
+        assert not queue.head.attempt
+        dispatcher = self.model.dispatcher
+        assert dispatcher._timer is not None, "somebody looks again"
+        assert isinstance(dispatcher._collector, Fixed) and dispatcher._collector._forming_since is not None
+        assert self.clock.now() < dispatcher._collector._forming_since + MAX_DELAY
+
+    @invariant()
+    def the_pool_has_the_workers_it_counts(self) -> None:
+        pool = self.model.pool
+        assert len(pool.slots) == pool.wanted
+        up = [slot.worker for slot in pool.slots if slot.state is SlotState.UP]
+        assert all(worker is not None and worker.state is State.READY for worker in up)
+        assert pool.idle == sum(worker is not None and not worker.busy for worker in up)
+        leaving = [worker for worker in self.running_workers() if worker not in pool.workers]
+        assert all(worker.state is State.DRAINING for worker in leaving)
+
+    def teardown(self) -> None:
+        """Whatever happened: with one healthy worker and time, everybody is answered or gone."""
+        if not hasattr(self, "model"):
+            return
+        self.model.pool.scale(1)
+        self.clock.advance(1000.0)
+
+        self.a_job_ends_once_and_is_sent_at_most_twice()
+        assert self.model.idle and not self.alive()
+
+    def alive(self) -> list[Sent]:
+        return [sent for sent in self.sent.values() if sent.job.phase is not Phase.ENDED and not sent.left]
+
+    def running_workers(self) -> list[StubWorker]:
+        return [worker for worker in self.engine.workers if worker.state is not State.EXITED]
+
+    def batches(self) -> list[Batch]:
+        sent = (batch for worker in self.engine.workers for batch in worker.batches)
+        return sorted(sent, key=lambda batch: batch.id)
+
+
+TestService = Service.TestCase
+TestService.settings = settings(
+    derandomize=True,
+    database=None,
+    deadline=None,
+    max_examples=60,
+    stateful_step_count=25,
+    suppress_health_check=list(HealthCheck),
+)

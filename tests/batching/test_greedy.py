@@ -1,0 +1,33 @@
+"""An idle worker takes whatever waits, at once; and how a policy is chosen."""
+
+import pytest
+
+from daemon.batching.collector import Facts, Send
+from daemon.batching.fixed import Fixed
+from daemon.batching.greedy import Greedy
+from daemon.batching.policies import DEFAULT_POLICY, POLICIES, make_collector
+
+
+@pytest.mark.parametrize(
+    ("waiting", "decision"),
+    [
+        pytest.param(1, Send(1, "at_once"), id="a lone job goes alone"),
+        pytest.param(3, Send(3, "at_once"), id="all that waits goes together"),
+        pytest.param(4, Send(4, "full"), id="a full batch is a full batch"),
+        pytest.param(9, Send(4, "full"), id="and never more"),
+    ],
+)
+@pytest.mark.parametrize("stopping", [False, True])
+def test_greedy_never_waits(waiting: int, decision: Send, stopping: bool) -> None:
+    collector = Greedy(batch_size=4)
+
+    assert collector.decide(Facts(waiting, 0.0, idle=2, ready=3, stopping=stopping), now=1.0) == decision
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_collector_is_named_after_its_policy(policy: str) -> None:
+    assert make_collector(policy, 4, 0.1).name == policy
+
+
+def test_the_default_is_torchserves_rule() -> None:
+    assert isinstance(make_collector(DEFAULT_POLICY, 4, 0.1), Fixed)

@@ -1,0 +1,94 @@
+"""First in, first out, bounded in jobs and in bytes."""
+
+import pytest
+
+from daemon.batching.queue import Queue
+from daemon.errors import QueueFull
+from daemon.job import Job
+from tests.build import Client
+
+
+def jobs(*sizes: int) -> list[Job]:
+    client = Client()
+    return [client.job(f"j{index}", bytes(size)) for index, size in enumerate(sizes)]
+
+
+def filled(*sizes: int, max_jobs: int = 10, max_bytes: int = 1000) -> tuple[Queue, list[Job]]:
+    queue, inside = Queue("m", max_jobs, max_bytes), jobs(*sizes)
+    for job in inside:
+        queue.put(job)
+    return queue, inside
+
+
+def test_the_oldest_leave_first() -> None:
+    queue, (first, second, third) = filled(1, 2, 3)
+
+    assert queue.head is first
+    assert queue.take(2) == [first, second]
+    assert queue.take(5) == [third]
+    assert queue.take(1) == []
+
+
+def test_bytes_are_counted_in_and_out() -> None:
+    queue, (_, second, _) = filled(1, 2, 3)
+    assert (len(queue), queue.bytes) == (3, 6)
+
+    queue.remove(second)
+    assert (len(queue), queue.bytes) == (2, 4)
+
+    queue.take(2)
+    assert (len(queue), queue.bytes) == (0, 0)
+
+
+def test_a_job_too_many_is_refused_and_changes_nothing() -> None:
+    queue, inside = filled(1, 1, max_jobs=2)
+
+    with pytest.raises(QueueFull, match='The queue of model "m" is full: 2 requests wait'):
+        queue.put(jobs(1)[0])
+
+    assert queue.take(9) == inside
+
+
+def test_a_byte_too_many_is_refused_and_changes_nothing() -> None:
+    queue, inside = filled(60, 40, max_bytes=100)
+
+    with pytest.raises(QueueFull, match="100 of 100 bytes wait, and this request has 1"):
+        queue.put(jobs(1)[0])
+
+    assert queue.bytes == 100
+    assert queue.take(9) == inside
+
+
+def test_a_job_larger_than_the_limit_is_taken_when_nothing_waits() -> None:
+    queue, (large,) = filled(5000, max_bytes=100)
+
+    with pytest.raises(QueueFull):
+        queue.put(jobs(1)[0])
+
+    assert queue.take(1) == [large]
+
+
+def test_a_job_comes_back_to_the_head_whatever_the_limits() -> None:
+    queue, (first, second) = filled(50, 50, max_jobs=2, max_bytes=100)
+    queue.take(1)
+    third = jobs(50)[0]
+    queue.put(third)
+
+    queue.put_back(first)
+
+    assert (len(queue), queue.bytes) == (3, 150)
+    assert queue.take(3) == [first, second, third]
+
+
+def test_a_job_from_the_middle_leaves_the_others_in_order() -> None:
+    queue, (first, second, third) = filled(1, 1, 1)
+
+    queue.remove(second)
+
+    assert queue.take(2) == [first, third]
+
+
+def test_a_queue_says_how_full_it_is() -> None:
+    queue, _ = filled(1, 2)
+
+    assert repr(queue) == "<Queue 2/10 jobs 3/1000 bytes>"

@@ -1,0 +1,50 @@
+"""A module function that does to itself what the request says: the ways in which a handler can go wrong.
+
+A request is JSON: {"do": WORD}. What it was asked is appended to a file in the model's directory.
+"""
+
+import os
+import signal
+import time
+
+from ts.utils.util import PredictionException
+
+
+def handle(data, context):
+    if data is None:
+        return None
+    words = [row["body"]["do"] for row in data]
+    for word in words:
+        if word == "raise":
+            raise ValueError("as you wish")
+        if word == "refuse":
+            raise PredictionException("no, thank you", 418)
+        if word == "memory":
+            raise MemoryError("no more")
+        if word == "exit":
+            os._exit(7)
+        if word == "sys.exit":
+            raise SystemExit(3)
+        if word == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if word == "die once":
+            marker = os.path.join(context.system_properties["model_dir"], "died")
+            if not os.path.exists(marker):
+                open(marker, "w").close()
+                os.kill(os.getpid(), signal.SIGKILL)
+        if word.startswith("sleep "):
+            time.sleep(float(word.split()[1]))
+        if word == "print":
+            print("printed by the handler")
+            os.write(1, b"written to descriptor 1\n")
+        if word == "short":
+            return []
+        if word == "dict":
+            return {"not": "a list"}
+        if word == "object":
+            return [object() for _ in data]
+        if word == "teapot":
+            context.set_all_response_status(418, "I am a teapot")
+            context.set_response_header(0, "X-Pot", "tea")
+    answers = {"pid": os.getpid(), "threads": os.environ["OMP_NUM_THREADS"], "rows": len(data)}
+    return [answers for _ in data]

@@ -1,0 +1,126 @@
+"""A real daemon for a test: its own socket, state directory, model store and port."""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from daemon.marfile import Packing, write_archive
+
+TSCTL = Path(sys.executable).parent / "tsctl"
+ARCHIVES = Path(__file__).parent / "archives"
+PATIENCE = 30.0  # seconds that anything may take before a test gives up
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Served:
+    """The command line and the addresses of one daemon."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.store = folder / "store"
+        self.store.mkdir()
+        self.environment = os.environ | {
+            "TSCTL_SOCKET": str(folder / "control.sock"),
+            "TSCTL_STATE_DIR": str(folder / "state"),
+            "TSCTL_MODEL_STORE": str(self.store),
+            "TSCTL_INFERENCE_ADDRESS": "127.0.0.1:0",
+            "NO_COLOR": "1",
+            "COLUMNS": "120",
+        }
+        self._address = ""
+
+    def run(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        """Run `tsctl` as a script would: its output is captured."""
+        return subprocess.run(
+            [TSCTL, *arguments],
+            env=self.environment,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            **options,
+        )
+
+    def tsctl(self, *arguments: str) -> str:
+        """Run `tsctl`, which must succeed; give its stdout."""
+        done = self.run(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def start(self, *options: str) -> None:
+        self.tsctl("start", *options)
+        self._address = self.status["inferenceAddress"].removeprefix("http://")
+
+    def stop(self) -> None:
+        """Stop the daemon if it runs, however the test left it."""
+        if self.run("stop").returncode == 1:
+            os.kill(self.pid, signal.SIGKILL)
+
+    @property
+    def status(self) -> Any:
+        return json.loads(self.tsctl("status", "--json"))
+
+    @property
+    def pid(self) -> int:
+        return int((self.folder / "control.pid").read_text())
+
+    def describe(self, model: str) -> Any:
+        """The describe document of one version."""
+        return json.loads(self.tsctl("describe", model))[0]
+
+    def pack(self, handler: str, name: str = "", version: str = "1.0", **further: Any) -> str:
+        """Put an archive of a handler of tests/e2e/archives into the store; give its file name."""
+        name = name or handler
+        packing = Packing(model_name=name, version=version, handler=str(ARCHIVES / f"{handler}.py"), **further)
+        return write_archive(packing, self.store, force=True).name
+
+    def register(self, handler: str, *options: str, **packing: Any) -> None:
+        self.tsctl("register", self.pack(handler, **packing), *options)
+
+    def connect(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection(self._address, timeout=PATIENCE)
+
+    @property
+    def url(self) -> str:
+        return f"http://{self._address}"
+
+    def ask(self, target: str, body: bytes | None = None, method: str = "POST", **headers: str) -> Answer:
+        """Send one request to the inference address; `_` in a header's name stands for `-`."""
+        connection = self.connect()
+        connection.request(method, target, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        response = connection.getresponse()
+        answer = Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+        connection.close()
+        return answer
+
+
+def eventually(condition: Callable[[], bool], what: str) -> None:
+    """Wait for another process to do something."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"it never happened: {what}"
+        time.sleep(0.02)
+
+
+def running(pid: int) -> bool:
+    """Whether a process is there and has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -1,0 +1,169 @@
+"""Starting and stopping the daemon."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+from pathlib import Path
+
+from tests.e2e.served import TSCTL, Served, eventually, running
+
+
+def test_start_returns_when_the_daemon_listens(idle: Served) -> None:
+    said = idle.tsctl("start")
+
+    assert idle.status["inferenceAddress"] in said
+    assert running(idle.pid)
+
+
+def test_a_second_start_says_who_is_there(served: Served) -> None:
+    second = served.run("start")
+
+    assert second.returncode == 1
+    assert f"a daemon with pid {served.pid} already listens" in second.stderr
+
+
+def test_another_daemon_may_not_share_the_state_directory(served: Served) -> None:
+    second = served.run("--socket", str(served.folder / "other.sock"), "start")
+
+    assert second.returncode == 1
+    assert "--state-dir" in second.stderr
+
+
+def test_a_missing_model_store_is_named(idle: Served) -> None:
+    refused = idle.run("start", "--model-store", "nowhere")
+
+    assert refused.returncode == 1
+    assert f"no model store at `{idle.folder / 'nowhere'}`" in refused.stderr
+
+
+def test_a_port_in_use_is_named(idle: Served) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+
+        refused = idle.run("start", "--inference-address", f"127.0.0.1:{port}")
+
+    assert refused.returncode == 1
+    assert f"port {port} on 127.0.0.1 is in use" in refused.stderr
+    assert idle.run("status").returncode == 3
+
+
+def test_a_wrong_setting_in_the_environment_is_told_by_its_name(idle: Served) -> None:
+    idle.environment["TSCTL_GRACE"] = "soon"
+
+    refused = idle.run("start")
+
+    assert refused.returncode == 1
+    assert "TSCTL_GRACE: `soon` is not a number of seconds" in refused.stderr
+
+
+def test_start_works_after_a_crash_left_its_files_behind(served: Served) -> None:
+    crashed = served.pid
+    os.kill(crashed, signal.SIGKILL)
+    eventually(lambda: not running(crashed), "the daemon is killed")
+    assert (served.folder / "control.sock").exists()
+
+    served.start()
+
+    assert served.pid != crashed
+
+
+def test_workers_leave_when_the_daemon_is_killed(served: Served) -> None:
+    served.register("echo", "--workers", "2")
+    workers = [worker["pid"] for worker in served.describe("echo")["workers"]]
+
+    os.kill(served.pid, signal.SIGKILL)
+
+    eventually(lambda: not any(map(running, workers)), "the workers leave")
+
+
+def test_stop_leaves_no_process_no_socket_and_no_unpacked_archive(served: Served) -> None:
+    served.register("echo")
+    pids = [served.pid, served.describe("echo")["workers"][0]["pid"]]
+
+    served.tsctl("stop")
+
+    assert not any(map(running, pids))
+    assert not (served.folder / "control.sock").exists()
+    assert not (served.folder / "control.pid").exists()
+    assert not list((served.folder / "state" / "models").iterdir())
+
+
+def test_stop_lets_a_running_request_finish(served: Served) -> None:
+    served.register("obey")
+    answers = []
+    body = json.dumps({"do": "sleep 0.5"}).encode()
+    client = threading.Thread(
+        target=lambda: answers.append(served.ask("/predictions/obey", body, content_type="application/json"))
+    )
+    client.start()
+    eventually(lambda: served.describe("obey")["tsctl"]["batching"]["running"] == 1, "the request runs")
+
+    served.tsctl("stop")
+
+    client.join()
+    assert answers[0].status == 200
+    assert answers[0].headers["connection"] == "close"
+
+
+def test_without_a_daemon_every_verb_says_so_and_exits_with_3(idle: Served) -> None:
+    for verb in (
+        ["status"],
+        ["ls"],
+        ["stop"],
+        ["describe", "m"],
+        ["register", "m.mar"],
+        ["scale", "m", "--workers", "1"],
+    ):
+        done = idle.run(*verb)
+
+        assert done.returncode == 3, verb
+        assert f"no daemon at `{idle.folder / 'control.sock'}`" in done.stderr
+        assert "tsctl start" in done.stderr
+
+
+def run_in_foreground(idle: Served) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [TSCTL, "run"], env=idle.environment, cwd=idle.folder, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stderr is not None
+    assert "listening on" in process.stderr.readline()
+    return process
+
+
+def test_run_stays_in_the_foreground_and_stops_on_sigterm(idle: Served) -> None:
+    process = run_in_foreground(idle)
+    assert idle.pid == process.pid
+
+    process.terminate()
+
+    said = process.communicate(timeout=20)[1]
+    assert process.returncode == 0
+    assert "stopped" in said
+
+
+def test_ctrl_c_stops_run_without_killing_its_workers_first(idle: Served) -> None:
+    process = run_in_foreground(idle)
+    idle.register("echo")
+
+    os.killpg(process.pid, signal.SIGINT)
+
+    said = process.communicate(timeout=20)[1]
+    assert process.returncode == 0
+    assert "Traceback" not in said
+
+
+def test_the_socket_is_private_whatever_the_umask(idle: Served, tmp_path: Path) -> None:
+    folder = tmp_path / "runtime"
+    idle.environment["TSCTL_SOCKET"] = str(folder / "control.sock")
+
+    before = os.umask(0)
+    try:
+        idle.tsctl("start")
+    finally:
+        os.umask(before)
+
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert (folder / "control.sock").stat().st_mode & 0o777 == 0o600

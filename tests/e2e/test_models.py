@@ -1,0 +1,99 @@
+"""Real torch models of each kind, behind the built-in image classifier and a subclass of it."""
+
+import io
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+
+from daemon.marfile import Packing, write_archive
+from handlers.loader import import_file
+from tests.e2e.served import ARCHIVES, Served
+
+COLOURS = ("red", "green", "blue")
+
+
+def image(colour: str, form: str = "PNG") -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (32, 24), colour).save(buffer, form)
+    return buffer.getvalue()
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("names") / "index_to_name.json"
+    file.write_text(json.dumps(dict(enumerate(COLOURS))))
+    return file
+
+
+def network() -> torch.nn.Module:
+    made: torch.nn.Module = import_file(ARCHIVES / "small_net.py").SmallNet()
+    return made.eval()
+
+
+def pack(served: Served, name: str, names: Path, **files: Any) -> str:
+    packing = Packing(model_name=name, version="1.0", handler="image_classifier", extra_files=str(names), **files)
+    return write_archive(packing, served.store, force=True).name
+
+
+def top(body: bytes) -> str:
+    return str(next(iter(json.loads(body))))
+
+
+@pytest.mark.parametrize("kind", ["eager", "torchscript", "export"])
+def test_each_kind_of_model_classifies_images(shared: Served, tmp_path: Path, names: Path, kind: str) -> None:
+    files = {}
+    if kind == "eager":
+        torch.save(network().state_dict(), tmp_path / "weights.pth")
+        files = {"model_file": ARCHIVES / "small_net.py", "serialized_file": tmp_path / "weights.pth"}
+    elif kind == "torchscript":
+        torch.jit.script(network()).save(str(tmp_path / "model.pt"))
+        files = {"serialized_file": tmp_path / "model.pt"}
+    else:
+        rows = torch.export.Dim("rows", min=1, max=8)
+        program = torch.export.export(network(), (torch.zeros(2, 3, 224, 224),), dynamic_shapes=({0: rows},))
+        torch.export.save(program, tmp_path / "model.pt2")
+        files = {"serialized_file": tmp_path / "model.pt2"}
+    shared.tsctl("register", pack(shared, kind, names, **files), "--batch-size", "4", "--max-delay", "1000")
+
+    with ThreadPoolExecutor(4) as clients:
+        sent = [*COLOURS, "red"]
+        answers = list(clients.map(lambda colour: shared.ask(f"/predictions/{kind}", image(colour, "JPEG")), sent))
+
+    assert [top(answer.body) for answer in answers] == sent
+    assert all(answer.headers["content-type"] == "application/json" for answer in answers)
+    assert shared.describe(kind)["tsctl"]["batching"]["sizes"] == {"4": 1}
+    shared.tsctl("unregister", kind)
+
+
+def test_an_image_that_cannot_be_read_fails_alone(shared: Served, names: Path) -> None:
+    archive = pack(shared, "colours", names, model_file=ARCHIVES / "small_net.py")
+    shared.tsctl("register", archive, "--batch-size", "4", "--max-delay", "1000")
+    bodies = [image("red"), b"no image at all", image("blue"), image("green")[:60]]
+
+    with ThreadPoolExecutor(4) as clients:
+        answers = list(clients.map(lambda body: shared.ask("/predictions/colours", body), bodies))
+
+    assert [answer.status for answer in answers] == [200, 400, 200, 400]
+    assert [top(answers[0].body), top(answers[2].body)] == ["red", "blue"]
+    assert answers[1].json["type"] == "BadRequestException"
+    assert answers[1].json["message"].startswith("The request's 15 bytes are no image")
+    assert shared.describe("colours")["tsctl"]["batching"]["sizes"] == {"4": 1}
+    shared.tsctl("unregister", "colours")
+
+
+def test_the_command_line_predicts_too(shared: Served, tmp_path: Path, names: Path) -> None:
+    shared.tsctl("register", pack(shared, "cli", names, model_file=ARCHIVES / "small_net.py"))
+    (tmp_path / "blue.png").write_bytes(image("blue"))
+
+    good = shared.tsctl("predict", "cli/1.0", str(tmp_path / "blue.png"))
+    bad = shared.run("predict", "cli", __file__)
+
+    assert top(good.encode()) == "blue"
+    assert bad.returncode == 1
+    assert "no base64 of an image" in bad.stderr
+    shared.tsctl("unregister", "cli")

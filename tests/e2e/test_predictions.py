@@ -1,0 +1,190 @@
+"""Predictions over HTTP, as curl sends them."""
+
+import json
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.served import Answer, Served, eventually
+
+OBEY = "/predictions/obey"
+
+
+def obey(served: Served, word: str) -> Answer:
+    return served.ask(OBEY, json.dumps({"do": word}).encode(), content_type="application/json")
+
+
+@pytest.fixture(scope="module")
+def obeying(shared: Served) -> Served:
+    shared.register("obey", "--batch-size", "1")
+    return shared
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "row"),
+    [
+        pytest.param("", b"\x00\xff", {"body": {"bytearray": "\x00\xff"}}, id="a raw body is bytes"),
+        pytest.param("application/json", b'{"a": [1]}', {"body": {"dict": {"a": [1]}}}, id="JSON is parsed"),
+        pytest.param("application/json", b"{", {"body": {"bytearray": "{"}}, id="broken JSON is bytes"),
+        pytest.param("text/plain", "né".encode(), {"body": {"str": "né"}}, id="text is a string"),
+        pytest.param("", b"", {"body": {"bytearray": ""}}, id="an empty body is empty bytes"),
+        pytest.param(
+            "application/x-www-form-urlencoded", b"a=1&b=%20&a=2",
+            {"a": {"bytearray": "2"}, "b": {"bytearray": " "}}, id="form fields are bytes, the last of a name counts",
+        ),
+    ],
+)  # fmt: skip
+def test_what_the_handler_sees_of_a_body(shared: Served, kind: str, body: bytes, row: object) -> None:
+    headers = {"content_type": kind} if kind else {}
+
+    answer = shared.ask("/predictions/echo", body, **headers)
+
+    assert answer.status == 200
+    assert answer.json["row"] == row
+
+
+def test_curl_uploads_a_file_and_a_form(shared: Served, tmp_path: Path) -> None:
+    curl = shutil.which("curl")
+    if curl is None:
+        pytest.skip("needs the Debian program curl")
+    (tmp_path / "image.bin").write_bytes(b"pixels")
+
+    def run(*options: str) -> object:
+        done = subprocess.run(
+            [curl, "-sS", f"{shared.url}/predictions/echo", *options], cwd=tmp_path, capture_output=True
+        )
+        return json.loads(done.stdout)["row"]
+
+    assert run("-T", "image.bin") == {"body": {"bytearray": "pixels"}}
+    assert run("-T", "image.bin", "-H", "Expect: 100-continue") == {"body": {"bytearray": "pixels"}}
+    assert run("-F", "data=@image.bin", "-F", "k=v") == {"data": {"bytearray": "pixels"}, "k": {"bytearray": "v"}}
+    assert run("-T", "image.bin", "-H", "Transfer-Encoding: chunked") == {"body": {"bytearray": "pixels"}}
+
+
+def test_a_body_over_the_limit_is_answered_413_and_the_uploader_sees_it(shared: Served, tmp_path: Path) -> None:
+    curl = shutil.which("curl")
+    if curl is None:
+        pytest.skip("needs the Debian program curl")
+    (tmp_path / "large").write_bytes(bytes(8 * 1024 * 1024))
+
+    done = subprocess.run(
+        [curl, "-sS", f"{shared.url}/predictions/echo", "-T", "large", "-H", "Expect:", "-w", "%{http_code}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.stdout.endswith("413")
+    assert "max_request_size" in done.stdout
+
+
+def test_headers_and_the_rest_of_the_path_reach_the_handler(shared: Served) -> None:
+    answer = shared.ask("/predictions/echo/1.0/a/b%20c", b"", X_Mine="yes")
+
+    headers = answer.json["headers"]
+    assert headers["X-Mine"] == "yes"
+    assert headers["url_path"] == "a/b c"
+    assert headers["explain"] == "False"
+    assert answer.headers["x-request-id"] == answer.json["id"]
+
+
+@pytest.mark.parametrize(
+    ("target", "status", "kind", "message"),
+    [
+        ("/predictions/nobody", 404, "ModelNotFoundException", "Model not found: nobody"),
+        (
+            "/predictions/echo/9",
+            404,
+            "ModelVersionNotFoundException",
+            "Model version: 9 does not exist for model: echo",
+        ),
+        ("/predictions", 404, "ResourceNotFoundException", "Requested resource is not found"),
+        ("/nowhere", 404, "ResourceNotFoundException", "Requested resource is not found"),
+        ("/models", 404, "ResourceNotFoundException", "Requested resource is not found"),
+        ("/", 405, "MethodNotAllowedException", "Requested method is not allowed"),
+    ],
+)
+def test_what_is_not_there_is_answered_as_torchserve_does(
+    shared: Served, target: str, status: int, kind: str, message: str
+) -> None:
+    answer = shared.ask(target, b"x")
+
+    assert (answer.status, answer.json["code"], answer.json["type"]) == (status, status, kind)
+    assert answer.json["message"].startswith(message)
+
+
+def test_ping_is_healthy(shared: Served) -> None:
+    assert shared.ask("/ping", method="GET").json == {"status": "Healthy"}
+
+
+def test_requests_that_come_together_travel_together(served: Served) -> None:
+    served.register("echo", "--batch-size", "8", "--max-delay", "2000")
+
+    with ThreadPoolExecutor(8) as clients:
+        answers = list(clients.map(lambda _: served.ask("/predictions/echo", b"x"), range(8)))
+
+    assert [answer.json["rows"] for answer in answers] == [8] * 8
+    assert served.describe("echo")["tsctl"]["batching"]["sizes"] == {"8": 1}
+
+
+@pytest.mark.parametrize(
+    ("word", "status", "message"),
+    [
+        pytest.param("raise", 503, "Prediction failed: ValueError: as you wish (Request ", id="an exception is named"),
+        pytest.param("refuse", 418, "no, thank you", id="a PredictionException chooses its status"),
+        pytest.param("memory", 507, "Out of resources", id="out of memory"),
+        pytest.param("sys.exit", 503, "Prediction failed: SystemExit: 3", id="sys.exit ends nothing"),
+        pytest.param("short", 503, "number of batch response mismatched: expected 1", id="too few answers"),
+        pytest.param("dict", 503, "Invalid model predict output: the handler returned dict", id="no list"),
+        pytest.param("object", 503, "Unsupported model output data type.", id="nothing that JSON knows"),
+    ],
+)
+def test_a_handler_that_fails_is_told_to_the_client(obeying: Served, word: str, status: int, message: str) -> None:
+    before = obey(obeying, "nothing").json["pid"]
+
+    answer = obey(obeying, word)
+
+    assert (answer.status, answer.json["type"]) == (status, "InternalServerException")
+    assert answer.json["message"].startswith(message)
+    assert obey(obeying, "nothing").json["pid"] == before  # the worker lives on
+
+
+def test_an_error_names_the_request_id_of_its_header(obeying: Served) -> None:
+    answer = obey(obeying, "raise")
+
+    assert f"(Request {answer.headers['x-request-id']})" in answer.json["message"]
+
+
+def test_a_handler_chooses_status_and_headers(obeying: Served) -> None:
+    answer = obey(obeying, "teapot")
+
+    assert answer.status == 418
+    assert answer.headers["x-pot"] == "tea"
+    assert answer.json["rows"] == 1
+
+
+def test_what_a_handler_prints_goes_to_its_log_and_not_onto_the_wire(obeying: Served) -> None:
+    assert obey(obeying, "print").status == 200
+
+    eventually(lambda: "descriptor 1" in obeying.tsctl("logs", "obey"), "the log has what was printed")
+    assert "printed by the handler" in obeying.tsctl("logs", "obey")
+
+
+def test_a_client_that_leaves_takes_its_queued_request_with_it(obeying: Served) -> None:
+    running, leaving = obeying.connect(), obeying.connect()
+    headers = {"Content-Type": "application/json"}
+    running.request("POST", OBEY, json.dumps({"do": "sleep 1"}), headers)
+    eventually(lambda: obeying.describe("obey")["tsctl"]["batching"]["running"] == 1, "the first request runs")
+    leaving.request("POST", OBEY, json.dumps({"do": "nothing"}), headers)
+    eventually(lambda: obeying.describe("obey")["jobQueueStatus"]["pendingRequests"] == 1, "the second one waits")
+    sent = sum(obeying.describe("obey")["tsctl"]["batching"]["sizes"].values())
+
+    leaving.close()
+
+    eventually(lambda: obeying.describe("obey")["jobQueueStatus"]["pendingRequests"] == 0, "it is taken out")
+    assert running.getresponse().status == 200
+    running.close()
+    assert sum(obeying.describe("obey")["tsctl"]["batching"]["sizes"].values()) == sent

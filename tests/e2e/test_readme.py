@@ -1,0 +1,57 @@
+"""README's commands work as typed."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.served import TSCTL, Served
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+SERVE = re.search(r"```bash\n(tsctl archive .*?)```", README, re.DOTALL)
+
+
+def test_the_first_screen_shows_the_six_commands() -> None:
+    assert SERVE is not None
+
+    verbs = [line.split()[1] if line.startswith("tsctl") else line.split()[0] for line in SERVE[1].splitlines()]
+
+    assert verbs == ["archive", "start", "register", "describe", "curl", "stop"]
+    assert README[: SERVE.end()].count("\n") < 40
+
+
+def test_the_quick_start_works_as_typed(idle: Served, tmp_path: Path) -> None:
+    """Only the port differs: 8080 may be taken on the machine that runs this."""
+    if shutil.which("curl") is None:
+        pytest.skip("needs the Debian program curl")
+    assert SERVE is not None
+    folder = tmp_path / "quickstart"
+    shutil.copytree(ROOT / "docs" / "quickstart", folder, ignore=shutil.ignore_patterns("*.pth", "model_store"))
+    environment = idle.environment | {"PATH": f"{TSCTL.parent}:{idle.environment['PATH']}"}
+    del environment["TSCTL_MODEL_STORE"]  # the commands name it
+    subprocess.run([sys.executable, "prepare.py"], cwd=folder, check=True, capture_output=True)
+    commands = SERVE[1].replace("http://127.0.0.1:8080", "$(tsctl status --json | grep -o 'http://[^\"]*')")
+
+    done = subprocess.run(
+        ["bash", "-e", "-u", "-o", "pipefail", "-c", commands],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert '"modelName": "resnet-152"' in done.stdout
+    assert len(re.findall(r'^  ".+": 0\.\d+,?$', done.stdout, re.MULTILINE)) == 5  # the five best classes
+    assert "Stopped the daemon" in done.stderr
+
+
+@pytest.mark.parametrize("verb", sorted(set(re.findall(r"`tsctl ([a-z]+)", README))))
+def test_every_verb_that_readme_names_exists(verb: str) -> None:
+    helped = subprocess.run([TSCTL, verb, "--help"], capture_output=True, text=True)
+
+    assert helped.returncode == 0, helped.stderr

@@ -1,0 +1,88 @@
+"""TAB in real shells: verbs, options, the models of the running daemon, the archives of its store."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from tests.e2e.served import PATIENCE, TSCTL, Served
+
+COMPLETIONS = Path(__file__).parents[2] / "completions"
+PROMPT = "ready> "
+ESCAPE = re.compile(r"\x1b(\[[0-9;?]*[a-zA-Z]|[=>])")
+
+
+class Shell:
+    """An interactive shell with tsctl's completion loaded."""
+
+    def __init__(self, name: str, served: Served) -> None:
+        program = shutil.which(name)
+        if program is None:
+            pytest.skip(f"needs the Debian program {name}")
+        home = served.folder / f"home-{name}"
+        home.mkdir(exist_ok=True)
+        environment = served.environment | {
+            "TERM": "dumb" if name == "fish" else "xterm",
+            "HOME": str(home),
+            "PATH": f"{TSCTL.parent}:{served.environment['PATH']}",
+            "PS1": PROMPT,
+        }
+        script = COMPLETIONS / f"tsctl.{name}"
+        options, set_up = {
+            "bash": (["--norc", "--noprofile", "-i"], f"source {script}"),
+            "zsh": (["-f", "-i"], f"autoload -U compinit && compinit -u && source {script}"),
+            "fish": (["--no-config", "-i"], f"function fish_prompt; echo -n '{PROMPT}'; end; source {script}"),
+        }[name]
+        self._shell = pexpect.spawn(
+            program, options, env=environment, cwd=str(home), timeout=PATIENCE, encoding="utf-8", dimensions=(50, 200)
+        )
+        self._shell.delaybeforesend = None
+        self._lines = 0
+        self._shell.sendline(f"{set_up}; echo loaded'!'")
+        self._shell.expect("loaded!")
+
+    def tab(self, line: str) -> str:
+        """Type a line and press TAB; give all that has appeared when the shell takes input again."""
+        self._lines += 1
+        mark = f"~{self._lines}~"  # another each time: shells draw a line more than once
+        self._shell.send(line + "\t" + mark)
+        self._shell.expect_exact(mark)
+        seen = ESCAPE.sub("", str(self._shell.before))
+        self._shell.send("\x15")  # give the line up
+        return seen
+
+    def close(self) -> None:
+        self._shell.close(force=True)
+
+
+@pytest.fixture(params=["bash", "zsh", "fish"])
+def shell_name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_tab_completes_in_a_real_shell(shared: Served, shell_name: str) -> None:
+    shared.pack("obey", name="another-model")
+    shell = Shell(shell_name, shared)
+
+    try:
+        assert "tsctl unregister" in shell.tab("tsctl unreg")
+        assert "tsctl register --batch-size" in shell.tab("tsctl register --batch-s")
+        assert "tsctl describe echo" in shell.tab("tsctl describe ec")
+        assert "tsctl describe echo/1.0" in shell.tab("tsctl describe echo/")
+        assert "tsctl register another-model.mar" in shell.tab("tsctl register another")
+    finally:
+        shell.close()
+
+
+def test_without_a_daemon_tab_is_silent(idle: Served, shell_name: str) -> None:
+    shell = Shell(shell_name, idle)
+
+    try:
+        seen = shell.tab("tsctl describe ec")
+    finally:
+        shell.close()
+
+    assert "tsctl describe ec" in seen
+    assert not any(word in seen for word in ("echo", "error", "daemon", "Traceback"))

@@ -1,0 +1,139 @@
+"""What a person sees: the command line on a terminal, and in a pipe."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from tests.e2e.served import PATIENCE, TSCTL, Served, eventually
+
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+def on_terminal(served: Served, *arguments: str) -> pexpect.spawn:
+    environment = served.environment | {"TERM": "xterm"}
+    return pexpect.spawn(
+        str(TSCTL),
+        list(arguments),
+        env=environment,
+        cwd=served.folder,
+        timeout=PATIENCE,
+        encoding="utf-8",
+        dimensions=(40, 120),
+    )
+
+
+def screen_of(process: pexpect.spawn) -> str:
+    process.expect(pexpect.EOF)
+    process.close()
+    text = process.before
+    assert isinstance(text, str)
+    return ESCAPE.sub("", text).replace("\r\n", "\n")
+
+
+@pytest.fixture
+def loading(idle: Served) -> Iterator[Served]:
+    """A daemon whose model `slow_load` loads until the file `go` appears."""
+    idle.environment["TEST_GO"] = str(idle.folder / "go")
+    idle.start()
+    idle.pack("slow_load")
+    yield idle
+    (idle.folder / "go").touch()
+
+
+def test_register_shows_what_it_waits_for(loading: Served) -> None:
+    process = on_terminal(loading, "register", "slow_load.mar")
+    process.expect("loading slow_load.mar, 0 of 1 workers ready")
+
+    (loading.folder / "go").touch()
+
+    assert 'Model "slow_load" Version: 1.0 registered with 1 initial workers' in screen_of(process)
+    assert process.exitstatus == 0
+
+
+def test_ctrl_c_says_that_loading_goes_on(loading: Served) -> None:
+    process = on_terminal(loading, "register", "slow_load.mar")
+    process.expect("loading slow_load.mar")
+
+    process.sendintr()
+
+    screen = screen_of(process)
+    assert "interrupted; the daemon goes on with `slow_load.mar`" in screen
+    assert "tsctl unregister" in screen
+    assert process.exitstatus == 130
+    (loading.folder / "go").touch()
+    eventually(lambda: loading.describe("slow_load")["tsctl"]["state"] == "ready", "it is loaded")
+
+
+def test_a_failure_on_a_terminal_leaves_the_traceback_and_no_progress(served: Served) -> None:
+    process = on_terminal(served, "register", served.pack("no_load"))
+
+    screen = screen_of(process)
+    assert "error: Failed to start workers for model no_load version: 1.0" in screen
+    assert "Traceback (most recent call last):" in screen
+    assert process.exitstatus == 1
+
+
+def test_nothing_moves_in_a_pipe(served: Served) -> None:
+    archive = served.pack("echo")
+
+    done = served.run("register", archive)
+
+    assert done.stdout == 'Model "echo" Version: 1.0 registered with 1 initial workers\n'
+    assert done.stderr == ""
+
+
+def test_describe_is_readable_on_a_terminal(shared: Served) -> None:
+    shared.ask("/predictions/echo", b"x")
+
+    screen = screen_of(on_terminal(shared, "describe", "echo"))
+
+    for part in ("echo 1.0", "ready", "fixed, at most 4 requests, 0 ms delay", "Workers", "Batches by size", "█"):
+        assert part in screen
+
+
+def test_describe_is_torchserves_document_in_a_pipe(shared: Served) -> None:
+    keys = list(shared.describe("echo"))
+
+    assert keys[:4] == ["modelName", "modelVersion", "modelUrl", "runtime"]
+    assert keys[-2:] == ["jobQueueStatus", "tsctl"]
+
+
+def test_without_models_ls_says_what_to_do(served: Served) -> None:
+    done = served.run("ls")
+
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "tsctl register" in done.stderr
+
+
+def test_logs_follow_what_is_printed(served: Served) -> None:
+    process = on_terminal(served, "logs", "-f")
+    process.expect("listening on")
+
+    served.register("echo")
+
+    process.expect("registered echo/1.0 from echo.mar")
+    process.sendintr()
+    process.expect(pexpect.EOF)
+    process.close()
+    assert process.exitstatus == 0
+
+
+def test_the_access_log_has_a_line_for_each_request(shared: Served) -> None:
+    answer = shared.ask("/predictions/echo?a=b", b"x")
+    identity = answer.headers["x-request-id"]
+
+    eventually(lambda: identity in shared.tsctl("logs", "--access"), "the line is written")
+
+    (line,) = (line for line in shared.tsctl("logs", "--access").splitlines() if identity in line)
+    assert re.fullmatch(rf'\S+ 127\.0\.0\.1:\d+ "POST /predictions/echo\?a=b" 200 \d+\.\dms {identity}', line)
+
+
+def test_what_goes_wrong_in_a_script_goes_to_stderr(shared: Served, tmp_path: Path) -> None:
+    done = shared.run("predict", "echo", str(tmp_path / "missing"))
+
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr == f"error: cannot read `{tmp_path / 'missing'}`: No such file or directory\n"

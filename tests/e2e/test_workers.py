@@ -1,0 +1,193 @@
+"""Workers that die, hang, or cannot load."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+from daemon.workers.devices import usable_cores
+from tests.e2e.served import Answer, Served, eventually, running
+
+
+def obey(served: Served, word: str) -> Answer:
+    return served.ask("/predictions/obey", json.dumps({"do": word}).encode(), content_type="application/json")
+
+
+def worker_pids(served: Served, model: str) -> list[int]:
+    return [worker["pid"] for worker in served.describe(model)["workers"] if worker["status"] == "READY"]
+
+
+def test_an_idle_worker_that_is_killed_is_replaced_and_nobody_notices(served: Served) -> None:
+    served.register("echo")
+    assert served.ask("/predictions/echo", b"x").status == 200
+    (before,) = worker_pids(served, "echo")
+
+    os.kill(before, signal.SIGKILL)
+
+    eventually(lambda: worker_pids(served, "echo") not in ([], [before]), "another worker is ready")
+    assert served.ask("/predictions/echo", b"x").status == 200
+    assert "SIGKILL" in served.describe("echo")["tsctl"]["lastExit"]
+
+
+def test_a_request_whose_worker_dies_is_not_repeated_for_a_handler_with_its_own_handle(served: Served) -> None:
+    served.register("obey")
+    assert obey(served, "nothing").status == 200
+
+    answer = obey(served, "die")
+
+    assert answer.status == 500
+    assert "The worker died while it ran this request: killed by SIGKILL" in answer.json["message"]
+    assert obey(served, "nothing").status == 200
+
+
+def test_with_retry_it_is_run_once_more(served: Served) -> None:
+    config = served.folder / "model-config.yaml"
+    config.write_text("retry: true\n")
+    served.register("obey", config_file=config)
+    assert obey(served, "nothing").status == 200
+
+    answer = obey(served, "die once")
+
+    assert answer.status == 200
+    assert served.describe("obey")["tsctl"]["batching"]["reasons"]["retry"] == 1
+
+
+def test_a_request_that_kills_two_workers_is_given_up(served: Served) -> None:
+    config = served.folder / "model-config.yaml"
+    config.write_text("retry: true\n")
+    served.register("obey", config_file=config)
+    assert obey(served, "nothing").status == 200
+
+    answer = obey(served, "exit")
+
+    assert answer.status == 500
+    assert "The worker died again while it ran this request: it exited with code 7" in answer.json["message"]
+
+
+def test_a_worker_that_does_not_answer_in_time_is_replaced(served: Served) -> None:
+    served.register("obey", "--response-timeout", "0.3")
+    (before,) = worker_pids(served, "obey")
+
+    answer = obey(served, "sleep 60")
+
+    assert answer.status == 500
+    assert "response timeout of 0.3 s" in answer.json["message"]
+    eventually(lambda: worker_pids(served, "obey") not in ([], [before]), "another worker is ready")
+    assert not running(before)
+
+
+def test_a_handler_that_cannot_be_imported_is_told_with_its_own_traceback(served: Served) -> None:
+    failed = served.run("register", served.pack("no_import"))
+
+    assert failed.returncode == 1
+    assert "ModuleNotFoundError: No module named 'a_library_that_is_not_installed'" in failed.stderr
+    assert "no_import.py" in failed.stderr
+    assert "handlers/loader.py" not in failed.stderr
+    assert json.loads(served.tsctl("ls", "--json")) == []
+
+
+def test_a_handler_that_cannot_load_is_told_with_its_own_traceback(served: Served) -> None:
+    failed = served.run("register", served.pack("no_load"))
+
+    assert failed.returncode == 1
+    assert "FileNotFoundError: the vocabulary is missing" in failed.stderr
+    assert "in load" in failed.stderr
+    assert "handlers/runtime.py" not in failed.stderr
+    assert json.loads(served.tsctl("ls", "--json")) == []
+    assert not list((served.folder / "state" / "models").iterdir())
+
+
+def test_a_worker_that_dies_while_loading_is_told_with_its_last_words(served: Served) -> None:
+    failed = served.run("register", served.pack("dies_loading"))
+
+    assert failed.returncode == 1
+    assert "it exited with code 9" in failed.stderr
+    assert "about to fall over" in failed.stderr
+
+
+def test_registered_without_waiting_a_failure_stays_listed_and_can_be_replaced(served: Served) -> None:
+    served.tsctl("register", served.pack("no_load", name="model"), "--no-wait")
+    eventually(lambda: served.describe("model")["tsctl"]["state"] == "failed", "the model has failed")
+
+    answer = served.ask("/predictions/model", b"x")
+    assert answer.status == 503
+    assert "the vocabulary is missing" in answer.json["message"]
+    assert served.ask("/ping", method="GET").status == 500
+    assert "the vocabulary is missing" in served.describe("model")["tsctl"]["error"]["message"]
+
+    served.register("echo", name="model")
+    assert served.ask("/predictions/model", b"x").status == 200
+
+
+def test_a_model_that_is_still_loading_answers_503_and_says_when_to_come_back(idle: Served) -> None:
+    go = idle.folder / "go"
+    idle.environment["TEST_GO"] = str(go)
+    idle.start()
+    idle.tsctl("register", idle.pack("slow_load"), "--no-wait")
+
+    answer = idle.ask("/predictions/slow_load", b"x")
+
+    assert answer.status == 503
+    assert answer.headers["retry-after"] == "1"
+    assert "still loading" in answer.json["message"]
+    go.touch()
+    eventually(lambda: idle.ask("/predictions/slow_load", b"x").status == 200, "it is loaded")
+
+
+def test_the_startup_timeout_ends_a_load_that_hangs(idle: Served) -> None:
+    idle.environment["TEST_GO"] = str(idle.folder / "never")
+    idle.start()
+
+    failed = idle.run("register", idle.pack("slow_load"), "--startup-timeout", "0.5")
+
+    assert failed.returncode == 1
+    assert "startup timeout of 0.5 s" in failed.stderr
+
+
+def test_a_model_without_workers_says_that_it_has_none(served: Served) -> None:
+    served.register("echo", "--workers", "0")
+
+    answer = served.ask("/predictions/echo", b"x")
+
+    assert (answer.status, answer.json["type"]) == (503, "ServiceUnavailableException")
+    assert answer.json["message"].startswith('Model "echo" has no worker to serve inference request.')
+
+
+def test_the_workers_share_the_cores(served: Served) -> None:
+    served.register("obey", "--workers", "2")
+
+    assert obey(served, "nothing").json["threads"] == str(max(1, usable_cores() // 2))
+
+
+def test_scaling_down_lets_a_worker_finish_its_batch(served: Served) -> None:
+    served.register("obey")
+    connection = served.connect()
+    connection.request(
+        "POST", "/predictions/obey", json.dumps({"do": "sleep 0.5"}), {"Content-Type": "application/json"}
+    )
+    eventually(lambda: served.describe("obey")["tsctl"]["batching"]["running"] == 1, "the request runs")
+
+    assert served.tsctl("scale", "obey", "--workers", "0") == "Scaled `obey` 1.0 from 1 to 0 workers\n"
+
+    assert connection.getresponse().status == 200
+    connection.close()
+
+
+def test_a_full_queue_refuses_with_retry_after(idle: Served, tmp_path: Path) -> None:
+    idle.start("--queue-jobs", "1")
+    idle.register("obey")
+    first, second = idle.connect(), idle.connect()
+    headers = {"Content-Type": "application/json"}
+    first.request("POST", "/predictions/obey", json.dumps({"do": "sleep 1"}), headers)
+    eventually(lambda: idle.describe("obey")["tsctl"]["batching"]["running"] == 1, "the first request runs")
+    second.request("POST", "/predictions/obey", json.dumps({"do": "nothing"}), headers)
+    eventually(lambda: idle.describe("obey")["jobQueueStatus"]["pendingRequests"] == 1, "the second one waits")
+
+    answer = obey(idle, "nothing")
+
+    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+    assert 'The queue of model "obey" is full: 1 requests wait' in answer.json["message"]
+    assert first.getresponse().status == 200
+    assert second.getresponse().status == 200
+    first.close()
+    second.close()

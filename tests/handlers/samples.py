@@ -1,0 +1,27 @@
+"""What the tests of this room make often: a context, a row, files of an archive."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+from handlers import wire
+from handlers.context import Context
+
+
+def context_of(
+    model_dir: Path, model: Mapping[str, Any] | None = None, config: Mapping[str, Any] | None = None
+) -> Context:
+    """Make a worker's context on the CPU; `model` is the manifest's entry of that name."""
+    return Context("net", str(model_dir), {"model": dict(model or {})}, batch_size=8, model_yaml_config=config)
+
+
+def row(value: bytes, content_type: str = "", *, request_id: str = "r0", name: str = "body") -> wire.Row:
+    """Make the row of a request with one parameter."""
+    return wire.Row(request_id, [], [(name, content_type, value)])
+
+
+def write(path: Path, source: str) -> Path:
+    """Write a Python file; the source may be indented."""
+    path.write_text(dedent(source))
+    return path

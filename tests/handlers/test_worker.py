@@ -1,0 +1,219 @@
+"""A worker's conversation, over a real socketpair and in this process."""
+
+import os
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+
+from handlers import wire
+from handlers.worker import Wire, load_failure, serve
+from tests.handlers.samples import row, write
+
+ECHO = """
+    import torch
+    def handle(data, context):
+        return data and [each.get("body", b"") for each in data]
+    def threads(data, context):
+        return data and [torch.get_num_threads() for _ in data]
+"""
+
+
+def load_of(model_dir: Path, handler: str = "mine.py") -> wire.Load:
+    return wire.Load("net", "1.0", str(model_dir), handler, {"model": {}}, batch_size=2, threads=1)
+
+
+def converse(messages: Sequence[wire.ToWorker], rest: bytes = b"") -> tuple[int, list[wire.ToDaemon]]:
+    """Give a worker all that it will hear; return its exit code and what it said."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.sendall(b"".join(map(wire.encode, messages)) + rest)
+        ours.shutdown(socket.SHUT_WR)
+        code = serve(Wire(theirs))
+        theirs.shutdown(socket.SHUT_WR)
+        said = b"".join(iter(lambda: ours.recv(65536), b""))
+    return code, [wire.decode_for_daemon(frame) for frame in wire.FrameReader().feed(said)]
+
+
+def failure_of(load: wire.Load) -> wire.LoadFailed:
+    """Let a worker fail to load; give what it says about that."""
+    _, said = converse([load])
+    assert isinstance(said[-1], wire.LoadFailed)
+    return said[-1]
+
+
+def test_it_says_hello_and_leaves_when_nobody_answers() -> None:
+    code, said = converse([])
+
+    assert code == 0
+    assert said == [wire.Hello(os.getpid())]
+
+
+def test_it_loads_and_answers_batch_after_batch(model_dir: Path) -> None:
+    write(model_dir / "mine.py", ECHO)
+    batches = [wire.Predict(7, [row(b"a"), row(b"b")]), wire.Predict(8, [row(b"c")])]
+
+    code, said = converse([load_of(model_dir), *batches])
+
+    hello, loaded, first, second = said
+    assert code == 0
+    assert isinstance(hello, wire.Hello)
+    assert isinstance(loaded, wire.Loaded)
+    assert loaded.own_handle
+    assert isinstance(first, wire.Done)
+    assert isinstance(second, wire.Done)
+    assert (first.batch, [answer.body for answer in first.answers]) == (7, [b"a", b"b"])
+    assert (second.batch, [answer.body for answer in second.answers]) == (8, [b"c"])
+    assert 0 < loaded.seconds < 60
+    assert 0 < first.seconds < 60
+
+
+def test_a_stream_that_ends_within_a_frame_is_an_end(model_dir: Path) -> None:
+    write(model_dir / "mine.py", ECHO)
+    half = wire.encode(wire.Predict(7, [row(b"a")]))[:-1]
+
+    code, said = converse([load_of(model_dir)], rest=bytes(half))
+
+    assert code == 0
+    assert [type(message) for message in said] == [wire.Hello, wire.Loaded]
+
+
+def test_the_daemon_chooses_the_threads(model_dir: Path) -> None:
+    write(model_dir / "mine.py", ECHO)
+    before = torch.get_num_threads()
+
+    try:
+        _, said = converse(
+            [
+                load_of(model_dir, "mine.py:threads"),
+                wire.Predict(1, [row(b"")]),
+                wire.Threads(2),
+                wire.Predict(2, [row(b"")]),
+            ]
+        )
+    finally:
+        torch.set_num_threads(before)
+
+    assert [message.answers[0].body for message in said if isinstance(message, wire.Done)] == [b"1", b"2"]
+
+
+def test_a_handler_written_for_torchserve_loads(model_dir: Path) -> None:
+    write(
+        model_dir / "mine.py",
+        """
+        from ts.torch_handler.base_handler import BaseHandler
+        class Mine(BaseHandler):
+            def initialize(self, context): ...
+            def handle(self, data, context):
+                return ["fine"]
+        """,
+    )
+
+    _, said = converse([load_of(model_dir), wire.Predict(1, [row(b"")])])
+
+    done = said[-1]
+    assert isinstance(done, wire.Done)
+    assert done.answers[0].body == b"fine"
+
+
+def test_a_model_that_does_not_load_is_told_and_ends_the_worker(
+    model_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(model_dir / "mine.py", "    def handle(data, context):\n        raise ValueError('no weights')\n")
+
+    code, said = converse([load_of(model_dir), wire.Predict(1, [row(b"")])])
+
+    failed = said[-1]
+    assert code == wire.EXIT_LOAD_FAILED
+    assert isinstance(failed, wire.LoadFailed)
+    assert failed.error == "ValueError: no weights"
+    assert failed.traceback in capsys.readouterr().err
+
+
+def test_a_traceback_starts_with_the_handlers_own_frames(model_dir: Path) -> None:
+    write(model_dir / "inner.py", "    def fail():\n        raise ValueError('deep inside\\nsecond line')\n")
+    write(model_dir / "mine.py", "    import inner\n    def handle(data, context):\n        inner.fail()\n")
+
+    failed = failure_of(load_of(model_dir))
+
+    files = [line.split('"')[1] for line in failed.traceback.splitlines() if line.startswith("  File ")]
+    assert files == [str(model_dir / "mine.py"), str(model_dir / "inner.py")]
+    assert failed.error == "ValueError: deep inside"
+    assert failed.traceback.endswith("ValueError: deep inside\nsecond line")
+    assert not failed.out_of_memory
+
+
+def test_an_import_that_fails_is_shown_where_it_stands(model_dir: Path) -> None:
+    write(model_dir / "mine.py", "    import a_package_that_is_not_installed\n")
+
+    failed = failure_of(load_of(model_dir))
+
+    assert failed.traceback.splitlines()[1] == f'  File "{model_dir / "mine.py"}", line 1, in <module>'
+    assert failed.error == "ModuleNotFoundError: No module named 'a_package_that_is_not_installed'"
+
+
+def test_a_file_that_is_no_python_is_shown_without_our_frames(model_dir: Path) -> None:
+    write(model_dir / "mine.py", "    def handle(:\n")
+
+    failed = failure_of(load_of(model_dir))
+
+    assert failed.traceback.splitlines()[0] == f'  File "{model_dir / "mine.py"}", line 1'
+    assert "worker.py" not in failed.traceback
+    assert failed.error.startswith("SyntaxError: ")
+
+
+def test_an_archive_without_a_handler_is_a_sentence_without_frames(model_dir: Path) -> None:
+    write(model_dir / "mine.py", "    x = 1\n")
+
+    failed = failure_of(load_of(model_dir))
+
+    assert failed.error.startswith("HandlerError: mine.py needs a function `handle` or exactly one class")
+    assert failed.traceback.splitlines() == [f"handlers.errors.{failed.error}"]
+
+
+def test_a_built_in_handler_without_a_model_is_a_sentence_without_frames(model_dir: Path) -> None:
+    failed = failure_of(load_of(model_dir, "base_handler"))
+
+    assert failed.traceback == (
+        "handlers.errors.HandlerError: the archive has neither a model file nor a serialized file,"
+        " so there is no model to load"
+    )
+
+
+def test_a_bug_of_ours_is_shown_whole(model_dir: Path) -> None:
+    unchecked = load_of(model_dir)
+    unchecked.manifest = {"model": None}
+
+    failed = failure_of(unchecked)
+
+    assert "worker.py" in failed.traceback
+    assert failed.error == "AttributeError: 'NoneType' object has no attribute 'get'"
+
+
+def test_exit_is_a_failure_to_load(model_dir: Path) -> None:
+    write(model_dir / "mine.py", "    import sys\n    def handle(data, context):\n        sys.exit()\n")
+
+    assert failure_of(load_of(model_dir)).error == "SystemExit"
+
+
+@pytest.mark.parametrize(
+    ("error", "out_of_memory"),
+    [
+        (MemoryError(), True),
+        (RuntimeError("CUDA out of memory"), True),
+        (RuntimeError("shapes differ"), False),
+        (ValueError("CUDA"), False),
+    ],
+    ids=repr,
+)
+def test_it_knows_when_memory_was_the_reason(error: Exception, out_of_memory: bool) -> None:
+    assert load_failure(error).out_of_memory is out_of_memory
+
+
+def test_a_message_with_half_a_surrogate_pair_still_fits_a_frame() -> None:
+    failed = load_failure(ValueError("file \udcff"))
+
+    assert wire.decode_for_daemon(wire.encode(failed)[wire.LENGTH.size :]) == failed
+    assert failed.error == "ValueError: file ?"

@@ -1,0 +1,137 @@
+"""An exchange is answered once: whole or in pieces, or cut off where everyone can see it."""
+
+import pytest
+
+from daemon.errors import QueueFull
+from daemon.http.exchange import Exchange
+from daemon.http.messages import Response
+from tests.http.peer import GET, LAST, Peer, Server, get
+
+
+def begin(data: bytes = GET) -> tuple[Server, Peer, Exchange]:
+    server = Server()
+    peer = server.connect()
+    peer.send(data)
+    return server, peer, server.exchanges[0]
+
+
+def test_an_answer_in_pieces_goes_out_piece_by_piece() -> None:
+    _, peer, exchange = begin()
+
+    exchange.start(Response(200, headers=[("X-A", "b")]))
+    assert peer.transport.written.endswith(b"\r\ntransfer-encoding: chunked\r\n\r\n")
+    exchange.send(b"first ")
+    assert peer.transport.written.endswith(b"\r\n\r\n6\r\nfirst \r\n")
+    exchange.send(b"second")
+    exchange.finish()
+
+    (answer,) = peer.answers
+    assert (answer.status, answer.body, answer.headers["x-a"]) == (200, b"first second", "b")
+    assert "content-length" not in answer.headers
+    assert answer.keeps
+
+
+def test_an_empty_piece_does_not_end_the_answer() -> None:
+    _, peer, exchange = begin()
+
+    exchange.start(Response(200))
+    exchange.send(b"")
+    exchange.send(b"x")
+    exchange.finish()
+
+    assert peer.bodies == [b"x"]
+
+
+def test_the_connection_goes_on_after_an_answer_in_pieces() -> None:
+    server, peer, exchange = begin(GET + get("/next"))
+
+    exchange.start(Response(200))
+    exchange.finish()
+    server.exchanges[1].respond(Response(200, b"next"))
+
+    assert peer.bodies == [b"", b"next"]
+
+
+def test_http_1_0_gets_the_pieces_as_they_are_and_then_the_end() -> None:
+    _, peer, exchange = begin(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+
+    exchange.start(Response(200))
+    exchange.send(b"first ")
+    exchange.send(b"second")
+    assert not peer.transport.eof
+    exchange.finish()
+
+    (answer,) = peer.answers
+    assert answer.body == b"first second"
+    assert "transfer-encoding" not in answer.headers
+    assert not answer.keeps
+    assert peer.transport.eof
+
+
+def test_pieces_wait_for_the_answers_before() -> None:
+    server, peer, first = begin(GET + get("/second"))
+    second = server.exchanges[1]
+    second.start(Response(200))
+    second.send(b"a")
+
+    first.respond(Response(200, b"first"))
+    assert peer.transport.written.endswith(b"1\r\na\r\n")
+    second.send(b"b")
+    second.finish()
+
+    assert peer.bodies == [b"first", b"ab"]
+
+
+def test_a_second_answer_is_not_sent() -> None:
+    server, peer, exchange = begin()
+    exchange.respond(Response(200, b"once"))
+
+    exchange.respond(Response(200, b"twice"))
+    exchange.start(Response(200))
+    exchange.send(b"more")
+    exchange.finish()
+    exchange.fail(QueueFull("no"))
+
+    assert peer.bodies == [b"once"]
+    assert not peer.transport.closed
+    assert len(server.log) == 1
+
+
+def test_an_error_is_answered() -> None:
+    _, peer, exchange = begin()
+
+    exchange.fail(QueueFull("full"))
+
+    assert peer.statuses == [503]
+    assert not peer.transport.closed
+
+
+def test_an_error_in_the_middle_of_an_answer_cuts_it_off() -> None:
+    server, peer, exchange = begin()
+    exchange.start(Response(200))
+    exchange.send(b"some")
+
+    exchange.fail(QueueFull("full"))
+    server.clock.settle()
+
+    assert peer.transport.aborted
+    assert not peer.transport.written.endswith(b"0\r\n\r\n")
+    assert exchange.done
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [(GET, "<Exchange GET / open>"), (LAST.replace(b" / ", b" /x "), "<Exchange GET /x open>")],
+)
+def test_an_exchange_shows_what_was_asked(data: bytes, shown: str) -> None:
+    _, _, exchange = begin(data)
+
+    assert repr(exchange) == shown
+
+
+def test_an_answered_exchange_shows_its_status() -> None:
+    _, _, exchange = begin()
+
+    exchange.respond(Response(404))
+
+    assert repr(exchange) == "<Exchange GET / 404>"

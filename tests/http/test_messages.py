@@ -1,0 +1,216 @@
+"""Requests are read as the client meant them; answers say nothing that we did not mean."""
+
+import json
+import uuid
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.errors import BadRequest, DaemonError, ModelNotFound, QueueFull
+from daemon.http.messages import (
+    Request,
+    Response,
+    error_response,
+    json_response,
+    new_request_id,
+    reply_response,
+    status_response,
+)
+from daemon.job import Reply
+from tests.http.peer import Answer, read_answers
+
+
+def request(target: str = "/", headers: list[tuple[str, str]] | None = None, body: bytes = b"") -> Request:
+    return Request("GET", target, headers or [], body)
+
+
+def sent(response: Response) -> Answer:
+    """What a client reads of an answer."""
+    (answer,) = read_answers(response.head("an-id", keep_alive=True) + response.body)
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        pytest.param("/", [], id="the root has no segments"),
+        pytest.param("/ping", ["ping"], id="one segment"),
+        pytest.param("/models/a/1.0", ["models", "a", "1.0"], id="three segments"),
+        pytest.param("/models/a//", ["models", "a"], id="empty segments at the end are dropped"),
+        pytest.param("/models//a", ["models", "", "a"], id="an empty segment in the middle stays"),
+        pytest.param("/models/?limit=1/2", ["models"], id="the query is no part of the path"),
+        pytest.param("/a%20b", ["a b"], id="segments are percent-decoded"),
+        pytest.param("/a%2Fb", ["a/b"], id="an escaped slash does not split"),
+        pytest.param("/%C3%A9", ["é"], id="escapes are UTF-8"),
+        pytest.param("/%ff", ["\ufffd"], id="broken UTF-8 is replaced"),
+        pytest.param("/100%", ["100%"], id="a lone percent sign stays"),
+        pytest.param("http://host:80/ping?x", ["ping"], id="the absolute form names a path too"),
+        pytest.param("http://host", [], id="the absolute form may end at the host"),
+        pytest.param("*", [], id="the asterisk form is the root"),
+    ],
+)
+def test_path(target: str, path: list[str]) -> None:
+    assert request(target).path == path
+
+
+@pytest.mark.parametrize(
+    ("target", "query"),
+    [
+        pytest.param("/", {}, id="none"),
+        pytest.param("/?a=1&b=2", {"a": "1", "b": "2"}, id="two parameters"),
+        pytest.param("/?a=1&a=2", {"a": "2"}, id="the last of repeated ones counts"),
+        pytest.param("/?a=&b", {"a": "", "b": ""}, id="values may be empty"),
+        pytest.param("/?a=%2Fx+y", {"a": "/x y"}, id="values are decoded"),
+    ],
+)
+def test_query(target: str, query: dict[str, str]) -> None:
+    assert request(target).query == query
+
+
+def test_a_header_is_found_in_any_case_and_the_last_one_counts() -> None:
+    asked = request(headers=[("Accept", "a"), ("aCCept", "b"), ("Other", "c")])
+
+    assert asked.header("ACCEPT") == "b"
+    assert asked.header("Missing") == ""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"{", id="cut short"),
+        pytest.param(b'"\xff"', id="not UTF-8"),
+        pytest.param(b"[" * 100_000, id="nested deeper than the parser goes"),
+        pytest.param(b"1" * 5_000, id="a number longer than Python reads"),
+    ],
+)
+def test_a_body_that_is_not_json_is_a_bad_request(body: bytes) -> None:
+    with pytest.raises(BadRequest, match="not JSON"):
+        request(body=body).json()
+
+
+def test_request_ids_are_random_uuids() -> None:
+    ids = {new_request_id() for _ in range(100)}
+
+    assert len(ids) == 100
+    assert {uuid.UUID(an_id).version for an_id in ids} == {4}
+
+
+def test_every_answer_has_torchserves_fixed_headers() -> None:
+    answer = sent(Response(200, b"x"))
+
+    assert answer.headers == {
+        "x-request-id": "an-id",
+        "pragma": "no-cache",
+        "cache-control": "no-cache; no-store, must-revalidate, private",
+        "expires": "Thu, 01 Jan 1970 00:00:00 UTC",
+        "connection": "keep-alive",
+        "content-length": "1",
+    }
+
+
+@pytest.mark.parametrize("status", [204, 304])
+def test_an_answer_that_has_no_body_has_no_content_length(status: int) -> None:
+    assert "content-length" not in sent(Response(status)).headers
+
+
+@pytest.mark.parametrize(
+    ("status", "phrase", "line"),
+    [
+        pytest.param(200, "", b"HTTP/1.1 200 OK", id="the standard phrase"),
+        pytest.param(200, "Fine", b"HTTP/1.1 200 Fine", id="the handler's own phrase"),
+        pytest.param(299, "", b"HTTP/1.1 299 ", id="no phrase for an unknown status"),
+        pytest.param(200, "a\r\nX: 1", b"HTTP/1.1 200 a  X: 1", id="a phrase stays on its line"),
+    ],
+)
+def test_the_status_line(status: int, phrase: str, line: bytes) -> None:
+    head = Response(status, phrase=phrase).head("an-id", keep_alive=True)
+
+    assert head.split(b"\r\n")[0] == line
+
+
+@pytest.mark.parametrize("name", ["Pragma", "CONNECTION", "content-length", "Transfer-Encoding", "X-Request-Id"])
+def test_a_handler_cannot_change_the_headers_that_are_ours(name: str) -> None:
+    plain = sent(Response(200, b"body"))
+
+    assert sent(Response(200, b"body", [(name, "0")])) == plain
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "Content-Length ", " Connection", "Content-Length:", "X\r\nY", "X Y", "Ä", "Transfer-Encoding\t", "X\0"],
+)
+def test_a_header_with_an_impossible_name_is_not_sent(name: str) -> None:
+    plain = sent(Response(200, b"body"))
+
+    assert sent(Response(200, b"body", [(name, "0")])) == plain
+
+
+@given(name=st.text(max_size=12), value=st.text(max_size=30), phrase=st.text(max_size=12))
+def test_no_handler_can_add_a_line_of_its_own(name: str, value: str, phrase: str) -> None:
+    plain = Response(200).head("an-id", keep_alive=True).count(b"\n")
+
+    head = Response(200, b"", [("X-Good", value), (name, value)], phrase).head("an-id", keep_alive=True)
+
+    assert head.count(b"\r\n") == head.count(b"\n") == head.count(b"\r") <= plain + 2
+    assert head.index(b"\r\n\r\n") == len(head) - 4
+    assert b"\0" not in head
+
+
+def test_json_is_printed_as_torchserve_prints_it() -> None:
+    answer = sent(status_response("Healthy"))
+
+    assert answer.body == b'{\n  "status": "Healthy"\n}\n'
+    assert answer.headers["content-type"] == "application/json"
+
+
+def test_an_error_is_a_document_with_code_type_and_message() -> None:
+    answer = sent(error_response(ModelNotFound("a")))
+
+    assert answer.status == 404
+    assert json.loads(answer.body) == {"code": 404, "type": "ModelNotFoundException", "message": "Model not found: a"}
+    assert "retry-after" not in answer.headers
+
+
+def test_an_error_that_passes_says_when_to_try_again() -> None:
+    assert sent(error_response(QueueFull("full"))).headers["retry-after"] == "1"
+
+
+def test_a_json_answer_takes_further_headers() -> None:
+    answer = sent(json_response([1], 201, [("X-A", "b")]))
+
+    assert (answer.status, answer.headers["x-a"]) == (201, "b")
+
+
+def test_a_reply_is_answered_as_the_handler_made_it() -> None:
+    answer = sent(reply_response(Reply(418, b"tea", "Teapot", [("Content-Type", "text/plain")])))
+
+    assert (answer.status, answer.body) == (418, b"tea")
+    assert answer.headers["content-type"] == "text/plain"
+
+
+def test_a_reply_says_nothing_of_its_type_unless_the_handler_does() -> None:
+    assert "content-type" not in sent(reply_response(Reply(200, b"{}"))).headers
+
+
+def test_an_error_reply_becomes_an_error_document() -> None:
+    reply = Reply(507, b"Out of resources", error="InternalServerException", retry_after=3)
+
+    answer = sent(reply_response(reply))
+
+    document = {"code": 507, "type": "InternalServerException", "message": "Out of resources"}
+    assert (answer.status, json.loads(answer.body)) == (507, document)
+    assert answer.headers["retry-after"] == "3"
+
+
+@pytest.mark.parametrize("status", [-1, 0, 42, 100, 101, 199, 1000])
+def test_a_handler_cannot_choose_a_status_that_is_no_final_answer(status: int) -> None:
+    answer = sent(reply_response(Reply(status, b"body")))
+
+    assert answer.status == 503
+    assert f"the status {status}" in json.loads(answer.body)["message"]
+
+
+def test_an_error_without_words_is_still_an_answer() -> None:
+    assert sent(error_response(DaemonError())).status == 500

@@ -1,0 +1,295 @@
+"""What the receiver makes of bytes: the same requests however they are cut, and one refusal for each fault."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from daemon.errors import DaemonError
+from daemon.http.limits import HttpLimits
+from daemon.http.messages import Request
+from daemon.http.receiver import Receiver
+from tests.http.peer import GET, LIMITS, chunked, get, post
+
+HEAD = b"POST / HTTP/1.1\r\nHost: a\r\n"
+UPGRADE = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk"
+
+Known = tuple[str, str, list[tuple[str, str]], bytes, bool, bool]
+
+
+class Reader:
+    """Feeds a receiver, and keeps what it tells."""
+
+    def __init__(self, limits: HttpLimits = LIMITS) -> None:
+        self.requests: list[Request] = []
+        self.expected = 0
+        self.receiver = Receiver(limits, lambda: 7.0, self.requests.append, self._expect)
+
+    def _expect(self) -> None:
+        self.expected += 1
+
+    def feed(self, *pieces: bytes) -> "Reader":
+        for piece in pieces:
+            self.receiver.feed(piece)
+        return self
+
+    def refusal(self, *pieces: bytes) -> tuple[int, str]:
+        """Status and sentence of the refusal that some piece must bring."""
+        with pytest.raises(DaemonError) as caught:
+            self.feed(*pieces)
+        return caught.value.status, str(caught.value)
+
+    @property
+    def known(self) -> list[Known]:
+        """All that a request says, but for its random id."""
+        return [(r.method, r.target, r.headers, r.body, r.http_1_0, r.keep_alive) for r in self.requests]
+
+
+def bytewise(data: bytes) -> list[bytes]:
+    return [data[i : i + 1] for i in range(len(data))]
+
+
+CONVERSATIONS = [
+    pytest.param(GET + get("/b?c=d"), id="two requests without bodies"),
+    pytest.param(post(b"abc", "Content-Type: text/plain") + GET, id="a body, then another request"),
+    pytest.param(chunked(b"abc", b"de") + GET, id="a chunked body"),
+    pytest.param(HEAD + b"Transfer-Encoding: chunked\r\n\r\n1;x=y\r\na\r\n0\r\nT: 1\r\n\r\n" + GET, id="trailers"),
+    pytest.param(post(b"abc", "Expect: 100-continue"), id="an expectation"),
+    pytest.param(post(b"abc", UPGRADE), id="an offer to upgrade, with a body"),
+    pytest.param(b"GET / HTTP/1.0\r\n\r\n", id="HTTP/1.0"),
+    pytest.param(b"\r\n" + GET, id="an empty line first"),
+]
+
+
+@pytest.mark.parametrize("data", CONVERSATIONS)
+def test_a_cut_anywhere_changes_nothing(data: bytes) -> None:
+    whole = Reader().feed(data)
+    assert whole.requests
+
+    for i in range(1, len(data)):
+        assert Reader().feed(data[:i], data[i:]).known == whole.known
+    assert Reader().feed(*bytewise(data)).known == whole.known
+
+
+@settings(max_examples=50)
+@given(st.lists(st.binary(max_size=40), max_size=4), st.data())
+def test_bodies_arrive_as_they_were_sent(bodies: list[bytes], data: st.DataObject) -> None:
+    stream = b"".join(
+        data.draw(st.sampled_from([post(body), chunked(body) if body else post(body)])) for body in bodies
+    )
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=5)))
+
+    reader = Reader().feed(*(stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)))
+
+    assert [request.body for request in reader.requests] == bodies
+
+
+def test_a_request_is_told_as_it_was_sent() -> None:
+    reader = Reader().feed(b"PUT /a%20b?c HTTP/1.1\r\nHost: h\r\nX-Name:  a b \t\r\nx-name: \xe9\r\n\r\n")
+
+    (request,) = reader.requests
+    assert (request.method, request.target) == ("PUT", "/a%20b?c")
+    assert request.headers == [("Host", "h"), ("X-Name", "a b"), ("x-name", "é")]
+    assert request.received == 7.0
+
+
+def test_trailers_are_not_headers() -> None:
+    reader = Reader().feed(HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nHost: b\r\nX: 1\r\n\r\n")
+
+    (request,) = reader.requests
+    assert request.headers == [("Host", "a"), ("Transfer-Encoding", "chunked")]
+
+
+def test_chunks_are_one_body_and_their_extensions_are_ignored() -> None:
+    reader = Reader().feed(HEAD + b"Transfer-Encoding: chunked\r\n\r\n2;a=b\r\nab\r\n1\r\nc\r\n0\r\n\r\n")
+
+    assert reader.requests[0].body == b"abc"
+
+
+@pytest.mark.parametrize(
+    ("version", "connection", "kept"),
+    [
+        pytest.param("1.1", "", True, id="HTTP/1.1 is kept"),
+        pytest.param("1.1", "Connection: close\r\n", False, id="unless the client closes"),
+        pytest.param("1.1", "Connection: CLOSE\r\n", False, id="in any case"),
+        pytest.param("1.0", "", False, id="HTTP/1.0 is not kept"),
+        pytest.param("1.0", "Connection: keep-alive\r\n", True, id="unless the client asks"),
+    ],
+)
+def test_whether_the_connection_is_kept(version: str, connection: str, kept: bool) -> None:
+    reader = Reader().feed(f"GET / HTTP/{version}\r\nHost: a\r\n{connection}\r\n".encode())
+
+    assert reader.requests[0].keep_alive is kept
+    assert reader.requests[0].http_1_0 is (version == "1.0")
+
+
+@pytest.mark.parametrize("body", [b"", b"abc"])
+def test_an_offer_to_upgrade_is_declined_and_its_request_is_whole(body: bytes) -> None:
+    reader = Reader().feed(post(body, UPGRADE))
+
+    (request,) = reader.requests
+    assert request.body == body
+    assert not request.keep_alive
+    assert request.header("http2-settings") == "AAMAAABk"
+
+
+def test_a_chunked_body_with_an_offer_to_upgrade_is_read() -> None:
+    data = chunked(b"abc", b"de").replace(b"Host: a\r\n", b"Host: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n")
+
+    assert Reader().feed(data).requests[0].body == b"abcde"
+
+
+@pytest.mark.parametrize(
+    ("value", "times"), [("100-continue", 1), ("100-Continue ", 1)], ids=["as written", "in any case, with a space"]
+)
+def test_an_expectation_is_told_once_before_the_body(value: str, times: int) -> None:
+    data = post(b"abc", f"Expect: {value}")
+
+    reader = Reader().feed(data[:-3])
+
+    assert (reader.expected, reader.requests) == (times, [])
+
+
+def test_http_1_0_has_no_expectations() -> None:
+    reader = Reader().feed(b"POST / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n")
+
+    assert reader.expected == 0
+
+
+FAULTS = [
+    pytest.param(b"\x16\x03\x01\x02\x00\x01\x00", 400, id="TLS"),
+    pytest.param(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, id="HTTP/2"),
+    pytest.param(b"get / HTTP/1.1\r\nHost: a\r\n\r\n", 400, id="a method in lower case"),
+    pytest.param(b"GET / HTTP/1.1\r\nHost : a\r\n\r\n", 400, id="a space before the colon"),
+    pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\n b\r\n\r\n", 400, id="a folded header"),
+    pytest.param(b"GET / HTTP/1.1\nHost: a\n\n", 400, id="bare line feeds"),
+    pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nX: \0\r\n\r\n", 400, id="a zero byte"),
+    pytest.param(b"GET / HTTP/1.1\r\n\r\n", 400, id="no Host"),
+    pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n", 400, id="two Hosts"),
+    pytest.param(b"GET / HTTP/1.0\r\nHost: a\r\nhost: a\r\n\r\n", 400, id="two Hosts in HTTP/1.0"),
+    pytest.param(HEAD + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", 400, id="a length and chunks"),
+    pytest.param(HEAD + b"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n", 400, id="chunks and a length"),
+    pytest.param(HEAD + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\n", 400, id="two lengths"),
+    pytest.param(HEAD + b"Content-Length: +3\r\n\r\n", 400, id="a length with a sign"),
+    pytest.param(HEAD + b"Content-Length: 99999999999999999999\r\n\r\n", 400, id="a length beyond 64 bits"),
+    pytest.param(HEAD + b"Transfer-Encoding: chunked\r\n\r\nxyz\r\n", 400, id="a chunk without a size"),
+    pytest.param(HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\nabc", 400, id="a chunk longer than its size"),
+    pytest.param(HEAD + b"Transfer-Encoding: chunked, chunked\r\n\r\n", 400, id="chunks of chunks"),
+    pytest.param(HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n", 501, id="compressed chunks"),
+    pytest.param(HEAD + b"Transfer-Encoding: identity\r\n\r\n", 501, id="an obsolete encoding"),
+    pytest.param(HEAD + b"Transfer-Encoding: xchunked\r\n\r\n", 501, id="nearly chunked"),
+    pytest.param(b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400, id="chunks in HTTP/1.0"),
+    pytest.param(HEAD + b"Expect: coffee\r\n\r\n", 417, id="an expectation nobody has heard of"),
+    pytest.param(b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", 405, id="CONNECT"),
+    pytest.param(HEAD + b"Content-Length: 1001\r\n\r\n", 413, id="a length over the limit"),
+    pytest.param(HEAD + b"Content-Length: 1001 \r\n\r\n", 413, id="a length over the limit, with a space"),
+    pytest.param(HEAD + b"Expect: 100-continue\r\nContent-Length: 1001\r\n\r\n", 413, id="and an expectation"),
+    pytest.param(chunked(b"a" * 600, b"a" * 401), 413, id="chunks over the limit"),
+    pytest.param(get("/" + "a" * 2000), 431, id="a target over the limit"),
+    pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 2000 + b"\r\n\r\n", 431, id="a header over the limit"),
+    pytest.param(b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 11 + b"\r\n", 431, id="too many headers"),
+    pytest.param(HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + b"X: y\r\n" * 400, 431, id="too many trailers"),
+]
+
+
+@pytest.mark.parametrize(("data", "status"), FAULTS)
+def test_a_fault_is_refused(data: bytes, status: int) -> None:
+    reader = Reader()
+
+    assert reader.refusal(data)[0] == status
+    assert reader.requests == []
+    assert reader.expected == 0
+
+
+@pytest.mark.parametrize(("data", "status"), FAULTS)
+def test_a_fault_is_refused_alike_when_it_comes_byte_by_byte(data: bytes, status: int) -> None:
+    reader = Reader()
+
+    assert reader.refusal(*bytewise(data))[0] == status
+    assert reader.requests == []
+
+
+def test_what_is_at_the_limit_is_accepted() -> None:
+    headers = "".join(f"X{i}: y\r\n" for i in range(8))
+    data = f"POST / HTTP/1.1\r\nHost: a\r\n{headers}Content-Length: 1000\r\n\r\n".encode() + b"a" * 1000
+
+    assert len(Reader().feed(data).requests) == 1
+    assert len(Reader().feed(chunked(b"a" * 1000)).requests) == 1
+
+
+def test_the_limits_are_for_each_request() -> None:
+    assert len(Reader().feed(GET * 300, chunked(b"a" * 900) * 3).requests) == 303
+
+
+def test_a_large_head_may_come_in_pieces() -> None:
+    data = b"GET / HTTP/1.1\r\nHost: a\r\n" + (b"X: " + b"a" * 350 + b"\r\n") * 5 + b"\r\n"
+
+    assert len(Reader().feed(*bytewise(data)).requests) == 1
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nX: ", id="header"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\n", id="header name"),
+        pytest.param(HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: ", id="trailer"),
+        pytest.param(HEAD + b"Transfer-Encoding: chunked\r\n\r\n1;", id="chunk extension"),
+    ],
+)
+def test_one_endless_line_is_refused_before_it_has_ended(start: bytes) -> None:
+    reader = Reader()
+
+    status, _ = reader.refusal(start, *[b"a" * 100] * 40)
+
+    assert status == 431
+
+
+def test_the_end_of_a_large_body_is_no_part_of_the_next_head() -> None:
+    limits = HttpLimits(max_body=100_000, max_head=200)
+
+    reader = Reader(limits).feed(post(b"a" * 50_000) + GET[:10], GET[10:])
+
+    assert len(reader.requests) == 2
+
+
+def test_a_closed_receiver_tells_of_no_further_request() -> None:
+    requests: list[Request] = []
+
+    def close(request: Request) -> None:
+        requests.append(request)
+        receiver.closed = True
+
+    receiver = Receiver(LIMITS, lambda: 0.0, close, lambda: None)
+    receiver.feed(GET + GET + b"not HTTP at all")
+
+    assert len(requests) == 1
+
+
+def test_what_is_known_of_a_refused_request() -> None:
+    reader = Reader()
+    reader.refusal(b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\n\r\n")
+
+    known = reader.receiver.request_so_far()
+
+    assert (known.method, known.target, known.keep_alive) == ("POST", "/x", False)
+
+
+def test_nothing_may_be_known_of_a_refused_request() -> None:
+    reader = Reader()
+    reader.refusal(b"\x00")
+
+    known = reader.receiver.request_so_far()
+
+    assert (known.method, known.target) == ("-", "-")
+
+
+@given(st.lists(st.binary(max_size=60), max_size=5))
+def test_bytes_bring_requests_or_a_refusal_and_nothing_else(pieces: list[bytes]) -> None:
+    reader = Reader()
+    refusals: list[DaemonError] = []
+    try:
+        reader.feed(*pieces)
+    except DaemonError as error:
+        refusals.append(error)
+
+    assert all(error.status in (400, 405, 413, 417, 431, 501) for error in refusals)
+    assert len(reader.requests) <= sum(map(len, pieces)) // len(b"GET /\r\n\r\n")

@@ -1,0 +1,146 @@
+"""A router finds the route, and answers every request whatever the route does."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+
+import pytest
+
+from daemon.errors import QueueFull
+from daemon.http.exchange import Exchange
+from daemon.http.messages import Response
+from daemon.http.router import Route, Router
+from tests.http.peer import Peer, Server, get
+
+
+def name_of(name: str) -> Route:
+    """A route that answers its name and the further segments."""
+
+    def route(exchange: Exchange, path: list[str]) -> None:
+        exchange.respond(Response(200, json.dumps([name, *path]).encode()))
+
+    return route
+
+
+def ask(route: Route, *before: Callable[[Peer], None]) -> Peer:
+    """Ask a route, in a loop, and wait for its tasks."""
+
+    async def ask_in_loop() -> Peer:
+        peer = Server(Router({"x": route})).connect()
+        peer.send(get("/x"))
+        for call in before:
+            call(peer)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return peer
+
+    return asyncio.run(ask_in_loop())
+
+
+@pytest.mark.parametrize(
+    ("target", "answer"),
+    [
+        pytest.param("/a", ["a"], id="by the first segment"),
+        pytest.param("/a/b/c?d", ["a", "b", "c"], id="which gets the further ones"),
+        pytest.param("/a/", ["a"], id="without an empty last one"),
+        pytest.param("/", ["root"], id="and the root has a route of its own"),
+        pytest.param("/?a", ["root"], id="with a query too"),
+    ],
+)
+def test_a_route_is_found(target: str, answer: list[str]) -> None:
+    peer = Server(Router({"a": name_of("a"), "": name_of("root")})).connect()
+
+    peer.send(get(target))
+
+    assert json.loads(peer.bodies[0]) == answer
+
+
+@pytest.mark.parametrize("target", ["/b", "/A", "//a", "/"])
+def test_without_a_route_there_is_a_404(target: str) -> None:
+    peer = Server(Router({"a": name_of("a")})).connect()
+
+    peer.send(get(target))
+
+    assert peer.statuses == [404]
+    assert json.loads(peer.bodies[0])["type"] == "ResourceNotFoundException"
+
+
+def test_an_error_of_a_route_is_its_answer() -> None:
+    def route(exchange: Exchange, path: list[str]) -> None:
+        raise QueueFull("The queue is full.")
+
+    peer = ask(route)
+
+    assert peer.statuses == [503]
+    assert json.loads(peer.bodies[0])["message"] == "The queue is full."
+
+
+def test_a_coroutine_answers_when_it_has_run() -> None:
+    async def route(exchange: Exchange, path: list[str]) -> None:
+        await asyncio.sleep(0)
+        exchange.respond(Response(200, b"later"))
+
+    assert ask(route).bodies == [b"later"]
+
+
+def test_an_error_of_a_coroutine_is_its_answer() -> None:
+    async def route(exchange: Exchange, path: list[str]) -> None:
+        await asyncio.sleep(0)
+        raise QueueFull("The queue is full.")
+
+    assert ask(route).statuses == [503]
+
+
+def bug(exchange: Exchange, path: list[str]) -> None:
+    raise KeyError("lost")
+
+
+async def late_bug(exchange: Exchange, path: list[str]) -> None:
+    raise KeyError("lost")
+
+
+@pytest.mark.parametrize("route", [bug, late_bug])
+def test_a_bug_is_a_500_and_its_traceback_is_in_the_log(route: Route, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR, "daemon.http"):
+        peer = ask(route)
+
+    assert peer.statuses == [500]
+    assert "KeyError: 'lost'" in json.loads(peer.bodies[0])["message"]
+    assert "KeyError: 'lost'" in caplog.text
+    assert "Traceback" in caplog.text
+    assert not peer.transport.closed
+
+
+def test_a_bug_after_the_answer_has_begun_cuts_it_off() -> None:
+    async def route(exchange: Exchange, path: list[str]) -> None:
+        exchange.start(Response(200))
+        raise KeyError("lost")
+
+    assert ask(route).transport.aborted
+
+
+def test_a_bug_after_the_answer_is_complete_harms_nobody() -> None:
+    def route(exchange: Exchange, path: list[str]) -> None:
+        exchange.respond(Response(200, b"whole"))
+        raise KeyError("lost")
+
+    peer = ask(route)
+
+    assert peer.bodies == [b"whole"]
+    assert not peer.transport.closed
+
+
+def test_a_coroutine_goes_on_when_its_client_has_left() -> None:
+    steps: list[str] = []
+
+    async def route(exchange: Exchange, path: list[str]) -> None:
+        steps.append("begun")
+        await asyncio.sleep(0)
+        steps.append("ended")
+        exchange.respond(Response(200))
+
+    peer = ask(route, Peer.leave)
+
+    assert steps == ["begun", "ended"]
+    assert peer.answers == []

@@ -1,0 +1,72 @@
+"""A registration over stub workers on a real loop, on which nothing takes longer than a turn."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from daemon import paths
+from daemon.clock import LoopClock
+from daemon.logs import ModelLogs
+from daemon.models.model import Model
+from daemon.models.modelconfig import Wishes
+from daemon.models.registration import Registration, Request
+from daemon.models.registry import Registry
+from daemon.workers.stub import StubEngine
+from tests.build import Client, make_config, model_files, write_mar
+
+NEVER = 1e6  # seconds; a load or a batch that the test ends itself
+
+
+class Bench:
+    """A registration over stub workers on the running loop, with a model store."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.store = root / "store"
+        self.store.mkdir()
+        config = make_config(root, model_store=str(self.store))
+        paths.logs_dir(config.state_dir).mkdir(parents=True)
+        clock = LoopClock(asyncio.get_running_loop())
+        self.engine: StubEngine = StubEngine(clock)
+        self.registry = Registry()
+        self.logs = ModelLogs(config.state_dir, foreground=False)
+        self.models_dir = paths.models_dir(config.state_dir)
+        self.client = Client()
+        self.use(self.engine)
+        self.registration.clean()
+
+    def use(self, engine: StubEngine) -> None:
+        self.engine = engine
+        config = make_config(self.root, model_store=str(self.store))
+        self.registration = Registration(config, self.registry, engine, engine.clock, self.logs)
+
+    def mar(self, name: str = "m", version: str = "1.0", **model: Any) -> str:
+        url = f"{name}-{version}.mar"
+        write_mar(self.store / url, model_files(name, version, **model))
+        return url
+
+    async def register(self, url: str, *, workers: int | None = 1, **request: Any) -> Model:
+        return await self.registration.register(Request(url=url, wishes=Wishes(workers=workers), **request))
+
+    @property
+    def names(self) -> list[str]:
+        return [f"{model.name}/{model.version}" for model in self.registry]
+
+    @property
+    def unpacked(self) -> int:
+        return len(list(self.models_dir.iterdir()))
+
+
+def run(root: Path, scenario: Callable[[Bench], Awaitable[None]]) -> None:
+    async def main() -> None:
+        await scenario(Bench(root))
+
+    asyncio.run(main())
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the loop turn until something is true."""
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - what tests wait for has no event
+            await asyncio.sleep(0)

@@ -1,0 +1,187 @@
+"""A registration wins over the archive's `model-config.yaml`, which wins over the daemon's default."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.config import Config
+from daemon.errors import BadRequest, InvalidModel
+from daemon.models.modelconfig import ModelSettings, Wishes, merge, read_yaml
+from tests.build import make_config
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    return make_config(tmp_path, response_timeout="11", startup_timeout="12", queue_jobs="13", queue_bytes="14")
+
+
+def test_the_defaults(config: Config) -> None:
+    assert merge(Wishes(), {}, config) == ModelSettings(
+        batch_size=1,
+        max_delay=0.1,
+        policy="fixed",
+        min_workers=0,
+        max_workers=0,
+        response_timeout=11.0,
+        startup_timeout=12.0,
+        queue_jobs=13,
+        queue_bytes=14,
+        retry=None,
+    )
+
+
+def test_the_archive_wins_over_the_defaults(config: Config) -> None:
+    document = {
+        "batchSize": 8,
+        "maxBatchDelay": 25,
+        "batching": "greedy",
+        "minWorkers": 2,
+        "maxWorkers": 4,
+        "responseTimeout": 60,
+        "startupTimeout": 30.5,
+        "jobQueueSize": 7,
+        "retry": False,
+        "somethingElse": {"deep": True},
+    }
+
+    assert merge(Wishes(), document, config) == ModelSettings(
+        batch_size=8,
+        max_delay=0.025,
+        policy="greedy",
+        min_workers=2,
+        max_workers=4,
+        response_timeout=60.0,
+        startup_timeout=30.5,
+        queue_jobs=7,
+        queue_bytes=14,
+        retry=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("wish", "document", "field", "value"),
+    [
+        ({"batch_size": 4}, {"batchSize": 8}, "batch_size", 4),
+        ({"max_delay": 0.0}, {"maxBatchDelay": 25}, "max_delay", 0.0),
+        ({"policy": "fixed"}, {"batching": "greedy"}, "policy", "fixed"),
+        ({"response_timeout": 5.0}, {"responseTimeout": 60}, "response_timeout", 5.0),
+        ({"startup_timeout": 5.0}, {"startupTimeout": 60}, "startup_timeout", 5.0),
+        ({"workers": 1}, {"minWorkers": 3}, "min_workers", 1),
+        ({"workers": 0}, {"minWorkers": 3}, "min_workers", 0),
+    ],
+)
+def test_the_registration_wins_over_the_archive(
+    wish: dict[str, Any], document: dict[str, Any], field: str, value: object, config: Config
+) -> None:
+    assert getattr(merge(Wishes(**wish), document, config), field) == value
+
+
+@pytest.mark.parametrize(
+    ("wishes", "document", "workers"),
+    [
+        pytest.param(Wishes(), {}, (0, 0), id="nobody asks for any"),
+        pytest.param(Wishes(fallback_workers=1), {}, (1, 1), id="then the caller's usual number"),
+        pytest.param(Wishes(fallback_workers=1), {"minWorkers": 3}, (3, 3), id="the archive's least"),
+        pytest.param(Wishes(), {"minWorkers": 3, "maxWorkers": 2}, (3, 3), id="the most is at least the least"),
+        pytest.param(Wishes(), {"minWorkers": 2, "maxWorkers": 5}, (2, 5), id="a range"),
+        pytest.param(Wishes(fallback_workers=1), {"minWorkers": 0}, (1, 1), id="zero says nothing"),
+        pytest.param(Wishes(workers=2), {"minWorkers": 3, "maxWorkers": 5}, (2, 2), id="the registration's number"),
+    ],
+)
+def test_workers(wishes: Wishes, document: dict[str, Any], workers: tuple[int, int], config: Config) -> None:
+    chosen = merge(wishes, document, config)
+
+    assert (chosen.min_workers, chosen.max_workers) == workers
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("batchSize", 0), ("batchSize", True), ("batchSize", "8"), ("batchSize", 1.5),
+        ("maxBatchDelay", -1), ("maxBatchDelay", "soon"), ("maxBatchDelay", float("inf")),
+        ("responseTimeout", float("nan")), ("responseTimeout", True), ("startupTimeout", 10**400),
+        ("jobQueueSize", 0), ("minWorkers", -1), ("maxWorkers", [1]),
+        ("batching", "on"), ("batching", ["fixed"]), ("retry", "yes"), ("retry", 1),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_of_the_archive_is_named(key: str, value: object, config: Config) -> None:
+    with pytest.raises(InvalidModel, match=rf"^model-config.yaml: `{key}` is `.*`, and should be "):
+        merge(Wishes(), {key: value}, config)
+
+
+@pytest.mark.parametrize(
+    ("wishes", "sentence"),
+    [
+        (Wishes(batch_size=0), "batch_size is 0, and should be at least 1."),
+        (Wishes(policy="soon"), "batching is `soon`, and should be one of fixed, greedy."),
+        pytest.param(Wishes(workers=1025), "1025 workers are wanted, and a model version may have 1024", id="workers"),
+    ],
+)
+def test_a_wrong_wish_is_named(wishes: Wishes, sentence: str, config: Config) -> None:
+    with pytest.raises(BadRequest) as caught:
+        merge(wishes, {}, config)
+
+    assert str(caught.value) == sentence
+
+
+def test_an_archive_without_a_config_says_nothing(tmp_path: Path) -> None:
+    assert read_yaml(tmp_path, None) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "document"),
+    [
+        (b"batchSize: 4\nhandler:\n  top_k: 3\n", {"batchSize": 4, "handler": {"top_k": 3}}),
+        (b"", {}),
+        (b"# only a comment\n", {}),
+        (b"torchrun: null\nparallelType: ''\n", {"torchrun": None, "parallelType": ""}),
+    ],
+)
+def test_yaml_is_read(text: bytes, document: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "model-config.yaml").write_bytes(text)
+
+    assert read_yaml(tmp_path, "model-config.yaml") == document
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(b"a: [1", id="half a list"),
+        pytest.param(b"\xff\xff", id="bytes that are no text"),
+        pytest.param(b"a: !!python/object/apply:os.system [ls]", id="code"),
+        pytest.param(b"a: 2024-13-45", id="a thirteenth month"),
+        pytest.param(b"a: !!int ''", id="a number without digits"),
+        pytest.param(b"a: !!timestamp noon", id="a date that is none"),
+        pytest.param(b"[" * 400, id="endless nesting"),
+        pytest.param(b"? {a: b}\n: c", id="a key that cannot be one"),
+    ],
+)
+def test_what_is_no_yaml_is_a_sentence(text: bytes, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_bytes(text)
+
+    with pytest.raises(InvalidModel, match=r"^`c.yaml` is not YAML: "):
+        read_yaml(tmp_path, "c.yaml")
+
+
+def test_yaml_that_is_no_mapping_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_bytes(b"- a\n- b\n")
+
+    with pytest.raises(InvalidModel, match="holds a list, and should hold a mapping"):
+        read_yaml(tmp_path, "c.yaml")
+
+
+@pytest.mark.parametrize("key", ["sequenceBatching", "continuousBatching", "parallelType", "torchrun"])
+def test_what_would_be_served_wrongly_is_refused(key: str, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text(f"{key}: true\n")
+
+    with pytest.raises(InvalidModel, match=f"asks for `{key}`, which tsctl does not serve"):
+        read_yaml(tmp_path, "c.yaml")
+
+
+def test_the_config_is_not_looked_for_outside(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("batchSize: 4")
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "c.yaml").write_text("batchSize: 8")
+
+    assert read_yaml(tmp_path / "model", "../c.yaml") == {"batchSize": 8}

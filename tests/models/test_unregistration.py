@@ -1,0 +1,91 @@
+"""Unregistering and stopping drop nobody, and leave nothing."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from daemon.errors import ModelNotFound, Stopping
+from daemon.models import registration
+from tests.models.bench import NEVER, Bench, run, until
+
+
+def test_unregistering_what_is_still_loading_leaves_the_archive_to_its_other_user(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        other = await bench.register(bench.mar(), model_name="other")
+        bench.engine.load_time = NEVER
+        loading = asyncio.ensure_future(bench.register(bench.mar(), model_name="loading"))
+        await until(lambda: len(bench.engine.workers) == 2)
+
+        await bench.registration.unregister("loading", None)
+
+        with pytest.raises(Stopping, match="was stopped while it was loading"):
+            await loading
+        assert bench.names == ["other/1.0"] and (other.source.directory / "handler.py").is_file()
+
+    run(tmp_path, scenario)
+
+
+def test_unregistering_lets_requests_finish(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        bench.engine.batch_time = lambda size: 0.002
+        model = await bench.register(bench.mar())
+        for name in ("a", "b", "c"):
+            model.submit(bench.client.job(name))
+
+        await bench.registration.unregister("m", None)
+
+        assert bench.client.statuses == {"a": 200, "b": 200, "c": 200}
+        assert (bench.names, bench.unpacked, model.pool.empty) == ([], 0, True)
+        with pytest.raises(ModelNotFound):
+            await bench.registration.unregister("m", None)
+
+    run(tmp_path, scenario)
+
+
+def test_a_stop_answers_everybody_and_removes_everything(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        bench.engine.batch_time = lambda size: 0.002
+        models = [await bench.register(bench.mar(name)) for name in ("a", "b")]
+        for model in models:
+            for number in range(3):
+                model.submit(bench.client.job(f"{model.name}{number}"))
+
+        await bench.registration.stop(grace=5.0)
+
+        assert bench.client.statuses == {f"{name}{number}": 200 for name in "ab" for number in range(3)}
+        assert bench.unpacked == 0 and all(model.pool.empty for model in models)
+
+    run(tmp_path, scenario)
+
+
+def test_a_stop_without_grace_refuses_who_waits_and_kills_who_does_not_leave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registration, "_LEAVE_TIME", 0.01)
+
+    async def scenario(bench: Bench) -> None:
+        bench.engine.batch_time = lambda size: NEVER
+        model = await bench.register(bench.mar())
+        model.submit(bench.client.job("running"))
+        await until(lambda: model.dispatcher.running == 1)
+        model.submit(bench.client.job("waiting"))
+
+        await bench.registration.stop(grace=0.0)
+
+        assert bench.client.statuses == {"running": 503, "waiting": 503}
+        assert model.pool.empty
+
+    run(tmp_path, scenario)
+
+
+def test_nothing_is_registered_after_a_stop(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        await bench.registration.stop(grace=0.0)
+
+        with pytest.raises(Stopping):
+            await bench.register(bench.mar())
+
+        assert (bench.names, bench.unpacked) == ([], 0)
+
+    run(tmp_path, scenario)

@@ -1,0 +1,122 @@
+"""Time moves when told to, and each call is made at its own moment."""
+
+import asyncio
+import math
+
+import pytest
+
+from daemon.clock import FakeClock, LoopClock
+
+
+def test_a_call_is_made_at_its_own_moment() -> None:
+    clock = FakeClock(start=10.0)
+    calls: list[tuple[str, float]] = []
+    clock.later(2.0, lambda: calls.append(("second", clock.now())))
+    clock.later(1.0, lambda: calls.append(("first", clock.now())))
+
+    clock.advance(5.0)
+
+    assert calls == [("first", 11.0), ("second", 12.0)]
+    assert clock.now() == 15.0
+
+
+def test_calls_for_the_same_moment_keep_their_order() -> None:
+    clock = FakeClock()
+    calls: list[int] = []
+    for number in range(5):
+        clock.later(1.0, lambda number=number: calls.append(number))  # type: ignore[misc]
+
+    clock.advance(1.0)
+
+    assert calls == [0, 1, 2, 3, 4]
+
+
+def test_nothing_is_called_early() -> None:
+    clock = FakeClock()
+    calls: list[str] = []
+    clock.later(1.0, lambda: calls.append("due"))
+
+    clock.advance(0.999)
+
+    assert calls == []
+
+
+def test_a_cancelled_call_is_not_made() -> None:
+    clock = FakeClock()
+    calls: list[str] = []
+    timer = clock.later(1.0, lambda: calls.append("due"))
+
+    timer.cancel()
+    clock.advance(2.0)
+
+    assert calls == []
+
+
+def test_soon_is_before_any_timer_and_does_not_move_the_time() -> None:
+    clock = FakeClock(start=10.0)
+    calls: list[str] = []
+    clock.later(0.0, lambda: calls.append("timer"))
+    clock.soon(lambda: calls.append("soon"))
+
+    clock.settle()
+
+    assert calls == ["soon", "timer"]
+    assert clock.now() == 10.0
+
+
+def test_a_call_may_ask_for_further_calls() -> None:
+    clock = FakeClock(start=0.0)
+    moments: list[float] = []
+
+    def again() -> None:
+        moments.append(clock.now())
+        clock.later(1.0, again)
+
+    clock.soon(again)
+    clock.advance(3.0)
+
+    assert moments == [0.0, 1.0, 2.0, 3.0]
+
+
+class RecordingLoop(asyncio.SelectorEventLoop):
+    """A loop that writes down for how long its timers are armed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.delays: list[float] = []
+
+    def call_later(self, delay: float, *rest: object, **more: object) -> asyncio.TimerHandle:
+        self.delays.append(delay)
+        return super().call_later(delay, lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("delay", "armed"),
+    [
+        pytest.param(0.0, 0.001, id="zero is a millisecond and no busy loop"),
+        pytest.param(-5.0, 0.001, id="so is the past"),
+        pytest.param(0.0101, 0.011, id="a part of a millisecond is rounded up"),
+        pytest.param(2.0, 2.0, id="whole milliseconds stay"),
+    ],
+)
+def test_the_loop_clock_arms(delay: float, armed: float) -> None:
+    loop = RecordingLoop()
+    try:
+        LoopClock(loop).later(delay, lambda: None)
+
+        assert math.isclose(loop.delays[0], armed)
+    finally:
+        loop.close()
+
+
+def test_the_loop_clock_calls_soon_after_what_is_ready() -> None:
+    async def order() -> list[str]:
+        loop = asyncio.get_running_loop()
+        calls: list[str] = []
+        loop.call_soon(lambda: calls.append("input"))
+        LoopClock(loop).soon(lambda: calls.append("soon"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        return calls
+
+    assert asyncio.run(order()) == ["input", "soon"]

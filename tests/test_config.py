@@ -1,0 +1,114 @@
+"""A flag wins over the environment, which wins over the default; what cannot be read is a sentence."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from daemon.config import Config, resolve
+from daemon.errors import StartError
+from daemon.settings import MIB, SETTINGS, Setting
+
+
+def test_the_fields_are_the_settings() -> None:
+    fields = [field.name for field in dataclasses.fields(Config)]
+
+    assert fields == [*(setting.name for setting in SETTINGS), "origins"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "environment", "grace", "origin"),
+    [
+        pytest.param({}, {}, 30.0, "default", id="nobody said anything"),
+        pytest.param({}, {"TSCTL_GRACE": "5"}, 5.0, "environment", id="the environment wins over the default"),
+        pytest.param({"grace": "7"}, {"TSCTL_GRACE": "5"}, 7.0, "flag", id="a flag wins over the environment"),
+        pytest.param({"grace": None}, {"TSCTL_GRACE": "5"}, 5.0, "environment", id="a flag not given says nothing"),
+        pytest.param({"grace": "0"}, {"TSCTL_GRACE": "5"}, 0.0, "flag", id="zero is a value"),
+    ],
+)
+def test_precedence(flags: dict[str, str | None], environment: dict[str, str], grace: float, origin: str) -> None:
+    config = resolve(flags, environment)
+
+    assert (config.grace, config.origins["grace"]) == (grace, origin)
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: str(setting.name))
+def test_every_setting_has_its_flag_its_variable_and_an_origin(setting: Setting) -> None:
+    dashed = setting.name.replace("_", "-")
+
+    assert setting.flag == f"--{dashed}"
+    assert setting.variable == f"TSCTL_{setting.name.upper()}"
+    assert resolve({}, {}).origins[setting.name] == "default"
+
+
+@pytest.mark.parametrize("setting", [s for s in SETTINGS if s.default is not None], ids=lambda s: str(s.name))
+def test_a_default_is_what_its_own_text_would_give(setting: Setting) -> None:
+    assert setting.parse(str(setting.default).lower()) == setting.default
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("grace", "soon", "--grace: `soon` is not a number of seconds"),
+        ("grace", "-1", "--grace: `-1` is not a number of seconds"),
+        ("grace", "inf", "--grace: `inf` is not a number of seconds"),
+        ("grace", "nan", "--grace: `nan` is not a number of seconds"),
+        ("max_request_size", "64 Mb/s", "--max-request-size: `64 Mb/s` is not a size (write 1048576, 64MiB or 1GB)"),
+        ("queue_jobs", "0", "--queue-jobs: `0` is not a whole number of at least 1"),
+        ("queue_jobs", "²", "--queue-jobs: `²` is not a whole number of at least 1"),
+        ("queue_jobs", "1.5", "--queue-jobs: `1.5` is not a whole number of at least 1"),
+        ("access_log", "on", "--access-log: `on` is neither true nor false"),
+        ("log_level", "loud", "--log-level: `loud` is not a log level (debug, info, warning, error)"),
+        ("state_dir", "", "--state-dir: an empty path"),
+        ("socket", "~nobody-of-this-name/s", "--socket: `~nobody-of-this-name/s` begins with a user that this machine"
+         " does not know"),
+    ],
+)  # fmt: skip
+def test_a_bad_value_is_a_sentence(name: str, text: str, sentence: str) -> None:
+    with pytest.raises(StartError) as caught:
+        resolve({name: text}, {})
+
+    assert str(caught.value) == sentence
+
+
+def test_a_bad_value_of_the_environment_names_its_variable() -> None:
+    with pytest.raises(StartError, match=r"^TSCTL_GRACE: `soon`"):
+        resolve({}, {"TSCTL_GRACE": "soon"})
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("0", 0), ("1048576", MIB), ("64MiB", 64 * MIB), ("64 mib", 64 * MIB), ("1GB", 10**9), ("2kB", 2000), ("7B", 7)],
+)
+def test_sizes_are_read_with_their_unit(text: str, size: int) -> None:
+    assert resolve({"max_request_size": text}, {}).max_request_size == size
+
+
+def test_paths_become_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/someone")
+
+    config = resolve({"state_dir": "here", "socket": "~/s"}, {})
+
+    assert (config.state_dir, config.socket) == (tmp_path / "here", Path("/home/someone/s"))
+
+
+def test_a_model_store_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(StartError, match="no model store at") as caught:
+        resolve({"model_store": str(tmp_path / "missing")}, {})
+
+    assert "--model-store" in caught.value.hint
+    assert resolve({"model_store": str(tmp_path)}, {}).model_store == tmp_path
+
+
+def test_a_user_without_a_home_is_told_to_name_a_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+
+    with pytest.raises(StartError, match="has no home directory") as caught:
+        resolve({}, {})
+
+    assert "--state-dir" in caught.value.hint

@@ -1,0 +1,130 @@
+"""Who may import whom, read from the source; and what stays unimported, seen in a fresh interpreter."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ROOMS = ("daemon", "handlers", "tsctl")
+LEAVES = ("daemon.clock", "daemon.errors", "daemon.job")
+
+# The longest prefix that fits a module counts; what is named may be imported with all below it.
+MAY_IMPORT: dict[str, tuple[str, ...]] = {
+    "daemon": ("daemon",),
+    "daemon.api": ("daemon.api", "daemon.http", "daemon.models", "daemon.workers.engine", "daemon.workers.state"),
+    "daemon.batching": ("daemon.batching", "daemon.workers.engine"),
+    "daemon.clock": (),
+    "daemon.config": ("daemon.paths", "daemon.settings"),
+    "daemon.errors": (),
+    "daemon.http": ("daemon.http",),
+    "daemon.job": (),
+    "daemon.logs": ("daemon.paths",),
+    "daemon.marfile": ("handlers.names",),
+    "daemon.models": (
+        "daemon.models", "daemon.batching", "daemon.workers", "daemon.marfile", "daemon.config", "daemon.paths",
+        "daemon.logs", "handlers.names",
+    ),
+    "daemon.paths": (),
+    "daemon.settings": (),
+    "daemon.sockets": ("daemon.paths",),
+    "daemon.workers": ("daemon.workers", "handlers.wire"),
+    "handlers": ("handlers",),
+    "handlers.names": (),
+    "handlers.wire": (),
+    "tsctl": ("tsctl", "daemon.paths", "daemon.settings", "daemon.marfile"),
+}  # fmt: skip
+# Modules that may not even import the leaves.
+LEAFLESS: dict[str, tuple[str, ...]] = dict.fromkeys(
+    (*LEAVES, "daemon.paths", "daemon.settings", "daemon.marfile", "handlers", "tsctl"), ()
+)
+NEVER: dict[str, tuple[str, ...]] = {
+    "daemon": ("torch", "torchvision", "rich", "click"),
+    "daemon.batching": ("asyncio",),
+    "handlers": ("asyncio", "http", "httptools", "uvloop", "rich", "click"),
+    "tsctl": ("asyncio", "torch", "uvloop"),
+}
+# Where only these may come from outside the standard library.
+OUTSIDE: dict[str, tuple[str, ...]] = {
+    "daemon.marfile": (),
+    "daemon.paths": (),
+    "daemon.settings": (),
+    "handlers.names": (),
+    "handlers.wire": ("msgspec",),
+    "tsctl": ("click",),
+    "tsctl.render": ("click", "rich"),
+}
+
+SOURCES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for room in ROOMS
+    for path in sorted((ROOT / room).rglob("*.py"))
+}
+
+
+def within(name: str, prefixes: tuple[str, ...]) -> bool:
+    return any(name == prefix or name.startswith(prefix + ".") for prefix in prefixes)
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                yield full if full in SOURCES else str(node.module)
+
+
+def rule_for(module: str, table: dict[str, tuple[str, ...]]) -> tuple[str, ...] | None:
+    fitting = [prefix for prefix in table if within(module, (prefix,))]
+    return table[max(fitting, key=len)] if fitting else None
+
+
+@pytest.mark.parametrize("module", SOURCES)
+def test_a_module_imports_only_what_its_room_allows(module: str) -> None:
+    imported = set(imports_of(SOURCES[module]))
+
+    allowed = rule_for(module, MAY_IMPORT)
+    assert allowed is not None
+    leaves = () if rule_for(module, LEAFLESS) is not None else LEAVES
+    own = {name for name in imported if name.partition(".")[0] in ROOMS and name not in ROOMS}
+    assert {name for name in own if not within(name, allowed + leaves)} == set()
+    never = [name for room, names in NEVER.items() if within(module, (room,)) for name in names]
+    assert {name for name in imported if within(name, tuple(never))} == set()
+    outside = rule_for(module, OUTSIDE)
+    if outside is not None:
+        foreign = {name.partition(".")[0] for name in imported} - set(ROOMS) - sys.stdlib_module_names
+        assert foreign <= set(outside)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "unwanted"),
+    [
+        pytest.param("daemon.server", {"torch", "rich", "click"}, id="the daemon starts without torch"),
+        pytest.param("handlers.wire", {"torch", "asyncio"}, id="the wire needs no torch"),
+        pytest.param("tsctl.cli", {"rich", "asyncio", "torch", "http.client"}, id="the command line is light"),
+    ],
+)
+def test_importing_leaves_out(module: str, unwanted: set[str]) -> None:
+    program = f"import sys, {module}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert set(done.stdout.split()) & unwanted == set()
+
+
+def test_no_file_has_more_than_400_lines() -> None:
+    folders = (*ROOMS, "tests", "docs")
+    lengths = {
+        path.relative_to(ROOT): len(path.read_text().splitlines())
+        for folder in folders
+        for path in (ROOT / folder).rglob("*.py")
+    }
+
+    assert len(lengths) > 50
+    assert {path: length for path, length in lengths.items() if length > 400} == {}

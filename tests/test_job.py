@@ -1,0 +1,81 @@
+"""A job ends exactly once, and returns at most once."""
+
+from collections.abc import Callable
+
+import pytest
+
+from daemon.job import MAX_ATTEMPTS, TRANSITIONS, Batch, Event, IllegalTransition, Job, Phase, Reply
+from tests.build import Client
+
+REPLY = Reply(200, b"yes")
+MOVES: dict[Event, Callable[[Job], None]] = {
+    Event.SEND: Job.send,
+    Event.RETURN: Job.give_back,
+    Event.ANSWER: lambda job: job.answer(REPLY),
+    Event.ABANDON: Job.abandon,
+}
+PATHS: dict[Phase, list[Event]] = {
+    Phase.QUEUED: [],
+    Phase.SENT: [Event.SEND],
+    Phase.ENDED: [Event.SEND, Event.ANSWER],
+}
+
+
+def job_in(phase: Phase, client: Client) -> Job:
+    job = client.job("j")
+    for event in PATHS[phase]:
+        MOVES[event](job)
+    client.replies.clear()
+    return job
+
+
+@pytest.mark.parametrize("event", Event)
+@pytest.mark.parametrize("phase", Phase)
+def test_a_job_follows_the_drawing_and_nothing_else(phase: Phase, event: Event) -> None:
+    client = Client()
+    job = job_in(phase, client)
+
+    if event in TRANSITIONS[phase]:
+        MOVES[event](job)
+        assert job.phase is TRANSITIONS[phase][event]
+    else:
+        with pytest.raises(IllegalTransition, match=f"{event.name} in {phase.name}"):
+            MOVES[event](job)
+        assert job.phase is phase
+        assert client.replies == []
+
+
+def test_an_ended_job_has_no_way_on() -> None:
+    assert TRANSITIONS[Phase.ENDED] == {}
+
+
+def test_a_job_returns_once() -> None:
+    job = Client().job("j")
+    job.send()
+    job.give_back()
+    job.send()
+
+    assert job.attempt == MAX_ATTEMPTS == 2
+    assert not job.may_return
+    with pytest.raises(IllegalTransition, match="RETURN in SENT after attempt 2"):
+        job.give_back()
+
+
+def test_an_answer_is_delivered_and_an_abandoned_job_tells_nobody() -> None:
+    client = Client()
+    client.job("answered").answer(REPLY)
+    client.job("abandoned").abandon()
+
+    assert client.replies == [("answered", REPLY)]
+
+
+def test_the_size_of_a_job_is_that_of_its_values() -> None:
+    assert Client().job("j", b"12345").size == 5
+
+
+def test_a_job_and_a_batch_say_their_state() -> None:
+    job = Client().job("j", b"12345")
+    job.send()
+
+    assert repr(job) == "<Job j SENT attempt=1 size=5>"
+    assert repr(Batch(7, [job], "full")) == "<Batch 7 of 1 (full)>"

@@ -1,0 +1,165 @@
+"""Lines reach their files: the daemon's at once, the access log's in batches, each model's in its own."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from daemon import logs, paths
+from daemon.clock import FakeClock
+
+
+@pytest.fixture
+def daemon_logger() -> Iterator[logging.Logger]:
+    """The logger that `set_up` changes, as it was before when the test is over."""
+    logger = logging.getLogger("daemon")
+    handlers, level, propagate = logger.handlers, logger.level, logger.propagate
+    yield logger
+    for handler in logger.handlers:
+        handler.close()
+    logger.handlers, logger.propagate = handlers, propagate
+    logger.setLevel(level)
+
+
+@pytest.mark.usefixtures("daemon_logger")
+def test_the_daemon_logs_into_the_state_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    logs.set_up(tmp_path, "info", foreground=False)
+
+    logging.getLogger("daemon.server").info("listening")
+    logging.getLogger("daemon.server").debug("too much")
+
+    text = paths.daemon_log(tmp_path).read_text()
+    assert text.endswith(" INFO    listening\n") and text.count("\n") == 1
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("daemon_logger")
+def test_in_the_foreground_it_is_shown_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    logs.set_up(tmp_path, "debug", foreground=True)
+
+    logging.getLogger("daemon.server").debug("now it is wanted")
+
+    assert "DEBUG   now it is wanted" in capsys.readouterr().err
+    assert "now it is wanted" in paths.daemon_log(tmp_path).read_text()
+
+
+@dataclass
+class Access:
+    clock: FakeClock
+    log: logs.AccessLog
+    file: Path
+
+
+@pytest.fixture
+def access(tmp_path: Path) -> Iterator[Access]:
+    clock, file = FakeClock(), tmp_path / "access.log"
+    log = logs.AccessLog(file, clock, foreground=False)
+    yield Access(clock, log, file)
+    log.close()
+
+
+def test_access_lines_are_written_half_a_second_after_the_first(access: Access) -> None:
+    access.log.add("one")
+    access.clock.advance(0.4)
+    access.log.add("two")
+    assert not access.file.exists()
+
+    access.clock.advance(0.11)
+
+    assert access.file.read_text() == "one\ntwo\n"
+
+
+def test_a_thousand_access_lines_are_written_at_once(access: Access) -> None:
+    for number in range(1500):
+        access.log.add(str(number))
+
+    assert access.file.read_text().splitlines() == [str(number) for number in range(1000)]
+
+
+def test_the_rest_is_written_when_the_log_is_closed_and_only_once(access: Access) -> None:
+    access.log.add("last")
+
+    access.log.close()
+    access.clock.advance(1.0)
+
+    assert access.file.read_text() == "last\n"
+
+
+def test_percent_signs_are_text(access: Access) -> None:
+    access.log.add("GET /%s%d 200")
+    access.log.flush()
+
+    assert access.file.read_text() == "GET /%s%d 200\n"
+
+
+def test_a_full_log_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "MAX_BYTES", 10)
+    log = logs.AccessLog(tmp_path / "access.log", FakeClock(), foreground=False)
+
+    for line in ("first line", "second line"):
+        log.add(line)
+        log.flush()
+    log.close()
+
+    assert (tmp_path / "access.log").read_text() == "second line\n"
+    assert (tmp_path / "access.log.1").read_text() == "first line\n"
+
+
+class Versions:
+    """The logs of the models in one state directory."""
+
+    def __init__(self, state: Path, *, foreground: bool = False) -> None:
+        self.state = state
+        self.logs = logs.ModelLogs(state, foreground=foreground)
+        paths.logs_dir(state).mkdir()
+
+    def print(self, version: str, line: str) -> None:
+        """Do what happens when version `version` of `m` is registered, prints a line and goes."""
+        self.logs.open("m", version)(line)
+        self.logs.close("m", version)
+
+    def printed(self, version: str) -> str:
+        return paths.model_log(self.state, "m", version).read_text()
+
+
+def test_each_version_has_its_own_file(tmp_path: Path) -> None:
+    versions = Versions(tmp_path)
+
+    versions.print("1.0", "from one")
+    versions.print("2.0", "from two")
+
+    assert versions.printed("1.0") == "from one\n"
+    assert versions.printed("2.0") == "from two\n"
+
+
+def test_a_version_registered_again_goes_on_with_its_file(tmp_path: Path) -> None:
+    versions = Versions(tmp_path)
+
+    versions.print("1.0", "before")
+    versions.print("1.0", "after")
+
+    assert versions.printed("1.0") == "before\nafter\n"
+
+
+def test_a_version_opened_twice_has_one_log(tmp_path: Path) -> None:
+    versions = Versions(tmp_path)
+
+    assert versions.logs.open("m", "1.0") == versions.logs.open("m", "1.0")
+
+
+def test_a_version_without_output_has_no_file(tmp_path: Path) -> None:
+    versions = Versions(tmp_path)
+
+    versions.logs.open("m", "1.0")
+    versions.logs.close("m", "1.0")
+    versions.logs.close("m", "never opened")
+
+    assert list(paths.logs_dir(tmp_path).iterdir()) == []
+
+
+def test_a_models_lines_are_shown_in_the_foreground(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Versions(tmp_path, foreground=True).print("1.0", "loading weights")
+
+    assert capsys.readouterr().err == "loading weights\n"

@@ -1,0 +1,252 @@
+"""An archive is written as torch-model-archiver writes it, whole or not at all."""
+
+import json
+import os
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.marfile import FORMATS, MANIFEST, ManifestError, PackError, Packing, parse_manifest, write_archive
+from daemon.models.archive import Limits, model_root, unpack
+from tests.build import manifest_document, write_files
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A directory with everything that an archive can hold."""
+    files = {
+        "handler.py": b"def handle(data, context): return data\n",
+        "net.py": b"class Net: ...\n",
+        "weights.pt": b"w" * 5000,
+        "extra/labels.json": b"{}",
+        "extra/deep/table.csv": b"1,2\n",
+        "extra/__pycache__/x.pyc": b"",
+        "requirements.txt": b"",
+        "model-config.yaml": b"batchSize: 4\n",
+    }
+    (tmp_path / "out").mkdir()
+    return write_files(tmp_path / "source", files)
+
+
+def packing(source: Path, **changes: Any) -> Packing:
+    values: dict[str, Any] = {"model_name": "m", "version": "1.0", "handler": str(source / "handler.py")}
+    return Packing(**values | changes)
+
+
+def contents(archive: Path) -> dict[str, bytes]:
+    """Read an archive of any format as the daemon would: name → content."""
+    directory = archive
+    if archive.is_file():
+        unpacked = archive.parent.parent / "unpacked"
+        unpacked.mkdir()
+        directory = model_root(unpack(archive, unpacked, Limits(10**6, 100)))
+    found = (path for path in directory.rglob("*") if path.is_file())
+    return {path.relative_to(directory).as_posix(): path.read_bytes() for path in found}
+
+
+@pytest.mark.parametrize("archive_format", FORMATS)
+def test_every_format_holds_the_same_files(archive_format: str, source: Path, tmp_path: Path) -> None:
+    everything = packing(
+        source,
+        model_file=source / "net.py",
+        serialized_file=source / "weights.pt",
+        requirements_file=source / "requirements.txt",
+        config_file=source / "model-config.yaml",
+        extra_files=f"{source / 'extra'}",
+    )
+
+    archive = write_archive(everything, tmp_path / "out", archive_format=archive_format)
+
+    held = contents(archive)
+    manifest = json.loads(held.pop(MANIFEST))
+    assert held == {
+        "handler.py": (source / "handler.py").read_bytes(),
+        "net.py": b"class Net: ...\n",
+        "weights.pt": b"w" * 5000,
+        "requirements.txt": b"",
+        "model-config.yaml": b"batchSize: 4\n",
+        "labels.json": b"{}",
+        "deep/table.csv": b"1,2\n",
+    }
+    assert manifest["model"] == {
+        "modelName": "m",
+        "serializedFile": "weights.pt",
+        "handler": "handler.py",
+        "modelFile": "net.py",
+        "modelVersion": "1.0",
+        "requirementsFile": "requirements.txt",
+        "configFile": "model-config.yaml",
+    }
+
+
+@pytest.mark.parametrize(
+    ("archive_format", "name"),
+    [("default", "m.mar"), ("zip-store", "m.mar"), ("tgz", "m.tar.gz"), ("no-archive", "m")],
+)
+def test_the_archive_is_named_after_the_model(archive_format: str, name: str, source: Path, tmp_path: Path) -> None:
+    archive = write_archive(packing(source), tmp_path / "out", archive_format=archive_format)
+
+    assert archive == tmp_path / "out" / name
+    assert [entry.name for entry in archive.parent.iterdir()] == [name], "nothing else is left there"
+
+
+def test_a_tgz_has_the_model_as_its_one_directory(source: Path, tmp_path: Path) -> None:
+    archive = write_archive(packing(source), tmp_path / "out", archive_format="tgz")
+
+    with tarfile.open(archive) as opened:
+        assert {name.split("/")[0] for name in opened.getnames()} == {"m"}
+
+
+def test_weights_are_stored_and_code_is_compressed(source: Path, tmp_path: Path) -> None:
+    archive = write_archive(packing(source, serialized_file=source / "weights.pt"), tmp_path / "out")
+
+    with zipfile.ZipFile(archive) as opened:
+        methods = {info.filename: info.compress_type for info in opened.infolist()}
+    assert methods["weights.pt"] == zipfile.ZIP_STORED
+    assert methods["handler.py"] == zipfile.ZIP_DEFLATED
+
+
+def test_a_file_from_1970_can_be_packed(source: Path, tmp_path: Path) -> None:
+    os.utime(source / "handler.py", (0, 0))
+
+    assert write_archive(packing(source), tmp_path / "out").is_file()
+
+
+@pytest.mark.parametrize("handler", ["base_handler", "image_classifier", "image_classifier:handle"])
+def test_a_built_in_handler_is_a_name_and_no_file(handler: str, source: Path, tmp_path: Path) -> None:
+    archive = write_archive(packing(source, handler=handler), tmp_path / "out")
+
+    held = contents(archive)
+    assert json.loads(held[MANIFEST])["model"]["handler"] == handler
+    assert set(held) == {MANIFEST}
+
+
+def test_a_handler_may_name_its_function(source: Path, tmp_path: Path) -> None:
+    archive = write_archive(packing(source, handler=f"{source}/handler.py:handle"), tmp_path / "out")
+
+    held = contents(archive)
+    assert json.loads(held[MANIFEST])["model"]["handler"] == "handler.py:handle"
+    assert "handler.py" in held
+
+
+def test_extra_files_are_patterns_files_and_directories(source: Path, tmp_path: Path) -> None:
+    extra = f"{source}/*.yaml,{source}/requirements.txt,{source}/extra/deep"
+
+    held = contents(write_archive(packing(source, extra_files=extra), tmp_path / "out"))
+
+    assert set(held) == {MANIFEST, "handler.py", "model-config.yaml", "requirements.txt", "table.csv"}
+
+
+def test_an_unpacked_archive_can_be_packed_again(source: Path, tmp_path: Path) -> None:
+    write_files(source / "extra", {MANIFEST: b"the old one"})
+
+    held = contents(write_archive(packing(source, extra_files=str(source / "extra")), tmp_path / "out"))
+
+    assert json.loads(held[MANIFEST])["model"]["modelName"] == "m"
+
+
+def test_the_same_file_twice_is_one_member(source: Path, tmp_path: Path) -> None:
+    handler = source / "handler.py"
+
+    held = contents(write_archive(packing(source, extra_files=f"{handler},{handler}"), tmp_path / "out"))
+
+    assert set(held) == {MANIFEST, "handler.py"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        pytest.param({"model_name": "../m"}, "`../m` is no model name", id="a name that climbs"),
+        pytest.param({"model_name": ""}, "`` is no model name", id="no name"),
+        pytest.param({"version": "-1"}, "`-1` is no version", id="a version that looks like an option"),
+        pytest.param({"handler": "mine"}, "handler `mine` is neither a file nor a built-in", id="an unknown handler"),
+        pytest.param({"handler": "base_handler.py"}, "is neither a file nor", id="a missing file with a built-in name"),
+        pytest.param({"model_file": Path("/no/net.py")}, "no model file at `/no/net.py`", id="a missing model file"),
+        pytest.param({"serialized_file": Path("/no/w.pt")}, "no serialized file at", id="missing weights"),
+        pytest.param({"requirements_file": Path("/no/r")}, "no requirements file at", id="missing requirements"),
+        pytest.param({"config_file": Path("/no/c")}, "no config file at", id="a missing config"),
+        pytest.param({"extra_files": "/no/such*"}, r"no extra file at `/no/such\*`", id="a pattern without a match"),
+    ],
+)
+def test_what_cannot_be_packed_is_a_sentence(
+    changes: dict[str, Any], sentence: str, source: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(PackError, match=sentence):
+        write_archive(packing(source, **changes), tmp_path / "out")
+
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_two_files_may_not_want_the_same_place(source: Path, tmp_path: Path) -> None:
+    other = write_files(tmp_path / "other", {"handler.py": b""}) / "handler.py"
+
+    with pytest.raises(PackError, match=r"both `.*` and `.*` would be `handler.py` in the archive"):
+        write_archive(packing(source, extra_files=str(other)), tmp_path / "out")
+
+
+@pytest.mark.parametrize("archive_format", FORMATS)
+def test_an_archive_in_the_way_is_replaced_only_by_force(archive_format: str, source: Path, tmp_path: Path) -> None:
+    first = write_archive(packing(source), tmp_path / "out", archive_format=archive_format)
+    before = first.stat().st_ino
+
+    with pytest.raises(PackError, match="exists already; `--force` replaces it"):
+        write_archive(packing(source), tmp_path / "out", archive_format=archive_format)
+    assert first.stat().st_ino == before
+
+    second = write_archive(packing(source), tmp_path / "out", archive_format=archive_format, force=True)
+    assert second == first and second.stat().st_ino != before
+
+
+def test_the_directory_must_be_there(source: Path, tmp_path: Path) -> None:
+    with pytest.raises(PackError, match="no directory at"):
+        write_archive(packing(source), tmp_path / "missing")
+
+
+def test_progress_counts_the_bytes(source: Path, tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    size = (source / "handler.py").stat().st_size
+
+    write_archive(
+        packing(source, serialized_file=source / "weights.pt"),
+        tmp_path / "out",
+        progress=lambda done, total: told.append((done, total)),
+    )
+
+    assert told == [(size, size + 5000), (size + 5000, size + 5000)]
+
+
+def test_a_manifest_is_read() -> None:
+    document = manifest_document("resnet", "2.1", modelFile="net.py", serializedFile="w.pt", configFile="c.yaml")
+
+    manifest = parse_manifest(document)
+
+    assert (manifest.model_name, manifest.model_version, manifest.handler) == ("resnet", "2.1", "handler.py")
+    assert (manifest.model_file, manifest.serialized_file, manifest.config_file) == ("net.py", "w.pt", "c.yaml")
+    assert manifest.raw is document
+
+
+def test_a_manifest_may_leave_out_the_version_and_the_handler() -> None:
+    manifest = parse_manifest({"model": {"modelName": "m", "modelFile": None, "extensions": {"any": "thing"}}})
+
+    assert (manifest.model_version, manifest.handler, manifest.model_file) == ("1.0", "", None)
+
+
+@pytest.mark.parametrize(
+    ("document", "sentence"),
+    [
+        ([], "Missing Model entry in manifest file."),
+        ({"model": "m"}, "Missing Model entry in manifest file."),
+        ({"model": {}}, "Model name is not defined."),
+        ({"model": {"modelName": 7}}, "The manifest's `modelName` is 7, and should be a string."),
+        ({"runtime": "java", "model": {"modelName": "m"}}, 'Runtime is not defined or invalid. (It is "java";'),
+        ({"runtime": [], "model": {"modelName": "m"}}, "Runtime is not defined or invalid. (It is [];"),
+    ],
+)
+def test_a_wrong_manifest_is_a_sentence(document: object, sentence: str) -> None:
+    with pytest.raises(ManifestError) as caught:
+        parse_manifest(document)
+
+    assert str(caught.value).startswith(sentence)

@@ -1,0 +1,177 @@
+"""`tsctl archive`."""
+
+import json
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from daemon.marfile import MANIFEST
+from tests.tsctl.conftest import Invoke
+
+REQUIRED = ("--model-name", "net", "--version", "1.0")
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A model's files in the working directory."""
+    work = tmp_path / "work"
+    (work / "more" / "inner").mkdir(parents=True)
+    (work / "out").mkdir()
+    for name in (
+        "mine.py",
+        "net.py",
+        "weights.pth",
+        "more/labels.json",
+        "more/inner/x.txt",
+        "requirements.txt",
+        "c.yaml",
+    ):
+        (work / name).write_text(f"# {name}\n")
+    monkeypatch.chdir(work)
+    return work
+
+
+def manifest_in(archive: Path) -> dict[str, Any]:
+    with zipfile.ZipFile(archive) as file:
+        manifest: dict[str, Any] = json.loads(file.read(MANIFEST))
+    return manifest
+
+
+def sentence(result: Result) -> str:
+    return result.stderr.removeprefix("error: ").rstrip("\n")
+
+
+def test_the_path_is_on_stdout_and_the_rest_on_stderr(invoke: Invoke) -> None:
+    result = invoke("archive", *REQUIRED, "--handler", "mine.py")
+
+    assert result.exit_code == 0
+    assert result.stdout == "net.mar\n"
+    assert result.stderr == "Packed `net` 1.0\n"
+
+
+def test_every_flag_of_torch_model_archiver_reaches_the_manifest(invoke: Invoke, files: Path) -> None:
+    result = invoke(
+        *("archive", "--model-name", "net", "-v", "2.1", "--handler", "mine.py:predict"),
+        *("--model-file", "net.py", "--serialized-file", "weights.pth", "--extra-files", "more,net.py"),
+        *("-r", "requirements.txt", "-c", "c.yaml", "--runtime", "python3", "--export-path", "out"),
+    )
+
+    assert result.exit_code == 0, result.stderr
+    manifest = manifest_in(files / "out" / "net.mar")
+    assert manifest["runtime"] == "python3"
+    assert manifest["model"] == {
+        "modelName": "net",
+        "modelVersion": "2.1",
+        "handler": "mine.py:predict",
+        "modelFile": "net.py",
+        "serializedFile": "weights.pth",
+        "requirementsFile": "requirements.txt",
+        "configFile": "c.yaml",
+    }
+
+
+def test_files_lie_at_the_root_and_a_directorys_content_too(invoke: Invoke, files: Path) -> None:
+    invoke("archive", *REQUIRED, "--handler", "mine.py", "--extra-files", "more,weights.pth")
+
+    assert set(in_zip(files / "net.mar")) == {"mine.py", "labels.json", "inner/x.txt", "weights.pth", MANIFEST}
+
+
+def test_a_built_in_handler_is_no_file(invoke: Invoke, files: Path) -> None:
+    result = invoke("archive", *REQUIRED, "--handler", "image_classifier", "--serialized-file", "weights.pth")
+
+    assert result.exit_code == 0
+    assert manifest_in(files / "net.mar")["model"]["handler"] == "image_classifier"
+
+
+def in_zip(archive: Path) -> list[str]:
+    with zipfile.ZipFile(archive) as file:
+        return file.namelist()
+
+
+def in_tar(archive: Path) -> list[str]:
+    with tarfile.open(archive) as file:
+        return [name.removeprefix("net/") for name in file.getnames()]
+
+
+def in_directory(archive: Path) -> list[str]:
+    return [path.relative_to(archive).as_posix() for path in archive.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    ("archive_format", "name", "members"),
+    [
+        ("default", "net.mar", in_zip),
+        ("zip-store", "net.mar", in_zip),
+        ("tgz", "net.tar.gz", in_tar),
+        ("no-archive", "net", in_directory),
+    ],
+)
+def test_formats(
+    invoke: Invoke, files: Path, archive_format: str, name: str, members: Callable[[Path], list[str]]
+) -> None:
+    result = invoke("archive", *REQUIRED, "--handler", "mine.py", "--archive-format", archive_format)
+
+    assert result.stdout == f"{name}\n"
+    assert sorted(members(files / name)) == [MANIFEST, "mine.py"]
+
+
+def test_an_archive_that_exists_is_kept(invoke: Invoke, files: Path) -> None:
+    (files / "net.mar").write_text("precious")
+
+    result = invoke("archive", *REQUIRED, "--handler", "mine.py")
+
+    assert result.exit_code == 1
+    assert sentence(result) == "`net.mar` exists already; `--force` replaces it"
+    assert (files / "net.mar").read_text() == "precious"
+
+
+@pytest.mark.parametrize("flag", ["--force", "-f"])
+def test_force_replaces_an_archive(invoke: Invoke, files: Path, flag: str) -> None:
+    (files / "net.mar").write_text("old")
+
+    result = invoke("archive", *REQUIRED, "--handler", "mine.py", flag)
+
+    assert result.exit_code == 0
+    assert manifest_in(files / "net.mar")["model"]["modelName"] == "net"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--handler", "gone.py"], "handler `gone.py` is neither a file nor a built-in handler"),
+        (["--handler", "mine.py", "--model-file", "gone.py"], "no model file at `gone.py`"),
+        (["--handler", "mine.py", "--serialized-file", "gone.pt"], "no serialized file at `gone.pt`"),
+        (["--handler", "mine.py", "--extra-files", "gone"], "no extra file at `gone`"),
+        (["--handler", "mine.py", "--export-path", "gone"], "no directory at `gone`"),
+        (["--handler", "mine.py", "--model-name", "../up"], "`../up` is no model name"),
+        (["--handler", "mine.py", "--version", "1/2"], "`1/2` is no version"),
+    ],
+    ids=lambda value: value[-1] if isinstance(value, list) else "",
+)
+def test_what_cannot_be_packed_is_named_and_leaves_nothing(
+    invoke: Invoke, files: Path, arguments: list[str], said: str
+) -> None:
+    before = sorted(files.iterdir())
+
+    result = invoke("archive", *REQUIRED, *arguments)
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert sentence(result).startswith(said)
+    assert sorted(files.iterdir()) == before
+
+
+@pytest.mark.parametrize("missing", ["--model-name", "--version", "--handler"])
+def test_what_is_required_is_required(invoke: Invoke, missing: str) -> None:
+    given = {"--model-name": "net", "--version": "1.0", "--handler": "mine.py"}
+    del given[missing]
+
+    result = invoke("archive", *(word for pair in given.items() for word in pair))
+
+    assert result.exit_code == 2
+    assert missing in result.stderr

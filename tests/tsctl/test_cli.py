@@ -1,0 +1,169 @@
+"""The root command: its verbs, its help and its exit codes."""
+
+import resource
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import tsctl.commands
+from tests.tsctl.conftest import Invoke
+from tests.tsctl.fake_daemon import FakeDaemon
+from tsctl.cli import VERBS, verbs
+
+HELP_BUDGET = 0.120  # seconds of CPU
+
+
+def test_the_table_of_verbs_is_the_folder_of_commands() -> None:
+    files = {path.stem for path in Path(tsctl.commands.__path__[0]).glob("*.py")} - {"__init__"}
+
+    assert set(VERBS) == files
+    assert list(verbs()) == list(VERBS)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"]])
+def test_help_lists_every_verb_with_its_line(invoke: Invoke, arguments: list[str]) -> None:
+    result = invoke(*arguments)
+
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert result.exit_code == 0
+    assert [f"{verb} {text}" for verb, (_, text) in VERBS.items() if f"{verb} {text}" not in lines] == []
+
+
+def test_without_a_verb_it_shows_its_help_and_that_was_wrong_usage(invoke: Invoke) -> None:
+    result = invoke()
+
+    assert result.exit_code == 2
+    assert "Usage: tsctl" in result.output
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verbs_help_fits_a_terminal(invoke: Invoke, verb: str) -> None:
+    result = invoke(verb, "--help")
+
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"Usage: tsctl {verb} ")
+    assert max(map(len, result.stdout.splitlines())) <= 100
+
+
+@pytest.mark.parametrize(
+    ("typed", "suggestion"),
+    [("regster", " Did you mean `register`?"), ("start2", " Did you mean `start`?"), ("zzz", "")],
+)
+def test_an_unknown_verb_is_wrong_usage_and_may_bring_a_suggestion(invoke: Invoke, typed: str, suggestion: str) -> None:
+    result = invoke(typed)
+
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1] == f"Error: No such command `{typed}`.{suggestion}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("ls --nothing", id="an option that does not exist"),
+        pytest.param("ls resnet", id="an argument too many"),
+        pytest.param("predict resnet", id="an argument too few"),
+        pytest.param("scale resnet", id="a required option that is missing"),
+        pytest.param("scale resnet --workers -1", id="a number out of range"),
+        pytest.param("register resnet.mar --batch-size many", id="a number that is none"),
+        pytest.param("register resnet.mar --batching slow", id="a choice that does not exist"),
+        pytest.param("describe a/b/c", id="a model with two slashes"),
+        pytest.param("describe a/", id="a model without a version after the slash"),
+        pytest.param("default resnet", id="a default without a version"),
+        pytest.param("start --grace soon", id="a setting that cannot be read"),
+        pytest.param("completion tcsh", id="a shell that is not known"),
+        pytest.param("--nothing ls", id="an option of the root that does not exist"),
+    ],
+)
+def test_wrong_usage_exits_with_2(invoke: Invoke, line: str) -> None:
+    result = invoke(*line.split())
+
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "Error: " in result.stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "status",
+        "stop",
+        "ls",
+        "ls --json",
+        "describe resnet",
+        "register resnet.mar",
+        "unregister resnet",
+        "scale resnet --workers 2",
+        "default resnet/1.0",
+        "predict resnet -",
+    ],
+)
+def test_without_a_daemon_it_exits_with_3_and_a_hint(invoke: Invoke, tmp_path: Path, line: str) -> None:
+    result = invoke(*line.split())
+
+    assert result.exit_code == 3
+    assert result.stdout == ""
+    assert result.stderr.splitlines() == [
+        f"error: no daemon at `{tmp_path}/run/tsctl/control.sock`",
+        "hint: start one with `tsctl start`",
+    ]
+
+
+def test_the_socket_may_be_given(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke("--socket", tmp_path / "other.sock", "ls")
+
+    assert f"no daemon at `{tmp_path}/other.sock`" in result.stderr
+
+
+def test_the_socket_may_come_from_the_environment(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TSCTL_SOCKET", str(tmp_path / "other.sock"))
+
+    result = invoke("ls")
+
+    assert f"no daemon at `{tmp_path}/other.sock`" in result.stderr
+
+
+def test_a_refusal_of_the_daemon_exits_with_1_and_its_details(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("DELETE /models/resnet", {"code": 404, "message": "Model not found: resnet\nTraceback\n  x"}, 404)
+
+    result = invoke("unregister", "resnet")
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr == "error: Model not found: resnet\n\nTraceback\n  x\n"
+
+
+def test_version(invoke: Invoke) -> None:
+    result = invoke("--version")
+
+    assert result.exit_code == 0
+    assert result.stdout == f"tsctl {version('tsctl')}\n"
+
+
+def test_help_imports_nothing_heavy() -> None:
+    script = "import sys; from tsctl.cli import main; main(['--help'], standalone_mode=False); print(*sys.modules)"
+
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+
+    imported = set(shown.splitlines()[-1].split())
+    assert "click" in imported
+    assert imported.isdisjoint({"torch", "asyncio", "uvloop", "rich", "http.client", "importlib.metadata", "handlers"})
+
+
+@pytest.mark.slow
+def test_help_is_light() -> None:
+    command = [str(Path(sys.executable).with_name("tsctl")), "--help"]
+
+    def cpu_time() -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    best = min(cpu_time() for _ in range(5))
+
+    assert best <= HELP_BUDGET

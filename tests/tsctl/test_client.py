@@ -1,0 +1,208 @@
+"""HTTP over a Unix socket, and what the user is told when it goes wrong."""
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.tsctl.fake_daemon import FakeDaemon
+from tsctl.client import NDJSON, Answer, Client, checked, model_path
+from tsctl.errors import CliError, NoDaemon
+
+CUT = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+EVENTS = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def as_json(client: Client) -> object:
+    return client.json("GET", "/x")
+
+
+def as_answer(client: Client) -> object:
+    return client.request("GET", "/x")
+
+
+def as_events(client: Client) -> object:
+    return list(client.events("GET", "/x"))
+
+
+every_way = pytest.mark.parametrize("ask", [as_json, as_answer, as_events])
+
+
+def test_a_request_brings_method_target_headers_and_body(daemon: FakeDaemon) -> None:
+    daemon.answer_body("POST /predictions/net", b"\x00\xff", "image/png", 507)
+
+    answer = Client().request("POST", "/predictions/net", b"body", {"Content-Type": "text/plain"})
+
+    (request,) = daemon.requests
+    assert answer == Answer(507, "image/png", b"\x00\xff")
+    assert (request.method, request.target, request.body) == ("POST", "/predictions/net", b"body")
+    assert request.headers["Content-Type"] == "text/plain"
+    assert request.headers["Connection"] == "close"
+
+
+def test_an_answer_without_a_content_type_has_an_empty_one(daemon: FakeDaemon) -> None:
+    daemon.answer_raw("GET /x", b"HTTP/1.1 200 \r\nContent-Length: 1\r\n\r\n3")
+
+    assert Client().request("GET", "/x") == Answer(200, "", b"3")
+
+
+def test_parameters_are_a_query_without_those_that_are_none(daemon: FakeDaemon) -> None:
+    daemon.answer("POST /models", {"status": "done"})
+
+    document = Client().json("POST", "/models", url="/a b/ä&c.mar", workers=2, handler=None)
+
+    (request,) = daemon.requests
+    assert document == {"status": "done"}
+    assert request.query == {"url": "/a b/ä&c.mar", "workers": "2"}
+
+
+def test_a_refusal_is_its_first_line_and_the_rest_as_details(daemon: FakeDaemon) -> None:
+    daemon.answer("GET /x", {"code": 500, "message": "It failed\nTraceback:\n  line\n"}, 500)
+
+    with pytest.raises(CliError) as refused:
+        Client().json("GET", "/x")
+    assert refused.value.message == "It failed"
+    assert refused.value.details == "Traceback:\n  line"
+    assert refused.value.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"message": ""}, "the daemon answered with status 418"),
+        ({}, "the daemon answered with status 418"),
+        ("text", "text"),
+    ],
+)
+def test_a_refusal_without_a_message_still_says_something(document: object, message: str) -> None:
+    with pytest.raises(CliError) as refused:
+        checked(418, document)
+    assert refused.value.message == message
+
+
+def test_a_good_answer_is_passed_on() -> None:
+    assert checked(202, {"message": "queued"}) == {"message": "queued"}
+
+
+def test_events_come_line_by_line(daemon: FakeDaemon) -> None:
+    chunks = b'd\r\n{"stage": 1}\n\r\n1a\r\n{"stage": 2}\n{"stage": 3}\n\r\n0\r\n\r\n'
+    daemon.answer_raw("POST /models", EVENTS + chunks)
+
+    events = list(Client().events("POST", "/models", url="a.mar"))
+
+    (request,) = daemon.requests
+    assert events == [{"stage": 1}, {"stage": 2}, {"stage": 3}]
+    assert request.headers["Accept"] == NDJSON
+    assert request.query == {"url": "a.mar"}
+
+
+def test_a_refusal_instead_of_events_is_an_error(daemon: FakeDaemon) -> None:
+    daemon.answer("POST /models", {"message": "Model not found: a.mar"}, 404)
+
+    with pytest.raises(CliError, match=r"^Model not found: a\.mar$"):
+        list(Client().events("POST", "/models"))
+
+
+@pytest.mark.parametrize(
+    ("ask", "answer"),
+    [
+        pytest.param(as_json, CUT, id="a document"),
+        pytest.param(as_answer, CUT, id="an answer"),
+        pytest.param(as_events, EVENTS + b'e\r\n{"stage": "lo', id="within an event"),
+        pytest.param(as_events, CUT, id="a refusal instead of events"),
+    ],
+)
+def test_an_answer_that_breaks_off_is_an_error_with_a_hint(
+    daemon: FakeDaemon, ask: Callable[[Client], object], answer: bytes
+) -> None:
+    daemon.answer_raw("GET /x", answer)
+
+    with pytest.raises(CliError) as broken:
+        ask(Client())
+    assert type(broken.value) is CliError
+    assert broken.value.message.startswith("the connection to the daemon broke off: ")
+    assert broken.value.hint == "see `tsctl logs`"
+
+
+@every_way
+def test_a_connection_that_closes_without_an_answer_is_an_error(
+    daemon: FakeDaemon, ask: Callable[[Client], object]
+) -> None:
+    daemon.answer_raw("GET /x", b"")
+
+    with pytest.raises(CliError, match="the connection to the daemon broke off"):
+        ask(Client())
+
+
+@pytest.mark.parametrize("ask", [as_json, as_events])
+def test_an_answer_that_is_no_json_is_an_error(daemon: FakeDaemon, ask: Callable[[Client], object]) -> None:
+    daemon.answer_body("GET /x", b"<html>", "text/html")
+
+    with pytest.raises(CliError, match=r"what `.*control\.sock` answered is no JSON"):
+        ask(Client())
+
+
+@every_way
+def test_nobody_there_is_no_daemon(tmp_path: Path, ask: Callable[[Client], object]) -> None:
+    with pytest.raises(NoDaemon):
+        ask(Client(tmp_path / "nothing.sock"))
+
+
+def test_a_socket_that_a_dead_daemon_left_is_no_daemon(tmp_path: Path) -> None:
+    path = tmp_path / "left.sock"
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+
+    with pytest.raises(NoDaemon, match="no daemon at"):
+        Client(path).json("GET", "/x")
+
+
+def test_a_path_below_a_file_is_no_daemon(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(NoDaemon):
+        Client(tmp_path / "file" / "control.sock").json("GET", "/x")
+
+
+def test_a_socket_of_another_user_is_not_ours_to_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(self: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tsctl.client._UnixConnection.connect", refused)
+
+    with pytest.raises(CliError, match=r"^not allowed to use `.*`: the daemon belongs to another user$"):
+        Client(tmp_path / "theirs.sock").json("GET", "/x")
+
+
+@every_way
+def test_a_daemon_that_does_not_answer_in_time_is_an_error(tmp_path: Path, ask: Callable[[Client], object]) -> None:
+    path = tmp_path / "deaf.sock"
+    with socket.socket(socket.AF_UNIX) as deaf:
+        deaf.bind(str(path))
+        deaf.listen()
+
+        with pytest.raises(CliError, match=r"^the daemon at `.*deaf\.sock` does not answer$"):
+            ask(Client(path, timeout=0.01))
+
+
+def test_a_socket_path_that_the_kernel_cannot_take_is_told_with_its_length(tmp_path: Path) -> None:
+    path = tmp_path / ("x" * (108 - len(str(tmp_path)) - 1))
+
+    with pytest.raises(CliError, match="the socket path has 108 bytes, and a Unix socket takes at most 107"):
+        Client(path).json("GET", "/x")
+
+
+@pytest.mark.parametrize(
+    ("model", "path"),
+    [("resnet", "resnet"), ("resnet/1.0", "resnet/1.0"), ("résumé", "r%C3%A9sum%C3%A9"), ("a b/1+1", "a%20b/1%2B1")],
+)
+def test_a_model_is_a_path(model: str, path: str) -> None:
+    assert model_path(model) == path
+
+
+@pytest.mark.parametrize("model", ["", "/", "a/", "/1.0", "a/b/c"])
+def test_what_is_no_model_is_wrong_usage(model: str) -> None:
+    with pytest.raises(click.BadParameter, match="is neither MODEL nor MODEL/VERSION"):
+        model_path(model)

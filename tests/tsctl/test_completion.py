@@ -1,0 +1,143 @@
+"""TAB: the scripts that are shipped, and what they find."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.shell_completion import CompletionItem
+from click.testing import CliRunner
+
+from tests.tsctl.conftest import Invoke
+from tests.tsctl.fake_daemon import FakeDaemon
+from tsctl.cli import VERBS, main
+from tsctl.completion import SHELLS, complete_archive, complete_model
+
+ROOT = Path(__file__).parents[2]
+MODELS: list[dict[str, Any]] = [
+    {"name": "resnet", "version": "2.0", "state": "ready", "default": True},
+    {"name": "resnet", "version": "1.0", "state": "failed", "default": False},
+    {"name": "mnist", "version": "1.0", "state": "ready", "default": True},
+]
+
+
+def tab(line: str) -> list[str]:
+    """Press TAB at the end of a line, as the bash script does."""
+    words = line.split(" ")
+    environment = {
+        "_TSCTL_COMPLETE": "bash_complete",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    result = CliRunner().invoke(main, prog_name="tsctl", env=environment)
+    assert result.stderr == ""
+    return [found.partition(",")[2] for found in result.stdout.splitlines() if found.startswith("plain,")]
+
+
+def context_of(socket: Path | None = None) -> click.Context:
+    """The context of a verb, as click makes one while completing."""
+    root = click.Context(main, resilient_parsing=True)
+    root.params = {"socket": socket}
+    return click.Context(click.Command("describe"), parent=root, resilient_parsing=True)
+
+
+def words(items: list[CompletionItem]) -> list[str]:
+    return [item.value for item in items]
+
+
+PARAMETER = click.Argument(["model"])
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_script_that_is_shipped_is_fresh(invoke: Invoke, shell: str) -> None:
+    result = invoke("completion", shell)
+
+    assert result.exit_code == 0
+    assert result.stdout == (ROOT / "completions" / f"tsctl.{shell}").read_text(), "run `make completions`"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_script_asks_tsctl_itself(invoke: Invoke, shell: str) -> None:
+    script = invoke("completion", shell).stdout
+
+    assert f"_TSCTL_COMPLETE={shell}_complete" in script
+
+
+def test_verbs_complete() -> None:
+    assert tab("tsctl ") == list(VERBS)
+    assert tab("tsctl st") == ["start", "stop", "status"]
+
+
+def test_options_of_a_verb_complete() -> None:
+    assert tab("tsctl scale --w") == ["--workers"]
+
+
+def test_models_complete_by_name(daemon: FakeDaemon) -> None:
+    daemon.answer("GET /tsctl/status", {"models": MODELS})
+
+    assert tab("tsctl describe ") == ["resnet", "mnist"]
+    assert tab("tsctl scale res") == ["resnet"]
+
+
+def test_after_a_slash_versions_complete(daemon: FakeDaemon) -> None:
+    daemon.answer("GET /tsctl/status", {"models": MODELS})
+
+    assert tab("tsctl default resnet/") == ["resnet/2.0", "resnet/1.0"]
+    assert tab("tsctl default resnet/1") == ["resnet/1.0"]
+
+
+def test_a_models_state_is_shown_beside_it(daemon: FakeDaemon) -> None:
+    daemon.answer("GET /tsctl/status", {"models": MODELS})
+
+    names = complete_model(context_of(), PARAMETER, "res")
+    versions = complete_model(context_of(), PARAMETER, "resnet/1")
+
+    assert [(item.value, item.help) for item in names] == [("resnet", "2.0, ready")]
+    assert [(item.value, item.help) for item in versions] == [("resnet/1.0", "failed")]
+
+
+def test_the_socket_on_the_line_is_asked(tmp_path: Path) -> None:
+    other = FakeDaemon(tmp_path / "other.sock")
+    other.answer("GET /tsctl/status", {"models": MODELS})
+
+    try:
+        found = tab(f"tsctl --socket {other.path} describe m")
+    finally:
+        other.close()
+
+    assert found == ["mnist"]
+
+
+def test_archives_complete_by_the_model_stores_names(daemon: FakeDaemon) -> None:
+    daemon.answer("GET /tsctl/store", ["resnet.mar", "mnist.mar"])
+
+    assert words(complete_archive(context_of(), PARAMETER, "res")) == ["resnet.mar"]
+    assert words(complete_archive(context_of(), PARAMETER, "")) == ["resnet.mar", "mnist.mar"]
+
+
+def test_an_archive_that_is_not_in_the_store_is_a_path(daemon: FakeDaemon) -> None:
+    daemon.answer("GET /tsctl/store", ["resnet.mar"])
+
+    (item,) = complete_archive(context_of(), PARAMETER, "./mi")
+
+    assert (item.value, item.type) == ("./mi", "file")
+
+
+def test_without_a_daemon_no_model_is_found_and_nothing_said(capfd: pytest.CaptureFixture[str]) -> None:
+    found = complete_model(context_of(), PARAMETER, "")
+
+    assert found == []
+    assert capfd.readouterr() == ("", "")
+
+
+def test_without_a_daemon_an_archive_is_a_path_and_nothing_said(capfd: pytest.CaptureFixture[str]) -> None:
+    (item,) = complete_archive(context_of(), PARAMETER, "mod")
+
+    assert (item.value, item.type) == ("mod", "file")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_answer_that_makes_no_sense_is_none(daemon: FakeDaemon) -> None:
+    daemon.answer_body("GET /tsctl/status", b"<html>", "text/html", 500)
+
+    assert complete_model(context_of(), PARAMETER, "") == []

@@ -1,0 +1,145 @@
+"""The daemon's settings are options, and what they make the daemon understands."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from daemon.__main__ import parse_arguments
+from daemon.config import resolve
+from daemon.settings import SETTINGS, Setting, parse_boolean
+from tsctl.options import daemon_arguments, setting_options
+
+SAMPLES = {
+    "PATH": "/run/x.sock",
+    "DIR": "/",
+    "ADDRESS": "0.0.0.0:9090",
+    "SECONDS": "2.5",
+    "BYTES": "3MiB",
+    "JOBS": "7",
+    "FILES": "7",
+    "LEVEL": "debug",
+}
+every_setting = pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+
+
+@click.command
+@setting_options
+def echo(**given: Any) -> dict[str, Any]:
+    return given
+
+
+def given_by(*arguments: str) -> dict[str, Any]:
+    """Parse a command line that has nothing but the settings' options."""
+    result = CliRunner().invoke(echo, arguments, standalone_mode=False)
+    assert result.exception is None, result.output
+    given: dict[str, Any] = result.return_value
+    return given
+
+
+def arguments_for(setting: Setting) -> list[str]:
+    return [setting.flag] if setting.parse is parse_boolean else [setting.flag, SAMPLES[setting.metavar]]
+
+
+def test_each_setting_has_an_option_in_the_tables_order() -> None:
+    assert [parameter.name for parameter in echo.params] == [setting.name for setting in SETTINGS]
+    assert [parameter.opts[0] for parameter in echo.params] == [setting.flag for setting in SETTINGS]
+
+
+def test_nothing_given_makes_no_arguments() -> None:
+    assert daemon_arguments(None, given_by()) == []
+
+
+@every_setting
+def test_what_an_option_makes_the_daemon_reads_as_the_same_value(setting: Setting) -> None:
+    arguments = daemon_arguments(None, given_by(*arguments_for(setting)))
+
+    config = resolve(vars(parse_arguments(arguments)), {})
+    expected = True if setting.parse is parse_boolean else setting.parse(SAMPLES[setting.metavar])
+    assert len(arguments) == 1
+    assert getattr(config, setting.name) == expected
+    assert config.origins[setting.name] == "flag"
+
+
+def test_all_of_them_together_are_understood() -> None:
+    given = given_by(*(argument for setting in SETTINGS for argument in arguments_for(setting)))
+
+    config = resolve(vars(parse_arguments(daemon_arguments(None, given))), {})
+
+    assert set(config.origins.values()) == {"flag"}
+
+
+@pytest.mark.parametrize(("flag", "expected"), [("--access-log", True), ("--no-access-log", False)])
+def test_a_boolean_has_two_flags(flag: str, expected: bool) -> None:
+    arguments = daemon_arguments(None, given_by(flag))
+
+    assert resolve(vars(parse_arguments(arguments)), {}).access_log is expected
+
+
+def test_a_path_is_made_absolute_for_a_daemon_that_is_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert daemon_arguments(None, given_by("--model-store", "store")) == [f"--model-store={tmp_path}/store"]
+
+
+def test_a_value_that_starts_with_a_dash_stays_a_value() -> None:
+    arguments = daemon_arguments(None, given_by("--inference-address=-odd"))
+
+    assert parse_arguments(arguments).inference_address == "-odd"
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [([], "--socket=/root.sock"), (["--socket", "/own.sock"], "--socket=/own.sock")],
+    ids=["is passed on", "gives way to the verb's own"],
+)
+def test_the_root_commands_socket(own: list[str], expected: str) -> None:
+    assert daemon_arguments(Path("/root.sock"), given_by(*own)) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--grace", "soon"], "`soon` is not a number of seconds"),
+        (["--grace", "-1"], "`-1` is not a number of seconds"),
+        (["--queue-jobs", "0"], "`0` is not a whole number of at least 1"),
+        (["--max-request-size", "big"], "`big` is not a size (write 1048576, 64MiB or 1GB)"),
+        (["--log-level", "loud"], "`loud` is not a log level (debug, info, warning, error)"),
+        (["--socket", ""], "an empty path"),
+    ],
+)
+def test_a_value_that_cannot_be_read_is_wrong_usage(arguments: list[str], sentence: str) -> None:
+    result = CliRunner().invoke(echo, arguments)
+
+    assert result.exit_code == 2
+    assert sentence in " ".join(result.stderr.replace("│", "").split())
+
+
+@every_setting
+def test_the_default_that_help_shows_is_the_default(setting: Setting) -> None:
+    (option,) = (each for each in echo.params if each.name == setting.name)
+    assert isinstance(option, click.Option)
+    assert option.help is not None
+
+    shown = option.help.rpartition("[default: ")[2].removesuffix("]").removesuffix("].")
+
+    if setting.default is None:
+        assert option.help == setting.help
+    elif setting.parse is parse_boolean:
+        assert shown == ("on" if setting.default else "off")
+    else:
+        assert setting.parse(shown) == setting.default
+
+
+def test_a_setting_from_the_environment_is_left_to_the_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TSCTL_GRACE", "3")
+
+    config = resolve(vars(parse_arguments(daemon_arguments(None, given_by()))), os.environ)
+
+    assert config.grace == 3.0
+    assert config.origins["grace"] == "environment"

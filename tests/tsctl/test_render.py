@@ -1,0 +1,135 @@
+"""What people see: numbers, tables and drawings."""
+
+import io
+from collections.abc import Callable
+
+import pytest
+from rich.console import Console
+
+from tsctl import render
+
+KIB, MIB, GIB = 1024.0, 1024.0**2, 1024.0**3
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """Capture what is printed; call it for the lines, without the spaces at their ends."""
+    text = io.StringIO()
+    monkeypatch.setattr(render, "out", Console(file=text, width=200, highlight=False))
+    return lambda: [line.rstrip() for line in text.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (KIB, "1.0 KiB"),
+        (1.5 * KIB, "1.5 KiB"),
+        (MIB, "1.0 MiB"),
+        (64 * MIB, "64.0 MiB"),
+        (GIB, "1.0 GiB"),
+        (5000 * GIB, "5000.0 GiB"),
+    ],
+)
+def test_bytes_text(count: float, text: str) -> None:
+    assert render.bytes_text(count) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (0.9, "0 s"),
+        (59.9, "59 s"),
+        (60, "1 min"),
+        (61, "1 min 1 s"),
+        (3600, "1 h"),
+        (3661, "1 h 1 min"),
+        (86400 + 3 * 3600 + 59, "1 d 3 h"),
+        (40 * 86400, "40 d"),
+    ],
+)
+def test_a_duration_has_its_two_largest_units(seconds: float, text: str) -> None:
+    assert render.duration_text(seconds) == text
+
+
+def test_a_histogram_is_as_long_as_its_counts(shown: Callable[[], list[str]]) -> None:
+    render.histogram([("1", 10), ("2", 20), ("16", 5)])
+
+    bars = {label: (bar.count("█"), count) for label, bar, count in (line.split() for line in shown())}
+    assert bars == {"1": (20, "10"), "2": (40, "20"), "16": (10, "5")}
+
+
+def test_a_count_that_is_small_still_leaves_a_mark(shown: Callable[[], list[str]]) -> None:
+    render.histogram([("1", 10_000), ("2", 1)])
+
+    assert shown()[1].split() == ["2", "▏", "1"]
+
+
+@pytest.mark.parametrize(
+    ("counts", "lines"), [([("1", 0), ("2", 0)], [["1", "0"], ["2", "0"]]), ([], [])], ids=["zeros", "nothing"]
+)
+def test_a_histogram_of(shown: Callable[[], list[str]], counts: list[tuple[str, int]], lines: list[list[str]]) -> None:
+    render.histogram(counts)
+
+    assert [line.split() for line in shown() if line] == lines
+
+
+def test_a_table_aligns_numbers_right(shown: Callable[[], list[str]]) -> None:
+    render.table(("MODEL", ">WORKERS"), [("resnet", 1), ("a", render.state("ready"))])
+
+    assert shown() == ["MODEL   WORKERS", "resnet        1", "a         ready"]
+
+
+def test_facts_are_one_a_line(shown: Callable[[], list[str]]) -> None:
+    render.facts([("daemon", "pid 3"), ("up", render.state("ready"))])
+
+    assert shown() == ["daemon  pid 3", "up      ready"]
+
+
+@pytest.mark.parametrize("path", ["/srv/[old]/store", "/srv/[/b]/store", "[bold]x"])
+def test_brackets_in_a_value_are_no_markup(shown: Callable[[], list[str]], path: str) -> None:
+    render.facts([("store", path)])
+    render.table(("STORE",), [(path,)])
+    render.histogram([(path, 0)])
+    render.plain(path)
+
+    lines = shown()
+    assert [lines[0].split()[1], lines[2], lines[3].split()[0], lines[4]] == [path] * 4
+
+
+def test_what_is_piped_is_not_cut_to_a_width(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "a-model-with-quite-a-long-name-" * 8
+
+    render.table(("MODEL", "VERSION"), [(name, "1.0")])
+    render.facts([("archive", name)])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == [name, "1.0"]
+    assert lines[2].split() == ["archive", name]
+
+
+@pytest.mark.parametrize("word", ["ready", "loading", "failed", "something new"])
+def test_a_state_is_its_word(word: str) -> None:
+    assert render.state(word).plain == word
+
+
+def test_without_a_terminal_there_is_no_progress(capsys: pytest.CaptureFixture[str]) -> None:
+    with render.live() as progress:
+        progress.show("loading", 1, 2)
+        progress.tick()
+
+    assert capsys.readouterr() == ("", "")
+
+
+def test_on_a_terminal_progress_is_shown_and_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = io.StringIO()
+    monkeypatch.setattr(render, "err", Console(file=terminal, force_terminal=True, width=100))
+
+    with render.live() as progress:
+        progress.show("loading [red]net[/red]", 1, 2)
+        progress.tick()
+
+    assert "loading [red]net[/red]" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\x1b[2K")  # the line is erased

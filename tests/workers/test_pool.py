@@ -1,0 +1,348 @@
+"""As many workers as wanted, replaced when they exit, unless that is hopeless."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from daemon.clock import FakeClock
+from daemon.job import Batch, Outcome
+from daemon.workers.engine import LoadFailure, WorkerEvents, WorkerSpec
+from daemon.workers.pool import Pool
+from daemon.workers.slot import SlotState
+from daemon.workers.state import Event, State, advance
+from daemon.workers.stub import StubEngine, StubWorker
+from tests.build import Client, make_spec
+
+BROKEN = LoadFailure("ValueError: bad weights", "Traceback …")
+
+
+@dataclass
+class Heard:
+    """What the pool told its model."""
+
+    idle: int = 0
+    changes: int = 0
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def worker_idle(self) -> None:
+        self.idle += 1
+
+    def batch_ended(self, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
+        self.outcomes.extend(outcomes)
+
+    def pool_changed(self) -> None:
+        self.changes += 1
+
+
+class Bench:
+    def __init__(self, *, wanted: int = 0, cores: int = 8, load_time: float = 0.01) -> None:
+        self.clock = FakeClock()
+        self.engine = StubEngine(self.clock, load_time=load_time, batch_time=lambda size: 1.0)
+        self.heard = Heard()
+        self.pool = Pool(self.engine, make_spec(), self.clock, self.heard, cores)
+        if wanted:
+            self.pool.scale(wanted)
+            self.clock.advance(load_time)
+
+    @property
+    def workers(self) -> list[StubWorker]:
+        return self.engine.workers
+
+    @property
+    def states(self) -> list[str]:
+        return [slot.state.name for slot in self.pool.slots]
+
+    def give_batch(self) -> StubWorker:
+        job = Client().job("j")
+        job.send()
+        worker = self.pool.take_idle()
+        worker.predict(Batch(1, [job], "full"))
+        assert isinstance(worker, StubWorker)
+        return worker
+
+
+def test_a_pool_has_as_many_workers_as_wanted() -> None:
+    bench = Bench(wanted=3)
+
+    assert (bench.pool.ready, bench.pool.idle, len(bench.workers)) == (3, 3, 3)
+    assert bench.heard.idle == 3
+
+
+def test_a_worker_is_ready_only_when_it_has_loaded() -> None:
+    bench = Bench(load_time=2.0)
+    bench.pool.scale(1)
+
+    bench.clock.advance(1.9)
+    assert (bench.pool.ready, bench.states) == (0, ["STARTING"])
+
+    bench.clock.advance(0.2)
+    assert (bench.pool.ready, bench.states) == (1, ["UP"])
+
+
+def test_a_busy_worker_is_ready_and_not_idle() -> None:
+    bench = Bench(wanted=2)
+
+    bench.give_batch()
+    assert (bench.pool.ready, bench.pool.idle) == (2, 1)
+
+    bench.clock.advance(1.0)
+    assert (bench.pool.ready, bench.pool.idle) == (2, 2)
+    assert bench.heard.idle == 3 and len(bench.heard.outcomes) == 1
+
+
+def test_a_worker_that_had_answered_is_replaced_at_once() -> None:
+    bench = Bench(wanted=1)
+    bench.give_batch()
+    bench.clock.advance(1.0)
+
+    bench.workers[0].die()
+
+    assert len(bench.workers) == 2
+    bench.clock.advance(0.01)
+    assert bench.states == ["UP"]
+
+
+def test_early_exits_are_retried_ever_later_and_then_no_more() -> None:
+    bench = Bench(wanted=1)
+    waits: list[float] = []
+    for count in (2, 3, 4, 5):
+        bench.workers[-1].die()
+        died = bench.clock.now()
+        while len(bench.workers) < count:
+            bench.clock.advance(0.125)
+        waits.append(bench.clock.now() - died)
+
+    bench.workers[-1].die("killed by SIGSEGV")
+    bench.clock.advance(1000.0)
+
+    assert waits == [0.5, 1.0, 2.0, 4.0]
+    assert bench.states == ["GAVE_UP"] and len(bench.workers) == 5
+    assert bench.pool.hopeless and bench.pool.failure is not None
+
+
+def test_a_pool_that_gave_up_says_how_the_last_worker_ended() -> None:
+    bench = Bench(wanted=1)
+    for _ in range(5):
+        bench.workers[-1].die("killed by SIGSEGV")
+        bench.clock.advance(5.0)
+
+    failure = bench.pool.failure
+    assert failure is not None and not failure.permanent
+    assert failure.error == "5 workers exited before their first answer, the last: killed by SIGSEGV"
+    assert bench.pool.last_exit is not None and bench.pool.last_exit.reason == "killed by SIGSEGV"
+
+
+def test_an_exit_while_loading_is_a_failure_that_may_pass() -> None:
+    bench = Bench(load_time=2.0)
+    bench.pool.scale(1)
+    bench.workers[0].die("it exited with code 1")
+
+    assert bench.states == ["BACKOFF"]
+    assert bench.pool.failure == LoadFailure(
+        "the worker exited while it was loading: it exited with code 1", permanent=False
+    )
+
+    bench.clock.advance(2.5)
+    assert bench.states == ["UP"] and bench.pool.failure is None
+
+
+def test_a_model_that_cannot_be_loaded_is_not_tried_again() -> None:
+    bench = Bench()
+    bench.engine.load_failure = BROKEN
+
+    bench.pool.scale(2)
+    bench.clock.advance(1000.0)
+
+    assert bench.states == ["GAVE_UP", "GAVE_UP"] and len(bench.workers) == 2
+    assert bench.pool.failure is BROKEN and bench.pool.hopeless
+
+
+def test_a_load_that_took_too_long_is_tried_again() -> None:
+    bench = Bench()
+    bench.engine.load_failure = LoadFailure("startup timeout", permanent=False)
+    bench.pool.scale(1)
+    bench.clock.advance(0.01)
+    assert bench.states == ["BACKOFF"]
+
+    bench.engine.load_failure = None
+    bench.clock.advance(0.6)
+
+    assert bench.states == ["UP"]
+
+
+def test_scaling_revives_a_pool_that_gave_up() -> None:
+    bench = Bench()
+    bench.engine.load_failure = BROKEN
+    bench.pool.scale(1)
+    bench.clock.advance(1.0)
+
+    bench.engine.load_failure = None
+    bench.pool.scale(1)
+    assert bench.pool.failure is None
+    bench.clock.advance(0.01)
+
+    assert bench.states == ["UP"] and not bench.pool.hopeless
+
+
+def test_scaling_does_not_wait_for_the_back_off() -> None:
+    bench = Bench(wanted=1)
+    bench.workers[0].die()
+
+    bench.pool.scale(1)
+
+    assert bench.states == ["STARTING"] and bench.pool.slots[0].failures == []
+
+
+def test_scaling_up_keeps_who_is_there() -> None:
+    bench = Bench(wanted=1)
+
+    bench.pool.scale(3)
+    bench.clock.advance(0.01)
+
+    assert bench.pool.ready == 3 and bench.pool.workers[0] is bench.workers[0]
+
+
+def test_scaling_down_lets_a_batch_finish() -> None:
+    bench = Bench(wanted=1)
+    worker = bench.give_batch()
+
+    bench.pool.scale(0)
+    assert (bench.pool.ready, bench.pool.empty, worker.state) == (0, False, State.DRAINING)
+    bench.clock.advance(1.0)
+
+    assert bench.pool.empty and len(bench.heard.outcomes) == 1
+    assert bench.heard.outcomes[0].reply is not None
+    assert bench.heard.idle == 1, "nobody was told that it came free again"
+
+
+def test_scaling_down_retires_an_idle_worker_at_once() -> None:
+    bench = Bench(wanted=3)
+
+    bench.pool.scale(1)
+
+    assert (bench.pool.ready, bench.pool.idle) == (1, 1)
+    assert [worker.state for worker in bench.workers] == [State.READY, State.EXITED, State.EXITED]
+
+
+def test_a_worker_retired_while_it_loads_never_becomes_idle() -> None:
+    bench = Bench(load_time=2.0)
+    bench.pool.scale(1)
+
+    bench.pool.scale(0)
+    bench.clock.advance(5.0)
+
+    assert bench.pool.empty and bench.heard.idle == 0
+
+
+def test_a_retired_worker_is_not_replaced_when_it_dies() -> None:
+    bench = Bench(wanted=1)
+    worker = bench.give_batch()
+    bench.pool.scale(0)
+
+    worker.die()
+    bench.clock.advance(100.0)
+
+    assert bench.pool.empty and len(bench.workers) == 1 and bench.pool.last_exit is None
+
+
+def test_killing_ends_even_those_that_are_leaving() -> None:
+    bench = Bench(wanted=2)
+    bench.give_batch()
+    bench.pool.drain(grace=100.0)
+
+    bench.pool.kill()
+
+    assert bench.pool.empty and {worker.state for worker in bench.workers} == {State.EXITED}
+
+
+def test_nobody_is_started_after_a_drain() -> None:
+    bench = Bench(wanted=2)
+    bench.workers[0].die()
+
+    bench.pool.drain(grace=1.0)
+    bench.clock.advance(100.0)
+
+    assert bench.pool.empty and len(bench.workers) == 2
+
+
+def test_workers_share_the_cores_and_are_told_when_that_changes() -> None:
+    bench = Bench(wanted=1, cores=8)
+    assert bench.workers[0].threads == 8
+
+    bench.pool.scale(4)
+    assert [worker.threads for worker in bench.workers] == [2, 2, 2, 2]
+
+    bench.pool.scale(2)
+    assert [worker.threads for worker in bench.pool.workers if isinstance(worker, StubWorker)] == [4, 4]
+
+
+def test_a_replacement_gets_the_share_of_today() -> None:
+    bench = Bench(wanted=1, cores=8)
+    bench.pool.scale(2)
+    bench.clock.advance(1.0)
+    bench.workers[0].die()
+    bench.clock.advance(1.0)
+
+    assert bench.workers[-1].spec.threads == 4
+
+
+class Lingering(StubWorker):
+    """A worker whose process needs a moment to leave, as real ones do."""
+
+    def drain(self, grace: float) -> None:
+        self.state = advance(self.state, Event.STOP)
+
+
+class LingeringEngine(StubEngine):
+    def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> StubWorker:
+        self.workers.append(Lingering(self, spec, events, pid=len(self.workers) + 1))
+        return self.workers[-1]
+
+
+def test_a_worker_that_is_leaving_gets_nothing_more() -> None:
+    clock, heard = FakeClock(), Heard()
+    engine = LingeringEngine(clock)
+    pool = Pool(engine, make_spec(), clock, heard, cores=1)
+    pool.scale(1)
+    clock.settle()
+
+    pool.scale(0)
+    assert (pool.idle, pool.empty) == (0, False)
+    assert repr(pool) == "<Pool 0/0 ready, 0 idle, 1 leaving: no slots>"
+
+    engine.workers[0].die()
+    assert pool.empty
+
+
+class ExhaustedEngine(StubEngine):
+    """A machine without a free process, `failures` times."""
+
+    failures = 2
+
+    def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> StubWorker:
+        if self.failures:
+            self.failures -= 1
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        return super().start_worker(spec, events)
+
+
+def test_a_process_that_cannot_be_started_is_tried_again() -> None:
+    clock, heard = FakeClock(), Heard()
+    pool = Pool(ExhaustedEngine(clock), make_spec(), clock, heard, cores=1)
+    pool.scale(1)
+    assert pool.failure == LoadFailure("cannot start a process: Resource temporarily unavailable", permanent=False)
+
+    clock.advance(0.6)
+    assert pool.slots[0].state is SlotState.BACKOFF
+
+    clock.advance(1.0)
+    assert pool.ready == 1 and pool.failure is None
+
+
+@pytest.mark.parametrize("wanted", [0, 2])
+def test_a_pool_says_its_state(wanted: int) -> None:
+    bench = Bench(wanted=wanted)
+
+    expected = {0: "<Pool 0/0 ready, 0 idle, 0 leaving: no slots>", 2: "<Pool 2/2 ready, 2 idle, 0 leaving: UP UP>"}
+    assert repr(bench.pool) == expected[wanted]

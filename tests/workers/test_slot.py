@@ -1,0 +1,91 @@
+"""What is to be done about the places in a pool, as arithmetic."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from daemon.workers.slot import LONGEST_BACKOFF, RESTART_LIMIT, RESTART_WINDOW, Plan, Slot, SlotState, after_exit, plan
+
+EMPTY, STARTING, UP, BACKOFF, GAVE_UP = SlotState
+NOW = 100.0
+
+
+@pytest.mark.parametrize(
+    ("states", "wanted", "expected"),
+    [
+        pytest.param([], 0, Plan([], [], 0, None), id="nothing is wanted and nothing is there"),
+        pytest.param([], 3, Plan([], [], 3, None), id="slots are added"),
+        pytest.param([UP, UP], 3, Plan([], [], 1, None), id="only the missing ones"),
+        pytest.param([UP, EMPTY], 2, Plan([1], [], 0, None), id="an empty slot gets a worker"),
+        pytest.param([UP, STARTING, GAVE_UP], 3, Plan([], [], 0, None), id="who is there or gave up is left alone"),
+        pytest.param([UP, UP, UP], 1, Plan([], [2, 1], 0, None), id="the youngest retire first"),
+        pytest.param([STARTING, UP], 1, Plan([], [0], 0, None), id="who is not loaded retires before who is"),
+        pytest.param([GAVE_UP, UP, BACKOFF, UP], 1, Plan([], [3, 2, 0], 0, None), id="then the youngest"),
+        pytest.param([EMPTY, EMPTY], 1, Plan([0], [1], 0, None), id="who retires is not started"),
+        pytest.param([UP, UP], 0, Plan([], [1, 0], 0, None), id="zero retires everybody"),
+    ],
+)
+def test_a_plan(states: Sequence[SlotState], wanted: int, expected: Plan) -> None:
+    assert plan([Slot(state) for state in states], wanted, NOW) == expected
+
+
+@pytest.mark.parametrize(
+    ("retry_at", "start", "wake_at"),
+    [
+        pytest.param([NOW + 1], [], NOW + 1, id="it waits until it is time"),
+        pytest.param([NOW], [0], None, id="and then starts"),
+        pytest.param([NOW + 5, NOW + 2], [], NOW + 2, id="the next is looked for first"),
+        pytest.param([NOW - 1, NOW + 2], [0], NOW + 2, id="one starts while the other waits"),
+    ],
+)
+def test_a_slot_in_back_off(retry_at: Sequence[float], start: list[int], wake_at: float | None) -> None:
+    slots = [Slot(BACKOFF, retry_at=at) for at in retry_at]
+
+    assert plan(slots, len(slots), NOW) == Plan(start, [], 0, wake_at)
+
+
+def test_a_worker_that_had_answered_is_replaced_at_once() -> None:
+    slot = Slot(UP, failures=[NOW - 1])
+
+    after_exit(slot, answered=True, now=NOW)
+
+    assert slot == Slot(EMPTY, worker=None, failures=[])
+
+
+def test_early_exits_back_off_and_then_give_up() -> None:
+    slot, waits, now = Slot(STARTING), [], NOW
+    while True:
+        after_exit(slot, answered=False, now=now)
+        if slot.state is GAVE_UP:
+            break
+        waits.append(slot.retry_at - now)
+        now = slot.retry_at
+
+    assert waits == [0.5, 1.0, 2.0, 4.0]
+    assert len(slot.failures) == RESTART_LIMIT == 5
+
+
+def test_exits_that_are_long_past_do_not_count() -> None:
+    slot = Slot(STARTING, failures=[0.0, 1.0, 2.0, 3.0])
+
+    after_exit(slot, answered=False, now=1.0 + RESTART_WINDOW)
+
+    assert slot.state is BACKOFF
+    assert slot.failures == [2.0, 3.0, 1.0 + RESTART_WINDOW]
+
+
+def test_five_exits_count_only_within_the_window() -> None:
+    slot = Slot(STARTING)
+    for number in range(20):
+        after_exit(slot, answered=False, now=number * RESTART_WINDOW / 4)
+
+        assert slot.state is BACKOFF
+
+
+def test_no_wait_is_longer_than_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("daemon.workers.slot.RESTART_LIMIT", 50)
+    slot = Slot(STARTING, failures=[NOW] * 20)
+
+    after_exit(slot, answered=False, now=NOW)
+
+    assert slot.retry_at == NOW + LONGEST_BACKOFF

@@ -1,0 +1,113 @@
+"""The stub keeps the contract of the interface: its order of events is that of a real worker."""
+
+import pytest
+
+from daemon.clock import FakeClock
+from daemon.job import Batch
+from daemon.workers.engine import LoadFailure
+from daemon.workers.state import State
+from daemon.workers.stub import StubEngine, StubWorker
+from tests.build import Client, WorkerLog, make_spec
+
+
+class Bench:
+    def __init__(self, *, load_time: float = 0.0, failure: LoadFailure | None = None) -> None:
+        self.clock = FakeClock()
+        self.log = WorkerLog()
+        engine = StubEngine(self.clock, load_time=load_time, batch_time=lambda size: 0.1 * size, load_failure=failure)
+        self.worker: StubWorker = engine.start_worker(make_spec(threads=3), self.log)
+
+    def predict(self, size: int = 1) -> None:
+        jobs = [Client().job(str(number), body=b"%d" % number) for number in range(size)]
+        for job in jobs:
+            job.send()
+        self.worker.predict(Batch(1, jobs, "full"))
+
+
+def test_loading_takes_its_time() -> None:
+    bench = Bench(load_time=2.0)
+    bench.clock.advance(1.9)
+    assert bench.log.events == []
+
+    bench.clock.advance(0.1)
+
+    assert bench.log.events == ["loaded"]
+    assert bench.worker.state is State.READY and bench.worker.threads == 3
+
+
+def test_a_load_failure_is_told_and_then_the_exit() -> None:
+    bench = Bench(failure=LoadFailure("ImportError: no module named x"))
+
+    bench.clock.settle()
+
+    assert bench.log.events == ["load failed: ImportError: no module named x", "exited: ImportError: no module named x"]
+    assert bench.log.exits[0].code == 3
+
+
+def test_a_batch_takes_its_time_and_echoes() -> None:
+    bench = Bench()
+    bench.clock.settle()
+
+    bench.predict(size=2)
+    assert bench.worker.busy and not bench.worker.answered
+    bench.clock.advance(0.2)
+
+    assert bench.log.events == ["loaded", "ended 1 after 0.2"]
+    assert [outcome.reply and outcome.reply.body for outcome in bench.log.outcomes] == [b"0", b"1"]
+    assert not bench.worker.busy and bench.worker.answered
+
+
+def test_an_idle_worker_leaves_when_drained() -> None:
+    bench = Bench()
+    bench.clock.settle()
+
+    bench.worker.drain(grace=1.0)
+
+    assert bench.log.events == ["loaded", "exited: stopped"]
+    assert bench.worker.state is State.EXITED
+
+
+def test_a_busy_worker_finishes_before_it_leaves() -> None:
+    bench = Bench()
+    bench.clock.settle()
+    bench.predict()
+
+    bench.worker.drain(grace=1.0)
+    assert bench.worker.state is State.DRAINING
+    bench.clock.advance(0.1)
+
+    assert bench.log.events == ["loaded", "ended 1 after 0.1", "exited: stopped"]
+
+
+@pytest.mark.parametrize("retry", [True, False])
+def test_a_worker_that_dies_first_returns_its_batch(retry: bool) -> None:
+    bench = Bench()
+    bench.clock.settle()
+    bench.predict()
+
+    bench.worker.die("killed by SIGSEGV", retry=retry)
+    bench.clock.advance(10.0)
+
+    assert bench.log.events == ["loaded", "ended 1 after 0", "exited: killed by SIGSEGV"]
+    (outcome,) = bench.log.outcomes
+    assert (outcome.reply, outcome.retry, outcome.reason) == (None, retry, "killed by SIGSEGV")
+    assert not bench.worker.answered
+
+
+def test_a_worker_dies_once() -> None:
+    bench = Bench(load_time=1.0)
+
+    bench.worker.kill()
+    bench.worker.kill()
+    bench.clock.advance(5.0)
+
+    assert bench.log.events == ["exited: killed"]
+
+
+def test_a_worker_says_its_state() -> None:
+    bench = Bench()
+    assert repr(bench.worker) == "<StubWorker 1 STARTING>"
+
+    bench.clock.settle()
+    bench.predict()
+    assert repr(bench.worker) == "<StubWorker 1 READY busy>"
