@@ -1,5 +1,7 @@
 """What a handler, or a built-in one, may raise on purpose."""
 
+from collections.abc import Mapping
+
 
 class PredictionException(Exception):  # the name that handlers import
     """The prediction failed, and the client is told `message` with the status `error_code`."""
@@ -15,6 +17,14 @@ class PredictionException(Exception):  # the name that handlers import
 
 class UnreadablePayload(ValueError):
     """A request's body is not what the handler takes: its client gets 400, the rest of the batch runs."""
+
+
+class UnreadableRows(UnreadablePayload):
+    """Some rows of a batch, at least one, are unreadable: `rows` says which, and why."""
+
+    def __init__(self, rows: Mapping[int, UnreadablePayload]) -> None:
+        super().__init__("; ".join(str(error) for error in rows.values()))
+        self.rows = dict(rows)
 
 
 class HandlerError(ValueError):

@@ -2,13 +2,13 @@
 
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from handlers import wire
 from handlers.context import Context
-from handlers.errors import PredictionException, UnreadablePayload
+from handlers.errors import PredictionException, UnreadablePayload, UnreadableRows
 from handlers.loader import EntryPoint, load_handler
 from handlers.rows import NotSerialisable, decode_row, encode_item, failure, headers_of
 
@@ -54,15 +54,22 @@ class Runtime:
     def run(self, rows: Sequence[wire.Row]) -> list[wire.Answer]:
         """Answer each row, in order. Raises nothing."""
         data = [decode_row(row) for row in rows]
-        unreadable = {} if self.own_handle else self._find_unreadable(data)
+        if self.own_handle:
+            return self._handle(rows, data)
+        return self._handle_readable(rows, data, self._find_unreadable(data))
+
+    def _handle_readable(
+        self, rows: Sequence[wire.Row], data: list[Any], unreadable: Mapping[int, UnreadablePayload]
+    ) -> list[wire.Answer]:
+        """Answer unreadable rows with 400, and run the handler on the others."""
         good = [index for index in range(len(rows)) if index not in unreadable]
-        answers = {
-            index: failure(f"{error} (Request {rows[index].id})", 400, "BadRequestException")
-            for index, error in unreadable.items()
-        }
+        answers = {index: _bad_request(rows[index], error) for index, error in unreadable.items()}
         if good:
-            kept = [rows[index] for index in good]
-            ended = self._handle(kept, [data[index] for index in good])
+            kept, values = [rows[index] for index in good], [data[index] for index in good]
+            try:
+                ended = self._handle(kept, values)
+            except UnreadableRows as error:  # a `preprocess` that changes the rows, and then calls ours
+                ended = self._handle_readable(kept, values, error.rows)
             answers.update(zip(good, ended, strict=True))
         return [answers[index] for index in range(len(rows))]
 
@@ -77,7 +84,9 @@ class Runtime:
         self._context.begin_batch([row.id for row in rows], [headers_of(row) for row in rows])
         try:
             items = self._entry.handle(data, self._context)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - user code may raise anything
+        except BaseException as error:
+            if isinstance(error, UnreadableRows) and not self.own_handle and set(error.rows) <= set(range(len(rows))):
+                raise
             traceback.print_exc()
             return _all_failed(rows, error)
         if not isinstance(items, list):
@@ -103,13 +112,26 @@ def _handle_is_ours(instance: Any) -> bool:
     )
 
 
+def _bad_request(row: wire.Row, error: UnreadablePayload) -> wire.Answer:
+    return failure(f"{error} (Request {row.id})", 400, "BadRequestException")
+
+
+def _in_words(error: BaseException) -> str:
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - a user's exception may fail even at this
+        return name
+    return f"{name}: {text}" if text else name
+
+
 def _all_failed(rows: Sequence[wire.Row], error: BaseException) -> list[wire.Answer]:
     if isinstance(error, PredictionException):
         code = error.error_code if isinstance(error.error_code, int) and 200 <= error.error_code <= 599 else 500
         return [failure(str(error.message), code) for _ in rows]
     if isinstance(error, UnreadablePayload):
-        return [failure(f"{error} (Request {row.id})", 400, "BadRequestException") for row in rows]
-    if isinstance(error, MemoryError) or "CUDA" in str(error):
-        return [failure(f"Out of resources. {type(error).__name__}: {error} (Request {row.id})", 507) for row in rows]
-    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return [_bad_request(row, error) for row in rows]
+    what = _in_words(error)
+    if isinstance(error, MemoryError) or "CUDA" in what:
+        return [failure(f"Out of resources. {what} (Request {row.id})", 507) for row in rows]
     return [failure(f"Prediction failed: {what} (Request {row.id})") for row in rows]

@@ -8,7 +8,7 @@ import torch
 from PIL import Image, ImageOps
 
 from handlers.defaults.base import BaseHandler, PreparedRow, payload_of
-from handlers.errors import UnreadablePayload
+from handlers.errors import UnreadablePayload, UnreadableRows
 
 
 def decode_image(encoded: bytes | bytearray) -> Image.Image:
@@ -94,6 +94,17 @@ class VisionHandler(BaseHandler):
         return unreadable
 
     def preprocess(self, data: list[Any]) -> torch.Tensor:
-        """Decode and stack: shape (rows, channels, height, width) for images, on the handler's device."""
-        rows = [row.prepared if isinstance(row, PreparedRow) else self.decode_row(row) for row in data]
+        """Decode and stack: shape (rows, channels, height, width) for images, on the handler's device.
+
+        Raises:
+            UnreadableRows: some rows are no images; only where `prepare` has not seen them.
+        """
+        rows, unreadable = [], {}
+        for index, row in enumerate(data):
+            try:
+                rows.append(row.prepared if isinstance(row, PreparedRow) else self.decode_row(row))
+            except UnreadablePayload as error:
+                unreadable[index] = error
+        if unreadable:
+            raise UnreadableRows(unreadable)
         return torch.stack(rows).to(self.device)

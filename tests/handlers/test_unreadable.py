@@ -129,3 +129,21 @@ def test_among_arrays_those_that_are_none_are_left_out() -> None:
     assert [answer.status for answer in answers] == [200, 400, 400, 400, 200]
     assert [answers[index].body.split() for index in (0, 4)] == [[b"[", b"2,", b"4", b"]"], [b"[", b"6,", b"8", b"]"]]
     assert answers[1].body.startswith(b"The request is not an array of numbers: ")
+
+
+class Unwrapping(Brightness):
+    """Changes the rows first, as users' handlers do, and then leaves them to the base class."""
+
+    def preprocess(self, data: list[Any]) -> torch.Tensor:
+        return super().preprocess([{"data": each["body"][3:]} for each in data])
+
+
+def test_a_users_preprocess_that_calls_ours_fails_only_for_the_rows_that_are_no_images() -> None:
+    handler = Unwrapping()
+    bodies = [b"..." + BLACK, b"...none", b"..." + WHITE, b""]
+
+    answers = run(handler, [row(body, request_id=f"r{index}") for index, body in enumerate(bodies)])
+
+    assert [answer.status for answer in answers] == [200, 400, 200, 400]
+    assert [answers[index].body for index in (0, 2)] == [b"r0 0", b"r2 1"]
+    assert handler.batches == [2]

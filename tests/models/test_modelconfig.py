@@ -115,7 +115,7 @@ def test_a_wrong_value_of_the_archive_is_named(key: str, value: object, config: 
     [
         (Wishes(batch_size=0), "batch_size is 0, and should be at least 1."),
         (Wishes(policy="soon"), "batching is `soon`, and should be one of fixed, greedy."),
-        pytest.param(Wishes(workers=1025), "1025 workers are wanted, and a model version may have 1024", id="workers"),
+        pytest.param(Wishes(workers=1025), "1025 workers are wanted, and a model version may have 1024.", id="workers"),
     ],
 )
 def test_a_wrong_wish_is_named(wishes: Wishes, sentence: str, config: Config) -> None:

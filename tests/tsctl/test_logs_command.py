@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from daemon import paths
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.commands import logs
@@ -26,11 +27,13 @@ def log(tmp_path: Path) -> Path:
 def state_dir(tmp_path: Path) -> Path:
     """The default state directory, with the logs of a daemon and of two models."""
     directory = tmp_path / "state" / "tsctl"
-    (directory / "logs").mkdir(parents=True)
-    for age, name in enumerate(("daemon", "access", "net-1.0", "net-2.0", "network-3.0")):
-        path = directory / "logs" / f"{name}.log"
-        path.write_text(f"{name} said this\n")
-        os.utime(path, (1000 - age, 1000 - age))  # the later in this list the older
+    paths.logs_dir(directory).mkdir(parents=True)
+    paths.daemon_log(directory).write_text("daemon said this\n")
+    paths.access_log(directory).write_text("access said this\n")
+    for seconds, name, version in ((3, "net", "1.0"), (2, "net", "2.0"), (4, "network", "3.0"), (5, "net-2", "1.0")):
+        path = paths.model_log(directory, name, version)
+        path.write_text(f"{name} {version} said this\n")
+        os.utime(path, (seconds, seconds))
     return directory
 
 
@@ -150,8 +153,8 @@ def test_a_follower_that_is_stopped_leaves_no_file_open(log: Path) -> None:
     [
         pytest.param([], "daemon said this\n", id="the daemon's"),
         pytest.param(["--access"], "access said this\n", id="the access log"),
-        pytest.param(["net/2.0"], "net-2.0 said this\n", id="a version's"),
-        pytest.param(["net"], "net-1.0 said this\n", id="a model's newest, without a daemon"),
+        pytest.param(["net/2.0"], "net 2.0 said this\n", id="a version's"),
+        pytest.param(["net"], "net 1.0 said this\n", id="a model's newest, without a daemon"),
         pytest.param(["-n", "0"], "", id="none of its lines"),
     ],
 )
@@ -171,13 +174,38 @@ def test_the_daemon_knows_the_default_version_and_its_state_directory(
 
     result = invoke("logs", "net")
 
-    assert result.stdout == "net-2.0 said this\n"
+    assert result.stdout == "net 2.0 said this\n"
 
 
 def test_the_state_directory_may_be_given(invoke: Invoke, state_dir: Path, tmp_path: Path) -> None:
     elsewhere = state_dir.rename(tmp_path / "elsewhere")
 
     result = invoke("logs", "--state-dir", elsewhere)
+
+    assert result.stdout == "daemon said this\n"
+
+
+def test_a_user_without_a_home_is_told_what_to_name(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise paths.PathError("user 1000 has no home directory to keep state in")
+
+    monkeypatch.setattr(paths, "default_state_dir", homeless)
+
+    for verb in ("logs", "start"):
+        result = invoke(verb)
+
+        assert result.exit_code == 1
+        assert result.stderr.startswith("error: user 1000 has no home directory to keep state in\nhint: name ")
+
+
+def test_a_daemon_elsewhere_needs_no_home(
+    invoke: Invoke, state_dir: Path, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setattr(paths, "default_state_dir", None)
+    daemon.answer("GET /tsctl/status", {"stateDir": str(state_dir)})
+
+    result = invoke("logs")
 
     assert result.stdout == "daemon said this\n"
 

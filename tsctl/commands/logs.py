@@ -35,9 +35,7 @@ def command(
     """
     client = Client(socket)
     if state_dir is None:
-        state_dir = paths.default_state_dir()
-        with contextlib.suppress(CliError):
-            state_dir = Path(client.json("GET", "/tsctl/status")["stateDir"])
+        state_dir = _state_dir(client)
     if access:
         path = paths.access_log(state_dir)
     elif model is None:
@@ -49,6 +47,16 @@ def command(
     with contextlib.suppress(KeyboardInterrupt):
         for line in tail(path, lines, following=following):
             click.echo(line, nl=False)
+
+
+def _state_dir(client: Client) -> Path:
+    """Ask the daemon; without one it is the default."""
+    with contextlib.suppress(CliError):
+        return Path(client.json("GET", "/tsctl/status")["stateDir"])
+    try:
+        return paths.default_state_dir()
+    except paths.PathError as error:
+        raise CliError(str(error), "name the directory with `--state-dir`") from None
 
 
 def _model_log(client: Client, state_dir: Path, model: str) -> Path:

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from daemon import paths
+from tsctl.errors import CliError
 from tsctl.launch import start
 from tsctl.options import daemon_arguments, setting_options
 
@@ -22,7 +23,10 @@ def command(socket: Path | None, /, **given: Any) -> None:
     import os
 
     chosen = given.get("state_dir") or os.environ.get("TSCTL_STATE_DIR")
-    state_dir = Path(chosen).expanduser().absolute() if chosen else paths.default_state_dir()
+    try:
+        state_dir = Path(chosen).expanduser().absolute() if chosen else paths.default_state_dir()
+    except paths.PathError as error:
+        raise CliError(str(error), "name a directory with `--state-dir`") from None
     status = start(daemon_arguments(socket, given), state_dir)
     click.echo(f"Started the daemon, pid {status['pid']}", err=True)
     click.echo(f"predictions  {status['inferenceAddress']}")

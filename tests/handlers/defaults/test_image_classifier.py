@@ -9,7 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
-from handlers.defaults.image_classifier import ImageClassifier
+from handlers.defaults.image_classifier import ImageClassifier, middle
 from tests.handlers.samples import context_of, write
 
 # Its logits are the means of red, green and blue, and their opposites: six classes.
@@ -130,6 +130,30 @@ def test_images_of_different_sizes_go_in_one_batch(classifier: ImageClassifier) 
     tensor = classifier.preprocess([{"body": wide}, {"body": high}])
 
     assert tensor.shape == (2, 3, 224, 224)
+
+
+@pytest.mark.parametrize(("size", "expected"), [((2000, 1), (16, 1)), ((3, 900), (3, 48))])
+def test_of_a_very_long_image_only_the_middle_is_resized(size: tuple[int, int], expected: tuple[int, int]) -> None:
+    image = Image.new("L", size)
+    image.putpixel((size[0] // 2, size[1] // 2), 255)
+
+    cut = middle(image)
+
+    assert cut.size == expected
+    assert cut.getpixel((expected[0] // 2, expected[1] // 2)) == 255
+
+
+@pytest.mark.parametrize("size", [(16, 1), (30, 40), (1, 1)])
+def test_any_other_image_is_resized_whole(size: tuple[int, int]) -> None:
+    image = Image.new("L", size)
+
+    assert middle(image) is image
+
+
+def test_a_very_long_image_is_classified(classifier: ImageClassifier) -> None:
+    tensor = classifier.preprocess([{"body": encoded(Image.new("RGB", (5000, 1), "red"))}])
+
+    assert tensor.shape == (1, 3, 224, 224)
 
 
 def test_a_subclass_with_its_own_transform_gets_the_files_own_mode(classifier: ImageClassifier) -> None:
