@@ -6,7 +6,8 @@
               │                         │
               ├─ANSWER, ABANDON─▶ ENDED ◀─ANSWER, ABANDON
 
-A job ends exactly once: answered, or abandoned because its client left. A worker that dies
+A job ends exactly once: answered, or abandoned because its client left. While it is SENT, pieces of
+its answer may go to the client; from the first on it cannot return. A worker that dies
 gives its jobs back, and a job may return to the queue once; `attempt` says how often it was
 sent. Only the dispatcher sends, requeues and ends jobs.
 """
@@ -76,9 +77,10 @@ class Job:
         arrived: when the request was complete, on the daemon's clock.
         size: bytes of its parameters; counts against the queue's limit.
         attempt: how often it was sent to a worker.
+        begun: a piece of its answer has gone to the client.
     """
 
-    __slots__ = ("_deliver", "arrived", "attempt", "headers", "id", "params", "phase", "size")
+    __slots__ = ("_deliver", "_stream", "arrived", "attempt", "begun", "headers", "id", "params", "phase", "size")
 
     def __init__(
         self,
@@ -87,6 +89,7 @@ class Job:
         headers: Sequence[tuple[str, str]],
         arrived: float,
         deliver: Callable[[Reply], None],
+        stream: Callable[[Reply], None] | None = None,
     ) -> None:
         self.id = id
         self.params = params
@@ -95,14 +98,16 @@ class Job:
         self.size = sum(len(param.value) for param in params)
         self.attempt = 0
         self.phase = Phase.QUEUED
+        self.begun = False
         self._deliver = deliver
+        self._stream = stream
 
     def __repr__(self) -> str:
         return f"<Job {self.id} {self.phase.name} attempt={self.attempt} size={self.size}>"
 
     @property
     def may_return(self) -> bool:
-        return self.phase is Phase.SENT and self.attempt < MAX_ATTEMPTS
+        return self.phase is Phase.SENT and self.attempt < MAX_ATTEMPTS and not self.begun
 
     def send(self) -> None:
         self._advance(Event.SEND)
@@ -116,6 +121,17 @@ class Job:
     def answer(self, reply: Reply) -> None:
         self._advance(Event.ANSWER)
         self._deliver(reply)
+
+    def stream(self, piece: Reply) -> None:
+        """Give the client a piece of the answer; status and headers count in the first.
+
+        Raises:
+            IllegalTransition: no worker has the job, or its client does not take pieces.
+        """
+        if self.phase is not Phase.SENT or self._stream is None:
+            raise IllegalTransition(f"a piece of an answer in {self.phase.name}")
+        self.begun = True
+        self._stream(piece)
 
     def abandon(self) -> None:
         """Its client left: nobody is told anything."""

@@ -26,7 +26,7 @@ from daemon.config import Config
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.messages import Request
-from daemon.http.router import Router
+from daemon.http.router import Router, shared_routes
 from daemon.models.registration import Registration
 from daemon.models.registry import Registry
 from daemon.models.store import archives
@@ -115,7 +115,9 @@ class Daemon:
         public = Listener(Router(routes), limits, clock, tell)
         commands = management_routes(registry, registration, own, local_paths=True)
         allowed = {0, os.getuid()}
-        private = Listener(Router(routes | commands), limits, clock, tell, peer_allowed=lambda uid: uid in allowed)
+        private = Listener(
+            Router(shared_routes(routes, commands)), limits, clock, tell, peer_allowed=lambda uid: uid in allowed
+        )
         servers = (
             await loop.create_server(public.connect, sock=inference),
             await loop.create_unix_server(private.connect, sock=control),

@@ -11,6 +11,8 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+_STREAM = ("handlers.streaming", "send_intermediate_predict_response")
+
 # ts module → {name in it: (our module, our name)}
 TABLE: dict[str, dict[str, tuple[str, str]]] = {
     "ts": {},
@@ -18,9 +20,13 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         "Context": ("handlers.context", "Context"),
         "RequestProcessor": ("handlers.context", "RequestProcessor"),
     },
+    "ts.handler_utils": {},
+    "ts.handler_utils.utils": {"send_intermediate_predict_response": _STREAM},
     "ts.metrics": {},
     "ts.metrics.dimension": {"Dimension": ("handlers.metrics", "Dimension")},
     "ts.metrics.metric_type_enum": {"MetricTypes": ("handlers.metrics", "MetricTypes")},
+    "ts.protocol": {},
+    "ts.protocol.otf_message_handler": {"send_intermediate_predict_response": _STREAM},
     "ts.torch_handler": {},
     "ts.torch_handler.base_handler": {"BaseHandler": ("handlers.defaults.base", "BaseHandler")},
     "ts.torch_handler.image_classifier": {

@@ -6,7 +6,7 @@ belongs to one batch is put in by `begin_batch`.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from handlers.metrics import MetricsCache
@@ -61,6 +61,7 @@ class Context:
         request_ids: row → request id, for the batch that is running.
         request_processor: one for each row; None while the model is loading.
         metrics: what a handler measures; see handlers/metrics.py.
+        send_pieces: sends pieces of the rows' answers (handlers/streaming.py); None while no batch runs.
         stopping_criteria, cl_socket: TorchServe's, for streaming; None here.
         header_key_sequence_id, …_start, …_end: the names of TorchServe's sequence headers.
     """
@@ -90,6 +91,7 @@ class Context:
         self.request_ids: dict[int, str] = {}
         self.request_processor: list[RequestProcessor] | None = None
         self.metrics = MetricsCache(model_name)
+        self.send_pieces: Callable[[Sequence[Any]], None] | None = None
         self.stopping_criteria: Any = None
         self.cl_socket: Any = None
         self.header_key_sequence_id = os.environ.get("TS_REQUEST_SEQUENCE_ID", "ts_request_sequence_id")

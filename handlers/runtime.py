@@ -2,7 +2,7 @@
 
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,13 @@ def read_model_config(load: wire.Load) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
+SendPieces = Callable[[list[tuple[int, wire.Answer]]], None]
+
+
+def no_pieces(pieces: list[tuple[int, wire.Answer]]) -> None:
+    """Nobody waits for pieces."""
+
+
 class Runtime:
     """One model in one worker.
 
@@ -34,6 +41,7 @@ class Runtime:
     def __init__(self, entry: EntryPoint, context: Context) -> None:
         self._entry = entry
         self._context = context
+        self._send: SendPieces = no_pieces
         self.own_handle = not _handle_is_ours(entry.instance)
 
     @classmethod
@@ -51,25 +59,39 @@ class Runtime:
         entry.initialize(context)
         return cls(entry, context)
 
-    def run(self, rows: Sequence[wire.Row]) -> list[wire.Answer]:
-        """Answer each row, in order. Raises nothing."""
+    def run(self, rows: Sequence[wire.Row], send: SendPieces = no_pieces) -> list[wire.Answer]:
+        """Answer each row, in order. Raises nothing.
+
+        Args:
+            send: takes pieces of answers, (row, piece), that the handler gives before it returns.
+        """
+        self._send = send
         data = [decode_row(row) for row in rows]
         if self.own_handle:
-            return self._handle(rows, data)
-        return self._handle_readable(rows, data, self._find_unreadable(data))
+            return self._handle(rows, data, range(len(rows)))
+        return self._handle_readable(rows, data, self._find_unreadable(data), range(len(rows)))
 
     def _handle_readable(
-        self, rows: Sequence[wire.Row], data: list[Any], unreadable: Mapping[int, UnreadablePayload]
+        self,
+        rows: Sequence[wire.Row],
+        data: list[Any],
+        unreadable: Mapping[int, UnreadablePayload],
+        numbers: Sequence[int],
     ) -> list[wire.Answer]:
-        """Answer unreadable rows with 400, and run the handler on the others."""
+        """Answer unreadable rows with 400, and run the handler on the others.
+
+        Args:
+            numbers: the rows' places in the batch as it came.
+        """
         good = [index for index in range(len(rows)) if index not in unreadable]
         answers = {index: _bad_request(rows[index], error) for index, error in unreadable.items()}
         if good:
             kept, values = [rows[index] for index in good], [data[index] for index in good]
+            places = [numbers[index] for index in good]
             try:
-                ended = self._handle(kept, values)
+                ended = self._handle(kept, values, places)
             except UnreadableRows as error:  # a `preprocess` that changes the rows, and then calls ours
-                ended = self._handle_readable(kept, values, error.rows)
+                ended = self._handle_readable(kept, values, error.rows, places)
             answers.update(zip(good, ended, strict=True))
         return [answers[index] for index in range(len(rows))]
 
@@ -80,8 +102,14 @@ class Runtime:
             return {}
         return found
 
-    def _handle(self, rows: Sequence[wire.Row], data: list[Any]) -> list[wire.Answer]:
+    def _handle(self, rows: Sequence[wire.Row], data: list[Any], numbers: Sequence[int]) -> list[wire.Answer]:
         self._context.begin_batch([row.id for row in rows], [headers_of(row) for row in rows])
+
+        def send_pieces(items: Sequence[Any]) -> None:
+            pieces = [self._encode(index, row, item) for index, (row, item) in enumerate(zip(rows, items, strict=True))]
+            self._send(list(zip(numbers, pieces, strict=True)))
+
+        self._context.send_pieces = send_pieces
         try:
             items = self._entry.handle(data, self._context)
         except BaseException as error:

@@ -5,7 +5,7 @@
     └──────────────┴───────────────────────┘
 
     daemon → worker   Load, then Predict … ; Threads at any time; end of stream: leave
-    worker → daemon   Hello, then Loaded or LoadFailed, then one Done for each Predict
+    worker → daemon   Hello, then Loaded or LoadFailed, then for each Predict any number of Chunks and one Done
 
 No sockets and no asyncio here: bytes in, messages out.
 """
@@ -94,6 +94,13 @@ class Answer(msgspec.Struct, array_like=True):
     error: str = ""
 
 
+class Chunk(msgspec.Struct, array_like=True, tag=5):
+    """Pieces of answers that are not complete yet: (row, piece). The rest follows, the last in `Done`."""
+
+    batch: int
+    pieces: list[tuple[int, Answer]]
+
+
 class Done(msgspec.Struct, array_like=True, tag=4):
     """One batch is finished. `answers` are in the order of the rows; `seconds` as measured in the worker."""
 
@@ -103,7 +110,7 @@ class Done(msgspec.Struct, array_like=True, tag=4):
 
 
 ToWorker = Load | Predict | Threads
-ToDaemon = Hello | Loaded | LoadFailed | Done
+ToDaemon = Hello | Loaded | LoadFailed | Chunk | Done
 
 _encoder = msgspec.msgpack.Encoder()
 decode_for_worker = msgspec.msgpack.Decoder(ToWorker).decode

@@ -12,6 +12,7 @@ import socket
 import sys
 import time
 import traceback
+from functools import partial
 from pathlib import Path
 
 from handlers import compat, wire
@@ -109,11 +110,15 @@ def serve(connection: Wire) -> int:
     while (message := connection.receive()) is not None:
         if isinstance(message, wire.Predict):
             began = time.perf_counter()
-            answers = runtime.run(message.rows)
+            answers = runtime.run(message.rows, partial(_send_pieces, connection, message.batch))
             connection.send(wire.Done(message.batch, answers, time.perf_counter() - began))
         elif isinstance(message, wire.Threads):
             set_threads(message.count)
     return 0
+
+
+def _send_pieces(connection: Wire, batch: int, pieces: list[tuple[int, wire.Answer]]) -> None:
+    connection.send(wire.Chunk(batch, pieces))
 
 
 def main(arguments: list[str]) -> int:

@@ -1,54 +1,119 @@
-"""The routes of the inference address: predictions and health."""
+"""The routes of the inference address: predictions, explanations, health.
 
-from daemon.api.forms import parse_body
-from daemon.errors import MethodNotAllowed, ResourceNotFound
+    /predictions/MODEL[/VERSION[/…]]     run the model; what follows the version is `url_path`
+    /explanations/MODEL[/VERSION[/…]]    the same, with the header `explain` "True"
+    /v1/models/MODEL:predict, :explain   KServe, version 1 of its protocol
+    /v2/models/MODEL/infer, /explain     KServe, version 2
+    /models/MODEL/invoke                 SageMaker; the query's parameters reach the handler
+    /invocations[?model_name=MODEL]      SageMaker; without a name the only model
+    /ping                                whether every default version has the workers it should have
+    OPTIONS of these, /api-description   an OpenAPI description
+
+As in TorchServe any method predicts, but OPTIONS.
+"""
+
+from daemon.api.openapi import describe_api, describe_model
+from daemon.api.predict import parameters_of, predict
+from daemon.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
-from daemon.http.messages import reply_response, status_response
+from daemon.http.messages import json_response, status_response
 from daemon.http.router import Route
-from daemon.job import Job, Phase, Reply
+from daemon.models.model import Model
 from daemon.models.registry import Registry
+
+INVOKE = "invoke"
 
 
 def inference_routes(registry: Registry) -> dict[str, Route]:
     """Make the routes: first path segment → function."""
 
-    def predictions(exchange: Exchange, path: list[str]) -> None:
-        """`/predictions/MODEL[/VERSION[/…]]`, any method: run the model; what follows is `url_path`."""
-        if not path:
-            raise ResourceNotFound
+    def run(exchange: Exchange, model: Model, explain: bool, url_path: str | None = None) -> None:
         if exchange.request.method == "OPTIONS":
-            raise MethodNotAllowed
-        _submit(registry, exchange, path[0], path[1] if len(path) > 1 else None, "/".join(path[2:]))
+            exchange.respond(json_response(describe_model(model.name)))
+            return
+        injected = [("explain", str(explain))]
+        if url_path is not None:
+            injected.insert(0, ("url_path", url_path))
+        predict(exchange, model, parameters_of(exchange), injected)
+
+    def below_a_model(explain: bool) -> Route:
+        def route(exchange: Exchange, path: list[str]) -> None:
+            if not path:
+                raise ResourceNotFound
+            model = registry.find(path[0], path[1] if len(path) > 1 else None)
+            run(exchange, model, explain, "/".join(path[2:]))
+
+        return route
+
+    def kserve_v1(exchange: Exchange, path: list[str]) -> None:
+        name, colon, verb = path[1].rpartition(":") if len(path) == 2 and path[0] == "models" else ("", "", "")
+        if not colon or verb not in ("predict", "explain"):
+            raise ResourceNotFound
+        run(exchange, registry.find(name), verb == "explain")
+
+    def kserve_v2(exchange: Exchange, path: list[str]) -> None:
+        if len(path) != 3 or path[0] != "models" or path[2] not in ("infer", "explain"):
+            raise ResourceNotFound
+        run(exchange, registry.find(path[1]), path[2] == "explain")
+
+    def invoke(exchange: Exchange, model: Model) -> None:
+        if exchange.request.method == "OPTIONS":
+            exchange.respond(json_response(describe_model(model.name)))
+            return
+        predict(exchange, model, parameters_of(exchange, with_query=True), [("url_path", ""), ("explain", "False")])
+
+    def models(exchange: Exchange, path: list[str]) -> None:
+        if len(path) != 2 or path[1] != INVOKE:
+            raise ResourceNotFound
+        invoke(exchange, registry.find(path[0]))
+
+    def invocations(exchange: Exchange, path: list[str]) -> None:
+        if path:
+            raise ResourceNotFound
+        invoke(exchange, registry.find(_named(exchange, registry)))
 
     def ping(exchange: Exchange, path: list[str]) -> None:
-        """`/ping`: whether every default version has the workers it should have."""
         if path:
             raise ResourceNotFound
         healthy = all(model.healthy for model in registry.defaults())
         exchange.respond(status_response("Healthy" if healthy else "Unhealthy", 200 if healthy else 500))
 
     def root(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001 - one signature for all
-        raise MethodNotAllowed
+        if exchange.request.method != "OPTIONS":
+            raise MethodNotAllowed
+        exchange.respond(json_response(describe_api()))
 
-    return {"predictions": predictions, "ping": ping, "": root}
+    def api_description(exchange: Exchange, path: list[str]) -> None:
+        if path or exchange.request.method != "GET":
+            raise ResourceNotFound
+        exchange.respond(json_response(describe_api()))
+
+    return {
+        "predictions": below_a_model(explain=False),
+        "explanations": below_a_model(explain=True),
+        "v1": kserve_v1,
+        "v2": kserve_v2,
+        "models": models,
+        "invocations": invocations,
+        "ping": ping,
+        "api-description": api_description,
+        "": root,
+    }
 
 
-def _submit(registry: Registry, exchange: Exchange, name: str, version: str | None, url_path: str) -> None:
-    request = exchange.request
-    model = registry.find(name, version)
-    params = parse_body(request.header("content-type"), request.body)
-    headers = [*request.headers, ("url_path", url_path), ("explain", "False")]
+def _named(exchange: Exchange, registry: Registry) -> str:
+    """The model that `/invocations` means: by query, by form field, or the only one.
 
-    def deliver(reply: Reply) -> None:
-        exchange.respond(reply_response(reply))
-
-    def leave(gone: bool) -> bool:
-        if gone or job.phase is Phase.QUEUED:
-            model.abandon(job)
-            return False
-        return True
-
-    job = Job(request.id, params, headers, request.received, deliver)
-    model.submit(job)
-    request.body = b""  # the job has it now
-    exchange.on_leave = leave
+    Raises:
+        BadRequest: it is not said, and there is not exactly one.
+    """
+    name = exchange.request.query.get("model_name")
+    if name:
+        return name
+    fields = {param.name: param.value for param in parameters_of(exchange)}
+    if "model_name" in fields:
+        return fields["model_name"].decode("utf-8", "replace")
+    only = registry.defaults()
+    if len(only) != 1:
+        raise BadRequest("Parameter model_name is required.")
+    return only[0].name

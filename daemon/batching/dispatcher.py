@@ -84,6 +84,11 @@ class Dispatcher:
         if len(self._queue):
             self.wake()
 
+    def streamed(self, job: Job, piece: Reply) -> None:
+        """Pass a piece of an answer on, unless its client has gone."""
+        if job not in self._left:
+            job.stream(piece)
+
     def refuse_all(self, error: DaemonError) -> None:
         """Answer everything that waits with an error: nobody will come for it."""
         for job in self._queue.take(len(self._queue)):

@@ -48,6 +48,11 @@ class Exchange:
     def __repr__(self) -> str:
         return f"<Exchange {self.request.method} {self.request.target} {self.status or 'open'}>"
 
+    @property
+    def started(self) -> bool:
+        """An answer has begun, or is complete."""
+        return bool(self.status)
+
     def respond(self, response: Response) -> None:
         """Answer, once. After the client has left it does nothing."""
         if self.done:

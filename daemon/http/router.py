@@ -17,6 +17,26 @@ Route = Callable[[Exchange, list[str]], Coroutine[Any, Any, None] | None]
 _log = logging.getLogger("daemon.http")
 
 
+def shared_routes(inference: Mapping[str, Route], management: Mapping[str, Route]) -> dict[str, Route]:
+    """Join the routes of two addresses that share one listener.
+
+    Where both know a first segment (`/models/MODEL/invoke` and `/models/MODEL`), inference is asked
+    first, and management if inference has no such resource: TorchServe's order.
+    """
+
+    def both(first: Route, second: Route) -> Route:
+        def route(exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None] | None:
+            try:
+                return first(exchange, path)
+            except ResourceNotFound:
+                return second(exchange, path)
+
+        return route
+
+    joint = {name: both(inference[name], management[name]) for name in inference.keys() & management.keys()}
+    return {**inference, **management, **joint}
+
+
 class Router:
     """An application made of routes.
 

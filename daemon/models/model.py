@@ -11,7 +11,7 @@ from daemon.batching.policies import make_collector
 from daemon.batching.queue import Queue
 from daemon.clock import Clock
 from daemon.errors import DaemonError, Loading, NoReadyWorker, Stopping
-from daemon.job import Batch, Job, Outcome
+from daemon.job import Batch, Job, Outcome, Reply
 from daemon.marfile import Manifest
 from daemon.models.modelconfig import ModelSettings
 from daemon.workers.engine import Engine, WorkerSpec
@@ -180,6 +180,9 @@ class Model:
         self.dispatcher.ended(batch, outcomes, seconds)
         if self.listeners:
             self._changed()
+
+    def job_streamed(self, job: Job, piece: Reply) -> None:
+        self.dispatcher.streamed(job, piece)
 
     def pool_changed(self) -> None:
         if self.pool.ready:

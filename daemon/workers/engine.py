@@ -4,8 +4,8 @@ An engine starts workers; a worker runs batches and tells its `WorkerEvents` wha
 it. Everything is a plain call, so the same pool and dispatcher run over processes
 (`local.py`), over a fake on a virtual clock (`stub.py`), and later over a cluster.
 
-The order of events for one worker: `loaded` or `load_failed` at most once; then `ended` once
-for each `predict`; `exited` exactly once, last. A worker that goes away with a batch first
+The order of events for one worker: `loaded` or `load_failed` at most once; then for each `predict`
+any number of `streamed` and one `ended`; `exited` exactly once, last. A worker that goes away with a batch first
 ends it, with its jobs returned.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from daemon.job import Batch, Outcome
+from daemon.job import Batch, Job, Outcome, Reply
 from daemon.workers.state import State
 
 
@@ -110,6 +110,9 @@ class WorkerEvents(Protocol):
 
     def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
         """One outcome per job of the batch; `seconds` as measured in the worker, 0.0 if it died."""
+
+    def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
+        """A piece of the answer to a job of the worker's batch."""
 
     def exited(self, worker: Worker, how: Exit) -> None: ...
 

@@ -244,6 +244,8 @@ class LocalWorker(asyncio.Protocol):
         match message:
             case wire.Done():
                 self._done(message)
+            case wire.Chunk():
+                self._streamed(message)
             case wire.Hello() if self.state is State.STARTING:
                 self.state = advance(self.state, Event.HELLO)
                 self._send_model()
@@ -268,6 +270,14 @@ class LocalWorker(asyncio.Protocol):
         )  # fmt: skip
         assert self._transport is not None
         self._transport.write(wire.encode(load))
+
+    def _streamed(self, chunk: wire.Chunk) -> None:
+        if self._batch is None:
+            return  # ended by the response timeout
+        self._timer.cancel()  # the response timeout is for each piece
+        self._timer = self._clock.later(self._spec.response_timeout, self._response_timeout)
+        for row, piece in chunk.pieces:
+            self._events.streamed(self, self._batch.jobs[row], _reply(piece))
 
     def _done(self, done: wire.Done) -> None:
         if self._batch is None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from daemon.clock import Clock, Timer
-from daemon.job import Batch, Outcome
+from daemon.job import Batch, Job, Outcome, Reply
 from daemon.workers.devices import threads_for
 from daemon.workers.engine import Engine, Exit, LoadFailure, Worker, WorkerSpec
 from daemon.workers.slot import RESTART_LIMIT, Slot, SlotState, after_exit, plan
@@ -23,6 +23,8 @@ class PoolListener(Protocol):
         """A worker can take a batch."""
 
     def batch_ended(self, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None: ...
+
+    def job_streamed(self, job: Job, piece: Reply) -> None: ...
 
     def pool_changed(self) -> None:
         """A worker came up, failed or left."""
@@ -178,6 +180,9 @@ class Pool:
         self._listener.batch_ended(batch, outcomes, seconds)
         if worker in self._idle:
             self._listener.worker_idle()
+
+    def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:  # noqa: ARG002 - whoever has it
+        self._listener.job_streamed(job, piece)
 
     def exited(self, worker: Worker, how: Exit) -> None:
         self._idle.pop(worker, None)

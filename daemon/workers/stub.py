@@ -92,6 +92,12 @@ class StubWorker:
         if self.state is not State.EXITED:
             self._exit(None, reason, retry)
 
+    def stream(self, body: bytes) -> None:
+        """Give each job of the running batch a piece of its answer."""
+        assert self._batch is not None
+        for job in self._batch.jobs:
+            self._events.streamed(self, job, Reply(200, body))
+
     def _load(self) -> None:
         self.state = advance(self.state, Event.HELLO)
         failure = self._engine.load_failure

@@ -137,9 +137,6 @@ def test_the_version_chooses_the_model(house: House) -> None:
         pytest.param("POST", "/predictions/m/9", error(
             404, "ModelVersionNotFoundException", "Model version: 9 does not exist for model: m"),
             id="an unknown version"),
-        pytest.param("OPTIONS", "/predictions/m", error(
-            405, "MethodNotAllowedException", "Requested method is not allowed, please refer to API document."),
-            id="a question for the description"),
         pytest.param("GET", "/", error(
             405, "MethodNotAllowedException", "Requested method is not allowed, please refer to API document."),
             id="the root"),

@@ -1,0 +1,81 @@
+"""An OpenAPI 3 description of the inference address, as `OPTIONS /` and `/api-description` answer it."""
+
+from typing import Any
+
+_ERROR = {
+    "type": "object",
+    "required": ["code", "type", "message"],
+    "properties": {"code": {"type": "integer"}, "type": {"type": "string"}, "message": {"type": "string"}},
+}
+_FAILURES = {
+    "400": "The request cannot be understood.",
+    "404": "No such model, version or route.",
+    "500": "The worker went away, or took too long.",
+    "503": "No worker is ready, the queue is full, or the handler failed.",
+}
+# What `operationId` and the parameters are made of: name of the operation → path.
+_OPERATIONS = {
+    "predict": "/predictions/{model_name}",
+    "predictVersion": "/predictions/{model_name}/{model_version}",
+    "explain": "/explanations/{model_name}",
+    "explainVersion": "/explanations/{model_name}/{model_version}",
+    "kserveV1Predict": "/v1/models/{model_name}:predict",
+    "kserveV1Explain": "/v1/models/{model_name}:explain",
+    "kserveV2Infer": "/v2/models/{model_name}/infer",
+    "invoke": "/models/{model_name}/invoke",
+    "invocations": "/invocations",
+}
+
+
+def describe_api() -> dict[str, Any]:
+    """Describe every route of the inference address."""
+    paths: dict[str, Any] = {path: {"post": _prediction(name, path)} for name, path in _OPERATIONS.items()}
+    paths["/ping"] = {"get": _health()}
+    return _document(paths)
+
+
+def describe_model(name: str) -> dict[str, Any]:
+    """Describe the routes of one model."""
+    chosen = [(operation, path) for operation, path in _OPERATIONS.items() if path.endswith("/{model_name}")]
+    paths = {}
+    for operation, path in chosen:
+        filled = path.replace("{model_name}", name)
+        paths[filled] = {"post": _prediction(operation, filled)}
+    return _document(paths)
+
+
+def _document(paths: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "openapi": "3.0.1",
+        "info": {"title": "tsctl inference API", "version": "1.0.0", "description": "Predictions of PyTorch models."},
+        "paths": paths,
+        "components": {"schemas": {"Error": _ERROR}},
+    }
+
+
+def _prediction(operation: str, path: str) -> dict[str, Any]:
+    names = [part.partition("}")[0] for part in path.split("{")[1:]]
+    any_body = {"schema": {"type": "string", "format": "binary"}}
+    return {
+        "operationId": operation,
+        "parameters": [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names],
+        "requestBody": {"description": "What the model's handler takes.", "content": {"*/*": any_body}},
+        "responses": {"200": {"description": "What the handler answers.", "content": {"*/*": any_body}}} | _failures(),
+    }
+
+
+def _failures() -> dict[str, Any]:
+    error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    return {status: {"description": text, "content": error} for status, text in _FAILURES.items()}
+
+
+def _health() -> dict[str, Any]:
+    schema = {"type": "object", "properties": {"status": {"type": "string"}}}
+    content = {"application/json": {"schema": schema}}
+    return {
+        "operationId": "ping",
+        "responses": {
+            "200": {"description": "Every default version has its workers.", "content": content},
+            "500": {"description": "One has not.", "content": content},
+        },
+    }

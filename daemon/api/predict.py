@@ -1,0 +1,61 @@
+"""From an HTTP request to a job, and from its replies to the answer: whole, or in pieces."""
+
+from collections.abc import Sequence
+
+from daemon.api.forms import parse_body
+from daemon.errors import PredictionFailed
+from daemon.http.exchange import Exchange
+from daemon.http.messages import Response, reply_response
+from daemon.job import Job, Param, Phase, Reply
+from daemon.models.model import Model
+
+
+def parameters_of(exchange: Exchange, *, with_query: bool = False) -> list[Param]:
+    """The named parts of a request: its body's, and with `with_query` the query's too, as bytes.
+
+    Raises:
+        BadRequest: the body is a form that is not one.
+    """
+    request = exchange.request
+    params = parse_body(request.header("content-type"), request.body)
+    if with_query:
+        named = {param.name for param in params}
+        params += [Param(name, "", text.encode()) for name, text in request.query.items() if name not in named]
+    return params
+
+
+def predict(exchange: Exchange, model: Model, params: Sequence[Param], injected: Sequence[tuple[str, str]]) -> None:
+    """Submit a job; its answer comes when the model has it.
+
+    Args:
+        injected: headers that the handler finds beside the client's: `explain`, `url_path`.
+
+    Raises:
+        NoReadyWorker, Stopping, QueueFull: the model does not accept it.
+    """
+    request = exchange.request
+
+    def deliver(reply: Reply) -> None:
+        if not exchange.started:
+            exchange.respond(reply_response(reply))
+        elif reply.error:
+            exchange.fail(PredictionFailed(reply.body.decode("utf-8", "replace")))
+        else:
+            exchange.send(reply.body)
+            exchange.finish()
+
+    def stream(piece: Reply) -> None:
+        if not exchange.started:
+            exchange.start(Response(piece.status, headers=piece.headers, phrase=piece.phrase))
+        exchange.send(piece.body)
+
+    def leave(gone: bool) -> bool:
+        if gone or job.phase is Phase.QUEUED:
+            model.abandon(job)
+            return False
+        return True
+
+    job = Job(request.id, params, [*request.headers, *injected], request.received, deliver, stream)
+    model.submit(job)
+    request.body = b""  # the job has it now
+    exchange.on_leave = leave

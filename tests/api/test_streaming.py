@@ -1,0 +1,93 @@
+"""Answers in pieces: the client gets each as it comes, and what goes wrong after the first is visible."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from daemon.job import Reply
+from daemon.workers.stub import StubWorker
+from tests.api.house import House
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    house = House(tmp_path)
+    house.engine.batch_time = lambda _size: 10.0
+    house.engine.answer = lambda _job: Reply(200, b"last")
+    asyncio.run(house.serve("m", config="retry: true"))
+    return house
+
+
+def worker(house: House) -> StubWorker:
+    return house.engine.workers[0]
+
+
+def test_pieces_are_sent_as_they_come(house: House) -> None:
+    peer = house.send("POST", "/predictions/m")
+    worker(house).stream(b"first ")
+    seen = bytes(peer.transport.written)
+    worker(house).stream(b"second ")
+
+    house.clock.advance(10.0)
+
+    assert seen.endswith(b"\r\n\r\n6\r\nfirst \r\n")
+    assert b"transfer-encoding: chunked" in seen
+    assert (peer.statuses, peer.bodies) == ([200], [b"first second last"])
+
+
+def test_status_and_headers_are_those_of_the_first_piece(house: House) -> None:
+    peer = house.send("POST", "/predictions/m")
+    job = worker(house).batches[0].jobs[0]
+    job.stream(Reply(206, b"a", "Some", [("Content-Type", "text/plain")]))
+    job.stream(Reply(200, b"b", headers=[("Content-Type", "text/html")]))
+
+    house.clock.advance(10.0)
+
+    (answer,) = peer.answers
+    assert (answer.status, answer.headers["content-type"], answer.body) == (206, "text/plain", b"ablast")
+
+
+def test_an_answer_whose_first_piece_is_its_last_is_whole(house: House) -> None:
+    peer = house.send("POST", "/predictions/m")
+
+    house.clock.advance(10.0)
+
+    assert b"transfer-encoding" not in peer.transport.written
+    assert peer.bodies == [b"last"]
+
+
+def test_a_failure_after_the_first_piece_cuts_the_connection(house: House) -> None:
+    house.engine.answer = lambda _job: Reply(503, b"no more", error="InternalServerException")
+    peer = house.send("POST", "/predictions/m")
+    worker(house).stream(b"first")
+
+    house.clock.advance(10.0)
+
+    assert peer.transport.aborted
+    assert not peer.transport.written.endswith(b"0\r\n\r\n")
+
+
+def test_a_stream_whose_worker_dies_is_cut_and_not_run_again(house: House) -> None:
+    peer = house.send("POST", "/predictions/m")
+    worker(house).stream(b"first")
+
+    worker(house).die()
+    house.clock.advance(60.0)
+
+    assert peer.transport.aborted
+    assert sum(len(each.batches) for each in house.engine.workers) == 1
+
+
+def test_pieces_for_a_client_that_has_left_go_nowhere(house: House) -> None:
+    peer = house.send("POST", "/predictions/m")
+    worker(house).stream(b"first")
+    before = bytes(peer.transport.written)
+    peer.transport.lose()
+    house.clock.settle()
+
+    worker(house).stream(b"second")
+    house.clock.advance(10.0)
+
+    assert bytes(peer.transport.written) == before
+    assert house.registry.find("m").idle
