@@ -1,7 +1,9 @@
 """What a person sees: the command line on a terminal, and in a pipe."""
 
 import re
+import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pexpect
@@ -22,6 +24,8 @@ def on_terminal(served: Served, *arguments: str) -> pexpect.spawn:
         timeout=PATIENCE,
         encoding="utf-8",
         dimensions=(40, 120),
+        # A test run in the background ignores Ctrl-C, and its children would, too.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
 
 
