@@ -15,6 +15,7 @@ _PAGE = 4096  # bytes
 def describe(model: Model) -> dict[str, Any]:
     """Describe one version, as `GET /models/MODEL/VERSION` answers it."""
     settings = model.settings
+    named = model.source.document.get("deviceIds")
     return {
         "modelName": model.name,
         "modelVersion": model.version,
@@ -30,7 +31,8 @@ def describe(model: Model) -> dict[str, Any]:
         "clientTimeoutInMills": 0,
         "parallelType": "",
         "parallelLevel": 0,
-        "deviceType": "cpu",
+        "deviceType": "gpu" if settings.devices else "cpu",
+        **({"deviceIds": named} if named and settings.devices else {}),
         "continuousBatching": False,
         "useJobTicket": False,
         "useVenv": False,
@@ -58,8 +60,8 @@ def _worker(index: int, worker: Worker) -> dict[str, Any]:
         "status": "READY" if worker.state is State.READY else "UNLOADING",
         "memoryUsage": _resident_bytes(worker.pid),
         "pid": worker.pid,
-        "gpu": False,
-        "gpuUsage": "N/A",
+        "gpu": worker.gpu_id is not None,
+        "gpuUsage": "N/A" if worker.gpu_id is None else f"gpuId::{worker.gpu_id}",
     }
 
 

@@ -15,6 +15,7 @@ from daemon.job import Batch, Job, Outcome, Reply
 from daemon.marfile import Manifest
 from daemon.models.modelconfig import ModelSettings
 from daemon.workers.engine import Engine, WorkerSpec
+from daemon.workers.placement import Placement
 from daemon.workers.pool import Pool
 
 
@@ -63,6 +64,7 @@ class Model:
         clock: Clock,
         *,
         cores: int,
+        placement: Placement | None = None,
         log: Callable[[str], None] = lambda line: None,
         at_startup: bool = False,
     ) -> None:
@@ -86,10 +88,11 @@ class Model:
             startup_timeout=settings.startup_timeout,
             response_timeout=settings.response_timeout,
             retry=settings.retry,
+            devices=settings.devices,
             log=log,
         )
         self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)
-        self.pool = Pool(engine, spec, clock, self, cores)
+        self.pool = Pool(engine, spec, clock, self, cores, placement)
         collector = make_collector(settings.policy, settings.batch_size, settings.max_delay)
         self.dispatcher = Dispatcher(self.queue, collector, self.pool, clock)
 

@@ -4,7 +4,7 @@ A value given at registration wins over `model-config.yaml` in the archive, whic
 daemon's default.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ _REFUSED = ("sequenceBatching", "continuousBatching", "parallelType", "torchrun"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
-    """How a version is served; times in seconds, `retry` as in WorkerSpec."""
+    """How a version is served; times in seconds, `retry` and `devices` as in WorkerSpec."""
 
     batch_size: int
     max_delay: float
@@ -40,6 +40,7 @@ class ModelSettings:
     queue_jobs: int
     queue_bytes: int
     retry: bool | None = None
+    devices: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +83,11 @@ def read_yaml(model_dir: Path, config_file: str | None) -> dict[str, Any]:
     return document
 
 
-def merge(wishes: Wishes, document: Mapping[str, Any], config: Config) -> ModelSettings:
+def merge(wishes: Wishes, document: Mapping[str, Any], config: Config, gpus: int = 0) -> ModelSettings:
     """Choose each value: registration, then `model-config.yaml`, then default.
+
+    Args:
+        gpus: how many this machine has.
 
     Raises:
         BadRequest: the registration asks for something impossible.
@@ -109,6 +113,7 @@ def merge(wishes: Wishes, document: Mapping[str, Any], config: Config) -> ModelS
         queue_jobs=_first(_whole(document, "jobQueueSize", 1), config.queue_jobs),
         queue_bytes=config.queue_bytes,
         retry=_boolean(document, "retry"),
+        devices=_devices(document, gpus),
     )
 
 
@@ -125,6 +130,22 @@ def _workers(wishes: Wishes, document: Mapping[str, Any]) -> tuple[int, int]:
     if least:
         return least, max(least, most or 0)
     return wishes.fallback_workers, wishes.fallback_workers
+
+
+def _devices(document: Mapping[str, Any], gpus: int) -> Sequence[int]:
+    """The GPUs that the archive may use: those it names, else all; none where there are none."""
+    kind = _word(document, "deviceType", ("cpu", "gpu"))
+    ids = _checked(
+        document,
+        "deviceIds",
+        lambda value: isinstance(value, list) and all(type(each) is int and each >= 0 for each in value),
+        "a list of whole numbers from 0",
+    )
+    if kind == "cpu" or not gpus:
+        return ()
+    if ids and max(ids) >= gpus:
+        raise InvalidModel(f"model-config.yaml: `deviceIds` is {ids}, and the GPUs here are 0 to {gpus - 1}.")
+    return tuple(ids or range(gpus))
 
 
 def _first(*values: Any) -> Any:

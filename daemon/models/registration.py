@@ -29,6 +29,7 @@ from daemon.models.registry import Registry
 from daemon.models.store import locate
 from daemon.workers.devices import usable_cores
 from daemon.workers.engine import Engine, LoadFailure
+from daemon.workers.placement import Placement, count_gpus
 
 Progress = Callable[[str, int, int], None]  # stage ("unpacking", "loading"), done, total
 
@@ -69,6 +70,7 @@ class Registration:
         self._clock = clock
         self._logs = logs
         self._models_dir = paths.models_dir(config.state_dir)
+        self._placement = Placement(count_gpus())
         self._stopping = False
         self._in_use: Counter[Path] = Counter()  # unpacked directories, by registrations and models
 
@@ -186,10 +188,12 @@ class Registration:
             raise Stopping("The daemon is being stopped.")
         manifest = read_manifest(directory, model_name=request.model_name, handler=request.handler)
         document = read_yaml(directory, manifest.config_file)
-        settings = merge(request.wishes, document, self._config)
+        settings = merge(request.wishes, document, self._config, self._placement.gpus)
         source = Source(request.url, directory, unpacked, manifest, document)
         log = self._logs.open(manifest.model_name, manifest.model_version)
-        model = Model(source, settings, self._engine, self._clock, cores=usable_cores(), log=log)
+        model = Model(
+            source, settings, self._engine, self._clock, cores=usable_cores(), placement=self._placement, log=log
+        )
         model.replaces = self._registry.add(model)
         return model
 

@@ -25,6 +25,8 @@ class WorkerSpec:
     Attributes:
         handler: as in the manifest: a built-in name, `file.py` or `file.py:function`.
         threads: intra-op threads, set before torch is imported.
+        devices: ids of the GPUs its workers may use, empty for the CPU.
+        gpu_id: the one that this worker got; None for the CPU.
         startup_timeout, response_timeout: seconds.
         retry: whether a job may run again after a worker died with it; None leaves it to the
             handler: yes where `handle` is ours, no where it is the user's.
@@ -40,6 +42,7 @@ class WorkerSpec:
     startup_timeout: float
     response_timeout: float
     threads: int = 1
+    devices: Sequence[int] = ()
     gpu_id: int | None = None
     retry: bool | None = None
     log: Callable[[str], None] = field(default=lambda line: None)
@@ -81,6 +84,7 @@ class Worker(Protocol):
 
     state: State
     pid: int
+    gpu_id: int | None
     answered: bool  # it has answered at least one batch
     started: float  # wall-clock seconds since the epoch
 

@@ -54,6 +54,7 @@ class LocalWorker(asyncio.Protocol):
     def __init__(self, spec: WorkerSpec, events: WorkerEvents, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
         self.state = State.STARTING
         self.answered = False
+        self.gpu_id = spec.gpu_id
         self.started = time.time()
         self._spec = spec
         self._events = events

@@ -12,6 +12,7 @@ from daemon.clock import Clock, Timer
 from daemon.job import Batch, Job, Outcome, Reply
 from daemon.workers.devices import threads_for
 from daemon.workers.engine import Engine, Exit, LoadFailure, Worker, WorkerSpec
+from daemon.workers.placement import Placement
 from daemon.workers.slot import RESTART_LIMIT, Slot, SlotState, after_exit, plan
 from daemon.workers.state import State
 
@@ -39,7 +40,15 @@ class Pool:
         last_exit: how the last worker ended that was not told to, or None.
     """
 
-    def __init__(self, engine: Engine, spec: WorkerSpec, clock: Clock, listener: PoolListener, cores: int) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        spec: WorkerSpec,
+        clock: Clock,
+        listener: PoolListener,
+        cores: int,
+        placement: Placement | None = None,
+    ) -> None:
         self.wanted = 0
         self.slots: list[Slot] = []
         self.failure: LoadFailure | None = None
@@ -49,6 +58,7 @@ class Pool:
         self._clock = clock
         self._listener = listener
         self._cores = cores
+        self._placement = placement or Placement()
         self._idle: dict[Worker, None] = {}  # in the order they came free
         self._leaving: set[Worker] = set()
         self._timer: Timer | None = None
@@ -135,9 +145,12 @@ class Pool:
 
     def _start(self, slot: Slot) -> None:
         slot.state = SlotState.STARTING
+        gpu_id = self._placement.take(self._spec.devices)
+        spec = dataclasses.replace(self._spec, threads=self._threads, gpu_id=gpu_id)
         try:
-            slot.worker = self._engine.start_worker(dataclasses.replace(self._spec, threads=self._threads), self)
+            slot.worker = self._engine.start_worker(spec, self)
         except OSError as error:
+            self._placement.release(gpu_id)
             # Out of processes, memory or descriptors: it may pass, so it counts as an early exit.
             self.failure = LoadFailure(f"cannot start a process: {error.strerror}", permanent=False)
             after_exit(slot, answered=False, now=self._clock.now())
@@ -187,6 +200,7 @@ class Pool:
     def exited(self, worker: Worker, how: Exit) -> None:
         self._idle.pop(worker, None)
         self._leaving.discard(worker)
+        self._placement.release(worker.gpu_id)
         slot = self._slot_of(worker)
         if slot is None:
             self._listener.pool_changed()

@@ -53,6 +53,7 @@ class StubWorker:
         self.state = State.STARTING
         self.pid = pid
         self.answered = False
+        self.gpu_id = spec.gpu_id
         self.started = engine.clock.now()
         self.spec = spec
         self.threads = spec.threads

@@ -185,3 +185,24 @@ def test_the_config_is_not_looked_for_outside(tmp_path: Path) -> None:
     (tmp_path / "model" / "c.yaml").write_text("batchSize: 8")
 
     assert read_yaml(tmp_path / "model", "../c.yaml") == {"batchSize": 8}
+
+
+@pytest.mark.parametrize(
+    ("document", "gpus", "devices"),
+    [
+        pytest.param({}, 0, (), id="a machine without GPUs serves on the CPU"),
+        pytest.param({"deviceType": "gpu", "deviceIds": [0]}, 0, (), id="also what was made for one"),
+        pytest.param({}, 2, (0, 1), id="every GPU may be used"),
+        pytest.param({"deviceType": "cpu"}, 2, (), id="unless the archive wants the CPU"),
+        pytest.param({"deviceIds": [1]}, 2, (1,), id="or names its own"),
+    ],
+)
+def test_devices(document: dict[str, Any], gpus: int, devices: tuple[int, ...], config: Config) -> None:
+    assert merge(Wishes(), document, config, gpus).devices == devices
+
+
+def test_a_gpu_that_is_not_there_is_named(config: Config) -> None:
+    with pytest.raises(InvalidModel) as caught:
+        merge(Wishes(), {"deviceIds": [0, 2]}, config, gpus=2)
+
+    assert str(caught.value) == "model-config.yaml: `deviceIds` is [0, 2], and the GPUs here are 0 to 1."

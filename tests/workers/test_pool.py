@@ -1,13 +1,14 @@
 """As many workers as wanted, replaced when they exit, unless that is hopeless."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from daemon.clock import FakeClock
-from daemon.job import Batch, Outcome
+from daemon.job import Batch, Job, Outcome, Reply
 from daemon.workers.engine import LoadFailure, WorkerEvents, WorkerSpec
+from daemon.workers.placement import Placement
 from daemon.workers.pool import Pool
 from daemon.workers.slot import SlotState
 from daemon.workers.state import Event, State, advance
@@ -31,16 +32,22 @@ class Heard:
     def batch_ended(self, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
         self.outcomes.extend(outcomes)
 
+    def job_streamed(self, job: Job, piece: Reply) -> None:
+        raise AssertionError(f"nothing is streamed here: {job} {piece}")
+
     def pool_changed(self) -> None:
         self.changes += 1
 
 
 class Bench:
-    def __init__(self, *, wanted: int = 0, cores: int = 8, load_time: float = 0.01) -> None:
+    def __init__(
+        self, *, wanted: int = 0, cores: int = 8, load_time: float = 0.01, devices: Sequence[int] = ()
+    ) -> None:
         self.clock = FakeClock()
         self.engine = StubEngine(self.clock, load_time=load_time, batch_time=lambda size: 1.0)
         self.heard = Heard()
-        self.pool = Pool(self.engine, make_spec(), self.clock, self.heard, cores)
+        spec = replace(make_spec(), devices=devices)
+        self.pool = Pool(self.engine, spec, self.clock, self.heard, cores, Placement(len(devices)))
         if wanted:
             self.pool.scale(wanted)
             self.clock.advance(load_time)
@@ -275,6 +282,18 @@ def test_workers_share_the_cores_and_are_told_when_that_changes() -> None:
 
     bench.pool.scale(2)
     assert [worker.threads for worker in bench.pool.workers if isinstance(worker, StubWorker)] == [4, 4]
+
+
+def test_workers_are_spread_over_the_devices_and_a_replacement_takes_the_free_place() -> None:
+    bench = Bench(wanted=3, devices=(0, 1))
+    placed = [worker.gpu_id for worker in bench.workers]
+    bench.workers[1].answered = True
+
+    bench.workers[1].die()
+    bench.clock.settle()
+
+    assert placed == [0, 1, 0]
+    assert bench.workers[3].gpu_id == 1
 
 
 def test_a_replacement_gets_the_share_of_today() -> None:
