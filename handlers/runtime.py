@@ -36,11 +36,13 @@ class Runtime:
 
     Attributes:
         own_handle: the handler brings its own `handle` method, or is a function.
+        config: the archive's `model-config.yaml`.
     """
 
     def __init__(self, entry: EntryPoint, context: Context) -> None:
         self._entry = entry
         self._context = context
+        self.config = context.model_yaml_config
         self._send: SendPieces = no_pieces
         self.own_handle = not _handle_is_ours(entry.instance)
 

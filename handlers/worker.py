@@ -19,6 +19,7 @@ from handlers import compat, wire
 from handlers.errors import HandlerError
 from handlers.rows import sendable
 from handlers.runtime import Runtime
+from handlers.warmup import warm_up
 
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 _OUR_FILES = (f"{Path(__file__).parent}{os.sep}", "<frozen importlib")
@@ -89,6 +90,7 @@ def load_model(load: wire.Load) -> Runtime:
     compat.install()
     runtime = Runtime.load(load)
     set_threads(load.threads)
+    warm_up(runtime, load, runtime.config)
     return runtime
 
 

@@ -52,6 +52,9 @@ class WorkerLog:
         self.events.append(f"ended {batch.id} after {seconds:g}")
         self.outcomes.extend(outcomes)
 
+    def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
+        self.events.append(f"streamed {piece.body!r}")
+
     def exited(self, worker: Worker, how: Exit) -> None:
         self.events.append(f"exited: {how.reason}")
         self.exits.append(how)

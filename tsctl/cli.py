@@ -15,6 +15,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "status": ("Daemon", "Show the daemon and its models."),
     "logs": ("Daemon", "Show what the daemon or a model logged."),
     "archive": ("Models", "Pack a model into a .mar archive."),
+    "check": ("Models", "Try an archive without a daemon."),
     "register": ("Models", "Register a model and start its workers."),
     "unregister": ("Models", "Take a model out of service."),
     "ls": ("Models", "List the registered models."),

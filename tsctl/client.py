@@ -127,6 +127,14 @@ def checked(status: int, document: Any) -> Any:
     raise CliError(first or f"the daemon answered with status {status}", details=details.strip("\n"))
 
 
+def content_type_of(file: Path) -> str:
+    """Guess a file's content type by its name: JSON and text, which handlers get decoded; else none."""
+    import mimetypes
+
+    guessed = mimetypes.guess_type(file.name)[0] or ""
+    return guessed if guessed == "application/json" or guessed.startswith("text/") else ""
+
+
 def model_path(model: str) -> str:
     """Make `MODEL` or `MODEL/VERSION` a path below `/models` or `/predictions`.
 

@@ -1,12 +1,11 @@
 """`tsctl predict`."""
 
-import mimetypes
 import sys
 from pathlib import Path
 
 import click
 
-from tsctl.client import Client, checked, model_path
+from tsctl.client import Client, checked, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.options import model_argument
 
@@ -23,8 +22,7 @@ def command(socket: Path | None, model: str, file: Path, content_type: str | Non
     except OSError as error:
         raise CliError(f"cannot read `{file}`: {error.strerror}") from None
     if content_type is None:
-        guessed = mimetypes.guess_type(file.name)[0] or ""
-        content_type = guessed if guessed == "application/json" or guessed.startswith("text/") else None
+        content_type = content_type_of(file)
     headers = {"Content-Type": content_type} if content_type else {}
     answer = Client(socket).request("POST", f"/predictions/{model_path(model)}", body, headers)
     if answer.status >= 400:

@@ -1,0 +1,85 @@
+"""`tsctl check`: an archive is tried without a daemon."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.served import Served
+
+
+@pytest.fixture
+def request_file(tmp_path: Path) -> Path:
+    file = tmp_path / "request.json"
+    file.write_text('{"do": "nothing"}')
+    return file
+
+
+def test_it_says_what_would_happen_and_prints_the_answer(idle: Served, request_file: Path) -> None:
+    idle.pack("obey")
+
+    done = idle.run("check", str(idle.store / "obey.mar"), "--input", str(request_file))
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["rows"] == 1
+    for line in (
+        "model     obey 1.0",
+        "handler   obey.py",
+        "batching  fixed, at most 1 requests",
+        "answer    status 200",
+    ):
+        assert line in done.stderr
+    assert not (idle.folder / "state").exists()
+
+
+def test_a_handler_that_raises_fails_the_check(idle: Served, request_file: Path) -> None:
+    idle.pack("obey")
+    request_file.write_text('{"do": "raise"}')
+
+    done = idle.run("check", str(idle.store / "obey.mar"), "--input", str(request_file))
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert 'raise ValueError("as you wish")' in done.stderr
+    assert "error: Prediction failed: ValueError: as you wish" in done.stderr
+
+
+def test_a_model_that_does_not_load_fails_the_check(idle: Served) -> None:
+    idle.pack("no_load")
+
+    done = idle.run("check", str(idle.store / "no_load.mar"))
+
+    assert done.returncode == 1
+    assert done.stderr.count("Traceback") == 1
+    assert "FileNotFoundError: the vocabulary is missing" in done.stderr
+
+
+def test_what_is_no_archive_fails_the_check(idle: Served) -> None:
+    (idle.store / "text.mar").write_text("no archive")
+
+    done = idle.run("check", str(idle.store / "text.mar"))
+
+    assert done.returncode == 1
+    assert done.stderr == "error: The archive `text.mar` is neither a zip nor a gzipped tar file.\n"
+
+
+def test_a_model_is_warmed_up_before_it_is_ready(served: Served, tmp_path: Path) -> None:
+    (tmp_path / "sample.json").write_text('{"do": "print"}')
+    config = tmp_path / "model-config.yaml"
+    config.write_text("batchSize: 2\nwarmup:\n  file: sample.json\n  contentType: application/json\n")
+
+    served.register("obey", config_file=config, extra_files=str(tmp_path / "sample.json"))
+
+    assert served.tsctl("logs", "obey").count("printed by the handler") == 3  # one row, then two
+
+
+def test_a_warm_up_that_fails_keeps_the_model_out(served: Served, tmp_path: Path) -> None:
+    (tmp_path / "sample.json").write_text('{"do": "raise"}')
+    config = tmp_path / "model-config.yaml"
+    config.write_text("warmup:\n  file: sample.json\n  contentType: application/json\n")
+    archive = served.pack("obey", config_file=config, extra_files=str(tmp_path / "sample.json"))
+
+    failed = served.run("register", archive)
+
+    assert failed.returncode == 1
+    assert "the warm-up with `sample.json` failed: Prediction failed: ValueError: as you wish" in failed.stderr
+    assert json.loads(served.tsctl("ls", "--json")) == []
