@@ -29,6 +29,7 @@ class Config:
     keep_alive: float
     archive_bytes: int
     archive_files: int
+    install_requirements: bool
     access_log: bool
     log_level: str
     origins: Mapping[str, str] = field(default_factory=dict)  # setting → "flag", "environment" or "default"

@@ -3,7 +3,7 @@
     DaemonError
     ├─ ModelNotFound · VersionNotFound · ResourceNotFound        404
     ├─ MethodNotAllowed                                          405
-    ├─ BadRequest · InvalidModel                                 400
+    ├─ BadRequest · InvalidModel · RequirementsFailed            400
     ├─ DefaultVersionKept                                        403
     ├─ Conflict                                                  409
     ├─ NoReadyWorker · QueueFull · Stopping                      503
@@ -84,6 +84,13 @@ class InvalidModel(DaemonError):
 
     status = 400
     kind = "InvalidModelException"
+
+
+class RequirementsFailed(DaemonError):
+    """The archive's Python dependencies cannot be installed."""
+
+    status = 400
+    kind = "ModelException"
 
 
 class DefaultVersionKept(DaemonError):

@@ -45,7 +45,7 @@ class Manifest:
 
     Attributes:
         handler: a built-in name, `file.py` or `file.py:function`; empty if the manifest names none.
-        model_file, serialized_file, config_file: names within the archive.
+        model_file, serialized_file, config_file, requirements_file: names within the archive.
         raw: the whole document, as handlers see it in `context.manifest`.
     """
 
@@ -56,6 +56,7 @@ class Manifest:
     model_file: str | None = None
     serialized_file: str | None = None
     config_file: str | None = None
+    requirements_file: str | None = None
     raw: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -86,6 +87,7 @@ def parse_manifest(document: object) -> Manifest:
         model_file=model.get("modelFile"),
         serialized_file=model.get("serializedFile"),
         config_file=model.get("configFile"),
+        requirements_file=model.get("requirementsFile"),
         raw=document,
     )
 

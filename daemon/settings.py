@@ -108,6 +108,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("keep_alive", 75.0, parse_seconds, "SECONDS", "How long an idle connection stays open."),
     Setting("archive_bytes", 16 * 1024 * MIB, parse_size, "BYTES", "The most that one archive may unpack to."),
     Setting("archive_files", 10_000, parse_count, "FILES", "The most files that one archive may hold."),
+    Setting(
+        "install_requirements",
+        False,
+        parse_boolean,
+        "true|false",
+        "Install the requirements.txt of archives, with pip.",
+    ),
     Setting("access_log", True, parse_boolean, "true|false", "Write a line for each request."),
     Setting("log_level", "info", parse_level, "LEVEL", "What the daemon logs: debug, info, warning or error."),
 )

@@ -35,6 +35,8 @@ def _watched(client: Client, method: str, target: str, subject: str, **parameter
             match event["stage"]:
                 case "unpacking":
                     progress.show(f"unpacking {subject}, {bytes_text(done)} of {bytes_text(total)}", done, total)
+                case "installing":
+                    progress.show(f"installing the requirements of {subject}")
                 case "loading":
                     progress.show(f"loading {subject}, {done} of {total} workers ready", done, total or None)
                 case "done":

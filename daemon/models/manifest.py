@@ -46,7 +46,7 @@ def _check(manifest: Manifest, model_dir: Path) -> None:
         raise InvalidModel(f"`{manifest.model_name}` is no model name: letters, digits, `_`, `-` and `.` only.")
     if not VERSION.fullmatch(manifest.model_version):
         raise InvalidModel(f"`{manifest.model_version}` is no model version: letters, digits, `_`, `-`, `+`, `.` only.")
-    for name in (manifest.model_file, manifest.serialized_file, manifest.config_file):
+    for name in (manifest.model_file, manifest.serialized_file, manifest.config_file, manifest.requirements_file):
         if name is not None and not (model_dir / Path(name).name).is_file():
             raise InvalidModel(f"The manifest names the file `{name}`, and the archive does not hold it.")
     _check_handler(manifest, model_dir)

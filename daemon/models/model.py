@@ -38,6 +38,7 @@ class Source:
         directory: the model's files.
         unpacked: what was unpacked for it (`directory` or its parent), None if it is served in place.
         document: `model-config.yaml`, empty if there is none.
+        python: the interpreter of its own environment, None for the daemon's.
     """
 
     url: str
@@ -45,6 +46,7 @@ class Source:
     unpacked: Path | None
     manifest: Manifest
     document: Mapping[str, Any]
+    python: Path | None = None
 
 
 class Model:
@@ -89,6 +91,7 @@ class Model:
             response_timeout=settings.response_timeout,
             retry=settings.retry,
             devices=settings.devices,
+            python=source.python,
             log=log,
         )
         self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)

@@ -1,6 +1,6 @@
 """Registering, scaling and unregistering: the steps that take time.
 
-    locate ──▶ unpack ──▶ manifest ──▶ model-config ──▶ registry.add ──▶ workers
+    locate ──▶ unpack ──▶ manifest ──▶ model-config ──▶ requirements ──▶ registry.add ──▶ workers
 
 A failure before `registry.add` leaves nothing behind. A synchronous registration whose workers
 fail leaves nothing registered, and the error carries the handler's traceback; an asynchronous one
@@ -21,17 +21,19 @@ from daemon.clock import Clock
 from daemon.config import Config
 from daemon.errors import DaemonError, OutOfResources, Stopping, WorkersFailed
 from daemon.logs import ModelLogs
+from daemon.marfile import Manifest
 from daemon.models.archive import Limits, model_root, unpack
 from daemon.models.manifest import read_manifest
 from daemon.models.model import Model, Source
 from daemon.models.modelconfig import Wishes, check_workers, merge, read_yaml
 from daemon.models.registry import Registry
+from daemon.models.requirements import environment_python
 from daemon.models.store import locate
 from daemon.workers.devices import usable_cores
 from daemon.workers.engine import Engine, LoadFailure
 from daemon.workers.placement import Placement, count_gpus
 
-Progress = Callable[[str, int, int], None]  # stage ("unpacking", "loading"), done, total
+Progress = Callable[[str, int, int], None]  # stage ("unpacking", "installing", "loading"), done, total
 
 _log = logging.getLogger("daemon.models")
 _PROGRESS_EVERY = 0.05  # seconds
@@ -71,6 +73,7 @@ class Registration:
         self._logs = logs
         self._models_dir = paths.models_dir(config.state_dir)
         self._placement = Placement(count_gpus())
+        self._installing = asyncio.Lock()
         self._stopping = False
         self._in_use: Counter[Path] = Counter()  # unpacked directories, by registrations and models
 
@@ -89,11 +92,11 @@ class Registration:
         """
         path = locate(request.url, self._config.model_store, local_paths=request.local_paths)
         if path.is_dir():
-            model = self._add(request, model_root(path), None)
+            model = await self._add(request, model_root(path), None, progress)
         else:
             unpacked = await self._unpack(path, progress)
             try:
-                model = self._add(request, model_root(unpacked), unpacked)
+                model = await self._add(request, model_root(unpacked), unpacked, progress)
             except BaseException:
                 self._release(unpacked)
                 raise
@@ -183,19 +186,34 @@ class Registration:
             del self._in_use[unpacked]
             shutil.rmtree(unpacked, ignore_errors=True)
 
-    def _add(self, request: Request, directory: Path, unpacked: Path | None) -> Model:
-        if self._stopping:
-            raise Stopping("The daemon is being stopped.")
+    async def _add(self, request: Request, directory: Path, unpacked: Path | None, progress: Progress) -> Model:
         manifest = read_manifest(directory, model_name=request.model_name, handler=request.handler)
         document = read_yaml(directory, manifest.config_file)
         settings = merge(request.wishes, document, self._config, self._placement.gpus)
-        source = Source(request.url, directory, unpacked, manifest, document)
+        python = await self._environment(manifest, directory, progress)
+        if self._stopping:
+            raise Stopping("The daemon is being stopped.")
+        source = Source(request.url, directory, unpacked, manifest, document, python)
         log = self._logs.open(manifest.model_name, manifest.model_version)
         model = Model(
             source, settings, self._engine, self._clock, cores=usable_cores(), placement=self._placement, log=log
         )
         model.replaces = self._registry.add(model)
         return model
+
+    async def _environment(self, manifest: Manifest, directory: Path, progress: Progress) -> Path | None:
+        """Make the Python environment that the archive asks for, if the operator allows it."""
+        if manifest.requirements_file is None:
+            return None
+        if not self._config.install_requirements:
+            hint = "they are not installed (--install-requirements would)"
+            _log.warning("%s names requirements in %s: %s", manifest.model_name, manifest.requirements_file, hint)
+            return None
+        progress("installing", 0, 0)
+        requirements = directory / Path(manifest.requirements_file).name
+        environments = paths.environments_dir(self._config.state_dir)
+        async with self._installing:  # one pip at a time: two models may have the same requirements
+            return await asyncio.to_thread(environment_python, requirements, environments, manifest.model_name)
 
     async def _retire_replaced(self, model: Model) -> None:
         if model.replaces is not None:

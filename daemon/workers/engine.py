@@ -30,6 +30,7 @@ class WorkerSpec:
         startup_timeout, response_timeout: seconds.
         retry: whether a job may run again after a worker died with it; None leaves it to the
             handler: yes where `handle` is ours, no where it is the user's.
+        python: the interpreter; None for the daemon's own.
         log: takes each line the worker prints.
     """
 
@@ -45,6 +46,7 @@ class WorkerSpec:
     devices: Sequence[int] = ()
     gpu_id: int | None = None
     retry: bool | None = None
+    python: Path | None = None
     log: Callable[[str], None] = field(default=lambda line: None)
 
 

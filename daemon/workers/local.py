@@ -122,7 +122,14 @@ class LocalWorker(asyncio.Protocol):
         try:
             process = subprocess.Popen(
                 # -P: the model's directory is the working directory, and must not come first on sys.path.
-                [sys.executable, "-P", "-m", "handlers.worker", str(theirs.fileno()), str(os.getpid())],
+                [
+                    str(self._spec.python or sys.executable),
+                    "-P",
+                    "-m",
+                    "handlers.worker",
+                    str(theirs.fileno()),
+                    str(os.getpid()),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=writing,
                 stderr=writing,
