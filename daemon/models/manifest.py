@@ -27,6 +27,8 @@ def read_manifest(model_dir: Path, *, model_name: str | None, handler: str | Non
             raise InvalidModel(f"The manifest is not JSON: {error}") from None
     elif model_name and handler:
         document = {"runtime": "python", "model": {"modelName": model_name, "handler": handler}}
+    elif (model_dir / "WAR-INF").is_dir():
+        raise InvalidModel("This is the archive of a workflow, and tsctl serves models, not workflows.")
     else:
         raise InvalidModel(f"Model name is not defined. The archive has no {MANIFEST}; `tsctl archive` writes one.")
     if model_name and isinstance(document, dict) and isinstance(document.get("model"), dict):

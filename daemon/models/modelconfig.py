@@ -61,6 +61,15 @@ class Wishes:
     startup_timeout: float | None = None
 
 
+# TorchServe's keys that change nothing here; whoever set one should know.
+_WITHOUT_EFFECT = ("useJobTicket", "clientTimeoutInMills", "maxRetryTimeoutInSec", "parallelLevel")
+
+
+def without_effect(document: Mapping[str, Any]) -> list[str]:
+    """Name the keys that are set and mean nothing here."""
+    return [key for key in _WITHOUT_EFFECT if document.get(key)]
+
+
 def read_yaml(model_dir: Path, config_file: str | None) -> dict[str, Any]:
     """Read the archive's `model-config.yaml`; an empty dict if it has none.
 

@@ -25,7 +25,7 @@ from daemon.marfile import Manifest
 from daemon.models.archive import Limits, model_root, unpack
 from daemon.models.manifest import read_manifest
 from daemon.models.model import Model, Source
-from daemon.models.modelconfig import Wishes, check_workers, merge, read_yaml
+from daemon.models.modelconfig import Wishes, check_workers, merge, read_yaml, without_effect
 from daemon.models.registry import Registry
 from daemon.models.requirements import environment_python
 from daemon.models.store import locate
@@ -189,6 +189,8 @@ class Registration:
     async def _add(self, request: Request, directory: Path, unpacked: Path | None, progress: Progress) -> Model:
         manifest = read_manifest(directory, model_name=request.model_name, handler=request.handler)
         document = read_yaml(directory, manifest.config_file)
+        for key in without_effect(document):
+            _log.warning("%s: `%s` in %s has no effect here", manifest.model_name, key, manifest.config_file)
         settings = merge(request.wishes, document, self._config, self._placement.gpus)
         python = await self._environment(manifest, directory, progress)
         if self._stopping:

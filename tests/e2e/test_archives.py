@@ -49,6 +49,7 @@ BAD = {
     "a file that is not there": ("lacking.mar", "names the file `model.pt`, and the archive does not hold it"),
     "another runtime": ("ruby.mar", "Runtime is not defined or invalid."),
     "a module with a name of ours": ("ours.mar", "holds a module `handlers`, a name that tsctl itself uses"),
+    "a workflow": ("flow.war", "This is the archive of a workflow, and tsctl serves models"),
     "sequence batching": ("sequence.mar", "asks for `sequenceBatching`, which tsctl does not serve"),
 }  # fmt: skip
 
@@ -67,6 +68,7 @@ def bad_archives(shared: Served) -> None:
     write_zip(store / "lacking.mar", **{"MAR-INF__MANIFEST.json": manifest(serializedFile="model.pt"), "echo.py": ""})
     write_zip(store / "ruby.mar", **{"MAR-INF__MANIFEST.json": manifest().replace('"python"', '"ruby"')})
     write_zip(store / "ours.mar", **{"MAR-INF__MANIFEST.json": manifest(), "echo.py": "", "handlers__x.py": ""})
+    write_zip(store / "flow.war", **{"WAR-INF__MANIFEST.json": "{}", "spec.yaml": ""})
     sequence = {
         "MAR-INF__MANIFEST.json": manifest(configFile="m.yaml"),
         "echo.py": "",

@@ -7,7 +7,7 @@ import pytest
 
 from daemon.config import Config
 from daemon.errors import BadRequest, InvalidModel
-from daemon.models.modelconfig import ModelSettings, Wishes, merge, read_yaml
+from daemon.models.modelconfig import ModelSettings, Wishes, merge, read_yaml, without_effect
 from tests.build import make_config
 
 
@@ -206,3 +206,9 @@ def test_a_gpu_that_is_not_there_is_named(config: Config) -> None:
         merge(Wishes(), {"deviceIds": [0, 2]}, config, gpus=2)
 
     assert str(caught.value) == "model-config.yaml: `deviceIds` is [0, 2], and the GPUs here are 0 to 1."
+
+
+def test_keys_that_mean_nothing_here_are_named() -> None:
+    document = {"useJobTicket": True, "parallelLevel": 0, "batchSize": 4, "clientTimeoutInMills": 50}
+
+    assert without_effect(document) == ["useJobTicket", "clientTimeoutInMills"]
