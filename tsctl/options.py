@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from daemon.settings import SETTINGS, Setting, parse_boolean
+from daemon.settings import MIB, SETTINGS, Setting, parse_boolean
 from tsctl.completion import complete_model
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -68,6 +68,6 @@ def daemon_arguments(socket: Path | None, given: dict[str, Any]) -> list[str]:
 def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
-    if isinstance(value, int) and value % (1024 * 1024) == 0:
-        return f"{value // (1024 * 1024)}MiB"
+    if isinstance(value, int) and value and value % MIB == 0:
+        return f"{value // MIB}MiB" if value % (1024 * MIB) else f"{value // (1024 * MIB)}GiB"
     return f"{value:g}" if isinstance(value, float) else str(value)
