@@ -6,7 +6,8 @@ belongs to one batch is put in by `begin_batch`.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from handlers.metrics import MetricsCache
@@ -103,6 +104,23 @@ class Context:
         self.request_ids = dict(enumerate(ids))
         self.request_processor = [RequestProcessor(header) for header in headers]
         self.metrics.request_ids = self.request_ids
+
+    @contextmanager
+    def selected(self, rows: Sequence[int]) -> Iterator[None]:
+        """Within, row `i` is what is row `rows[i]` outside; a row may be there more than once.
+
+        For a part of a batch, and for rows that are pieces of one request.
+        """
+        ids, processors = self.request_ids, self.request_processor
+        assert processors is not None
+        self.request_ids = {index: ids[row] for index, row in enumerate(rows)}
+        self.request_processor = [processors[row] for row in rows]
+        self.metrics.request_ids = self.request_ids
+        try:
+            yield
+        finally:
+            self.request_ids, self.request_processor = ids, processors
+            self.metrics.request_ids = ids
 
     def _row(self, idx: int) -> RequestProcessor:
         if self.request_processor is None:

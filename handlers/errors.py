@@ -27,5 +27,13 @@ class UnreadableRows(UnreadablePayload):
         self.rows = dict(rows)
 
 
+class InvalidResult(TypeError):
+    """A handler returned something else than a list with one item for each row."""
+
+
+class NotSerialisable(TypeError):
+    """A handler's item is nothing that can be sent."""
+
+
 class HandlerError(ValueError):
     """A handler file does not hold what an entry point needs."""

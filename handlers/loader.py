@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from handlers.context import Context
-from handlers.errors import HandlerError
+from handlers.errors import HandlerError, UnreadablePayload
 from handlers.names import BUILT_IN, split_handler
 
 
@@ -25,11 +25,18 @@ class EntryPoint:
     Attributes:
         instance: the handler object, None for a module function.
         handle: takes the rows and the context, returns one item for each row.
+        own_handle: the handler brings its own `handle` method, or is a function.
     """
 
     def __init__(self, instance: Any, handle: Callable[[Any, Context], Any]) -> None:
         self.instance = instance
         self.handle = handle
+        self.own_handle = not _handle_is_ours(instance)
+
+    def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
+        """Find the rows that cannot be read, and why, where `handle` is ours; see `BaseHandler.prepare`."""
+        found: dict[int, UnreadablePayload] = {} if self.own_handle else self.instance.prepare(data)
+        return found
 
     def initialize(self, context: Context) -> None:
         """Load the model. A module function is called once without data, as TorchServe does."""
@@ -60,9 +67,7 @@ def load_handler(handler: str, model_dir: Path) -> EntryPoint:
         module = importlib.import_module(name)
     if hasattr(module, function):
         return EntryPoint(None, getattr(module, function))
-    if ":" in handler:
-        raise HandlerError(f"{name}.py has no function `{function}`")
-    return _instantiate(_handler_class(module))
+    return _instantiate(_handler_class(module, function))
 
 
 def import_file(file: Path) -> ModuleType:
@@ -90,7 +95,17 @@ def classes_of(module: ModuleType) -> list[type]:
     return [value for value in found if value.__module__ == module.__name__]
 
 
-def _handler_class(module: ModuleType) -> type:
+def _handle_is_ours(instance: Any) -> bool:
+    base, micro = sys.modules.get("handlers.defaults.base"), sys.modules.get("handlers.micro_batching")
+    if base is None or not isinstance(instance, base.BaseHandler):
+        return False
+    if type(instance).handle is not base.BaseHandler.handle:
+        return False
+    replaced = vars(instance).get("handle")
+    return replaced is None or (micro is not None and isinstance(replaced, micro.MicroBatching))
+
+
+def _handler_class(module: ModuleType, function: str) -> type:
     classes = classes_of(module)
     # TorchServe refuses a second class; a helper without `handle`, or a base of the other, is no reason to.
     handlers = [each for each in classes if callable(getattr(each, "handle", None))]
@@ -98,9 +113,8 @@ def _handler_class(module: ModuleType) -> type:
     if len(handlers) == 1:
         return handlers[0]
     names = ", ".join(each.__name__ for each in handlers or classes) or "none"
-    raise HandlerError(
-        f"{module.__name__}.py needs a function `handle` or exactly one class with a method `handle`; it has {names}"
-    )
+    wanted = f"a function `{function}` or exactly one class with a method `handle`"
+    raise HandlerError(f"{module.__name__}.py needs {wanted}; it has {names}")
 
 
 def _instantiate(handler_class: type) -> EntryPoint:

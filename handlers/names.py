@@ -7,6 +7,10 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     "base_handler": ("handlers.defaults.base", "BaseHandler"),
     "vision_handler": ("handlers.defaults.vision", "VisionHandler"),
     "image_classifier": ("handlers.defaults.image_classifier", "ImageClassifier"),
+    "object_detector": ("handlers.defaults.object_detector", "ObjectDetector"),
+    "image_segmenter": ("handlers.defaults.image_segmenter", "ImageSegmenter"),
+    "text_handler": ("handlers.defaults.text", "TextHandler"),
+    "text_classifier": ("handlers.defaults.text_classifier", "TextClassifier"),
 }
 
 # Our own import packages: a model's further modules may not have these names.

@@ -12,12 +12,9 @@ from typing import Any
 
 from handlers import wire
 from handlers.context import RequestProcessor
+from handlers.errors import InvalidResult, NotSerialisable
 
 FAILED = "InternalServerException"  # TorchServe's word for whatever goes wrong in a worker
-
-
-class NotSerialisable(TypeError):
-    """A handler's item is nothing that can be sent."""
 
 
 def decode_row(row: wire.Row) -> dict[str, Any]:
@@ -47,6 +44,21 @@ def headers_of(row: wire.Row) -> dict[str, Any]:
     headers: dict[str, Any] = {name: {"content-type": kind} for name, kind, _ in row.params}
     headers.update(row.headers)
     return headers
+
+
+def items_of(result: Any, rows: int) -> list[Any]:
+    """Check what a handler returned for a number of rows.
+
+    Raises:
+        InvalidResult: it is no list with one item for each row.
+    """
+    if not isinstance(result, list):
+        what = f"the handler returned {type(result).__name__}, and should return a list of {rows}"
+        raise InvalidResult(f"Invalid model predict output: {what}.")
+    if len(result) != rows:
+        what = f"expected {rows}, the handler returned {len(result)}"
+        raise InvalidResult(f"number of batch response mismatched: {what}.")
+    return result
 
 
 def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:

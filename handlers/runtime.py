@@ -1,6 +1,6 @@
 """A loaded model: run a batch, and turn whatever happens into one answer for each row."""
 
-import sys
+import os
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -8,9 +8,11 @@ from typing import Any
 
 from handlers import wire
 from handlers.context import Context
-from handlers.errors import PredictionException, UnreadablePayload, UnreadableRows
+from handlers.envelopes.entry import enveloped
+from handlers.errors import InvalidResult, NotSerialisable, PredictionException, UnreadablePayload, UnreadableRows
+from handlers.kinds import Kind, kind_of
 from handlers.loader import EntryPoint, load_handler
-from handlers.rows import NotSerialisable, decode_row, encode_item, failure, headers_of
+from handlers.rows import decode_row, encode_item, failure, headers_of, items_of
 
 
 def read_model_config(load: wire.Load) -> dict[str, Any]:
@@ -44,7 +46,7 @@ class Runtime:
         self._context = context
         self.config = context.model_yaml_config
         self._send: SendPieces = no_pieces
-        self.own_handle = not _handle_is_ours(entry.instance)
+        self.own_handle = entry.own_handle
 
     @classmethod
     def load(cls, load: wire.Load) -> "Runtime":
@@ -57,7 +59,7 @@ class Runtime:
             load.gpu_id,
             model_yaml_config=read_model_config(load),
         )
-        entry = load_handler(load.handler, Path(load.model_dir))
+        entry = enveloped(load_handler(load.handler, Path(load.model_dir)), os.environ.get("TS_SERVICE_ENVELOPE", ""))
         entry.initialize(context)
         return cls(entry, context)
 
@@ -69,9 +71,7 @@ class Runtime:
         """
         self._send = send
         data = [decode_row(row) for row in rows]
-        if self.own_handle:
-            return self._handle(rows, data, range(len(rows)))
-        return self._handle_readable(rows, data, self._find_unreadable(data), range(len(rows)))
+        return self._handle_readable(rows, data, self._find_unreadable(rows, data), range(len(rows)))
 
     def _handle_readable(
         self,
@@ -97,12 +97,13 @@ class Runtime:
             answers.update(zip(good, ended, strict=True))
         return [answers[index] for index in range(len(rows))]
 
-    def _find_unreadable(self, data: list[Any]) -> dict[int, UnreadablePayload]:
+    def _find_unreadable(self, rows: Sequence[wire.Row], data: list[Any]) -> dict[int, UnreadablePayload]:
         try:
-            found: dict[int, UnreadablePayload] = self._entry.instance.prepare(data)
+            found = self._entry.prepare(data)
         except (Exception, SystemExit):  # noqa: BLE001 - user code; `handle` will meet it again, and report it
             return {}
-        return found
+        # Who asks for a description sends no payload.
+        return {index: why for index, why in found.items() if kind_of(dict(rows[index].headers)) is not Kind.DESCRIBE}
 
     def _handle(self, rows: Sequence[wire.Row], data: list[Any], numbers: Sequence[int]) -> list[wire.Answer]:
         self._context.begin_batch([row.id for row in rows], [headers_of(row) for row in rows])
@@ -113,33 +114,28 @@ class Runtime:
 
         self._context.send_pieces = send_pieces
         try:
-            items = self._entry.handle(data, self._context)
+            items = items_of(self._entry.handle(data, self._context), len(rows))
+        except InvalidResult as error:
+            return [_failed(row, error) for row in rows]
         except BaseException as error:
             if isinstance(error, UnreadableRows) and not self.own_handle and set(error.rows) <= set(range(len(rows))):
                 raise
             traceback.print_exc()
-            return _all_failed(rows, error)
-        if not isinstance(items, list):
-            what = f"the handler returned {type(items).__name__}, and should return a list of {len(rows)}"
-            return [failure(f"Invalid model predict output: {what}. (Request {row.id})") for row in rows]
-        if len(items) != len(rows):
-            what = f"expected {len(rows)}, the handler returned {len(items)}"
-            return [failure(f"number of batch response mismatched: {what}. (Request {row.id})") for row in rows]
+            return [_failed(row, error) for row in rows]
+        for failed in {id(item): item for item in items if isinstance(item, BaseException)}.values():
+            if not isinstance(failed, (UnreadablePayload, NotSerialisable)):
+                traceback.print_exception(failed)
         return [self._encode(index, row, item) for index, (row, item) in enumerate(zip(rows, items, strict=True))]
 
     def _encode(self, index: int, row: wire.Row, item: Any) -> wire.Answer:
+        """Make the answer to one row. An item that is an exception fails its own row, and no other."""
         assert self._context.request_processor is not None
+        if isinstance(item, BaseException):
+            return _failed(row, item)
         try:
             return encode_item(item, self._context.request_processor[index])
         except NotSerialisable as error:
-            return failure(f"Unsupported model output data type. {error} (Request {row.id})")
-
-
-def _handle_is_ours(instance: Any) -> bool:
-    base = sys.modules.get("handlers.defaults.base")
-    return (
-        base is not None and isinstance(instance, base.BaseHandler) and type(instance).handle is base.BaseHandler.handle
-    )
+            return _failed(row, error)
 
 
 def _bad_request(row: wire.Row, error: UnreadablePayload) -> wire.Answer:
@@ -155,13 +151,17 @@ def _in_words(error: BaseException) -> str:
     return f"{name}: {text}" if text else name
 
 
-def _all_failed(rows: Sequence[wire.Row], error: BaseException) -> list[wire.Answer]:
+def _failed(row: wire.Row, error: BaseException) -> wire.Answer:
     if isinstance(error, PredictionException):
         code = error.error_code if isinstance(error.error_code, int) and 200 <= error.error_code <= 599 else 500
-        return [failure(str(error.message), code) for _ in rows]
+        return failure(str(error.message), code)
     if isinstance(error, UnreadablePayload):
-        return [_bad_request(row, error) for row in rows]
+        return _bad_request(row, error)
+    if isinstance(error, InvalidResult):
+        return failure(f"{error} (Request {row.id})")
+    if isinstance(error, NotSerialisable):
+        return failure(f"Unsupported model output data type. {error} (Request {row.id})")
     what = _in_words(error)
     if isinstance(error, MemoryError) or "CUDA" in what:
-        return [failure(f"Out of resources. {what} (Request {row.id})", 507) for row in rows]
-    return [failure(f"Prediction failed: {what} (Request {row.id})") for row in rows]
+        return failure(f"Out of resources. {what} (Request {row.id})", 507)
+    return failure(f"Prediction failed: {what} (Request {row.id})")

@@ -3,16 +3,21 @@
 Users subclass it and override a stage. Members and order are TorchServe's (ts/torch_handler/base_handler.py).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from handlers.context import Context
+from handlers.defaults.compiling import compiled
+from handlers.defaults.insights import target_of
 from handlers.defaults.labels import load_label_mapping
 from handlers.defaults.modelfile import load_model
-from handlers.errors import UnreadablePayload
+from handlers.defaults.onnx import is_session, run_session
+from handlers.errors import PredictionException, UnreadablePayload, UnreadableRows
+from handlers.kinds import Kind, answer, kind_of
+from handlers.timer import timed
 
 
 class PreparedRow(dict[str, Any]):
@@ -27,6 +32,43 @@ def payload_of(row: Any) -> Any:
         return row
     value = row.get("data")
     return row.get("body") if value is None else value
+
+
+def prepare_rows(data: list[Any], decode: Callable[[Any], Any]) -> dict[int, UnreadablePayload]:
+    """Replace each row by a `PreparedRow` with what `decode` makes of it.
+
+    Args:
+        decode: raises UnreadablePayload.
+
+    Returns:
+        Row → why it cannot be read.
+    """
+    unreadable = {}
+    for index, row in enumerate(data):
+        try:
+            prepared = PreparedRow(row) if isinstance(row, Mapping) else PreparedRow(data=row)
+            prepared.prepared = decode(row)
+            data[index] = prepared
+        except UnreadablePayload as error:
+            unreadable[index] = error
+    return unreadable
+
+
+def decode_rows(data: list[Any], decode: Callable[[Any], Any]) -> list[Any]:
+    """Give what `prepare_rows` made of each row, or decode it now.
+
+    Raises:
+        UnreadableRows: some rows cannot be read; only where `prepare_rows` has not seen them.
+    """
+    rows, unreadable = [], {}
+    for index, row in enumerate(data):
+        try:
+            rows.append(row.prepared if isinstance(row, PreparedRow) else decode(row))
+        except UnreadablePayload as error:
+            unreadable[index] = error
+    if unreadable:
+        raise UnreadableRows(unreadable)
+    return rows
 
 
 class BaseHandler:
@@ -50,6 +92,7 @@ class BaseHandler:
         self.model_yaml_config: dict[str, Any] = {}
         self.explain = False
         self.target = 0
+        self.profiler_args: dict[str, Any] = {}
 
     def initialize(self, context: Context) -> None:
         """Load the model onto its device, and the class names.
@@ -68,7 +111,8 @@ class BaseHandler:
         model_dir = Path(properties["model_dir"])
         serialized = self.manifest.get("model", {}).get("serializedFile")
         self.model_pt_path = str(model_dir / Path(serialized).name) if serialized else None
-        self.model = load_model(model_dir, self.manifest, self.model_yaml_config, self.device)
+        model = load_model(model_dir, self.manifest, self.model_yaml_config, self.device)
+        self.model = compiled(model, self.model_yaml_config)
         self.mapping = load_label_mapping(model_dir / "index_to_name.json")
         self.initialized = True
 
@@ -91,21 +135,71 @@ class BaseHandler:
                 unreadable[index] = UnreadablePayload(f"The request is not an array of numbers: {error}")
         return unreadable
 
+    @timed
     def preprocess(self, data: list[Any]) -> Any:
         """Make the model's input: one tensor of all rows, shape (rows, …), on the handler's device."""
         return torch.as_tensor([payload_of(row) for row in data], device=self.device)
 
+    @timed
     def inference(self, data: Any, *args: Any, **kwargs: Any) -> Any:
         """Run the model once on the whole batch, without recording gradients."""
+        if is_session(self.model):
+            return run_session(self.model, data, *args)
         with torch.inference_mode():
             return self.model(data.to(self.device), *args, **kwargs)
 
+    @timed
     def postprocess(self, data: Any) -> list[Any]:
         """Make the answers: one item for each row."""
         result: list[Any] = data.tolist()
         return result
 
     def handle(self, data: list[Any], context: Context) -> list[Any]:
-        """Run the three stages on a batch."""
-        self.context = context
+        """Answer a batch: run the three stages on the rows that ask for predictions.
+
+        Rows that ask for an explanation (header `explain`) or a description (`describe`) are taken
+        apart; see handlers/kinds.py.
+        """
+        items: list[Any] = answer(self, data, context, self._predict)
+        return items
+
+    def _predict(self, data: list[Any]) -> list[Any]:
         return self.postprocess(self.inference(self.preprocess(data)))
+
+    def explain_handle(self, data_preprocess: Any, raw_data: list[Any]) -> Any:
+        """Explain the prediction of one row.
+
+        Args:
+            data_preprocess: what `preprocess` made of the row.
+            raw_data: the row, in a list of one.
+
+        Returns:
+            What `get_insights` returns: a list of one item.
+        """
+        row = raw_data[0]
+        target = target_of(row.get("target")) if isinstance(row, Mapping) else 0
+        return self.get_insights(data_preprocess, payload_of(row), target)
+
+    def get_insights(self, tensor_data: Any, raw_data: Any, target: Any = 0) -> Any:  # noqa: ARG002 - TorchServe's
+        """Say which parts of the input spoke for the class `target`; handlers that can do so override this."""
+        raise PredictionException(f"The handler {type(self).__name__} explains nothing: it has no `get_insights`", 501)
+
+    def describe_handle(self) -> Any:
+        """Describe the model in the handler's own words, anything that JSON can hold. By default nothing."""
+        return None
+
+    def get_device(self) -> torch.device:
+        return self.device
+
+    def _is_explain(self) -> bool:
+        """TorchServe's question about the first request, which users' own `handle` methods ask."""
+        self.explain = self._first_kind() is Kind.EXPLAIN or self.explain
+        return self._first_kind() is Kind.EXPLAIN
+
+    def _is_describe(self) -> bool:
+        return self._first_kind() is Kind.DESCRIBE
+
+    def _first_kind(self) -> Kind:
+        context = self.context
+        asked = {} if context is None else {key: context.get_request_header(0, key) for key in ("explain", "describe")}
+        return kind_of(asked)

@@ -6,6 +6,7 @@ from torchvision import transforms
 
 from handlers.defaults.labels import map_class_to_label
 from handlers.defaults.vision import VisionHandler, as_rgb
+from handlers.timer import timed
 
 LONGEST = 16  # times as long as wide
 
@@ -46,6 +47,7 @@ class ImageClassifier(VisionHandler):
     def get_max_result_classes(self) -> int:
         return self.topk
 
+    @timed
     def postprocess(self, data: torch.Tensor) -> list[dict[str, float]]:
         """Make the answers.
 

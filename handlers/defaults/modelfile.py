@@ -3,6 +3,7 @@
     model file + weights     eager: the file's one module class, with a state_dict
     .pt                      TorchScript
     .pt2                     torch.export
+    .onnx                    ONNX, where onnxruntime is installed
 
 Weights are read with `weights_only=True`, which runs no code from the file, unless
 `model-config.yaml` says `weightsOnly: false`.
@@ -18,6 +19,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from handlers.defaults.onnx import load_session
 from handlers.errors import HandlerError
 from handlers.loader import classes_of, import_file
 
@@ -43,10 +45,12 @@ def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str
             with _refused(f"`{weights_path.name}` is no torch.export file"):
                 # An exported program has inference mode built in, and no `eval`.
                 return torch.export.load(str(weights_path)).module().to(device)
+        case ".onnx":
+            return load_session(weights_path, device)
         case suffix:
             raise HandlerError(
-                f"`{weights_path.name}` cannot be loaded without a model file: only .pt (TorchScript) and"
-                f" .pt2 (torch.export) hold a whole model, and this is `{suffix or 'no suffix'}`"
+                f"`{weights_path.name}` cannot be loaded without a model file: only .pt (TorchScript), .pt2"
+                f" (torch.export) and .onnx hold a whole model, and this is `{suffix or 'no suffix'}`"
             )
 
 
@@ -71,7 +75,7 @@ def _load_eager(model_file: Path, weights: Path | None, config: Mapping[str, Any
         raise HandlerError(f"{model_file.name} should define exactly one torch.nn.Module, and defines {names}")
     model: nn.Module = classes[0]()
     if weights is not None:
-        state = _read_weights(weights, config, device)
+        state = read_weights(weights, config, device)
         if isinstance(state, nn.Module):
             model = state
         else:
@@ -80,7 +84,12 @@ def _load_eager(model_file: Path, weights: Path | None, config: Mapping[str, Any
     return model.to(device).eval()
 
 
-def _read_weights(weights: Path, config: Mapping[str, Any], device: torch.device) -> Any:
+def read_weights(weights: Path, config: Mapping[str, Any], device: torch.device) -> Any:
+    """Read a file that `torch.save` wrote; with `weights_only=True`, unless `config` says `weightsOnly: false`.
+
+    Raises:
+        HandlerError: the file would run code.
+    """
     weights_only = config.get("weightsOnly", True)
     try:
         return torch.load(weights, map_location=device, weights_only=weights_only)

@@ -1,14 +1,18 @@
 """`VisionHandler`: images in, one stacked tensor for the model."""
 
 import base64
+import functools
 import io
 from typing import Any
 
 import torch
 from PIL import Image, ImageOps
 
-from handlers.defaults.base import BaseHandler, PreparedRow, payload_of
-from handlers.errors import UnreadablePayload, UnreadableRows
+from handlers.context import Context
+from handlers.defaults.base import BaseHandler, decode_rows, payload_of, prepare_rows
+from handlers.defaults.insights import captum_attr
+from handlers.errors import UnreadablePayload
+from handlers.timer import timed
 
 
 def decode_image(encoded: bytes | bytearray) -> Image.Image:
@@ -59,6 +63,11 @@ class VisionHandler(BaseHandler):
 
     image_processing: Any
 
+    def initialize(self, context: Context) -> None:
+        super().initialize(context)
+        if not context.system_properties.get("limit_max_image_pixels", True):
+            Image.MAX_IMAGE_PIXELS = None
+
     def decode_row(self, row: Any) -> torch.Tensor:
         """Make one row's tensor.
 
@@ -83,28 +92,29 @@ class VisionHandler(BaseHandler):
     def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
         if type(self).preprocess is not VisionHandler.preprocess:
             return {}
-        unreadable = {}
-        for index, row in enumerate(data):
-            try:
-                prepared = PreparedRow(row)
-                prepared.prepared = self.decode_row(row)
-                data[index] = prepared
-            except UnreadablePayload as error:
-                unreadable[index] = error
-        return unreadable
+        return prepare_rows(data, self.decode_row)
 
+    @timed
     def preprocess(self, data: list[Any]) -> torch.Tensor:
         """Decode and stack: shape (rows, channels, height, width) for images, on the handler's device.
 
         Raises:
             UnreadableRows: some rows are no images; only where `prepare` has not seen them.
         """
-        rows, unreadable = [], {}
-        for index, row in enumerate(data):
-            try:
-                rows.append(row.prepared if isinstance(row, PreparedRow) else self.decode_row(row))
-            except UnreadablePayload as error:
-                unreadable[index] = error
-        if unreadable:
-            raise UnreadableRows(unreadable)
-        return torch.stack(rows).to(self.device)
+        return torch.stack(decode_rows(data, self.decode_row)).to(self.device)
+
+    @functools.cached_property
+    def ig(self) -> Any:
+        """captum's IntegratedGradients of the model, under the name that TorchServe gives it."""
+        return captum_attr().IntegratedGradients(self.model)
+
+    def get_insights(self, tensor_data: torch.Tensor, raw_data: Any, target: Any = 0) -> Any:  # noqa: ARG002
+        """Attribute the score of class `target` to the values of the image.
+
+        Args:
+            tensor_data: shape (1, channels, height, width).
+
+        Returns:
+            Nested lists of that shape: integrated gradients over 15 steps, from a black image.
+        """
+        return self.ig.attribute(tensor_data, target=target, n_steps=15).tolist()

@@ -164,6 +164,26 @@ def test_the_next_batch_starts_clean(context: Context) -> None:
     assert context.get_response_headers(0) == {}
 
 
+def test_a_selection_renumbers_the_rows_and_writes_to_the_same_answers(context: Context) -> None:
+    with context.selected([1, 0, 1]):
+        ids = [context.get_request_id(index) for index in range(3)]
+        metrics_ids = dict(context.metrics.request_ids)
+        context.set_response_status(418, "teapot", idx=2)
+
+    assert ids == ["id-b", "id-a", "id-b"]
+    assert metrics_ids == {0: "id-b", 1: "id-a", 2: "id-b"}
+    assert context.request_ids == context.metrics.request_ids == {0: "id-a", 1: "id-b"}
+    assert context.get_response_status(0) == (200, None)
+    assert context.get_response_status(1) == (418, "teapot")
+
+
+def test_a_selection_ends_also_when_it_fails(context: Context) -> None:
+    with pytest.raises(KeyError), context.selected([1]):
+        raise KeyError("within")
+
+    assert context.request_ids == {0: "id-a", 1: "id-b"}
+
+
 def test_a_request_processor_has_torchserves_members() -> None:
     processor = RequestProcessor({"Accept": "text/plain"})
 

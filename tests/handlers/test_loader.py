@@ -63,10 +63,18 @@ def test_the_function_may_be_named(model_dir: Path, handler: str) -> None:
     assert entry.handle([{}], context_of(model_dir)) == ["other"]
 
 
-def test_a_named_function_that_is_missing_is_an_error_even_beside_a_class(model_dir: Path) -> None:
+def test_where_the_named_function_is_missing_the_class_is_the_handler_as_in_torchserve(model_dir: Path) -> None:
     write(model_dir / "mine.py", CLASS)
 
-    with pytest.raises(HandlerError, match=r"mine\.py has no function `nothing`"):
+    entry = load_handler("mine.py:nothing", model_dir)
+
+    assert type(entry.instance).__name__ == "Handler"
+
+
+def test_a_file_without_the_named_function_and_without_a_class_is_an_error_that_names_it(model_dir: Path) -> None:
+    write(model_dir / "mine.py", "    x = 1\n")
+
+    with pytest.raises(HandlerError, match=r"mine\.py needs a function `nothing` or exactly one class"):
         load_handler("mine.py:nothing", model_dir)
 
 

@@ -10,7 +10,8 @@ import torch
 
 from handlers import wire
 from handlers.context import RequestProcessor
-from handlers.rows import NotSerialisable, decode_row, encode_item, failure, headers_of
+from handlers.errors import NotSerialisable
+from handlers.rows import decode_row, encode_item, failure, headers_of
 from tests.handlers.samples import row
 
 JSON = "application/json"

@@ -1,0 +1,108 @@
+"""`text_classifier`: a text in, the probability of every class out.
+
+TorchServe's looks at the first row of a batch only; this one gives the model all of them at once.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+
+from handlers.defaults.base import decode_rows, prepare_rows
+from handlers.defaults.insights import captum_attr
+from handlers.defaults.labels import map_class_to_label
+from handlers.defaults.text import TextHandler
+from handlers.errors import UnreadablePayload
+from handlers.text.cleaning import clean
+from handlers.text.tokens import ngrams_iterator
+from handlers.timer import timed
+
+
+class Bags(NamedTuple):
+    """A batch of texts, as `torch.nn.EmbeddingBag` takes it.
+
+    Attributes:
+        numbers: int64, shape (tokens of all rows,): their numbers in the vocabulary.
+        tokens: for each row, its tokens.
+        offsets: int64, shape (rows,): where in `numbers` each row begins.
+    """
+
+    numbers: torch.Tensor
+    tokens: list[list[str]]
+    offsets: torch.Tensor
+
+
+class TextClassifier(TextHandler):
+    """For models called as `model(numbers, offsets)`, with words and pairs of words as tokens.
+
+    The answer to a row is an object: class name → probability, in the order of the classes.
+    """
+
+    ngrams = 2
+
+    def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
+        if type(self).preprocess is not TextClassifier.preprocess:
+            return {}
+        return prepare_rows(data, self.decode_row)
+
+    @timed
+    def preprocess(self, data: list[Any]) -> Bags:
+        """Clean the texts and look their tokens up.
+
+        Raises:
+            UnreadableRows: some rows are no texts; only where `prepare` has not seen them.
+        """
+        numbers: list[int] = []
+        tokens: list[list[str]] = []
+        offsets: list[int] = []
+        for text in decode_rows(data, self.decode_row):
+            found = list(ngrams_iterator(self._tokenize(clean(text)), self.ngrams))
+            known = self.token_numbers(found)
+            offsets.append(len(numbers))
+            numbers += known.values()
+            tokens.append([found[place] for place in known])
+        as_tensor = (torch.tensor(each, dtype=torch.int64, device=self.device) for each in (numbers, offsets))
+        return Bags(next(as_tensor), tokens, next(as_tensor))
+
+    @timed
+    def inference(self, data: Bags, *args: Any, **kwargs: Any) -> Any:
+        with torch.inference_mode():
+            return self.model(data.numbers, data.offsets, *args, **kwargs)
+
+    @timed
+    def postprocess(self, data: torch.Tensor) -> list[Any]:
+        """Make the answers.
+
+        Args:
+            data: the model's logits, shape (rows, classes).
+        """
+        return map_class_to_label(torch.softmax(data, dim=1).tolist(), self.mapping)
+
+    def get_insights(self, text_preprocess: Bags, raw_data: Any, target: Any = 0) -> list[dict[str, Any]]:  # noqa: ARG002
+        """Say how much each token of one text spoke for the class `target`.
+
+        Integrated gradients along the embeddings of the tokens, from nothing. The model must have its
+        embedding as `embedding`: a `torch.nn.Embedding`, or an `EmbeddingBag` of mean or sum.
+
+        Returns:
+            `words`, the tokens, and `importances`, a number for each, together of length one.
+        """
+        layer = self.model.embedding
+        vectors = layer.weight[text_preprocess.numbers].detach().unsqueeze(0)
+
+        def score(embedded: torch.Tensor) -> torch.Tensor:
+            # embedded: shape (1, tokens, width). The model runs with this in the place of its embedding's output.
+            if isinstance(layer, torch.nn.EmbeddingBag):
+                output = embedded.mean(dim=1) if layer.mode == "mean" else embedded.sum(dim=1)
+            else:
+                output = embedded.squeeze(0)
+            hook = layer.register_forward_hook(lambda *_: output)
+            try:
+                scores: torch.Tensor = self.model(text_preprocess.numbers, text_preprocess.offsets)
+            finally:
+                hook.remove()
+            return scores
+
+        gradients = captum_attr().IntegratedGradients(score)
+        attributions = gradients.attribute(vectors, target=target, internal_batch_size=1)
+        importances = self.summarize_attributions(attributions).tolist()
+        return [{"words": self.get_word_token(text_preprocess.tokens[0]), "importances": importances}]

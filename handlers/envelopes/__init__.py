@@ -1,0 +1,1 @@
+"""Request envelopes: what platforms wrap around the rows of a request, and want around its answer."""

@@ -1,0 +1,15 @@
+"""`body`: the handler sees each request's value itself, not a dict that holds it."""
+
+from typing import Any
+
+from handlers.context import Context
+from handlers.envelopes.envelope import Envelope, Opened
+from handlers.envelopes.payload import payload_of
+
+
+class BodyEnvelope(Envelope):
+    def open(self, row: Any) -> Opened:
+        return Opened([payload_of(row)])
+
+    def seal(self, request: Opened, items: list[Any], context: Context) -> Any:  # noqa: ARG002
+        return items[0]

@@ -1,0 +1,57 @@
+"""Put an entry point into the envelope that the setting `service_envelope` names."""
+
+import importlib
+from typing import Any
+
+from handlers.envelopes.envelope import Envelope, Opened
+from handlers.errors import HandlerError, UnreadablePayload
+from handlers.loader import EntryPoint
+
+# Name → (module, class), imported on use.
+ENVELOPES = {
+    "body": ("handlers.envelopes.body", "BodyEnvelope"),
+    "json": ("handlers.envelopes.json", "JSONEnvelope"),
+    "kserve": ("handlers.envelopes.kserve", "KServeEnvelope"),
+    "kservev2": ("handlers.envelopes.kservev2", "KServev2Envelope"),
+}
+
+
+class EnvelopedEntryPoint(EntryPoint):
+    """An entry point whose requests come in an envelope."""
+
+    def __init__(self, entry: EntryPoint, envelope: Envelope) -> None:
+        super().__init__(entry.instance, envelope.handle)
+        self._entry = entry
+        self._envelope = envelope
+
+    def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
+        """Open every request, and find those that cannot be read: as a whole, or in one of their rows."""
+        unreadable: dict[int, UnreadablePayload] = {}
+        for index, row in enumerate(data):
+            try:
+                data[index] = self._envelope.open(row)
+            except UnreadablePayload as error:
+                unreadable[index] = error
+        owners = [(index, place) for index, row in enumerate(data) if isinstance(row, Opened)
+                  for place in range(len(row.rows))]  # fmt: skip
+        rows = [data[index].rows[place] for index, place in owners]
+        for number, why in self._entry.prepare(rows).items():
+            unreadable.setdefault(owners[number][0], why)
+        for (index, place), row in zip(owners, rows, strict=True):
+            data[index].rows[place] = row
+        return unreadable
+
+
+def enveloped(entry: EntryPoint, name: str) -> EntryPoint:
+    """Wrap an entry point; an empty name, or `default`, leaves it as it is.
+
+    Raises:
+        HandlerError: there is no envelope of this name.
+    """
+    if name in ("", "default"):
+        return entry
+    if name not in ENVELOPES:
+        raise HandlerError(f"`{name}` is no service envelope: there are {', '.join(ENVELOPES)}")
+    module, attribute = ENVELOPES[name]
+    envelope: Envelope = getattr(importlib.import_module(module), attribute)(entry.handle)
+    return EnvelopedEntryPoint(entry, envelope)

@@ -1,0 +1,117 @@
+"""`Envelope`: open each request into rows, run the handler once on the rows of the whole batch, seal the answers.
+
+    requests      {"instances": [a, b]}      {"instances": [c]}
+    rows                    a   b                    c              one call of the handler
+    items                   A   B                    C
+    answers       {"predictions": [A, B]}    {"predictions": [C]}
+
+TorchServe keeps what it must remember of a request on the envelope or the context, so a batch of two
+gets the wrong answers or none; here it is kept with the request.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from handlers.context import Context
+from handlers.errors import InvalidResult, NotSerialisable, UnreadablePayload, UnreadableRows
+from handlers.kinds import Kind, kinds_of
+from handlers.rows import items_of
+
+Handle = Callable[[Any, Context], Any]
+
+
+@dataclass
+class Opened:
+    """A request's rows, and what its envelope must remember to seal the answer."""
+
+    rows: list[Any]
+    memory: Any = None
+    sealed: bool = True  # False: the answer goes out as the handler gives it
+
+
+class Envelope(ABC):
+    """Wraps a handler's `handle`."""
+
+    def __init__(self, handle_fn: Handle) -> None:
+        self._handle = handle_fn
+
+    @abstractmethod
+    def open(self, row: Any) -> Opened:
+        """Take a request apart.
+
+        Raises:
+            UnreadablePayload: it is not in this envelope.
+        """
+
+    @abstractmethod
+    def seal(self, request: Opened, items: list[Any], context: Context) -> Any:
+        """Make a request's answer.
+
+        Args:
+            items: one for each row of the request.
+            context: row 0 is the request.
+
+        Raises:
+            NotSerialisable: the envelope cannot hold an item.
+        """
+
+    def handle(self, data: Any, context: Context) -> Any:
+        """Answer a batch: one item for each request.
+
+        Raises:
+            UnreadableRows: some requests cannot be read.
+            InvalidResult: the handler did not return one item for each row.
+        """
+        if data is None:  # a handler that is a function is initialized so
+            return self._handle(data, context)
+        requests = self._open_all(data, context)
+        owners = [index for index, request in enumerate(requests) for _ in request.rows]
+        items = self._run([row for request in requests for row in request.rows], owners, context)
+        if len(requests) > 1:
+            items_of(items, len(owners))
+        elif not isinstance(items, list):
+            raise InvalidResult(f"Invalid model predict output: a list was expected, not {type(items).__name__}.")
+        answers = []
+        for index, request in enumerate(requests):
+            # A request that is alone may be answered with more or fewer items than it has rows.
+            count = len(request.rows) if len(requests) > 1 else len(items)
+            own, items = items[:count], items[count:]
+            with context.selected([index]):
+                answers.append(self._answer(request, own, context))
+        return answers
+
+    def _open_all(self, data: list[Any], context: Context) -> list[Opened]:
+        opened, unreadable = [], {}
+        for index, (row, kind) in enumerate(zip(data, kinds_of(context, len(data)), strict=True)):
+            try:
+                if kind is Kind.DESCRIBE:
+                    opened.append(Opened([row], sealed=False))
+                else:
+                    opened.append(row if isinstance(row, Opened) else self.open(row))
+            except UnreadablePayload as error:
+                unreadable[index] = error
+        if unreadable:
+            raise UnreadableRows(unreadable)
+        return opened
+
+    def _run(self, rows: list[Any], owners: list[int], context: Context) -> Any:
+        if not rows:
+            return []
+        try:
+            with context.selected(owners):
+                return self._handle(rows, context)
+        except UnreadableRows as error:
+            raise UnreadableRows({owners[index]: why for index, why in error.rows.items()}) from error
+
+    def _answer(self, request: Opened, items: list[Any], context: Context) -> Any:
+        failed = [item for item in items if isinstance(item, BaseException)]
+        if failed:
+            return failed[0]
+        if not request.sealed:
+            return items[0]
+        try:
+            return self.seal(request, items, context)
+        except NotSerialisable as error:
+            return error

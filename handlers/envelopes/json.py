@@ -1,0 +1,39 @@
+"""`json`: `{"instances": [row, …]}` in, `{"predictions": [item, …]}` out, as TensorFlow Serving has it.
+
+A row, or a member of one, that is `{"b64": text}` becomes bytes.
+"""
+
+import base64
+import json
+from typing import Any
+
+from handlers.context import Context
+from handlers.envelopes.envelope import Envelope, Opened
+from handlers.envelopes.payload import list_of, object_of
+from handlers.errors import NotSerialisable, UnreadablePayload
+
+
+class JSONEnvelope(Envelope):
+    def open(self, row: Any) -> Opened:
+        rows = [_decoded(each) for each in list_of(object_of(row), "instances")]
+        return Opened([
+            {key: _decoded(value) for key, value in each.items()} if isinstance(each, dict) else each for each in rows
+        ])  # fmt: skip
+
+    def seal(self, request: Opened, items: list[Any], context: Context) -> str:  # noqa: ARG002
+        try:
+            text = json.dumps({"predictions": items})
+        except (TypeError, ValueError, RecursionError) as error:
+            raise NotSerialisable(str(error)) from error
+        if context.get_response_content_type(0) is None:
+            context.set_response_content_type(0, "application/json")
+        return text
+
+
+def _decoded(value: Any) -> Any:
+    if not isinstance(value, dict) or list(value) != ["b64"]:
+        return value
+    try:
+        return base64.b64decode("".join(value["b64"].split()), validate=True)
+    except (AttributeError, ValueError) as error:
+        raise UnreadablePayload(f"A `b64` of the request is no base64: {error}") from None

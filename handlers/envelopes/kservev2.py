@@ -1,0 +1,79 @@
+"""`kservev2`: KServe's v2 protocol (Open Inference Protocol): named tensors in and out.
+
+The handler's rows are the request's inputs, objects with `name`, `shape`, `datatype` and `data`; each
+item it returns is the output with the name of its input, flat, as TorchServe sends it.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy
+
+from handlers.context import Context
+from handlers.envelopes.envelope import Envelope, Opened
+from handlers.envelopes.payload import list_of, object_of
+from handlers.errors import NotSerialisable, UnreadablePayload
+
+# numpy's name of an element type → the protocol's
+DATATYPES = {
+    "bool": "BOOL", "uint8": "UINT8", "uint16": "UINT16", "uint32": "UINT32", "uint64": "UINT64",
+    "int8": "INT8", "int16": "INT16", "int32": "INT32", "int64": "INT64",
+    "float16": "FP16", "float32": "FP32", "float64": "FP64",
+}  # fmt: skip
+
+
+class _Memory(NamedTuple):
+    id: str
+    names: list[str]
+
+
+class KServev2Envelope(Envelope):
+    def open(self, row: Any) -> Opened:
+        document = object_of(row)
+        inputs = [_input(each) for each in list_of(document, "inputs")]
+        request_id = document.get("id")
+        named = request_id if isinstance(request_id, str) and request_id.strip() else ""
+        return Opened(inputs, _Memory(named, [each["name"] for each in inputs]))
+
+    def seal(self, request: Opened, items: list[Any], context: Context) -> dict[str, Any]:
+        memory: _Memory = request.memory
+        names = memory.names + [f"output-{index}" for index in range(len(memory.names), len(items))]
+        model = context.manifest.get("model", {})
+        return {
+            "id": memory.id or context.get_request_id(0),
+            "model_name": model.get("modelName"),
+            "model_version": model.get("modelVersion"),
+            "outputs": [_output(name, item) for name, item in zip(names, items, strict=False)],
+        }
+
+
+def _input(tensor: Any) -> dict[str, Any]:
+    """Check one input, and give its data the shape it names."""
+    try:
+        name, shape, datatype, data = (tensor[key] for key in ("name", "shape", "datatype", "data"))
+    except (KeyError, TypeError, IndexError):
+        raise UnreadablePayload("An input of the request lacks one of `name`, `shape`, `datatype` and `data`") from None
+    try:
+        if datatype == "BYTES":
+            data = data[0] if len(data) == 1 else data  # one text is what handlers of texts take
+        else:
+            data = numpy.array(data).reshape(shape).tolist()
+    except (TypeError, ValueError) as error:
+        raise UnreadablePayload(f"The data of the input `{name}` does not have the shape {shape}: {error}") from None
+    return {**tensor, "data": data}
+
+
+def _output(name: str, item: Any) -> dict[str, Any]:
+    """Make an output of an item: numbers, nested lists of them, texts, or any other one value."""
+    try:
+        array = numpy.array(item)
+    except ValueError:  # lists of different lengths
+        array = numpy.array(None)
+    if array.dtype.kind in "US":
+        datatype, data = "BYTES", array.flatten().tolist()
+    elif str(array.dtype) in DATATYPES:
+        datatype, data = DATATYPES[str(array.dtype)], array.flatten().tolist()
+    elif array.dtype == object:  # what is no array of numbers travels whole
+        datatype, data = "BYTES", [item]
+    else:
+        raise NotSerialisable(f"The output `{name}` has the element type {array.dtype}, which the protocol lacks")
+    return {"name": name, "datatype": datatype, "data": data, "shape": [len(data)]}

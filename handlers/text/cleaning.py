@@ -1,0 +1,74 @@
+"""Cleaning of English texts: tags, contractions, accents, punctuation.
+
+What each function does to a text is what TorchServe's text handler does, so that a model sees the
+words it was trained on.
+"""
+
+import re
+import string
+import unicodedata
+
+# An HTML tag or entity; the name is TorchServe's.
+CLEANUP_REGEX = re.compile("<.*?>|&([a-z0-9]+|#[0-9]{1,6}|#x[0-9a-f]{1,6});")
+
+_ENDINGS = {"'d": " would", "'ll": " will", "'m": " am", "'re": " are", "'s": " is", "'ve": " have", "n't": " not"}
+# Word → the endings that are written out after it; `'d`, `'ll` and `n't` also with `'ve` behind: `she'd've`.
+_ENDINGS_OF = {
+    "i": "'d 'll 'm 've", "he": "'d 'll 's", "she": "'d 'll 's", "it": "'d 'll 's", "that": "'d 's",
+    "there": "'d 's", "they": "'d 'll 're 've", "we": "'d 'll 're 've", "you": "'d 'll 're 've",
+    "what": "'ll 're 's 've", "when": "'s 've", "where": "'s 've", "who": "'ll 's 've", "why": "'s 've",
+    "how": "'ll 's", "so": "'ve", "to": "'ve", "will": "'ve", "must": "'ve n't", "might": "'ve n't",
+    "could": "'ve n't", "should": "'ve n't", "would": "'ve n't",
+    **dict.fromkeys(("are", "did", "does", "do", "had", "has", "have", "is", "may", "need", "ought", "was", "were"),
+                    "n't"),
+}  # fmt: skip
+_IRREGULAR = {
+    "ain't": "is not", "can't": "cannot", "can't've": "cannot have", "'cause": "because", "how'd": "how did",
+    "how'd'y": "how do you", "where'd": "where did", "let's": "let us", "ma'am": "madam", "o'clock": "of the clock",
+    "shan't": "shall not", "sha'n't": "shall not", "shan't've": "shall not have", "so's": "so as",
+    "won't": "will not", "won't've": "will not have", "y'all": "you all", "y'all'd": "you all would",
+    "y'all'd've": "you all would have", "y'all're": "you all are", "y'all've": "you all have",
+}  # fmt: skip
+
+
+def _contractions() -> dict[str, str]:
+    found = dict(_IRREGULAR)
+    for word, endings in _ENDINGS_OF.items():
+        for ending in endings.split():
+            found[word + ending] = word + _ENDINGS[ending]
+            if ending in ("'d", "'ll", "n't"):
+                found[f"{word}{ending}'ve"] = f"{word}{_ENDINGS[ending]} have"
+    return found
+
+
+CONTRACTIONS = _contractions()
+# The longest first: TorchServe finds `can't` in `can't've`, and leaves `cannotve`. Within words, as there.
+_CONTRACTION = re.compile("|".join(map(re.escape, sorted(CONTRACTIONS, key=len, reverse=True))), re.IGNORECASE)
+
+
+def expand_contractions(text: str) -> str:
+    """Write contractions out, `don't` → `do not`, and drop all other apostrophes."""
+
+    def written_out(found: re.Match[str]) -> str:
+        return found[0][0] + CONTRACTIONS[found[0].lower()][1:]
+
+    return _CONTRACTION.sub(written_out, text).replace("'", "")
+
+
+def remove_accents(text: str) -> str:
+    """Take the accents off letters, and drop what then is no ASCII."""
+    return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+
+
+def remove_tags(text: str) -> str:
+    """Drop HTML tags and entities."""
+    return CLEANUP_REGEX.sub("", text)
+
+
+def remove_punctuation(text: str) -> str:
+    return text.translate(str.maketrans("", "", string.punctuation))
+
+
+def clean(text: str) -> str:
+    """Do all of it, in TorchServe's order; the text comes out in lower case."""
+    return remove_punctuation(remove_accents(expand_contractions(remove_tags(text).lower())))

@@ -1,0 +1,48 @@
+"""`timed`: how long a stage of a handler takes, reported as a metric.
+
+Only where `model-config.yaml` says `handler: {profile: true}`, as in TorchServe.
+"""
+
+import functools
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+Self = TypeVar("Self")
+Result = TypeVar("Result")
+
+
+def timed(stage: Callable[Concatenate[Self, P], Result]) -> Callable[Concatenate[Self, P], Result]:
+    """Report a method's duration in ms as the metric `ts_handler_NAME`.
+
+    The method's object needs an attribute `context`, which may be None.
+    """
+
+    @functools.wraps(stage)
+    def wrapper(self: Self, *args: P.args, **kwargs: P.kwargs) -> Result:
+        context: Any = getattr(self, "context", None)
+        if not _profiled(context):
+            return stage(self, *args, **kwargs)
+        _wait_for_gpu()
+        began = time.perf_counter()
+        result = stage(self, *args, **kwargs)
+        _wait_for_gpu()
+        context.metrics.add_time(f"ts_handler_{stage.__name__}", (time.perf_counter() - began) * 1000)
+        return result
+
+    return wrapper  # type: ignore[return-value]  # a method's first parameter has no name to callers
+
+
+def _profiled(context: Any) -> bool:
+    config = getattr(context, "model_yaml_config", None)
+    handler = config.get("handler") if isinstance(config, Mapping) else None
+    return isinstance(handler, Mapping) and bool(handler.get("profile"))
+
+
+def _wait_for_gpu() -> None:
+    """Let the GPU finish: its work is queued, and would count for the stage that waits for it."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
