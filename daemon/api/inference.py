@@ -48,7 +48,7 @@ def _submit(registry: Registry, exchange: Exchange, name: str, version: str | No
             return False
         return True
 
-    job = Job(request.id, params, headers, request.received, deliver)
+    job = Job(request.id, params, headers, request.received, deliver, unnamed=version is None)
     model.submit(job)
     request.body = b""  # the job has it now
     exchange.on_leave = leave

@@ -13,6 +13,7 @@ from daemon.clock import Clock
 from daemon.errors import DaemonError, Loading, NoReadyWorker, Stopping
 from daemon.job import Batch, Job, Outcome
 from daemon.marfile import Manifest
+from daemon.metrics.version import VersionMetrics
 from daemon.models.modelconfig import ModelSettings
 from daemon.workers.engine import Engine, WorkerSpec
 from daemon.workers.pool import Pool
@@ -52,6 +53,7 @@ class Model:
     Attributes:
         was_ready: a worker has been ready since it was registered.
         replaces: the failed version whose place it took, until that one is retired.
+        metrics: what is measured of it; shown once it is registered.
         listeners: called after each change of the pool, and after each batch.
     """
 
@@ -76,6 +78,7 @@ class Model:
         self.was_ready = False
         self.replaces: Model | None = None
         self.listeners: set[Callable[[], None]] = set()
+        self.metrics = VersionMetrics(self.name, self.version)
         spec = WorkerSpec(
             model_name=self.name,
             model_version=self.version,
@@ -87,11 +90,12 @@ class Model:
             response_timeout=settings.response_timeout,
             retry=settings.retry,
             log=log,
+            measured=self.metrics.emitted.take,
         )
         self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)
         self.pool = Pool(engine, spec, clock, self, cores)
         collector = make_collector(settings.policy, settings.batch_size, settings.max_delay)
-        self.dispatcher = Dispatcher(self.queue, collector, self.pool, clock)
+        self.dispatcher = Dispatcher(self.queue, collector, self.pool, clock, self.metrics)
 
     def __repr__(self) -> str:
         return f"<Model {self.name}/{self.version} {self.state.name} {self.queue!r} {self.pool!r}>"
@@ -124,6 +128,7 @@ class Model:
         Raises:
             NoReadyWorker, Stopping, QueueFull: it is not accepted.
         """
+        self.metrics.requested(job)
         if self.stopping:
             raise self._stopping_error()
         if not self.pool.ready:

@@ -21,6 +21,7 @@ from daemon.clock import Clock
 from daemon.config import Config
 from daemon.errors import DaemonError, OutOfResources, Stopping, WorkersFailed
 from daemon.logs import ModelLogs
+from daemon.metrics.metrics import Metrics
 from daemon.models.archive import Limits, model_root, unpack
 from daemon.models.manifest import read_manifest
 from daemon.models.model import Model, Source
@@ -60,14 +61,23 @@ class Request:
 
 
 class Registration:
-    """Changes the registry, one step after the other."""
+    """Changes the registry, one step after the other; `metrics` shows what is registered."""
 
-    def __init__(self, config: Config, registry: Registry, engine: Engine, clock: Clock, logs: ModelLogs) -> None:
+    def __init__(
+        self,
+        config: Config,
+        registry: Registry,
+        engine: Engine,
+        clock: Clock,
+        logs: ModelLogs,
+        metrics: Metrics | None = None,
+    ) -> None:
         self._config = config
         self._registry = registry
         self._engine = engine
         self._clock = clock
         self._logs = logs
+        self._metrics = metrics or Metrics()
         self._models_dir = paths.models_dir(config.state_dir)
         self._stopping = False
         self._in_use: Counter[Path] = Counter()  # unpacked directories, by registrations and models
@@ -148,6 +158,7 @@ class Registration:
         model.pool.kill()
         await _until(model, lambda: model.pool.empty, _LEAVE_TIME)
         self._logs.close(model.name, model.version)
+        self._metrics.remove(model.metrics)
         if model.source.unpacked is not None:
             self._release(model.source.unpacked)
 
@@ -191,6 +202,7 @@ class Registration:
         log = self._logs.open(manifest.model_name, manifest.model_version)
         model = Model(source, settings, self._engine, self._clock, cores=usable_cores(), log=log)
         model.replaces = self._registry.add(model)
+        self._metrics.add(model.metrics)
         return model
 
     async def _retire_replaced(self, model: Model) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from daemon.job import Batch, Outcome
 from daemon.workers.state import State
+from handlers.wire import Measurement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,7 @@ class WorkerSpec:
         retry: whether a job may run again after a worker died with it; None leaves it to the
             handler: yes where `handle` is ours, no where it is the user's.
         log: takes each line the worker prints.
+        measured: takes what the handler has measured, whenever it reports something.
     """
 
     model_name: str
@@ -43,6 +45,7 @@ class WorkerSpec:
     gpu_id: int | None = None
     retry: bool | None = None
     log: Callable[[str], None] = field(default=lambda line: None)
+    measured: Callable[[Sequence[Measurement]], None] = field(default=lambda measurements: None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,7 @@ class Worker(Protocol):
     pid: int
     answered: bool  # it has answered at least one batch
     started: float  # wall-clock seconds since the epoch
+    load_time: float  # seconds from its start until it was ready; 0.0 before
 
     @property
     def busy(self) -> bool:
