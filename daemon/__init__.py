@@ -21,10 +21,12 @@ imports torch, so it starts in well under a second; the command line imports nei
     api/                   the routes: predictions, TorchServe's management API
     models/                what is served and where it came from
     batching/              when and with whom a job travels
+    metrics/               what is counted and measured, and its text for Prometheus
     workers/               who does the work: engines, workers, pools
 
-    may import       http: job errors clock · api: http models · models: batching workers ·
-                     batching: the interface workers.engine · workers: job errors clock handlers.wire
+    may import       http: job errors clock · api: http models metrics · models: batching workers metrics ·
+                     batching: the interface workers.engine, metrics · workers: job errors clock
+                     handlers.wire · metrics: job errors clock handlers.wire
 
 Four walks
 

@@ -18,6 +18,8 @@ class Config:
     state_dir: Path
     model_store: Path | None
     inference_address: str
+    metrics_address: str | None
+    metrics: bool
     grace: float
     max_request_size: int
     queue_jobs: int

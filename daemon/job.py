@@ -78,9 +78,12 @@ class Job:
         size: bytes of its parameters; counts against the queue's limit.
         attempt: how often it was sent to a worker.
         begun: a piece of its answer has gone to the client.
+        unnamed: its client named no version; metrics tell these apart, as TorchServe does.
     """
 
-    __slots__ = ("_deliver", "_stream", "arrived", "attempt", "begun", "headers", "id", "params", "phase", "size")
+    __slots__ = (
+        "_deliver", "_stream", "arrived", "attempt", "begun", "headers", "id", "params", "phase", "size", "unnamed",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -90,11 +93,14 @@ class Job:
         arrived: float,
         deliver: Callable[[Reply], None],
         stream: Callable[[Reply], None] | None = None,
+        *,
+        unnamed: bool = False,
     ) -> None:
         self.id = id
         self.params = params
         self.headers = headers
         self.arrived = arrived
+        self.unnamed = unnamed
         self.size = sum(len(param.value) for param in params)
         self.attempt = 0
         self.phase = Phase.QUEUED
@@ -150,11 +156,13 @@ class Batch:
 
     Attributes:
         reason: why it was sent when it was; see `daemon.batching.collector`.
+        sent: when, on the daemon's clock.
     """
 
     id: int
     jobs: Sequence[Job]
     reason: str
+    sent: float = 0.0
 
     def __repr__(self) -> str:
         return f"<Batch {self.id} of {len(self.jobs)} ({self.reason})>"

@@ -21,17 +21,21 @@ from typing import Any
 from daemon import logs, paths
 from daemon.api.inference import inference_routes
 from daemon.api.management import management_routes
+from daemon.api.metrics import metrics_routes
 from daemon.clock import LoopClock
 from daemon.config import Config
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.messages import Request
 from daemon.http.router import Router, shared_routes
+from daemon.metrics.gpu import Gpus
+from daemon.metrics.host import Host
+from daemon.metrics.metrics import Metrics
 from daemon.models.registration import Registration
 from daemon.models.registry import Registry
 from daemon.models.store import archives
 from daemon.settings import SETTINGS
-from daemon.sockets import address_of, bind_control, bind_tcp, take_place, unlink_if_ours
+from daemon.sockets import address_of, bind_control, bind_tcp, parse_address, take_place, unlink_if_ours
 from daemon.workers.local import LocalEngine
 
 _log = logging.getLogger("daemon.server")
@@ -56,6 +60,7 @@ class Daemon:
         self._stop_wanted = asyncio.Event()
         self._hurry = asyncio.Event()
         self._inference_url = ""
+        self._metrics_url = ""
 
     async def run(self, ready: Callable[[dict[str, Any]], None]) -> None:
         """Serve until a signal to stop.
@@ -70,11 +75,14 @@ class Daemon:
         locks = take_place(config.socket, config.state_dir)
         try:
             inference = bind_tcp(config.inference_address)
+            own = _own_metrics_address(config)
+            measured = None if own is None else bind_tcp(own)
             control, inode = bind_control(config.socket)
             try:
                 logs.set_up(config.state_dir, config.log_level, foreground=self._foreground)
                 self._inference_url = address_of(inference)
-                await self._serve(inference, control, ready)
+                self._metrics_url = "" if measured is None else address_of(measured)
+                await self._serve(inference, control, measured, ready)
             finally:
                 unlink_if_ours(config.socket, inode)
         finally:
@@ -82,14 +90,18 @@ class Daemon:
                 lock.release()
 
     async def _serve(
-        self, inference: socket.socket, control: socket.socket, ready: Callable[[dict[str, Any]], None]
+        self,
+        inference: socket.socket,
+        control: socket.socket,
+        measured: socket.socket | None,
+        ready: Callable[[dict[str, Any]], None],
     ) -> None:
         config, loop = self._config, asyncio.get_running_loop()
         _raise_file_limit()
         clock = LoopClock(loop)
-        registry = Registry()
+        registry, metrics = Registry(), Metrics()
         model_logs = logs.ModelLogs(config.state_dir, foreground=self._foreground)
-        registration = Registration(config, registry, LocalEngine(loop, clock), clock, model_logs)
+        registration = Registration(config, registry, LocalEngine(loop, clock), clock, model_logs, metrics)
         registration.clean()
         access_log = logs.AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground)
 
@@ -110,18 +122,27 @@ class Daemon:
             return None
 
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
-        tell = access if config.access_log else _no_access
-        routes = inference_routes(registry)
+        write = access if config.access_log else _no_access
+
+        def tell(request: Request, status: int, seconds: float) -> None:
+            metrics.answered(status)
+            write(request, status, seconds)
+
+        own_routes = metrics_routes(registry, metrics, Host(), Gpus.of_this_machine(clock)) if config.metrics else {}
+        routes = inference_routes(registry) | own_routes
         public = Listener(Router(routes), limits, clock, tell)
         commands = management_routes(registry, registration, own, local_paths=True)
         allowed = {0, os.getuid()}
         private = Listener(
             Router(shared_routes(routes, commands)), limits, clock, tell, peer_allowed=lambda uid: uid in allowed
         )
-        servers = (
+        observed = Listener(Router(own_routes), limits, clock, tell)
+        servers = [
             await loop.create_server(public.connect, sock=inference),
             await loop.create_unix_server(private.connect, sock=control),
-        )
+        ]
+        if measured is not None:
+            servers.append(await loop.create_server(observed.connect, sock=measured))
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._signalled)
         _log.info("listening on %s and %s, pid %d", self._inference_url, config.socket, os.getpid())
@@ -132,10 +153,12 @@ class Daemon:
             server.close()
         public.stop()
         private.stop()
+        observed.stop()
         await self._stop_models(registration)
         await self._let_answers_out(public, private)
         public.abort()
         private.abort()
+        observed.abort()
         access_log.close()
         _log.info("stopped")
 
@@ -172,6 +195,7 @@ class Daemon:
             "python": sys.version.split()[0],
             "started": self._started,
             "inferenceAddress": self._inference_url,
+            "metricsAddress": self._metrics_url or None,
             "socket": str(self._config.socket),
             "stateDir": str(self._config.state_dir),
             "modelStore": None if self._config.model_store is None else str(self._config.model_store),
@@ -204,6 +228,15 @@ class Daemon:
             }
             for setting in SETTINGS
         ]
+
+
+def _own_metrics_address(config: Config) -> str | None:
+    """The address that answers only /metrics; None if there is none, or it is the inference address."""
+    address = config.metrics_address if config.metrics else None
+    if address is None:
+        return None
+    wanted = parse_address(address)
+    return None if wanted[1] and wanted == parse_address(config.inference_address) else address
 
 
 def _no_access(request: Request, status: int, seconds: float) -> None:

@@ -97,6 +97,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("state_dir", None, parse_path, "DIR", "Logs and unpacked archives [default: ~/.local/state/tsctl]."),
     Setting("model_store", None, parse_path, "DIR", "The directory archives come from."),
     Setting("inference_address", "127.0.0.1:8080", str, "ADDRESS", "Where predictions are answered: HOST:PORT."),
+    Setting("metrics_address", None, str, "ADDRESS", "A further address that answers only /metrics: HOST:PORT."),
+    Setting("metrics", True, parse_boolean, "true|false", "Answer /metrics."),
     Setting("grace", 30.0, parse_seconds, "SECONDS", "How long a stop waits for running requests."),
     Setting("max_request_size", 64 * MIB, parse_size, "BYTES", "The largest request body."),
     Setting("queue_jobs", 100, parse_count, "JOBS", "Requests that may wait for one model version."),

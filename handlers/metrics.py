@@ -1,7 +1,8 @@
 """What a handler measures: `context.metrics`.
 
-The calls are those of TorchServe 0.12 (ts/metrics). Each update prints one line in TorchServe's
-format, which goes to the model's log:
+The calls are those of TorchServe 0.12 (ts/metrics). Each update is kept for the daemon, which shows
+it on `/metrics` (handlers/tally.py), and prints one line in TorchServe's format, which goes to the
+model's log:
 
     Name.Unit:value|#Dimension:value,…|#hostname:host,timestamp,request-id
 """
@@ -10,6 +11,8 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 from enum import Enum
+
+from handlers.tally import Tally
 
 
 class MetricTypes(Enum):
@@ -33,13 +36,20 @@ class CachingMetric:
     """A named metric. A counter adds up, a gauge keeps the last value, a histogram every value."""
 
     def __init__(
-        self, metric_name: str, unit: str, dimension_names: Sequence[str], metric_type: MetricTypes, model_name: str
+        self,
+        metric_name: str,
+        unit: str,
+        dimension_names: Sequence[str],
+        metric_type: MetricTypes,
+        model_name: str,
+        tally: Tally | None = None,
     ) -> None:
         self.metric_name = metric_name
         self.unit = unit
         self.dimension_names = list(dimension_names)
         self.metric_type = metric_type
         self._model_name = model_name
+        self._tally = tally if tally is not None else Tally()
         self._hostname = socket.gethostname()
 
     def add_or_update(self, value: float, dimension_values: Sequence[str], request_id: str = "") -> None:
@@ -51,7 +61,8 @@ class CachingMetric:
         if len(dimension_values) != len(self.dimension_names):
             names = ", ".join(self.dimension_names)
             raise ValueError(f"metric {self.metric_name} has the dimensions ({names}), not {list(dimension_values)}")
-        pairs = zip(self.dimension_names, dimension_values, strict=True)
+        pairs = list(zip(self.dimension_names, dimension_values, strict=True))
+        self._tally.add(self.metric_type.value, self.metric_name, self.unit, pairs, value)
         dimensions = ",".join(f"{name}:{content}" for name, content in pairs)
         kind = self.metric_type.name
         tail = ",".join(filter(None, (f"#hostname:{self._hostname}", str(int(time.time())), request_id)))
@@ -61,10 +72,15 @@ class CachingMetric:
 
 
 class MetricsCache:
-    """Every metric of one worker, by type and name."""
+    """Every metric of one worker, by type and name.
+
+    Attributes:
+        tally: what has not gone to the daemon yet.
+    """
 
     def __init__(self, model_name: str) -> None:
         self.model_name = model_name
+        self.tally = Tally()
         self.request_ids: Mapping[int, str] = {}
         self.cache: dict[MetricTypes, dict[str, CachingMetric]] = {kind: {} for kind in MetricTypes}
 
@@ -75,10 +91,10 @@ class MetricsCache:
         dimension_names: Sequence[str] = (),
         metric_type: MetricTypes = MetricTypes.GAUGE,
     ) -> CachingMetric:
-        """Declare a metric, or find it."""
+        """Declare a metric, or find it. Declared again with other dimensions it is another one from now on."""
         known = self.cache[metric_type].get(metric_name)
-        if known is None:
-            known = CachingMetric(metric_name, unit, dimension_names, metric_type, self.model_name)
+        if known is None or known.dimension_names != list(dimension_names):
+            known = CachingMetric(metric_name, unit, dimension_names, metric_type, self.model_name, self.tally)
             self.cache[metric_type][metric_name] = known
         return known
 

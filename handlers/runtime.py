@@ -1,6 +1,7 @@
 """A loaded model: run a batch, and turn whatever happens into one answer for each row."""
 
 import os
+import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -46,6 +47,8 @@ class Runtime:
         self._context = context
         self.config = context.model_yaml_config
         self._send: SendPieces = no_pieces
+        self._tally = context.metrics.tally
+        self._handler_time = 0.0  # seconds in the handler's own code, for the batch that is running
         self.own_handle = entry.own_handle
 
     @classmethod
@@ -70,8 +73,16 @@ class Runtime:
             send: takes pieces of answers, (row, piece), that the handler gives before it returns.
         """
         self._send = send
+        self._handler_time = 0.0
         data = [decode_row(row) for row in rows]
-        return self._handle_readable(rows, data, self._find_unreadable(rows, data), range(len(rows)))
+        answers = self._handle_readable(rows, data, self._find_unreadable(rows, data), range(len(rows)))
+        labels = (("ModelName", self._context.model_name), ("Level", "Model"))
+        self._tally.add("gauge", "HandlerTime", "ms", labels, self._handler_time * 1000)  # without a line in the log
+        return answers
+
+    def measured(self) -> list[wire.Measurement]:
+        """Give what the handler has measured since this was last asked."""
+        return self._tally.take()
 
     def _handle_readable(
         self,
@@ -98,10 +109,13 @@ class Runtime:
         return [answers[index] for index in range(len(rows))]
 
     def _find_unreadable(self, rows: Sequence[wire.Row], data: list[Any]) -> dict[int, UnreadablePayload]:
+        began = time.perf_counter()
         try:
             found = self._entry.prepare(data)
         except (Exception, SystemExit):  # noqa: BLE001 - user code; `handle` will meet it again, and report it
             return {}
+        finally:
+            self._handler_time += time.perf_counter() - began
         # Who asks for a description sends no payload.
         return {index: why for index, why in found.items() if kind_of(dict(rows[index].headers)) is not Kind.DESCRIBE}
 
@@ -113,6 +127,7 @@ class Runtime:
             self._send(list(zip(numbers, pieces, strict=True)))
 
         self._context.send_pieces = send_pieces
+        began = time.perf_counter()
         try:
             items = items_of(self._entry.handle(data, self._context), len(rows))
         except InvalidResult as error:
@@ -122,6 +137,8 @@ class Runtime:
                 raise
             traceback.print_exc()
             return [_failed(row, error) for row in rows]
+        finally:
+            self._handler_time += time.perf_counter() - began
         for failed in {id(item): item for item in items if isinstance(item, BaseException)}.values():
             if not isinstance(failed, (UnreadablePayload, NotSerialisable)):
                 traceback.print_exception(failed)

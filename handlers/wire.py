@@ -23,6 +23,11 @@ else:
 
 LENGTH = struct.Struct("<I")
 MAX_FRAME = 2**32 - 1
+# The largest value of each bucket of a handler's histogram, in whatever unit it measures.
+BOUNDS = (
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
+    10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0, 5000.0, 10000.0,
+)  # fmt: skip
 EXIT_LOAD_FAILED = 3  # exit code of a worker that cannot load its model: starting it again will not help
 
 
@@ -69,11 +74,29 @@ class Hello(msgspec.Struct, array_like=True, tag=1):
     pid: int
 
 
+class Measurement(msgspec.Struct, array_like=True):
+    """What a handler measured since the last frame, of one series.
+
+    Attributes:
+        kind: `counter`, `gauge` or `histogram`.
+        value: a counter's increase, a gauge's last value, a histogram's sum.
+        buckets: a histogram's values by `BOUNDS`, each in one bucket only; else empty.
+    """
+
+    kind: str
+    name: str
+    unit: str
+    labels: tuple[tuple[str, str], ...]
+    value: float
+    buckets: list[int] = []
+
+
 class Loaded(msgspec.Struct, array_like=True, tag=2):
     """The model is ready. `own_handle`: the handler brings its own `handle`, which may write or charge."""
 
     seconds: float
     own_handle: bool
+    measured: list[Measurement] = []
 
 
 class LoadFailed(msgspec.Struct, array_like=True, tag=3):
@@ -107,6 +130,7 @@ class Done(msgspec.Struct, array_like=True, tag=4):
     batch: int
     answers: list[Answer]
     seconds: float
+    measured: list[Measurement] = []
 
 
 ToWorker = Load | Predict | Threads

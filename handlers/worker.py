@@ -108,12 +108,12 @@ def serve(connection: Wire) -> int:
         print(failed.traceback, file=sys.stderr, flush=True)  # noqa: T201 - the model's log
         connection.send(failed)
         return wire.EXIT_LOAD_FAILED
-    connection.send(wire.Loaded(time.perf_counter() - began, runtime.own_handle))
+    connection.send(wire.Loaded(time.perf_counter() - began, runtime.own_handle, runtime.measured()))
     while (message := connection.receive()) is not None:
         if isinstance(message, wire.Predict):
             began = time.perf_counter()
             answers = runtime.run(message.rows, partial(_send_pieces, connection, message.batch))
-            connection.send(wire.Done(message.batch, answers, time.perf_counter() - began))
+            connection.send(wire.Done(message.batch, answers, time.perf_counter() - began, runtime.measured()))
         elif isinstance(message, wire.Threads):
             set_threads(message.count)
     return 0

@@ -15,8 +15,10 @@ LEAVES = ("daemon.clock", "daemon.errors", "daemon.job")
 # The longest prefix that fits a module counts; what is named may be imported with all below it.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon": ("daemon",),
-    "daemon.api": ("daemon.api", "daemon.http", "daemon.models", "daemon.workers.engine", "daemon.workers.state"),
-    "daemon.batching": ("daemon.batching", "daemon.workers.engine"),
+    "daemon.api": (
+        "daemon.api", "daemon.http", "daemon.metrics", "daemon.models", "daemon.workers.engine", "daemon.workers.state",
+    ),
+    "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine"),
     "daemon.clock": (),
     "daemon.config": ("daemon.paths", "daemon.settings"),
     "daemon.errors": (),
@@ -24,9 +26,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.job": (),
     "daemon.logs": ("daemon.paths",),
     "daemon.marfile": ("handlers.names",),
+    "daemon.metrics": ("daemon.metrics", "handlers.wire"),
     "daemon.models": (
-        "daemon.models", "daemon.batching", "daemon.workers", "daemon.marfile", "daemon.config", "daemon.paths",
-        "daemon.logs", "handlers.names",
+        "daemon.models", "daemon.batching", "daemon.metrics", "daemon.workers", "daemon.marfile", "daemon.config",
+        "daemon.paths", "daemon.logs", "handlers.names",
     ),
     "daemon.paths": (),
     "daemon.settings": (),

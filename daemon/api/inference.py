@@ -27,21 +27,23 @@ INVOKE = "invoke"
 def inference_routes(registry: Registry) -> dict[str, Route]:
     """Make the routes: first path segment → function."""
 
-    def run(exchange: Exchange, model: Model, explain: bool, url_path: str | None = None) -> None:
+    def run(
+        exchange: Exchange, model: Model, explain: bool, url_path: str | None = None, version: str | None = None
+    ) -> None:
         if exchange.request.method == "OPTIONS":
             exchange.respond(json_response(describe_model(model.name)))
             return
         injected = [("explain", str(explain))]
         if url_path is not None:
             injected.insert(0, ("url_path", url_path))
-        predict(exchange, model, parameters_of(exchange), injected)
+        predict(exchange, model, parameters_of(exchange), injected, unnamed=version is None)
 
     def below_a_model(explain: bool) -> Route:
         def route(exchange: Exchange, path: list[str]) -> None:
             if not path:
                 raise ResourceNotFound
-            model = registry.find(path[0], path[1] if len(path) > 1 else None)
-            run(exchange, model, explain, "/".join(path[2:]))
+            version = path[1] if len(path) > 1 else None
+            run(exchange, registry.find(path[0], version), explain, "/".join(path[2:]), version)
 
         return route
 

@@ -24,11 +24,19 @@ def parameters_of(exchange: Exchange, *, with_query: bool = False) -> list[Param
     return params
 
 
-def predict(exchange: Exchange, model: Model, params: Sequence[Param], injected: Sequence[tuple[str, str]]) -> None:
+def predict(
+    exchange: Exchange,
+    model: Model,
+    params: Sequence[Param],
+    injected: Sequence[tuple[str, str]],
+    *,
+    unnamed: bool = True,
+) -> None:
     """Submit a job; its answer comes when the model has it.
 
     Args:
         injected: headers that the handler finds beside the client's: `explain`, `url_path`.
+        unnamed: the client named no version.
 
     Raises:
         NoReadyWorker, Stopping, QueueFull: the model does not accept it.
@@ -55,7 +63,7 @@ def predict(exchange: Exchange, model: Model, params: Sequence[Param], injected:
             return False
         return True
 
-    job = Job(request.id, params, [*request.headers, *injected], request.received, deliver, stream)
+    job = Job(request.id, params, [*request.headers, *injected], request.received, deliver, stream, unnamed=unnamed)
     model.submit(job)
     request.body = b""  # the job has it now
     exchange.on_leave = leave

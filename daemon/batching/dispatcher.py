@@ -17,6 +17,7 @@ from daemon.batching.queue import Queue
 from daemon.clock import Clock, Timer
 from daemon.errors import DaemonError, WorkerDied
 from daemon.job import Batch, Job, Outcome, Phase, Reply
+from daemon.metrics.version import VersionMetrics
 from daemon.workers.engine import IdleWorkers
 
 
@@ -27,12 +28,22 @@ def reply_of(error: DaemonError) -> Reply:
 class Dispatcher:
     """Jobs in by `submit`, batches out to the workers, outcomes back by `ended`.
 
+    Args:
+        metrics: told of every batch and answer.
+
     Attributes:
         running: jobs that a worker has now.
         reasons, sizes: how many batches were sent for each reason, and of each size.
     """
 
-    def __init__(self, queue: Queue, collector: Collector, workers: IdleWorkers, clock: Clock) -> None:
+    def __init__(
+        self,
+        queue: Queue,
+        collector: Collector,
+        workers: IdleWorkers,
+        clock: Clock,
+        metrics: VersionMetrics | None = None,
+    ) -> None:
         self.stopping = False
         self.running = 0
         self.reasons: Counter[str] = Counter()
@@ -41,6 +52,7 @@ class Dispatcher:
         self._collector = collector
         self._workers = workers
         self._clock = clock
+        self._metrics = metrics or VersionMetrics()
         self._batch_ids = itertools.count(1)
         self._awake = False
         self._timer: Timer | None = None
@@ -76,11 +88,13 @@ class Dispatcher:
 
     def ended(self, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
         """Take a batch back from a worker: one outcome per job."""
+        now = self._clock.now()
         self.running -= len(batch.jobs)
         if outcomes[0].reply is not None:
-            self._collector.returned(len(batch.jobs), seconds, self._clock.now())
+            self._collector.returned(len(batch.jobs), seconds, now)
+            self._metrics.returned(batch, seconds, now)
         for outcome in reversed(outcomes):  # reversed: each goes to the head, so the oldest ends first in line
-            self._end(outcome)
+            self._end(outcome, now)
         if len(self._queue):
             self.wake()
 
@@ -95,12 +109,13 @@ class Dispatcher:
             job.answer(reply_of(error))
         self._collector.drained()
 
-    def _end(self, outcome: Outcome) -> None:
+    def _end(self, outcome: Outcome, now: float) -> None:
         job = outcome.job
         if job in self._left:
             self._left.discard(job)
             job.abandon()
         elif outcome.reply is not None:
+            self._metrics.answered(job, now)
             job.answer(outcome.reply)
         elif outcome.retry and job.may_return:
             job.give_back()
@@ -110,6 +125,7 @@ class Dispatcher:
             error = WorkerDied(
                 f"The worker died{again} while it ran this request: {outcome.reason}. (Request {job.id})"
             )
+            self._metrics.answered(job, now)
             job.answer(reply_of(error))
 
     def _pump(self) -> None:
@@ -122,23 +138,24 @@ class Dispatcher:
             head = self._queue.head
             # 1. A job whose worker died goes alone, and first.
             if head.attempt:
-                self._send(1, "retry")
+                self._send(1, "retry", now)
                 continue
             # 2. The collector says that a batch is due …
             facts = Facts(len(self._queue), head.arrived, self._workers.idle, self._workers.ready, self.stopping)
             decision = self._collector.decide(facts, now)
             if isinstance(decision, Send):
-                self._send(decision.count, decision.reason)
+                self._send(decision.count, decision.reason, now)
                 continue
             # 3. … or when to ask again.
             self._timer = self._clock.later(decision.until - now, self._pump)
             return
 
-    def _send(self, count: int, reason: str) -> None:
-        batch = Batch(next(self._batch_ids), self._queue.take(count), reason)
+    def _send(self, count: int, reason: str, now: float) -> None:
+        batch = Batch(next(self._batch_ids), self._queue.take(count), reason, now)
         for job in batch.jobs:
             job.send()
         self.running += len(batch.jobs)
         self.reasons[reason] += 1
         self.sizes[len(batch.jobs)] += 1
+        self._metrics.sent(batch)
         self._workers.take_idle().predict(batch)

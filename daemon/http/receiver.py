@@ -6,7 +6,9 @@ import httptools
 
 from daemon.errors import BadRequest, DaemonError, MethodNotAllowed
 from daemon.http.limits import HttpLimits
-from daemon.http.messages import Request
+from daemon.http.messages import Request, new_request_id
+
+LONGEST_ID = 128  # characters of an `x-request-id` that is taken from the client
 
 
 class Refused(DaemonError):
@@ -62,6 +64,7 @@ class Receiver:
         self._untold_bytes = 0  # what it keeps to itself: a header, a trailer or a chunk's size without an end
         self._upgrade = False
         self._body: list[bytes] = []
+        self._id = ""  # the client's name for the request; empty if it gave none that can be used
 
     def feed(self, data: bytes) -> None:
         """Take what has arrived.
@@ -102,7 +105,8 @@ class Receiver:
         """What is known of the request being received, for the answer that refuses it."""
         method = self._parser.get_method().decode("latin-1") if self.in_body else "-"
         target = self._url.decode("latin-1") or "-"
-        return Request(method, target, [], keep_alive=False, received=self._now())
+        request_id = self._id or new_request_id()
+        return Request(method, target, [], keep_alive=False, received=self._now(), id=request_id)
 
     # The parser calls these.
 
@@ -116,6 +120,7 @@ class Receiver:
         self._headers = []
         self._head_bytes = 0
         self._body = []
+        self._id = ""
 
     def on_url(self, url: bytes) -> None:
         self._url += url
@@ -125,7 +130,10 @@ class Receiver:
         self._count_head(len(name) + len(value) + 4)
         if self.in_body:
             return  # a trailer: nobody here has a use for it, and it must not pass for a header
-        self._headers.append((name.decode("latin-1"), value.rstrip(b" \t").decode("latin-1")))
+        text = value.rstrip(b" \t").decode("latin-1")
+        self._headers.append((name.decode("latin-1"), text))
+        if len(name) == 12 and name.lower() == b"x-request-id":
+            self._id = text if len(text) <= LONGEST_ID and text.isascii() and text.isprintable() else ""
         if len(self._headers) > self._limits.max_headers:
             raise self._head_too_large()
 
@@ -172,7 +180,8 @@ class Receiver:
             return
         self.begun = False
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
-        self._body = []
+        request_id = self._id or new_request_id()
+        self._body, self._id = [], ""
         self._on_request(
             Request(
                 self._parser.get_method().decode("latin-1"),
@@ -183,6 +192,7 @@ class Receiver:
                 # A client that offers to upgrade gets its answer in HTTP/1.1, and is done.
                 keep_alive=self._parser.should_keep_alive() and not self._upgrade,
                 received=self._now(),
+                id=request_id,
             )
         )
 

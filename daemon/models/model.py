@@ -13,6 +13,7 @@ from daemon.clock import Clock
 from daemon.errors import DaemonError, Loading, NoReadyWorker, Stopping
 from daemon.job import Batch, Job, Outcome, Reply
 from daemon.marfile import Manifest
+from daemon.metrics.version import VersionMetrics
 from daemon.models.modelconfig import ModelSettings
 from daemon.workers.engine import Engine, WorkerSpec
 from daemon.workers.placement import Placement
@@ -55,6 +56,7 @@ class Model:
     Attributes:
         was_ready: a worker has been ready since it was registered.
         replaces: the failed version whose place it took, until that one is retired.
+        metrics: what is measured of it; shown once it is registered.
         listeners: called after each change of the pool, and after each batch.
     """
 
@@ -80,6 +82,7 @@ class Model:
         self.was_ready = False
         self.replaces: Model | None = None
         self.listeners: set[Callable[[], None]] = set()
+        self.metrics = VersionMetrics(self.name, self.version)
         spec = WorkerSpec(
             model_name=self.name,
             model_version=self.version,
@@ -93,11 +96,12 @@ class Model:
             devices=settings.devices,
             python=source.python,
             log=log,
+            measured=self.metrics.emitted.take,
         )
         self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)
         self.pool = Pool(engine, spec, clock, self, cores, placement)
         collector = make_collector(settings.policy, settings.batch_size, settings.max_delay)
-        self.dispatcher = Dispatcher(self.queue, collector, self.pool, clock)
+        self.dispatcher = Dispatcher(self.queue, collector, self.pool, clock, self.metrics)
 
     def __repr__(self) -> str:
         return f"<Model {self.name}/{self.version} {self.state.name} {self.queue!r} {self.pool!r}>"
@@ -130,6 +134,7 @@ class Model:
         Raises:
             NoReadyWorker, Stopping, QueueFull: it is not accepted.
         """
+        self.metrics.requested(job)
         if self.stopping:
             raise self._stopping_error()
         if not self.pool.ready:

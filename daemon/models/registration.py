@@ -22,6 +22,7 @@ from daemon.config import Config
 from daemon.errors import DaemonError, OutOfResources, Stopping, WorkersFailed
 from daemon.logs import ModelLogs
 from daemon.marfile import Manifest
+from daemon.metrics.metrics import Metrics
 from daemon.models.archive import Limits, model_root, unpack
 from daemon.models.manifest import read_manifest
 from daemon.models.model import Model, Source
@@ -63,14 +64,23 @@ class Request:
 
 
 class Registration:
-    """Changes the registry, one step after the other."""
+    """Changes the registry, one step after the other; `metrics` shows what is registered."""
 
-    def __init__(self, config: Config, registry: Registry, engine: Engine, clock: Clock, logs: ModelLogs) -> None:
+    def __init__(
+        self,
+        config: Config,
+        registry: Registry,
+        engine: Engine,
+        clock: Clock,
+        logs: ModelLogs,
+        metrics: Metrics | None = None,
+    ) -> None:
         self._config = config
         self._registry = registry
         self._engine = engine
         self._clock = clock
         self._logs = logs
+        self._metrics = metrics or Metrics()
         self._models_dir = paths.models_dir(config.state_dir)
         self._placement = Placement(count_gpus())
         self._installing = asyncio.Lock()
@@ -153,6 +163,7 @@ class Registration:
         model.pool.kill()
         await _until(model, lambda: model.pool.empty, _LEAVE_TIME)
         self._logs.close(model.name, model.version)
+        self._metrics.remove(model.metrics)
         if model.source.unpacked is not None:
             self._release(model.source.unpacked)
 
@@ -201,6 +212,7 @@ class Registration:
             source, settings, self._engine, self._clock, cores=usable_cores(), placement=self._placement, log=log
         )
         model.replaces = self._registry.add(model)
+        self._metrics.add(model.metrics)
         return model
 
     async def _environment(self, manifest: Manifest, directory: Path, progress: Progress) -> Path | None:

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from daemon.job import Batch, Job, Outcome, Reply
 from daemon.workers.state import State
+from handlers.wire import Measurement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,7 @@ class WorkerSpec:
             handler: yes where `handle` is ours, no where it is the user's.
         python: the interpreter; None for the daemon's own.
         log: takes each line the worker prints.
+        measured: takes what the handler has measured, whenever it reports something.
     """
 
     model_name: str
@@ -48,6 +50,7 @@ class WorkerSpec:
     retry: bool | None = None
     python: Path | None = None
     log: Callable[[str], None] = field(default=lambda line: None)
+    measured: Callable[[Sequence[Measurement]], None] = field(default=lambda measurements: None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,7 @@ class Worker(Protocol):
     gpu_id: int | None
     answered: bool  # it has answered at least one batch
     started: float  # wall-clock seconds since the epoch
+    load_time: float  # seconds from its start until it was ready; 0.0 before
 
     @property
     def busy(self) -> bool:

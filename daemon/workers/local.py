@@ -56,6 +56,8 @@ class LocalWorker(asyncio.Protocol):
         self.answered = False
         self.gpu_id = spec.gpu_id
         self.started = time.time()
+        self.load_time = 0.0
+        self._began = clock.now()
         self._spec = spec
         self._events = events
         self._loop = loop
@@ -260,6 +262,8 @@ class LocalWorker(asyncio.Protocol):
             case wire.Loaded() if self.state is State.LOADING:
                 self._timer.cancel()
                 self.state = advance(self.state, Event.LOADED)
+                self.load_time = self._clock.now() - self._began
+                self._measured(message.measured)
                 if self._spec.retry is None:
                     self._retry = not message.own_handle
                 self._events.loaded(self)
@@ -269,6 +273,10 @@ class LocalWorker(asyncio.Protocol):
                 self._events.load_failed(self, failure)
             case _:
                 pass  # it was stopped while it was loading
+
+    def _measured(self, measurements: Sequence[wire.Measurement]) -> None:
+        if measurements:
+            self._spec.measured(measurements)
 
     def _send_model(self) -> None:
         spec = self._spec
@@ -288,6 +296,7 @@ class LocalWorker(asyncio.Protocol):
             self._events.streamed(self, self._batch.jobs[row], _reply(piece))
 
     def _done(self, done: wire.Done) -> None:
+        self._measured(done.measured)
         if self._batch is None:
             return  # the batch was ended by the response timeout
         self._timer.cancel()

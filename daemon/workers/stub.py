@@ -55,6 +55,7 @@ class StubWorker:
         self.answered = False
         self.gpu_id = spec.gpu_id
         self.started = engine.clock.now()
+        self.load_time = 0.0
         self.spec = spec
         self.threads = spec.threads
         self.batches: list[Batch] = []  # all it was ever given
@@ -107,6 +108,7 @@ class StubWorker:
             self._exit(3, failure.error)
             return
         self.state = advance(self.state, Event.LOADED)
+        self.load_time = self._engine.clock.now() - self.started
         self._events.loaded(self)
 
     def _finish(self, seconds: float) -> None:

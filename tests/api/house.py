@@ -7,11 +7,15 @@ from typing import Any
 
 from daemon.api.inference import inference_routes
 from daemon.api.management import management_routes
+from daemon.api.metrics import metrics_routes
 from daemon.config import resolve
 from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
 from daemon.http.router import Router, shared_routes
 from daemon.logs import ModelLogs
+from daemon.metrics.gpu import Gpus
+from daemon.metrics.host import Host
+from daemon.metrics.metrics import Metrics
 from daemon.models.model import Model
 from daemon.models.registration import Registration
 from daemon.models.registration import Request as Wanted
@@ -28,23 +32,25 @@ class House:
     Args:
         root: an empty directory.
         local_paths: whether archives outside the store may be registered.
+        nvidia_smi: the program that tells the GPUs.
     """
 
-    def __init__(self, root: Path, *, local_paths: bool = True) -> None:
+    def __init__(self, root: Path, *, local_paths: bool = True, nvidia_smi: str | None = None) -> None:
         self.store = root / "store"
         self.store.mkdir()
         flags = {"state_dir": str(root), "model_store": str(self.store), "socket": str(root / "s"), "queue_jobs": "2"}
         self._server = Server(self._route, HttpLimits(max_body=10_000))
         self.clock, self.exchanges = self._server.clock, self._server.exchanges
-        self.registry = Registry()
+        self.registry, self.metrics = Registry(), Metrics()
         self.engine = StubEngine(self.clock)
         logs = ModelLogs(root, foreground=False)
-        self.registration = Registration(resolve(flags, {}), self.registry, self.engine, self.clock, logs)
+        self.registration = Registration(resolve(flags, {}), self.registry, self.engine, self.clock, logs, self.metrics)
         self.registration.clean()
         commands = management_routes(
             self.registry, self.registration, {"status": {"pid": 1}}.get, local_paths=local_paths
         )
-        self._router = Router(shared_routes(inference_routes(self.registry), commands))
+        measured = metrics_routes(self.registry, self.metrics, Host(), Gpus(self.clock, nvidia_smi))
+        self._router = Router(shared_routes(inference_routes(self.registry), commands) | measured)
 
     def _route(self, exchange: Exchange) -> None:
         self._router(exchange)

@@ -29,6 +29,14 @@ answers = st.builds(
     wire.Answer, status=st.integers(200, 599), body=st.binary(max_size=300), phrase=texts, headers=pairs, error=texts
 )
 seconds = st.floats(0, 1e6)
+measured = st.lists(
+    st.builds(
+        wire.Measurement,
+        kind=texts, name=texts, unit=texts, labels=st.lists(st.tuples(texts, texts), max_size=2).map(tuple),
+        value=st.floats(allow_nan=False), buckets=st.lists(st.integers(0, 2**40), max_size=3),
+    ),
+    max_size=2,
+)  # fmt: skip
 to_worker = st.one_of(
     loads,
     st.builds(wire.Predict, batch=st.integers(0, 2**63), rows=st.lists(rows, max_size=3)),
@@ -36,9 +44,15 @@ to_worker = st.one_of(
 )
 to_daemon = st.one_of(
     st.builds(wire.Hello, pid=st.integers(1, 2**22)),
-    st.builds(wire.Loaded, seconds=seconds, own_handle=st.booleans()),
+    st.builds(wire.Loaded, seconds=seconds, own_handle=st.booleans(), measured=measured),
     st.builds(wire.LoadFailed, error=texts, traceback=texts, out_of_memory=st.booleans()),
-    st.builds(wire.Done, batch=st.integers(0, 2**63), answers=st.lists(answers, max_size=3), seconds=seconds),
+    st.builds(
+        wire.Done,
+        batch=st.integers(0, 2**63),
+        answers=st.lists(answers, max_size=3),
+        seconds=seconds,
+        measured=measured,
+    ),
 )
 
 

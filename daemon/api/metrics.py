@@ -1,0 +1,80 @@
+"""`/metrics`: everything that is measured, as Prometheus' text.
+
+Any method is answered, as TorchServe does. `?name[]=A&name[]=B` asks for some families or samples.
+"""
+
+from collections.abc import Coroutine, Iterator
+from typing import Any
+from urllib.parse import parse_qsl
+
+from prometheus_client import Metric
+
+from daemon.api.describe import FIRST_WORKER_ID
+from daemon.errors import ResourceNotFound
+from daemon.http.exchange import Exchange
+from daemon.http.messages import Response
+from daemon.http.router import Route
+from daemon.metrics import families
+from daemon.metrics.exposition import CONTENT_TYPE, family, render
+from daemon.metrics.gpu import Gpu, Gpus
+from daemon.metrics.host import Host
+from daemon.metrics.merged import emitted
+from daemon.metrics.metrics import Metrics
+from daemon.models.registry import Registry
+
+
+def metrics_routes(registry: Registry, metrics: Metrics, host: Host, gpus: Gpus) -> dict[str, Route]:
+    """Make the route."""
+
+    def show(exchange: Exchange, found: list[Gpu]) -> None:
+        query = exchange.request.target.partition("?")[2]
+        names = [value for name, value in parse_qsl(query) if name == "name[]"]
+        text = render(
+            [
+                *families.answered(metrics),
+                *families.sums(metrics),
+                *families.last_batches(metrics),
+                *_pools(registry),
+                *families.machine(host.read()),
+                *families.gpus(found),
+                *families.ours(metrics),
+                *emitted(metrics),
+            ],
+            names,
+        )
+        exchange.respond(Response(200, text, (("Content-Type", CONTENT_TYPE),)))
+
+    async def show_with_gpus(exchange: Exchange) -> None:
+        show(exchange, await gpus.read())
+
+    def route(exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None] | None:
+        if path:
+            raise ResourceNotFound
+        if gpus.any:
+            return show_with_gpus(exchange)
+        show(exchange, [])
+        return None
+
+    return {"metrics": route}
+
+
+def _pools(registry: Registry) -> Iterator[Metric]:
+    """What waits and who works, as it is now; it goes when a version goes."""
+    models = [({"model": model.name, "version": model.version}, model) for model in registry]
+    load_times = [
+        ({"WorkerName": f"W-{FIRST_WORKER_ID + index}-{model.name}_{model.version}"} | families.HOST, worker.load_time)
+        for _, model in models
+        for index, worker in enumerate(model.pool.workers)
+        if worker.load_time
+    ]
+    yield family(
+        "WorkerLoadTime", "gauge", "Time from a worker's start until its model was loaded, milliseconds",
+        [(labels, seconds * 1e3) for labels, seconds in load_times],
+    )  # fmt: skip
+    yield family("tsctl_queue_jobs", "gauge", "Requests that wait", [(la, len(m.queue)) for la, m in models])
+    yield family("tsctl_queue_bytes", "gauge", "Bytes that wait", [(la, m.queue.bytes) for la, m in models])
+    yield family("tsctl_running_jobs", "gauge", "Requests that run", [(la, m.dispatcher.running) for la, m in models])
+    yield family("tsctl_workers_ready", "gauge", "Workers with the model", [(la, m.pool.ready) for la, m in models])
+    yield family(
+        "tsctl_workers_wanted", "gauge", "Workers that there should be", [(la, m.pool.wanted) for la, m in models]
+    )

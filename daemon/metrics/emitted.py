@@ -1,0 +1,135 @@
+"""What the handlers of one model version have measured, put together from its workers' deltas.
+
+A worker that dies takes nothing with it but what it had not sent. What a handler may do wrong is
+put right or dropped here, so that the text for Prometheus stays one: names and labels get the
+characters that they may have, a name keeps its first type, and a version has at most `MOST_SERIES`.
+"""
+
+import itertools
+import logging
+import re
+import socket
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from daemon.metrics.histogram import Histogram
+from handlers.wire import BOUNDS, Measurement
+
+MOST_SERIES = 1000  # of one version; a request id as a dimension would be a series for each request
+LONGEST_VALUE = 200  # characters of a label's value
+HANDLER_TIME = "HandlerTime"  # TorchServe's, measured by the worker for every handler
+# Ours, and TorchServe's own: no handler can add to them.
+RESERVED = re.compile(
+    r"tsctl_.*|ts_(inference_requests_total|inference_latency_microseconds|queue_latency_microseconds)"
+    r"|Requests[245]XX|QueueTime|WorkerThreadTime|WorkerLoadTime|PredictionTime|CPUUtilization"
+    r"|Memory(Used|Available|Utilization)|Disk(Usage|Available|Utilization)|GPU(Memory)?Utilization|GPUMemoryUsed"
+)
+_NAME = re.compile(r"[^a-zA-Z0-9_:]")
+_LABEL = re.compile(r"[^a-zA-Z0-9_]")
+
+_hostname = socket.gethostname()
+_stamps = itertools.count(1)  # the order of updates in all versions: between gauges of one name, the last counts
+_log = logging.getLogger("daemon.metrics")
+
+
+class Series:
+    """One line, or a histogram's lines, in the text for Prometheus.
+
+    Attributes:
+        kind: `counter`, `gauge` or `histogram`.
+        value: of a counter or a gauge.
+        stamp: rises with each update, over all series there are.
+    """
+
+    __slots__ = ("histogram", "kind", "labels", "name", "stamp", "unit", "value")
+
+    def __init__(self, kind: str, name: str, unit: str, labels: dict[str, str]) -> None:
+        self.kind = kind
+        self.name = name
+        self.unit = unit
+        self.labels = labels
+        self.value = 0.0
+        self.stamp = 0
+        self.histogram = Histogram(BOUNDS if kind == "histogram" else ())
+
+    def update(self, value: float, buckets: Sequence[int]) -> None:
+        """Take a delta: see `handlers.wire.Measurement`."""
+        self.stamp = next(_stamps)
+        if self.kind == "histogram":
+            self.histogram.add(buckets, value)
+        else:
+            self.value = value if self.kind == "gauge" else self.value + value
+
+
+class Emitted:
+    """The series of one version.
+
+    Attributes:
+        dropped: measurements that are not shown, by reason: `name` (taken, or none), `type` (the name
+            has another), `limit` (too many series).
+    """
+
+    def __init__(self, model_name: str, model_version: str) -> None:
+        self.dropped: Counter[str] = Counter()
+        self._model = (model_name, model_version)
+        self._known: dict[tuple[str, str, tuple[tuple[str, str], ...]], Series] = {}
+        self._kinds: dict[str, str] = {}  # name → the type it has
+        self._told: set[str] = set()  # names that the log has mentioned
+
+    @property
+    def series(self) -> list[Series]:
+        """What is to be shown."""
+        return [each for each in self._known.values() if self._kinds.get(each.name, each.kind) == each.kind]
+
+    def take(self, measurements: Iterable[Measurement]) -> None:
+        """Take what a worker sent."""
+        for measured in measurements:
+            series = self._known.get((measured.kind, measured.name, measured.labels))
+            if series is None:
+                series = self._add(measured)
+            if series is not None:
+                series.update(measured.value, measured.buckets)
+
+    def continue_from(self, other: "Emitted") -> None:
+        """Take over the counters of the same version, registered earlier; a type is free to change."""
+        self._known.update((key, each) for key, each in other._known.items() if each.kind == "counter")
+        self.dropped.update(other.dropped)
+
+    def _add(self, measured: Measurement) -> Series | None:
+        name = _NAME.sub("_", measured.name)
+        if not name or RESERVED.fullmatch(name):
+            self._drop("name", name, f"`{measured.name}` is not a name for a handler's metric")
+            return None
+        name = f"_{name}" if name[0].isdigit() else name
+        kind = self._kinds.get(name, measured.kind)
+        if kind != measured.kind:
+            self._drop("type", name, f"`{name}` is a {kind}, and cannot be a {measured.kind} too")
+            return None
+        if len(self._known) >= MOST_SERIES:
+            self._drop("limit", "", f"there are {MOST_SERIES} series already; is a dimension of `{name}` unbounded?")
+            return None
+        self._kinds[name] = kind
+        series = Series(kind, name, measured.unit, self._labels(name, measured))
+        self._known[measured.kind, measured.name, measured.labels] = series
+        return series
+
+    def _labels(self, name: str, measured: Measurement) -> dict[str, str]:
+        """Make the labels: its own dimensions, then the host and the model, as far as they are not among them."""
+        labels: dict[str, str] = {}
+        for dimension, value in measured.labels:
+            label = _LABEL.sub("_", dimension).lstrip("_") or "_"
+            label = f"_{label}" if label[0].isdigit() else label
+            if label == "le" and measured.kind == "histogram":
+                label = "exported_le"  # a bucket's own label
+            labels[label] = value[:LONGEST_VALUE]
+        labels.setdefault("Hostname", _hostname)
+        labels.setdefault("ModelName", self._model[0])
+        if name != HANDLER_TIME:  # TorchServe has one for all versions
+            labels.setdefault("ModelVersion", self._model[1])
+        return labels
+
+    def _drop(self, reason: str, name: str, sentence: str) -> None:
+        self.dropped[reason] += 1
+        if name not in self._told and len(self._told) < MOST_SERIES:
+            self._told.add(name)
+            _log.warning("metrics of the handler of %s/%s: %s; what it reports is dropped", *self._model, sentence)

@@ -1,0 +1,104 @@
+"""What was measured, as families: names, labels, units and help. Handlers' own are in merged.py."""
+
+import socket
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from prometheus_client import Metric
+
+from daemon.metrics.exposition import Labels, family, histograms
+from daemon.metrics.gpu import Gpu
+from daemon.metrics.metrics import Metrics
+from daemon.metrics.version import Sums, VersionMetrics
+
+_hostname = socket.gethostname()
+HOST: Labels = {"Level": "Host", "Hostname": _hostname}
+_UNITS = {"CPU": "percent", "Mem": "megabytes", "Dis": "gigabytes"}
+
+
+def answered(metrics: Metrics) -> Iterator[Metric]:
+    """Answers by status, on every address."""
+    for group, count in metrics.answers.items():
+        yield family(f"Requests{group}", "counter", f"Answers with a status of {group.lower()}", [(HOST, count)])
+
+
+def sums(metrics: Metrics) -> Iterator[Metric]:
+    """TorchServe's three counters; requests that named no version count under `default`, whichever that was."""
+    by_labels: defaultdict[tuple[str, str], Sums] = defaultdict(Sums)
+    for each in metrics.counted:
+        by_labels[each.name, each.version].add(each.named)
+        by_labels[each.name, "default"].add(each.unnamed)
+    rows = [
+        ({"model_name": name, "model_version": version, "hostname": _hostname}, total)
+        for (name, version), total in by_labels.items()
+    ]
+    yield family(
+        "ts_inference_requests_total", "counter", "Requests for a prediction",
+        [(labels, total.requests) for labels, total in rows],
+    )  # fmt: skip
+    yield family(
+        "ts_inference_latency_microseconds", "counter", "Sum of the times from a request to its answer, microseconds",
+        [(labels, total.latency * 1e6) for labels, total in rows],
+    )  # fmt: skip
+    yield family(
+        "ts_queue_latency_microseconds", "counter", "Sum of the times that requests waited, microseconds",
+        [(labels, total.queue_time * 1e6) for labels, total in rows],
+    )  # fmt: skip
+
+
+def last_batches(metrics: Metrics) -> Iterator[Metric]:
+    """TorchServe's gauges of the last batch: of the host, all models mixed, and of each model."""
+    sent = max((v for v in metrics.versions if v.sent_at), key=lambda v: v.sent_at, default=None)
+    if sent is not None:
+        text = "How long the first request of the last batch waited, milliseconds"
+        yield family("QueueTime", "gauge", text, [(HOST, sent.last_queue_time * 1e3)])
+    returned = sorted((v for v in metrics.versions if v.returned_at), key=lambda v: v.returned_at)
+    if returned:
+        text = "Time of the last batch on its way to the worker and back, milliseconds"
+        yield family("WorkerThreadTime", "gauge", text, [(HOST, returned[-1].last_overhead * 1e3)])
+        times = {v.name: v.last_inference_time * 1e3 for v in returned}  # of versions of a model the last counts
+        text = "Time of the last batch in the worker, milliseconds"
+        labelled = [({"ModelName": name, "Level": "Model", "Hostname": _hostname}, ms) for name, ms in times.items()]
+        yield family("PredictionTime", "gauge", text, labelled)
+
+
+def machine(values: Mapping[str, float]) -> Iterator[Metric]:
+    """Processor, memory and disk; see `Host.read`."""
+    for name, value in values.items():
+        unit = "percent" if name.endswith("Utilization") else _UNITS[name[:3]]
+        yield family(name, "gauge", f"{name} of this machine, {unit}", [(HOST, value)])
+
+
+def gpus(found: Iterable[Gpu]) -> Iterator[Metric]:
+    """This machine's GPUs."""
+    labelled = [({"Level": "Host", "DeviceId": gpu.index, "Hostname": _hostname}, gpu) for gpu in found]
+    busy = [(labels, gpu.busy) for labels, gpu in labelled if gpu.busy is not None]
+    used = [(labels, 100.0 * gpu.used / gpu.total) for labels, gpu in labelled if gpu.total]
+    yield family("GPUUtilization", "gauge", "How busy a GPU is, percent", busy)
+    yield family("GPUMemoryUtilization", "gauge", "How full the memory of a GPU is, percent", used)
+    megabytes = [(labels, gpu.used) for labels, gpu in labelled]
+    yield family("GPUMemoryUsed", "gauge", "Memory of a GPU in use, megabytes", megabytes)
+
+
+def ours(metrics: Metrics) -> Iterator[Metric]:
+    """Histograms and batches of each version."""
+    batches = [(_version(v) | {"reason": why}, n) for v in metrics.counted for why, n in sorted(v.batches.items())]
+    yield family("tsctl_batches_total", "counter", "Batches sent to a worker, by why they were due", batches)
+    live = [(_version(each), each) for each in metrics.versions]
+    text = "Time from a request to its answer"
+    yield histograms("tsctl_request_latency_seconds", text, [(labels, v.latency) for labels, v in live])
+    text = "Time that a request waited until it was sent to a worker"
+    yield histograms("tsctl_queue_time_seconds", text, [(labels, v.queue_time) for labels, v in live])
+    text = "Time of a batch in the worker"
+    yield histograms("tsctl_inference_time_seconds", text, [(labels, v.inference_time) for labels, v in live])
+    text = "Requests that travelled together"
+    yield histograms("tsctl_batch_size", text, [(labels, v.batch_size) for labels, v in live])
+    dropped = [
+        (_version(v) | {"reason": why}, n) for v in metrics.counted for why, n in sorted(v.emitted.dropped.items())
+    ]
+    text = "Measurements of a handler that are not shown, by reason"
+    yield family("tsctl_handler_metrics_dropped_total", "counter", text, dropped)
+
+
+def _version(each: VersionMetrics) -> Labels:
+    return {"model": each.name, "version": each.version}

@@ -1,0 +1,73 @@
+"""This machine's processor, memory and disk, read from /proc when somebody asks.
+
+Names and units are TorchServe's: percent, megabytes of 1024² bytes, gigabytes of 1024³.
+"""
+
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+MB = 1024**2
+GB = 1024**3
+
+
+class Host:
+    """Reads the machine.
+
+    Args:
+        proc: where the proc file system is.
+        disk: a path on the disk that is measured.
+    """
+
+    def __init__(self, proc: Path = Path("/proc"), disk: str = "/") -> None:
+        self._proc = proc
+        self._disk = disk
+        self._busy = self._total = 0
+        self._percent = 0.0
+        self.processor()  # the first answer counts from here
+
+    def read(self) -> dict[str, float]:
+        """Name → value. What cannot be read is left out."""
+        values: dict[str, float] = {}
+        for part in (self.processor, self.memory, self.disk):
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                values.update(part())
+        return values
+
+    def processor(self) -> Mapping[str, float]:
+        """How busy all cores were since this was last asked. proc(5), stat: ticks by what they were spent on."""
+        try:
+            with (self._proc / "stat").open() as file:
+                ticks = [int(word) for word in file.readline().split()[1:9]]  # user … steal; guests are in user
+        except OSError:
+            return {}
+        total, busy = sum(ticks), sum(ticks) - sum(ticks[3:5])  # less idle and iowait
+        if total > self._total:  # else not a tick has passed, and the last answer stands
+            self._percent = 100.0 * max(0, busy - self._busy) / (total - self._total)
+            self._busy, self._total = busy, total
+        return {"CPUUtilization": self._percent}
+
+    def memory(self) -> Mapping[str, float]:
+        """Memory, as the kernel estimates what is available. proc(5), meminfo: in KiB."""
+        sizes = {}
+        for line in (self._proc / "meminfo").read_text().splitlines():
+            name, _, rest = line.partition(":")
+            sizes[name] = int(rest.split()[0]) * 1024
+        total, available = sizes["MemTotal"], sizes["MemAvailable"]
+        return {
+            "MemoryUsed": (total - available) / MB,
+            "MemoryAvailable": available / MB,
+            "MemoryUtilization": 100.0 * (total - available) / total,
+        }
+
+    def disk(self) -> Mapping[str, float]:
+        """The disk, without what is kept for root."""
+        found = os.statvfs(self._disk)
+        used = (found.f_blocks - found.f_bfree) * found.f_frsize
+        available = found.f_bavail * found.f_frsize
+        return {
+            "DiskUsage": used / GB,
+            "DiskAvailable": available / GB,
+            "DiskUtilization": 100.0 * used / (used + available) if used + available else 0.0,
+        }

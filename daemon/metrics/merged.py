@@ -1,0 +1,77 @@
+"""What the handlers of all versions emitted, as families: a name once, with one type."""
+
+import logging
+from collections.abc import Iterable, Iterator
+
+from prometheus_client import Metric
+
+from daemon.metrics.emitted import Series
+from daemon.metrics.exposition import family, histograms
+from daemon.metrics.histogram import Histogram
+from daemon.metrics.metrics import Metrics
+from handlers.wire import BOUNDS
+
+_Key = tuple[tuple[str, str], ...]
+
+_log = logging.getLogger("daemon.metrics")
+_told: set[str] = set()  # names that the log has mentioned
+
+
+def emitted(metrics: Metrics) -> Iterator[Metric]:
+    """Make the families.
+
+    Where versions differ in the type of a name, the version that was registered last is right, and
+    the others' series wait until it has gone. Series that carry the same labels, as those of two
+    versions may, become one: counters and histograms are added up, of gauges the last one counts.
+    """
+    by_name: dict[str, list[Series]] = {}
+    live = [each for version in reversed(metrics.versions) for each in version.emitted.series]
+    left = [each for version in metrics.left for each in version.emitted.series if each.kind == "counter"]
+    for series in (*live, *left):
+        same = by_name.setdefault(series.name, [])
+        if same and same[0].kind != series.kind:
+            _tell(series.name, f"`{series.name}` is a {same[0].kind} in one version and a {series.kind} in another")
+        else:
+            same.append(series)
+    lines = {name: group for name, group in by_name.items() if not _part_of_histogram(name, by_name)}
+    for name, group in lines.items():
+        text = f"Emitted by a handler{f', in {group[0].unit}' if group[0].unit else ''}"
+        if group[0].kind == "histogram":
+            yield histograms(name, text, ((dict(labels), each) for labels, each in _added_up(group).items()))
+        else:
+            yield family(name, group[0].kind, text, ((dict(labels), value) for labels, value in _values(group).items()))
+
+
+def _part_of_histogram(name: str, by_name: dict[str, list[Series]]) -> bool:
+    """Whether a name is that of a line of a histogram that is there too."""
+    for suffix in ("_bucket", "_count", "_sum"):
+        whole = by_name.get(name.removesuffix(suffix)) if name.endswith(suffix) else None
+        if whole and whole[0].kind == "histogram":
+            _tell(name, f"`{name}` is a line of the histogram `{name.removesuffix(suffix)}`")
+            return True
+    return False
+
+
+def _values(group: Iterable[Series]) -> dict[_Key, float]:
+    values: dict[_Key, float] = {}
+    for each in sorted(group, key=lambda series: series.stamp):
+        key = _key(each)
+        values[key] = values.get(key, 0.0) + each.value if each.kind == "counter" else each.value
+    return values
+
+
+def _added_up(group: Iterable[Series]) -> dict[_Key, Histogram]:
+    whole: dict[_Key, Histogram] = {}
+    for each in group:
+        whole.setdefault(_key(each), Histogram(BOUNDS)).add(each.histogram.counts, each.histogram.sum)
+    return whole
+
+
+def _key(series: Series) -> _Key:
+    return tuple(sorted(series.labels.items()))
+
+
+def _tell(name: str, sentence: str) -> None:
+    if name not in _told:
+        _told.add(name)
+        _log.warning("metrics of handlers: %s, and is not shown", sentence)

@@ -1,0 +1,59 @@
+"""Everything that is measured: answers by status, and the versions by name."""
+
+from collections import OrderedDict
+
+from daemon.metrics.version import VersionMetrics
+
+KEPT_VERSIONS = 1000  # unregistered ones whose counters stay; beyond, those that left first are forgotten
+
+
+class Metrics:
+    """The daemon's metrics.
+
+    Attributes:
+        answers: how many answers had a status of 2xx, of 4xx, and any other, as TorchServe counts them.
+    """
+
+    def __init__(self) -> None:
+        self.answers = {"2XX": 0, "4XX": 0, "5XX": 0}
+        self._versions: dict[tuple[str, str], VersionMetrics] = {}  # in the order they were registered
+        self._left: OrderedDict[tuple[str, str], VersionMetrics] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"<Metrics {len(self._versions)} versions, {len(self._left)} left>"
+
+    @property
+    def versions(self) -> list[VersionMetrics]:
+        """Those registered now, the oldest registration first."""
+        return list(self._versions.values())
+
+    @property
+    def left(self) -> list[VersionMetrics]:
+        """Those that were unregistered: their counters are shown."""
+        return list(self._left.values())
+
+    @property
+    def counted(self) -> list[VersionMetrics]:
+        """All whose counters are shown."""
+        return [*self._left.values(), *self._versions.values()]
+
+    def answered(self, status: int) -> None:
+        """An answer went out."""
+        self.answers["2XX" if 200 <= status < 300 else "4XX" if 400 <= status < 500 else "5XX"] += 1
+
+    def add(self, version: VersionMetrics) -> None:
+        """A version was registered. It may take the place of one of the same name, and counts on from it."""
+        key = (version.name, version.version)
+        before = self._versions.pop(key, None) or self._left.pop(key, None)
+        if before is not None:
+            version.continue_from(before)
+        self._versions[key] = version
+
+    def remove(self, version: VersionMetrics) -> None:
+        """A version was unregistered: its counters stay. Nothing happens if another has its place."""
+        key = (version.name, version.version)
+        if self._versions.get(key) is not version:
+            return
+        self._left[key] = self._versions.pop(key)
+        if len(self._left) > KEPT_VERSIONS:
+            self._left.popitem(last=False)

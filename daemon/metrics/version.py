@@ -1,0 +1,92 @@
+"""What is measured of one version of a model, as its model and its dispatcher tell it."""
+
+from collections import Counter
+
+from daemon.job import Batch, Job
+from daemon.metrics.emitted import Emitted
+from daemon.metrics.histogram import BATCH_SIZES, SECONDS, Histogram
+
+
+class Sums:
+    """TorchServe's three counters: requests, and the seconds that they took and waited."""
+
+    __slots__ = ("latency", "queue_time", "requests")
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.latency = 0.0
+        self.queue_time = 0.0
+
+    def add(self, other: "Sums") -> None:
+        self.requests += other.requests
+        self.latency += other.latency
+        self.queue_time += other.queue_time
+
+
+class VersionMetrics:
+    """The observer of one version. Times are seconds, moments are on the daemon's clock.
+
+    Attributes:
+        named, unnamed: requests that named the version, and those that took the default one.
+        batches: sent batches by the collector's reason.
+        latency: of answered requests, from complete receipt to the answer.
+        queue_time: of requests, from complete receipt until they were first sent to a worker.
+        batch_size: jobs in each batch that was sent.
+        inference_time: of answered batches, as measured in the worker.
+        sent_at, last_queue_time: when the last batch was sent, and how long its first job had waited.
+        returned_at, last_inference_time, last_overhead: of the last answered batch: when, the time
+            in the worker, and the time on the way there and back.
+    """
+
+    def __init__(self, name: str = "", version: str = "") -> None:
+        self.name = name
+        self.version = version
+        self.named = Sums()
+        self.unnamed = Sums()
+        self.batches: Counter[str] = Counter()
+        self.latency = Histogram(SECONDS)
+        self.queue_time = Histogram(SECONDS)
+        self.batch_size = Histogram(BATCH_SIZES)
+        self.inference_time = Histogram(SECONDS)
+        self.sent_at = self.last_queue_time = 0.0
+        self.returned_at = self.last_inference_time = self.last_overhead = 0.0
+        self.emitted = Emitted(name, version)
+
+    def __repr__(self) -> str:
+        return f"<VersionMetrics {self.name}/{self.version} {self.named.requests + self.unnamed.requests} requests>"
+
+    def requested(self, job: Job) -> None:
+        """A request came, whether it will be accepted or not."""
+        (self.unnamed if job.unnamed else self.named).requests += 1
+
+    def sent(self, batch: Batch) -> None:
+        """A batch went to a worker. A job that is sent again has waited once."""
+        now = batch.sent
+        for job in batch.jobs:
+            if job.attempt == 1:
+                waited = now - job.arrived
+                self.queue_time.observe(waited)
+                (self.unnamed if job.unnamed else self.named).queue_time += waited
+        self.batches[batch.reason] += 1
+        self.batch_size.observe(len(batch.jobs))
+        self.sent_at, self.last_queue_time = now, now - batch.jobs[0].arrived
+
+    def returned(self, batch: Batch, seconds: float, now: float) -> None:
+        """A batch came back after `seconds` in the worker; 0.0, and it is not counted, if it timed out."""
+        if seconds:
+            self.inference_time.observe(seconds)
+            self.returned_at, self.last_inference_time = now, seconds
+            self.last_overhead = max(0.0, now - batch.sent - seconds)
+
+    def answered(self, job: Job, now: float) -> None:
+        """A job that a worker had was answered."""
+        seconds = now - job.arrived
+        self.latency.observe(seconds)
+        (self.unnamed if job.unnamed else self.named).latency += seconds
+
+    def continue_from(self, other: "VersionMetrics") -> None:
+        """Go on counting where the same version, registered earlier, stopped."""
+        self.named.add(other.named)
+        self.unnamed.add(other.unnamed)
+        self.batches.update(other.batches)
+        self.emitted.continue_from(other.emitted)

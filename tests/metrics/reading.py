@@ -1,0 +1,61 @@
+"""Reads the text for Prometheus, as a test wants it; and makes what a handler reports."""
+
+import re
+import socket
+from collections.abc import Iterable
+
+from prometheus_client import Metric
+
+from daemon.metrics.exposition import render
+from daemon.metrics.metrics import Metrics
+from daemon.metrics.version import VersionMetrics
+from handlers.tally import Tally
+
+HOSTNAME = socket.gethostname()
+_LINE = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)")
+_LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"(?:,|$)')
+
+
+def values(text: str) -> dict[str, float]:
+    """Make `name{label=value,…}` → value, without the label that names this host; no line may come twice."""
+    read: dict[str, float] = {}
+    for line in text.splitlines():
+        if line.startswith("#"):
+            continue
+        match = _LINE.fullmatch(line)
+        assert match is not None, line
+        pairs = _LABEL.findall(match[2] or "")
+        labels = ",".join(f"{label}={value}" for label, value in pairs if label.lower() != "hostname")
+        name = f"{match[1]}{{{labels}}}" if labels else match[1]
+        assert name not in read, f"twice: {name}"
+        read[name] = float(match[3])
+    return read
+
+
+def shown(families: Iterable[Metric]) -> dict[str, float]:
+    return values(render(families).decode())
+
+
+def types(text: str) -> dict[str, str]:
+    """Make family → type; no family may come twice."""
+    heads = [(line.split()[2], line.split()[3]) for line in text.splitlines() if line.startswith("# TYPE ")]
+    assert len({name for name, _ in heads}) == len(heads)
+    return dict(heads)
+
+
+def report(
+    version: VersionMetrics, kind: str, name: str, value: float, unit: str = "", /, **dimensions: str
+) -> VersionMetrics:
+    """Have a handler of this version report a value, as its worker would send it."""
+    tally = Tally()
+    tally.add(kind, name, unit, dimensions.items(), value)
+    version.emitted.take(tally.take())
+    return version
+
+
+def registered(*names: str) -> Metrics:
+    """Make metrics with these versions, each as `NAME/VERSION`."""
+    metrics = Metrics()
+    for name in names:
+        metrics.add(VersionMetrics(*name.split("/")))
+    return metrics

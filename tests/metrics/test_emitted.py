@@ -1,0 +1,189 @@
+"""What handlers report is shown, whatever they call it, and the text stays one that Prometheus reads."""
+
+import logging
+
+import pytest
+
+from daemon.metrics.emitted import LONGEST_VALUE, MOST_SERIES
+from daemon.metrics.exposition import render
+from daemon.metrics.merged import emitted
+from daemon.metrics.version import VersionMetrics
+from handlers import wire
+from tests.metrics.reading import registered, report, shown, types
+
+M = "ModelName=m,ModelVersion=1.0"
+
+
+@pytest.fixture
+def version() -> VersionMetrics:
+    return VersionMetrics("m", "1.0")
+
+
+def shown_of(version: VersionMetrics) -> dict[str, float]:
+    metrics = registered()
+    metrics.add(version)
+    return shown(emitted(metrics))
+
+
+def test_deltas_of_a_counter_are_added_up(version: VersionMetrics) -> None:
+    report(version, "counter", "Seen", 2)
+    report(version, "counter", "Seen", 3)
+
+    assert shown_of(version) == {f"Seen{{{M}}}": 5}
+
+
+def test_of_a_gauge_the_last_value_is_shown(version: VersionMetrics) -> None:
+    report(version, "gauge", "Heat", 30)
+    report(version, "gauge", "Heat", -20)
+
+    assert shown_of(version) == {f"Heat{{{M}}}": -20}
+
+
+def test_a_histogram_is_shown_by_its_buckets(version: VersionMetrics) -> None:
+    for value in (0.02, 0.02, 20000):
+        report(version, "histogram", "Took", value)
+
+    lines = shown_of(version)
+    assert lines[f"Took_sum{{{M}}}"] == 20000.04
+    assert lines[f"Took_count{{{M}}}"] == lines[f"Took_bucket{{{M},le=+Inf}}"] == 3
+    assert lines[f"Took_bucket{{{M},le=0.01}}"] == 0
+    assert lines[f"Took_bucket{{{M},le=0.025}}"] == lines[f"Took_bucket{{{M},le=10000.0}}"] == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "dimensions", "line"),
+    [
+        pytest.param("Seen", {"Language": "de"}, f"Seen{{Language=de,{M}}}", id="a dimension is a label"),
+        pytest.param(
+            "Seen", {"ModelName": "other", "ModelVersion": "2"}, "Seen{ModelName=other,ModelVersion=2}",
+            id="its own word about the model counts",
+        ),
+        pytest.param("my metric.ms", {}, f"my_metric_ms{{{M}}}", id="a name gets characters it may have"),
+        pytest.param("1st", {}, f"_1st{{{M}}}", id="a name does not begin with a digit"),
+        pytest.param("Größe", {}, f"Gr__e{{{M}}}", id="nor has it umlauts"),
+        pytest.param("Seen", {"my-dim": "x"}, f"Seen{{{M},my_dim=x}}", id="a label gets characters it may have"),
+        pytest.param("Seen", {"__name__": "x"}, f"Seen{{{M},name__=x}}", id="two underscores are Prometheus' own"),
+        pytest.param("Seen", {"": "x", "9": "y"}, f"Seen{{{M},_=x,_9=y}}", id="a label has a name, and no digit first"),
+        pytest.param("Seen", {"Path": 'a"b\\c\nd'}, f'Seen{{{M},Path=a\\"b\\\\c\\nd}}', id="a value may be anything"),
+        pytest.param("HandlerTime", {"Level": "Model"}, "HandlerTime{Level=Model,ModelName=m}", id="TorchServe's own"),
+    ],
+)  # fmt: skip
+def test_names_and_labels(version: VersionMetrics, name: str, dimensions: dict[str, str], line: str) -> None:
+    report(version, "gauge", name, 1, **dimensions)
+
+    assert shown_of(version) == {line: 1}
+
+
+def test_a_dimension_called_like_a_buckets_label_steps_aside(version: VersionMetrics) -> None:
+    report(version, "histogram", "Took", 1, le="x")
+
+    assert f"Took_count{{{M},exported_le=x}}" in shown_of(version)
+
+
+def test_a_long_value_is_cut(version: VersionMetrics) -> None:
+    report(version, "gauge", "Seen", 1, Text="x" * 1000)
+
+    assert shown_of(version) == {f"Seen{{{M},Text={'x' * LONGEST_VALUE}}}": 1}
+
+
+def test_two_names_that_become_one_are_added_up(version: VersionMetrics) -> None:
+    report(version, "counter", "a.b", 1)
+    report(version, "counter", "a-b", 2)
+
+    assert shown_of(version) == {f"a_b{{{M}}}": 3}
+
+
+def test_a_name_with_other_dimensions_has_a_line_for_each(version: VersionMetrics) -> None:
+    report(version, "counter", "Seen", 1)
+    report(version, "counter", "Seen", 2, Language="de")
+
+    assert shown_of(version) == {f"Seen{{{M}}}": 1, f"Seen{{Language=de,{M}}}": 2}
+
+
+def test_a_name_keeps_its_first_type(version: VersionMetrics, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "daemon.metrics"):
+        report(version, "counter", "Seen", 1)
+        report(version, "gauge", "Seen", 7)
+        report(version, "gauge", "Seen", 8)
+
+    assert shown_of(version) == {f"Seen{{{M}}}": 1}
+    assert version.emitted.dropped == {"type": 2}
+    assert [record.getMessage() for record in caplog.records] == [
+        "metrics of the handler of m/1.0: `Seen` is a counter, and cannot be a gauge too; what it reports is dropped"
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["Requests2XX", "QueueTime", "PredictionTime", "ts_inference_requests_total", "tsctl_batches_total", ""]
+)
+def test_a_name_that_is_taken_is_not_a_handlers(version: VersionMetrics, name: str) -> None:
+    report(version, "counter", name, 1)
+
+    assert shown_of(version) == {}
+    assert version.emitted.dropped == {"name": 1}
+
+
+def test_series_without_end_are_cut_off(version: VersionMetrics) -> None:
+    for number in range(MOST_SERIES + 3):
+        report(version, "counter", "Seen", 1, Request=str(number))
+    report(version, "counter", "Seen", 1, Request="0")
+
+    assert len(shown_of(version)) == MOST_SERIES
+    assert shown_of(version)[f"Seen{{{M},Request=0}}"] == 2
+    assert version.emitted.dropped == {"limit": 3}
+
+
+def test_of_two_versions_types_the_later_registered_counts(caplog: pytest.LogCaptureFixture) -> None:
+    metrics = registered("m/1", "m/2")
+    old, new = metrics.versions
+    report(old, "counter", "Seen", 1)
+    report(new, "gauge", "Seen", 2)
+
+    assert shown(emitted(metrics)) == {"Seen{ModelName=m,ModelVersion=2}": 2}
+
+    metrics.remove(new)
+    assert shown(emitted(metrics)) == {"Seen{ModelName=m,ModelVersion=1}": 1}
+
+
+def test_equal_lines_of_two_versions_become_one() -> None:
+    metrics = registered("m/1", "m/2")
+    for number, version in enumerate(metrics.versions, 1):
+        own = {"ModelName": "m", "ModelVersion": "any"}
+        report(version, "counter", "Seen", number, **own)
+        report(version, "gauge", "Heat", number, **own)
+        report(version, "histogram", "Took", number, **own)
+    report(metrics.versions[0], "gauge", "Heat", 9, ModelName="m", ModelVersion="any")
+
+    lines = shown(emitted(metrics))
+    assert lines["Seen{ModelName=m,ModelVersion=any}"] == 3
+    assert lines["Heat{ModelName=m,ModelVersion=any}"] == 9
+    assert lines["Took_count{ModelName=m,ModelVersion=any}"] == 2
+    assert lines["Took_sum{ModelName=m,ModelVersion=any}"] == 3
+
+
+def test_a_histograms_lines_are_its_own(version: VersionMetrics) -> None:
+    report(version, "histogram", "Took", 1)
+    report(version, "counter", "Took_count", 5)
+    report(version, "counter", "Other_count", 6)
+    metrics = registered()
+    metrics.add(version)
+
+    assert types(render(emitted(metrics)).decode()) == {"Took": "histogram", "Other_count": "counter"}
+
+
+def test_a_counter_may_end_like_ours_or_not() -> None:
+    metrics = registered("m/1.0")
+    for name in ("Seen", "Seen_total", "Seen_created"):
+        report(metrics.versions[0], "counter", name, 1, "count")
+
+    text = render(emitted(metrics)).decode()
+    assert types(text) == {"Seen": "counter", "Seen_total": "counter", "Seen_created": "counter"}
+    assert "# HELP Seen Emitted by a handler, in count\n" in text
+
+
+def test_a_measurement_for_every_bucket_fits_the_daemons_histogram(version: VersionMetrics) -> None:
+    buckets = list(range(len(wire.BOUNDS) + 1))
+
+    version.emitted.take([wire.Measurement("histogram", "Took", "", (), 1.5, buckets)])
+
+    assert shown_of(version)[f"Took_count{{{M}}}"] == sum(buckets)

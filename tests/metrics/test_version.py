@@ -1,0 +1,162 @@
+"""What a version's observer has counted after what its dispatcher told it."""
+
+from typing import Any
+
+import pytest
+
+from daemon.clock import FakeClock
+from daemon.errors import DaemonError
+from daemon.job import Job, Reply
+from daemon.metrics.histogram import Histogram
+from daemon.metrics.version import VersionMetrics
+from daemon.models.model import Model
+from daemon.workers.stub import StubEngine
+from tests.build import make_model
+
+
+class Bench:
+    """A model with stub workers, each batch taking two seconds."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.clock = FakeClock()
+        self.engine = StubEngine(self.clock, batch_time=lambda size: 2.0)
+        self.model: Model = make_model(self.engine, self.clock, **settings)
+        self.metrics: VersionMetrics = self.model.metrics
+        self.model.pool.scale(1)
+        self.clock.settle()
+
+    def send(self, count: int = 1, *, unnamed: bool = False) -> list[Job]:
+        def ignore(reply: Reply) -> None: ...
+
+        jobs = [Job(f"j{i}", [], [], self.clock.now(), ignore, unnamed=unnamed) for i in range(count)]
+        for job in jobs:
+            self.model.submit(job)
+        return jobs
+
+
+def by_bound(histogram: Histogram) -> dict[float, int]:
+    """Make the largest value of each bucket that is not empty → values in it."""
+    bounds = (*histogram.bounds, float("inf"))
+    return {bound: count for bound, count in zip(bounds, histogram.counts, strict=True) if count}
+
+
+@pytest.mark.parametrize(
+    ("value", "bound"),
+    [
+        pytest.param(1.0, 1.0, id="a bound belongs to its bucket"),
+        pytest.param(1.001, 2.0, id="what is a little more does not"),
+        pytest.param(0.0, 1.0, id="nothing is in the first"),
+        pytest.param(9.0, float("inf"), id="the last takes what is larger"),
+    ],
+)
+def test_a_value_falls_into_one_bucket(value: float, bound: float) -> None:
+    histogram = Histogram((1.0, 2.0))
+
+    histogram.observe(value)
+
+    assert by_bound(histogram) == {bound: 1}
+    assert histogram.sum == value
+
+
+def test_a_request_waits_then_runs_then_is_answered() -> None:
+    bench = Bench(batch_size=4, max_delay=0.5)
+
+    bench.send(3)
+    bench.clock.advance(10.0)
+
+    assert bench.metrics.batches == {"delay": 1}
+    assert by_bound(bench.metrics.batch_size) == {4.0: 1} and bench.metrics.batch_size.sum == 3
+    assert by_bound(bench.metrics.queue_time) == {0.5: 3}
+    assert by_bound(bench.metrics.inference_time) == {2.5: 1} and bench.metrics.inference_time.sum == 2.0
+    assert by_bound(bench.metrics.latency) == {2.5: 3} and bench.metrics.latency.sum == pytest.approx(7.5)
+    assert bench.metrics.last_queue_time == 0.5
+    assert (bench.metrics.last_inference_time, bench.metrics.last_overhead) == (2.0, 0.0)
+
+
+def test_requests_that_name_no_version_are_counted_apart() -> None:
+    bench = Bench(batch_size=1)
+
+    bench.send(2, unnamed=True)
+    bench.send(1)
+    bench.clock.advance(10.0)
+
+    unnamed, named = bench.metrics.unnamed, bench.metrics.named
+    assert (unnamed.requests, named.requests) == (2, 1)
+    assert (unnamed.queue_time, named.queue_time) == (2.0, 4.0)
+    assert (unnamed.latency, named.latency) == (6.0, 6.0)
+
+
+def test_a_request_is_counted_even_if_it_is_refused() -> None:
+    bench = Bench(queue_jobs=1, batch_size=9)
+    bench.send()
+
+    with pytest.raises(DaemonError):
+        bench.send()
+
+    assert bench.metrics.named.requests == 2
+    assert bench.metrics.latency.sum == 0
+
+
+def test_a_job_that_is_sent_again_has_waited_once() -> None:
+    bench = Bench(batch_size=1)
+    bench.send()
+    bench.clock.settle()
+
+    bench.engine.workers[0].die()
+    bench.clock.advance(10.0)
+
+    assert bench.metrics.batches == {"full": 1, "retry": 1}
+    assert sum(bench.metrics.queue_time.counts) == 1
+    assert sum(bench.metrics.latency.counts) == 1
+    assert sum(bench.metrics.inference_time.counts) == 1  # the batch that died has no time of its own
+
+
+def test_a_client_that_left_has_no_latency() -> None:
+    bench = Bench(batch_size=1)
+    running, waiting = bench.send(2)
+    bench.clock.settle()
+
+    bench.model.abandon(running)
+    bench.model.abandon(waiting)
+    bench.clock.advance(10.0)
+
+    assert sum(bench.metrics.latency.counts) == 0
+    assert sum(bench.metrics.inference_time.counts) == 1
+
+
+def test_an_answer_after_two_dead_workers_is_an_answer() -> None:
+    bench = Bench(batch_size=1)
+    bench.send()
+    bench.clock.settle()
+
+    for _ in range(2):
+        bench.engine.workers[-1].die()
+        bench.clock.advance(1.0)
+
+    assert sum(bench.metrics.latency.counts) == 1
+
+
+def test_a_batch_that_timed_out_has_no_time_in_the_worker() -> None:
+    metrics = VersionMetrics()
+    bench = Bench(batch_size=1)
+    bench.send()
+    bench.clock.settle()
+    (batch,) = bench.engine.workers[0].batches
+
+    metrics.returned(batch, 0.0, bench.clock.now() + 120)
+    metrics.answered(batch.jobs[0], bench.clock.now() + 120)
+
+    assert sum(metrics.inference_time.counts) == 0
+    assert metrics.latency.sum == 120
+
+
+def test_the_way_to_the_worker_and_back_is_what_is_left_of_a_batchs_time() -> None:
+    bench = Bench(batch_size=1)
+    bench.send()
+    bench.clock.settle()
+    (batch,) = bench.engine.workers[0].batches
+    metrics = VersionMetrics()
+
+    metrics.returned(batch, 0.25, batch.sent + 0.75)
+
+    assert metrics.last_overhead == 0.5
