@@ -4,7 +4,8 @@
     ├─ ModelNotFound · VersionNotFound · ResourceNotFound        404
     ├─ MethodNotAllowed                                          405
     ├─ BadRequest · InvalidModel                                 400
-    ├─ DefaultVersionKept                                        403
+    ├─ MissingToken                                              401
+    ├─ DefaultVersionKept · WrongToken · Forbidden               403
     ├─ Conflict                                                  409
     ├─ NoReadyWorker · QueueFull · Stopping                      503
     ├─ PredictionFailed                                          503 (or what the handler chose)
@@ -23,6 +24,7 @@ class DaemonError(Exception):
     status = 500
     kind = "InternalServerException"
     retry_after: int | None = None  # seconds, for the Retry-After header
+    headers: tuple[tuple[str, str], ...] = ()  # further headers of its answer
 
 
 class ModelNotFound(DaemonError):
@@ -84,6 +86,34 @@ class InvalidModel(DaemonError):
 
     status = 400
     kind = "InvalidModelException"
+
+
+class MissingToken(DaemonError):
+    """The address asks for a token, and the request shows none."""
+
+    status = 401
+    kind = "InvalidKeyException"
+    headers = (("WWW-Authenticate", "Bearer"),)
+
+    def __init__(self) -> None:
+        super().__init__("This address asks for a token: send the header `Authorization: Bearer TOKEN`.")
+
+
+class WrongToken(DaemonError):
+    """The request shows a token that is not one of ours."""
+
+    status = 403
+    kind = "InvalidKeyException"
+
+    def __init__(self) -> None:
+        super().__init__("The token of this request is not one that this address accepts.")
+
+
+class Forbidden(DaemonError):
+    """The request is not answered here, whoever sends it."""
+
+    status = 403
+    kind = "ForbiddenException"
 
 
 class DefaultVersionKept(DaemonError):

@@ -17,6 +17,29 @@ Route = Callable[[Exchange, list[str]], Coroutine[Any, Any, None] | None]
 _log = logging.getLogger("daemon.http")
 
 
+def join(*tables: Mapping[str, Route]) -> dict[str, Route]:
+    """Make one table of several.
+
+    Where two have a route for the same segment, the first that knows the path answers: a route says
+    that it does not by raising ResourceNotFound at once, not from a coroutine.
+    """
+    joined: dict[str, Route] = {}
+    for table in tables:
+        for segment, route in table.items():
+            joined[segment] = _either(joined[segment], route) if segment in joined else route
+    return joined
+
+
+def _either(first: Route, second: Route) -> Route:
+    def route(exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None] | None:
+        try:
+            return first(exchange, path)
+        except ResourceNotFound:
+            return second(exchange, path)
+
+    return route
+
+
 class Router:
     """An application made of routes.
 
