@@ -7,18 +7,25 @@ Equal addresses share one socket (SageMaker and KServe expect that). An address 
 `https://`; one that says neither is https as soon as there is a certificate.
 """
 
+import asyncio
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from daemon.api.auth import OPEN, guarded, inference_check, management_check, own_hosts
 from daemon.config import Config
 from daemon.errors import StartError
+from daemon.http.listener import Listener
+from daemon.http.router import Route, Router, join
 from daemon.sockets import bind_tcp, parse_address
+from daemon.tokens import Tokens
 
 # The default ports of TorchServe: (http, https).
 INFERENCE_PORTS = (8080, 8443)
 MANAGEMENT_PORTS = (8081, 8444)
+_HANDSHAKE_LEAST = 1.0  # seconds that a TLS handshake may take, however short the header timeout is
+_GOODBYE = 2.0  # seconds that a client may take to agree to the end of a TLS connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +112,7 @@ def tls_context(config: Config) -> ssl.SSLContext | None:
     try:
         context.load_cert_chain(config.certificate_file, config.private_key_file, no_password)
     except ssl.SSLError as error:
-        why = (error.reason or str(error)).lower().replace("_", " ")
+        why = (error.reason or "one of them holds none").lower().replace("_", " ")
         raise StartError(
             f"{names} are no certificate and its key: {why}", "both are PEM; the certificate's chain comes after it"
         ) from None
@@ -130,3 +137,38 @@ def bind_endpoints(endpoints: Sequence[Endpoint]) -> list[socket.socket]:
             listening.close()
         raise
     return bound
+
+
+def guarded_router(
+    endpoint: Endpoint,
+    listening: socket.socket,
+    config: Config,
+    tokens: Tokens,
+    inference: Mapping[str, Route],
+    management: Mapping[str, Route],
+) -> Router:
+    """Make what answers at an endpoint: its routes, each behind its check."""
+    tables = []
+    if endpoint.inference:
+        check = inference_check(tokens.inference, tokens.management)
+        tables.append(guarded(inference, check, unguarded=OPEN, hide=(tokens.inference, tokens.management)))
+    if endpoint.management:
+        host, port = listening.getsockname()[:2]
+        names = [f"[{name}]" if ":" in name else name for name in (endpoint.host, host)]
+        hosts = own_hosts(names, port, config.allowed_host or (), tls=endpoint.tls)
+        tables.append(guarded(management, management_check(tokens.management, hosts)))
+    return Router(join(*tables))
+
+
+async def listen(listener: Listener, listening: socket.socket, tls: ssl.SSLContext | None) -> asyncio.Server:
+    """Accept connections, over TLS if there is a context."""
+    loop = asyncio.get_running_loop()
+    if tls is None:
+        return await loop.create_server(listener.connect, sock=listening)
+    return await loop.create_server(
+        listener.connect,
+        sock=listening,
+        ssl=tls,
+        ssl_handshake_timeout=max(listener.limits.header_timeout, _HANDSHAKE_LEAST),
+        ssl_shutdown_timeout=_GOODBYE,
+    )

@@ -75,10 +75,11 @@ class Job:
         id: the request id that the client sees.
         arrived: when the request was complete, on the daemon's clock.
         size: bytes of its parameters; counts against the queue's limit.
+        solo: it travels alone, and before those that do not.
         attempt: how often it was sent to a worker.
     """
 
-    __slots__ = ("_deliver", "arrived", "attempt", "headers", "id", "params", "phase", "size")
+    __slots__ = ("_deliver", "arrived", "attempt", "headers", "id", "params", "phase", "size", "solo")
 
     def __init__(
         self,
@@ -87,12 +88,15 @@ class Job:
         headers: Sequence[tuple[str, str]],
         arrived: float,
         deliver: Callable[[Reply], None],
+        *,
+        solo: bool = False,
     ) -> None:
         self.id = id
         self.params = params
         self.headers = headers
         self.arrived = arrived
         self.size = sum(len(param.value) for param in params)
+        self.solo = solo
         self.attempt = 0
         self.phase = Phase.QUEUED
         self._deliver = deliver

@@ -12,9 +12,10 @@ import os
 import resource
 import signal
 import socket
+import ssl
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -23,15 +24,17 @@ from daemon.api.inference import inference_routes
 from daemon.api.management import management_routes
 from daemon.clock import LoopClock
 from daemon.config import Config
+from daemon.endpoints import Endpoint, bind_endpoints, choose_endpoints, guarded_router, listen, tls_context
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.messages import Request
-from daemon.http.router import Router
+from daemon.http.router import Router, join
 from daemon.models.registration import Registration
 from daemon.models.registry import Registry
 from daemon.models.store import archives
 from daemon.settings import SETTINGS
-from daemon.sockets import address_of, bind_control, bind_tcp, take_place, unlink_if_ours
+from daemon.sockets import address_of, bind_control, take_place, unlink_if_ours
+from daemon.tokens import Tokens, read_tokens
 from daemon.workers.local import LocalEngine
 
 _log = logging.getLogger("daemon.server")
@@ -56,6 +59,9 @@ class Daemon:
         self._stop_wanted = asyncio.Event()
         self._hurry = asyncio.Event()
         self._inference_url = ""
+        self._management_url: str | None = None
+        self._tokens = Tokens()
+        self._tls: ssl.SSLContext | None = None
 
     async def run(self, ready: Callable[[dict[str, Any]], None]) -> None:
         """Serve until a signal to stop.
@@ -67,22 +73,36 @@ class Daemon:
             StartError: it cannot listen.
         """
         config = self._config
+        self._tokens = read_tokens(config, os.environ)
+        endpoints = choose_endpoints(config)
+        self._tls = tls_context(config)
         locks = take_place(config.socket, config.state_dir)
         try:
-            inference = bind_tcp(config.inference_address)
+            bound = list(zip(endpoints, bind_endpoints(endpoints), strict=True))
             control, inode = bind_control(config.socket)
             try:
                 logs.set_up(config.state_dir, config.log_level, foreground=self._foreground)
-                self._inference_url = address_of(inference)
-                await self._serve(inference, control, ready)
+                self._note_urls(bound)
+                await self._serve(bound, control, ready)
             finally:
                 unlink_if_ours(config.socket, inode)
         finally:
             for lock in locks:
                 lock.release()
 
+    def _note_urls(self, bound: Sequence[tuple[Endpoint, socket.socket]]) -> None:
+        for endpoint, listening in bound:
+            url = address_of(listening, "https" if endpoint.tls else "http")
+            if endpoint.inference:
+                self._inference_url = url
+            if endpoint.management:
+                self._management_url = url
+
     async def _serve(
-        self, inference: socket.socket, control: socket.socket, ready: Callable[[dict[str, Any]], None]
+        self,
+        bound: Sequence[tuple[Endpoint, socket.socket]],
+        control: socket.socket,
+        ready: Callable[[dict[str, Any]], None],
     ) -> None:
         config, loop = self._config, asyncio.get_running_loop()
         _raise_file_limit()
@@ -112,28 +132,31 @@ class Daemon:
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
         tell = access if config.access_log else _no_access
         routes = inference_routes(registry)
-        public = Listener(Router(routes), limits, clock, tell)
         commands = management_routes(registry, registration, own, local_paths=True)
         allowed = {0, os.getuid()}
-        private = Listener(Router(routes | commands), limits, clock, tell, peer_allowed=lambda uid: uid in allowed)
-        servers = (
-            await loop.create_server(public.connect, sock=inference),
-            await loop.create_unix_server(private.connect, sock=control),
-        )
+        private = Listener(Router(join(routes, commands)), limits, clock, tell, peer_allowed=lambda uid: uid in allowed)
+        listeners, servers = [private], [await loop.create_unix_server(private.connect, sock=control)]
+        remote = management_routes(registry, registration, None, local_paths=False)
+        for endpoint, listening in bound:
+            application = guarded_router(endpoint, listening, config, self._tokens, routes, remote)
+            public = Listener(application, limits, clock, tell)
+            listeners.append(public)
+            servers.append(await listen(public, listening, self._tls if endpoint.tls else None))
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._signalled)
-        _log.info("listening on %s and %s, pid %d", self._inference_url, config.socket, os.getpid())
+        where = (self._inference_url, self._management_url, str(config.socket))
+        _log.info("listening on %s, pid %d", ", ".join(dict.fromkeys(filter(None, where))), os.getpid())
         ready(self._status(registry))
         await self._stop_wanted.wait()
         _log.info("stopping; running requests have %g s", config.grace)
         for server in servers:
             server.close()
-        public.stop()
-        private.stop()
+        for listener in listeners:
+            listener.stop()
         await self._stop_models(registration)
-        await self._let_answers_out(public, private)
-        public.abort()
-        private.abort()
+        await self._let_answers_out(*listeners)
+        for listener in listeners:
+            listener.abort()
         access_log.close()
         _log.info("stopped")
 
@@ -170,6 +193,7 @@ class Daemon:
             "python": sys.version.split()[0],
             "started": self._started,
             "inferenceAddress": self._inference_url,
+            "managementAddress": self._management_url,
             "socket": str(self._config.socket),
             "stateDir": str(self._config.state_dir),
             "modelStore": None if self._config.model_store is None else str(self._config.model_store),
@@ -194,7 +218,10 @@ class Daemon:
         }
 
     def _settings(self) -> list[dict[str, Any]]:
-        return [
+        secrets = [
+            {"name": name, "value": "set", "origin": origin} for name, origin in sorted(self._tokens.origins.items())
+        ]
+        return secrets + [
             {
                 "name": setting.name,
                 "value": _plain(getattr(self._config, setting.name)),
@@ -209,6 +236,8 @@ def _no_access(request: Request, status: int, seconds: float) -> None:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return ",".join(value)
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
 
 

@@ -6,6 +6,7 @@ from daemon.http.exchange import Exchange
 from daemon.http.messages import reply_response, status_response
 from daemon.http.router import Route
 from daemon.job import Job, Phase, Reply
+from daemon.models.model import ModelState
 from daemon.models.registry import Registry
 
 
@@ -27,10 +28,24 @@ def inference_routes(registry: Registry) -> dict[str, Route]:
         healthy = all(model.healthy for model in registry.defaults())
         exchange.respond(status_response("Healthy" if healthy else "Unhealthy", 200 if healthy else 500))
 
+    def ready(exchange: Exchange, path: list[str]) -> None:
+        """`/ready[/MODEL[/VERSION]]`: whether it, or every default version, has a worker that is ready."""
+        if len(path) > 2:
+            raise ResourceNotFound
+        asked = [registry.find(*path)] if path else registry.defaults()
+        is_ready = all(model.state is ModelState.READY for model in asked)
+        exchange.respond(status_response("Ready" if is_ready else "Not ready", 200 if is_ready else 503))
+
+    def live(exchange: Exchange, path: list[str]) -> None:
+        """`/live`: that the daemon turns."""
+        if path:
+            raise ResourceNotFound
+        exchange.respond(status_response("Live"))
+
     def root(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001 - one signature for all
         raise MethodNotAllowed
 
-    return {"predictions": predictions, "ping": ping, "": root}
+    return {"predictions": predictions, "ping": ping, "ready": ready, "live": live, "": root}
 
 
 def _submit(registry: Registry, exchange: Exchange, name: str, version: str | None, url_path: str) -> None:

@@ -10,7 +10,7 @@ from daemon.api.management import management_routes
 from daemon.config import resolve
 from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
-from daemon.http.router import Router
+from daemon.http.router import Router, join
 from daemon.logs import ModelLogs
 from daemon.models.model import Model
 from daemon.models.registration import Registration
@@ -44,7 +44,7 @@ class House:
         commands = management_routes(
             self.registry, self.registration, {"status": {"pid": 1}}.get, local_paths=local_paths
         )
-        self._router = Router(inference_routes(self.registry) | commands)
+        self._router = Router(join(inference_routes(self.registry), commands))
 
     def _route(self, exchange: Exchange) -> None:
         self._router(exchange)
