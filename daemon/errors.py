@@ -3,13 +3,13 @@
     DaemonError
     ├─ ModelNotFound · VersionNotFound · ResourceNotFound        404
     ├─ MethodNotAllowed                                          405
-    ├─ BadRequest · InvalidModel                                 400
+    ├─ BadRequest · InvalidModel · DownloadFailed                400
     ├─ MissingToken                                              401
     ├─ DefaultVersionKept · WrongToken · Forbidden               403
     ├─ Conflict                                                  409
     ├─ NoReadyWorker · QueueFull · Stopping                      503
     ├─ PredictionFailed                                          503 (or what the handler chose)
-    ├─ WorkerDied · ResponseTimeout · WorkersFailed              500
+    ├─ WorkerDied · ResponseTimeout · WorkersFailed · DescribeFailed   500
     └─ OutOfResources                                            507
     StartError                          the daemon cannot start; never sent over HTTP
 
@@ -86,6 +86,16 @@ class InvalidModel(DaemonError):
 
     status = 400
     kind = "InvalidModelException"
+
+
+class DownloadFailed(DaemonError):
+    """The archive could not be had from its URL."""
+
+    status = 400
+    kind = "DownloadArchiveException"
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(f"Failed to download archive from: {url} ({reason})")
 
 
 class MissingToken(DaemonError):
@@ -180,6 +190,14 @@ class ResponseTimeout(DaemonError):
 
 class WorkersFailed(DaemonError):
     """No worker could load the model."""
+
+
+class DescribeFailed(DaemonError):
+    """The handler did not describe itself."""
+
+    def __init__(self, reason: str) -> None:
+        # The misspelt word is TorchServe's, and clients may look for the sentence.
+        super().__init__(f"Failed to get customized model matadata. {reason}")
 
 
 class OutOfResources(DaemonError):

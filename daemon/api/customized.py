@@ -8,20 +8,12 @@ import asyncio
 import json
 from typing import Any
 
-from daemon.errors import DaemonError, NoReadyWorker
+from daemon.errors import DescribeFailed, NoReadyWorker
 from daemon.http.exchange import Exchange
 from daemon.job import Job, Phase, Reply
 from daemon.models.model import Model
 
 HEADERS = (("url_path", ""), ("explain", "False"), ("describe", "True"))
-
-
-class DescribeFailed(DaemonError):
-    """The handler did not describe itself."""
-
-    def __init__(self, reason: str) -> None:
-        # The misspelt word is TorchServe's, and clients may look for the sentence.
-        super().__init__(f"Failed to get customized model matadata. {reason}")
 
 
 async def customized_metadata(model: Model, exchange: Exchange) -> dict[str, Any] | None:
