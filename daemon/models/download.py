@@ -52,9 +52,17 @@ def check_url(url: str, allowed: Sequence[str]) -> None:
     """
     if ".." in re.split(r"[/\\]", unquote(url)):
         raise ArchiveNotFound(f"Relative path is not allowed in url: {url}")
-    plain = url.isprintable() and " " not in url and "\\" not in url  # urllib drops or mends some of these
-    if not plain or not any(re.fullmatch(pattern, url, re.IGNORECASE) for pattern in allowed):
+    if not _plain(url) or not any(re.fullmatch(pattern, url, re.IGNORECASE) for pattern in allowed):
         raise ArchiveNotFound(f"Given URL {url} does not match any allowed URL(s)")
+
+
+def _plain(url: str) -> bool:
+    """Whether all who read a URL read the same: urllib drops or mends some characters."""
+    try:
+        urlsplit(url)
+    except ValueError:
+        return False
+    return url.isprintable() and " " not in url and "\\" not in url
 
 
 def local_path(url: str) -> Path | None:
@@ -197,6 +205,7 @@ class _Redirects(HTTPRedirectHandler):
         try:
             check_url(newurl, self._allowed)
         except ArchiveNotFound as error:
+            fp.close()
             raise DownloadFailed(req.full_url, f"it leads elsewhere. {error}") from None
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
