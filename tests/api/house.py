@@ -28,9 +28,10 @@ class House:
     Args:
         root: an empty directory.
         local_paths: whether archives outside the store may be registered.
+        settings: further settings, as texts.
     """
 
-    def __init__(self, root: Path, *, local_paths: bool = True) -> None:
+    def __init__(self, root: Path, *, local_paths: bool = True, **settings: str) -> None:
         self.store = root / "store"
         self.store.mkdir()
         flags = {"state_dir": str(root), "model_store": str(self.store), "socket": str(root / "s"), "queue_jobs": "2"}
@@ -39,7 +40,7 @@ class House:
         self.registry = Registry()
         self.engine = StubEngine(self.clock)
         logs = ModelLogs(root, foreground=False)
-        self.registration = Registration(resolve(flags, {}), self.registry, self.engine, self.clock, logs)
+        self.registration = Registration(resolve(flags | settings, {}), self.registry, self.engine, self.clock, logs)
         self.registration.clean()
         commands = management_routes(
             self.registry, self.registration, {"status": {"pid": 1}}.get, local_paths=local_paths
