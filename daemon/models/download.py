@@ -29,7 +29,10 @@ from urllib.request import (
     UnknownHandler,
 )
 
+from daemon import paths
+from daemon.config import Config
 from daemon.errors import ArchiveNotFound, DownloadFailed
+from daemon.models.store import locate
 
 SILENCE = 60.0  # seconds that a server may say nothing
 LONGEST = 3600.0  # seconds that a download may take
@@ -82,6 +85,33 @@ def local_path(url: str) -> Path | None:
     if not found:
         raise ArchiveNotFound(f"Model not found at: {url}")
     return path
+
+
+@contextlib.asynccontextmanager
+async def archive_of(url: str, config: Config, progress: Progress, *, local_paths: bool) -> AsyncIterator[Path]:
+    """Find the archive that a registration names, or download it; it is there while the context is open.
+
+    Args:
+        url: a name in the model store, an absolute path, or a URL.
+        progress: told of a download, on the event loop.
+        local_paths: whether a path outside the store is allowed.
+
+    Raises:
+        ArchiveNotFound: nothing is there, or it may not be used from here.
+        DownloadFailed: it cannot be had.
+    """
+    allowed = config.allowed_urls or ()
+    if not is_remote(url):
+        yield locate(url, config.model_store, local_paths=local_paths)
+        return
+    check_url(url, allowed)
+    path = local_path(url)
+    if path is not None:
+        yield path
+        return
+    folder = paths.downloads_dir(config.state_dir)
+    async with downloaded(url, folder, allowed, config.archive_bytes, progress) as file:
+        yield file
 
 
 @contextlib.asynccontextmanager

@@ -9,7 +9,6 @@ stays listed as failed, and registering the same version again replaces it.
 
 import asyncio
 import logging
-import os
 import shutil
 import time
 from collections import Counter
@@ -24,12 +23,11 @@ from daemon.config import Config
 from daemon.errors import DaemonError, OutOfResources, Stopping, WorkersFailed
 from daemon.logs import ModelLogs
 from daemon.models.archive import Limits, model_root, unpack
-from daemon.models.download import check_url, downloaded, is_remote, local_path
+from daemon.models.download import archive_of
 from daemon.models.manifest import read_manifest
 from daemon.models.model import Model, Source
 from daemon.models.modelconfig import Wishes, check_workers, merge, read_yaml
 from daemon.models.registry import Registry
-from daemon.models.store import locate
 from daemon.workers.devices import usable_cores
 from daemon.workers.engine import Engine, LoadFailure
 
@@ -72,13 +70,12 @@ class Registration:
         self._clock = clock
         self._logs = logs
         self._models_dir = paths.models_dir(config.state_dir)
-        self._downloads_dir = paths.downloads_dir(config.state_dir)
         self._stopping = False
         self._in_use: Counter[Path] = Counter()  # unpacked directories, by registrations and models
 
     def clean(self) -> None:
         """Remove unpacked archives that nothing refers to, and half downloads: what a crash left behind."""
-        shutil.rmtree(self._downloads_dir, ignore_errors=True)
+        shutil.rmtree(paths.downloads_dir(self._config.state_dir), ignore_errors=True)
         self._models_dir.mkdir(mode=0o700, exist_ok=True)
         for entry in self._models_dir.iterdir():
             if not self._in_use[entry]:
@@ -90,7 +87,17 @@ class Registration:
         Raises:
             DaemonError: it cannot be served; nothing is left behind.
         """
-        model = await self._fetch(request, progress)
+        report = partial(progress, "downloading")
+        async with archive_of(request.url, self._config, report, local_paths=request.local_paths) as path:
+            if path.is_dir():
+                model = self._add(request, model_root(path), None)
+            else:
+                unpacked = await self._unpack(path, progress)
+                try:
+                    model = self._add(request, model_root(unpacked), unpacked)
+                except BaseException:
+                    self._release(unpacked)
+                    raise
         await self._retire_replaced(model)
         _log.info("registered %s/%s from %s", model.name, model.version, request.url)
         if model.settings.min_workers:
@@ -151,30 +158,6 @@ class Registration:
         """Retire every version, all at once; nothing more is registered."""
         self._stopping = True
         await asyncio.gather(*(self.retire(model, grace) for model in self._registry))
-
-    async def _fetch(self, request: Request, progress: Progress) -> Model:
-        """Find the archive, wherever it is, and add its version."""
-        url, config = request.url, self._config
-        if not is_remote(url):
-            return await self._take(request, locate(url, config.model_store, local_paths=request.local_paths), progress)
-        allowed = config.allowed_urls or ()
-        check_url(url, allowed)
-        path = local_path(url)
-        if path is not None:
-            return await self._take(request, path, progress)
-        report = partial(progress, "downloading")
-        async with downloaded(url, self._downloads_dir, allowed, config.archive_bytes, report) as archive:
-            return await self._take(request, archive, progress)
-
-    async def _take(self, request: Request, path: Path, progress: Progress) -> Model:
-        if os.path.isdir(path):  # noqa: ASYNC240 - one look at a file system that is about to be read anyway
-            return self._add(request, model_root(path), None)
-        unpacked = await self._unpack(path, progress)
-        try:
-            return self._add(request, model_root(unpacked), unpacked)
-        except BaseException:
-            self._release(unpacked)
-            raise
 
     async def _unpack(self, path: Path, progress: Progress) -> Path:
         loop = asyncio.get_running_loop()

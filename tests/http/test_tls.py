@@ -37,7 +37,12 @@ def test_a_client_that_closes_its_side_has_left() -> None:
     peer.send(GET)
     (exchange,) = server.exchanges
     told: list[bool] = []
-    exchange.on_leave = lambda gone: bool(told.append(gone))
+
+    def leave(gone: bool) -> bool:
+        told.append(gone)
+        return False
+
+    exchange.on_leave = leave
 
     peer.finish()
 
