@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-DEBIAN_PACKAGES := bash curl fish make zsh
+DEBIAN_PACKAGES := bash curl fish make openssl zsh
 
 .PHONY: demo test lint types unit completions system-packages clean
 

@@ -14,11 +14,12 @@ imports torch, so it starts in well under a second; the command line imports nei
     __main__  server       arguments → Config → listen → serve → stop in order
     config  settings       every setting: flag, environment name, default
     paths  sockets  logs   where files are; listening sockets and the lock; log files
+    endpoints  tokens      the TCP addresses and what is served at each; the bearer tokens
     marfile                the archive's manifest, and writing archives
     job                    Job, Batch, Outcome, Reply: what travels
     clock  errors          time as an object; what clients are told
     http/                  bytes ↔ requests and answers; knows no models
-    api/                   the routes: predictions, TorchServe's management API
+    api/                   the routes: predictions, TorchServe's management API; who may ask
     models/                what is served and where it came from
     batching/              when and with whom a job travels
     metrics/               what is counted and measured, and its text for Prometheus
@@ -50,6 +51,7 @@ Words
 model: a name · version: one registered archive of a model · archive: the .mar file · manifest: what
 it says about itself · model store: the directory archives come from · registry: what is registered
 now · handler: the user's code · request: what HTTP brought · exchange: a request and the answer owed
+· endpoint: a TCP address, and what is served there
 · job: a request waiting for a model's answer · queue: the jobs of one version · collector: decides
 when a batch is due · dispatcher: hands it over · batch: jobs that travel together · worker: one
 process with one version loaded · slot: a worker's place in the pool · engine: where workers live ·

@@ -20,6 +20,14 @@ class Config:
     inference_address: str
     metrics_address: str | None
     metrics: bool
+    management_address: str | None
+    management_without_token: bool
+    token_file: Path | None
+    inference_token_file: Path | None
+    allowed_host: tuple[str, ...] | None
+    allowed_urls: tuple[str, ...] | None
+    certificate_file: Path | None
+    private_key_file: Path | None
     grace: float
     max_request_size: int
     queue_jobs: int

@@ -4,11 +4,13 @@
     ├─ ModelNotFound · VersionNotFound · ResourceNotFound        404
     ├─ MethodNotAllowed                                          405
     ├─ BadRequest · InvalidModel · RequirementsFailed            400
-    ├─ DefaultVersionKept                                        403
+    ├─ DownloadFailed                                            400
+    ├─ MissingToken                                              401
+    ├─ DefaultVersionKept · WrongToken · Forbidden               403
     ├─ Conflict                                                  409
     ├─ NoReadyWorker · QueueFull · Stopping                      503
     ├─ PredictionFailed                                          503 (or what the handler chose)
-    ├─ WorkerDied · ResponseTimeout · WorkersFailed              500
+    ├─ WorkerDied · ResponseTimeout · WorkersFailed · DescribeFailed   500
     └─ OutOfResources                                            507
     StartError                          the daemon cannot start; never sent over HTTP
 
@@ -23,6 +25,7 @@ class DaemonError(Exception):
     status = 500
     kind = "InternalServerException"
     retry_after: int | None = None  # seconds, for the Retry-After header
+    headers: tuple[tuple[str, str], ...] = ()  # further headers of its answer
 
 
 class ModelNotFound(DaemonError):
@@ -93,6 +96,44 @@ class RequirementsFailed(DaemonError):
     kind = "ModelException"
 
 
+class DownloadFailed(DaemonError):
+    """The archive could not be had from its URL."""
+
+    status = 400
+    kind = "DownloadArchiveException"
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(f"Failed to download archive from: {url} ({reason})")
+
+
+class MissingToken(DaemonError):
+    """The address asks for a token, and the request shows none."""
+
+    status = 401
+    kind = "InvalidKeyException"
+    headers = (("WWW-Authenticate", "Bearer"),)
+
+    def __init__(self) -> None:
+        super().__init__("This address asks for a token: send the header `Authorization: Bearer TOKEN`.")
+
+
+class WrongToken(DaemonError):
+    """The request shows a token that is not one of ours."""
+
+    status = 403
+    kind = "InvalidKeyException"
+
+    def __init__(self) -> None:
+        super().__init__("The token of this request is not one that this address accepts.")
+
+
+class Forbidden(DaemonError):
+    """The request is not answered here, whoever sends it."""
+
+    status = 403
+    kind = "ForbiddenException"
+
+
 class DefaultVersionKept(DaemonError):
     """The default version cannot go while other versions stay."""
 
@@ -157,6 +198,14 @@ class ResponseTimeout(DaemonError):
 
 class WorkersFailed(DaemonError):
     """No worker could load the model."""
+
+
+class DescribeFailed(DaemonError):
+    """The handler did not describe itself."""
+
+    def __init__(self, reason: str) -> None:
+        # The misspelt word is TorchServe's, and clients may look for the sentence.
+        super().__init__(f"Failed to get customized model matadata. {reason}")
 
 
 class OutOfResources(DaemonError):

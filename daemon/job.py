@@ -76,13 +76,15 @@ class Job:
         id: the request id that the client sees.
         arrived: when the request was complete, on the daemon's clock.
         size: bytes of its parameters; counts against the queue's limit.
+        solo: it travels alone, and before those that do not.
         attempt: how often it was sent to a worker.
         begun: a piece of its answer has gone to the client.
         unnamed: its client named no version; metrics tell these apart, as TorchServe does.
     """
 
     __slots__ = (
-        "_deliver", "_stream", "arrived", "attempt", "begun", "headers", "id", "params", "phase", "size", "unnamed",
+        "_deliver", "_stream", "arrived", "attempt", "begun", "headers", "id", "params", "phase", "size", "solo",
+        "unnamed",
     )  # fmt: skip
 
     def __init__(
@@ -95,6 +97,7 @@ class Job:
         stream: Callable[[Reply], None] | None = None,
         *,
         unnamed: bool = False,
+        solo: bool = False,
     ) -> None:
         self.id = id
         self.params = params
@@ -102,6 +105,7 @@ class Job:
         self.arrived = arrived
         self.unnamed = unnamed
         self.size = sum(len(param.value) for param in params)
+        self.solo = solo
         self.attempt = 0
         self.phase = Phase.QUEUED
         self.begun = False

@@ -8,6 +8,7 @@
         logs/           daemon.log, access.log, MODEL@VERSION.log
         models/         unpacked archives, named by their content
         environments/   Python environments, named by the requirements they were made for
+        downloads/      archives that are being downloaded
 
 Standard library only: the command line comes in by this door.
 """
@@ -69,6 +70,10 @@ def models_dir(state_dir: Path) -> Path:
 
 def environments_dir(state_dir: Path) -> Path:
     return state_dir / "environments"
+
+
+def downloads_dir(state_dir: Path) -> Path:
+    return state_dir / "downloads"
 
 
 def check_socket_path(socket: Path) -> None:

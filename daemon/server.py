@@ -12,9 +12,10 @@ import os
 import resource
 import signal
 import socket
+import ssl
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -24,10 +25,11 @@ from daemon.api.management import management_routes
 from daemon.api.metrics import metrics_routes
 from daemon.clock import LoopClock
 from daemon.config import Config
+from daemon.endpoints import Endpoint, bind_endpoints, choose_endpoints, guarded_router, listen, tls_context
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.messages import Request
-from daemon.http.router import Router, shared_routes
+from daemon.http.router import Router, join
 from daemon.metrics.gpu import Gpus
 from daemon.metrics.host import Host
 from daemon.metrics.metrics import Metrics
@@ -36,6 +38,7 @@ from daemon.models.registry import Registry
 from daemon.models.store import archives
 from daemon.settings import SETTINGS
 from daemon.sockets import address_of, bind_control, bind_tcp, parse_address, take_place, unlink_if_ours
+from daemon.tokens import Tokens, read_tokens
 from daemon.workers.local import LocalEngine
 
 _log = logging.getLogger("daemon.server")
@@ -60,7 +63,10 @@ class Daemon:
         self._stop_wanted = asyncio.Event()
         self._hurry = asyncio.Event()
         self._inference_url = ""
-        self._metrics_url = ""
+        self._management_url: str | None = None
+        self._metrics_url: str | None = None
+        self._tokens = Tokens()
+        self._tls: ssl.SSLContext | None = None
 
     async def run(self, ready: Callable[[dict[str, Any]], None]) -> None:
         """Serve until a signal to stop.
@@ -72,26 +78,37 @@ class Daemon:
             StartError: it cannot listen.
         """
         config = self._config
+        self._tokens = read_tokens(config, os.environ)
+        endpoints = choose_endpoints(config)
+        self._tls = tls_context(config)
         locks = take_place(config.socket, config.state_dir)
         try:
-            inference = bind_tcp(config.inference_address)
+            bound = list(zip(endpoints, bind_endpoints(endpoints), strict=True))
             own = _own_metrics_address(config)
             measured = None if own is None else bind_tcp(own)
             control, inode = bind_control(config.socket)
             try:
                 logs.set_up(config.state_dir, config.log_level, foreground=self._foreground)
-                self._inference_url = address_of(inference)
-                self._metrics_url = "" if measured is None else address_of(measured)
-                await self._serve(inference, control, measured, ready)
+                self._note_urls(bound)
+                self._metrics_url = None if measured is None else address_of(measured)
+                await self._serve(bound, control, measured, ready)
             finally:
                 unlink_if_ours(config.socket, inode)
         finally:
             for lock in locks:
                 lock.release()
 
+    def _note_urls(self, bound: Sequence[tuple[Endpoint, socket.socket]]) -> None:
+        for endpoint, listening in bound:
+            url = address_of(listening, "https" if endpoint.tls else "http")
+            if endpoint.inference:
+                self._inference_url = url
+            if endpoint.management:
+                self._management_url = url
+
     async def _serve(
         self,
-        inference: socket.socket,
+        bound: Sequence[tuple[Endpoint, socket.socket]],
         control: socket.socket,
         measured: socket.socket | None,
         ready: Callable[[dict[str, Any]], None],
@@ -130,35 +147,35 @@ class Daemon:
 
         own_routes = metrics_routes(registry, metrics, Host(), Gpus.of_this_machine(clock)) if config.metrics else {}
         routes = inference_routes(registry) | own_routes
-        public = Listener(Router(routes), limits, clock, tell)
         commands = management_routes(registry, registration, own, local_paths=True)
         allowed = {0, os.getuid()}
-        private = Listener(
-            Router(shared_routes(routes, commands)), limits, clock, tell, peer_allowed=lambda uid: uid in allowed
-        )
-        observed = Listener(Router(own_routes), limits, clock, tell)
-        servers = [
-            await loop.create_server(public.connect, sock=inference),
-            await loop.create_unix_server(private.connect, sock=control),
-        ]
+        private = Listener(Router(join(routes, commands)), limits, clock, tell, peer_allowed=lambda uid: uid in allowed)
+        listeners, servers = [private], [await loop.create_unix_server(private.connect, sock=control)]
+        remote = management_routes(registry, registration, None, local_paths=False)
+        for endpoint, listening in bound:
+            application = guarded_router(endpoint, listening, config, self._tokens, routes, remote)
+            public = Listener(application, limits, clock, tell)
+            listeners.append(public)
+            servers.append(await listen(public, listening, self._tls if endpoint.tls else None))
         if measured is not None:
+            observed = Listener(Router(own_routes), limits, clock, tell)
+            listeners.append(observed)
             servers.append(await loop.create_server(observed.connect, sock=measured))
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._signalled)
-        _log.info("listening on %s and %s, pid %d", self._inference_url, config.socket, os.getpid())
+        where = (self._inference_url, self._management_url, str(config.socket))
+        _log.info("listening on %s, pid %d", ", ".join(dict.fromkeys(filter(None, where))), os.getpid())
         ready(self._status(registry))
         await self._stop_wanted.wait()
         _log.info("stopping; running requests have %g s", config.grace)
         for server in servers:
             server.close()
-        public.stop()
-        private.stop()
-        observed.stop()
+        for listener in listeners:
+            listener.stop()
         await self._stop_models(registration)
-        await self._let_answers_out(public, private)
-        public.abort()
-        private.abort()
-        observed.abort()
+        await self._let_answers_out(*listeners)
+        for listener in listeners:
+            listener.abort()
         access_log.close()
         _log.info("stopped")
 
@@ -195,7 +212,8 @@ class Daemon:
             "python": sys.version.split()[0],
             "started": self._started,
             "inferenceAddress": self._inference_url,
-            "metricsAddress": self._metrics_url or None,
+            "managementAddress": self._management_url,
+            "metricsAddress": self._metrics_url,
             "socket": str(self._config.socket),
             "stateDir": str(self._config.state_dir),
             "modelStore": None if self._config.model_store is None else str(self._config.model_store),
@@ -220,7 +238,10 @@ class Daemon:
         }
 
     def _settings(self) -> list[dict[str, Any]]:
-        return [
+        secrets = [
+            {"name": name, "value": "set", "origin": origin} for name, origin in sorted(self._tokens.origins.items())
+        ]
+        return secrets + [
             {
                 "name": setting.name,
                 "value": _plain(getattr(self._config, setting.name)),
@@ -244,6 +265,8 @@ def _no_access(request: Request, status: int, seconds: float) -> None:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return ",".join(value)
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
 
 

@@ -68,6 +68,25 @@ def parse_level(text: str) -> str:
     return text.lower()
 
 
+def parse_names(text: str) -> tuple[str, ...]:
+    """Read names with commas between them."""
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise ValueError(f"`{text}` names nothing")
+    return names
+
+
+def parse_patterns(text: str) -> tuple[str, ...]:
+    """Read regular expressions with commas between them, which therefore hold none."""
+    patterns = parse_names(text)
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"`{pattern}` is no regular expression: {error}") from None
+    return patterns
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One value that an operator may choose.
@@ -99,6 +118,20 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("inference_address", "127.0.0.1:8080", str, "ADDRESS", "Where predictions are answered: HOST:PORT."),
     Setting("metrics_address", None, str, "ADDRESS", "A further address that answers only /metrics: HOST:PORT."),
     Setting("metrics", True, parse_boolean, "true|false", "Answer /metrics."),
+    Setting("management_address", None, str, "ADDRESS",
+        "Where TorchServe's management API is answered: HOST:PORT [default: nowhere but on the control socket]."),
+    Setting("management_without_token", False, parse_boolean, "true|false",
+        "Let everybody who reaches the management address register code."),
+    Setting("token_file", None, parse_path, "FILE",
+        "A 0600 file with the token of the management address [default: TSCTL_TOKEN]."),
+    Setting("inference_token_file", None, parse_path, "FILE",
+        "A 0600 file with a token that predictions need, too [default: TSCTL_INFERENCE_TOKEN]."),
+    Setting("allowed_host", None, parse_names, "NAMES",
+        "Further names, with commas between them, by which clients may call the management address."),
+    Setting("allowed_urls", None, parse_patterns, "PATTERNS",
+        "Regular expressions, with commas between them, of the URLs that archives may come from [default: none]."),
+    Setting("certificate_file", None, parse_path, "FILE", "A PEM certificate with its chain: the addresses are https."),
+    Setting("private_key_file", None, parse_path, "FILE", "The PEM private key of the certificate."),
     Setting("grace", 30.0, parse_seconds, "SECONDS", "How long a stop waits for running requests."),
     Setting("max_request_size", 64 * MIB, parse_size, "BYTES", "The largest request body."),
     Setting("queue_jobs", 100, parse_count, "JOBS", "Requests that may wait for one model version."),
@@ -119,4 +152,4 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("access_log", True, parse_boolean, "true|false", "Write a line for each request."),
     Setting("log_level", "info", parse_level, "LEVEL", "What the daemon logs: debug, info, warning or error."),
-)
+)  # fmt: skip

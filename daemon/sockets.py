@@ -86,8 +86,8 @@ def unlink_if_ours(path: Path, inode: int) -> None:
             path.unlink()
 
 
-def parse_address(text: str) -> tuple[str, int]:
-    """Split `HOST:PORT`, `http://HOST:PORT` or `[IPV6]:PORT`; the port defaults to 8080.
+def parse_address(text: str, default_port: int = 8080) -> tuple[str, int]:
+    """Split `HOST:PORT`, `http://HOST:PORT` or `[IPV6]:PORT`; the port may be left out.
 
     Raises:
         StartError: it is none of these.
@@ -95,15 +95,15 @@ def parse_address(text: str) -> tuple[str, int]:
     address = text.removeprefix("http://").rstrip("/")
     host, colon, port = address.rpartition(":")
     if not colon or address.endswith("]"):
-        host, port = address, "8080"
+        host, port = address, str(default_port)
     host = host.removeprefix("[").removesuffix("]")
     if not host or not _PORT.fullmatch(port) or int(port) > 65535 or "/" in host:
         raise StartError(f"`{text}` is no address to listen on", "write HOST:PORT, such as 127.0.0.1:8080")
     return host, int(port)
 
 
-def bind_tcp(text: str) -> socket.socket:
-    """Bind and listen on an address; port 0 lets the kernel choose.
+def bind_tcp(text: str, flag: str = "--inference-address") -> socket.socket:
+    """Bind and listen on an address; port 0 lets the kernel choose. The hint names `flag`.
 
     Raises:
         StartError: the address is wrong, taken, or not this machine's.
@@ -124,17 +124,17 @@ def bind_tcp(text: str) -> socket.socket:
         listening.close()
         if error.errno == errno.EADDRINUSE:
             raise StartError(
-                f"port {port} on {host} is in use by another program", "choose another with `--inference-address`"
+                f"port {port} on {host} is in use by another program", f"choose another with `{flag}`"
             ) from None
         raise StartError(f"cannot listen on `{text}`: {error.strerror or error}") from None
     listening.setblocking(False)
     return listening
 
 
-def address_of(listening: socket.socket) -> str:
+def address_of(listening: socket.socket, scheme: str = "http") -> str:
     """Say where a socket listens, as a URL."""
     host, port = listening.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def take_place(socket_path: Path, state_dir: Path) -> tuple[Lock, Lock]:

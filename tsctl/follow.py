@@ -33,6 +33,9 @@ def _watched(client: Client, method: str, target: str, subject: str, **parameter
         for event in client.events(method, target, **parameters):
             done, total = event.get("done", 0), event.get("total", 0)
             match event["stage"]:
+                case "downloading":
+                    of = f" of {bytes_text(total)}" if total else ""
+                    progress.show(f"downloading {subject}, {bytes_text(done)}{of}", done, total or None)
                 case "unpacking":
                     progress.show(f"unpacking {subject}, {bytes_text(done)} of {bytes_text(total)}", done, total)
                 case "installing":

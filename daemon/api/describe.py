@@ -12,8 +12,12 @@ FIRST_WORKER_ID = 9000  # TorchServe numbers workers by their ports, from this o
 _PAGE = 4096  # bytes
 
 
-def describe(model: Model) -> dict[str, Any]:
-    """Describe one version, as `GET /models/MODEL/VERSION` answers it."""
+def describe(model: Model, customized: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Describe one version, as `GET /models/MODEL/VERSION` answers it.
+
+    Args:
+        customized: what its handler says of itself, if it was asked and said something.
+    """
     settings = model.settings
     named = model.source.document.get("deviceIds")
     return {
@@ -47,6 +51,7 @@ def describe(model: Model) -> dict[str, Any]:
             "remainingCapacity": max(0, model.queue.max_jobs - len(model.queue)),
             "pendingRequests": len(model.queue),
         },
+        **({} if customized is None else {"customizedMetadata": customized}),
         "tsctl": _ours(model),
     }
 

@@ -18,7 +18,7 @@ from daemon.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response, status_response
 from daemon.http.router import Route
-from daemon.models.model import Model
+from daemon.models.model import Model, ModelState
 from daemon.models.registry import Registry
 
 INVOKE = "invoke"
@@ -80,6 +80,20 @@ def inference_routes(registry: Registry) -> dict[str, Route]:
         healthy = all(model.healthy for model in registry.defaults())
         exchange.respond(status_response("Healthy" if healthy else "Unhealthy", 200 if healthy else 500))
 
+    def ready(exchange: Exchange, path: list[str]) -> None:
+        """`/ready[/MODEL[/VERSION]]`: whether it, or every default version, has a worker that is ready."""
+        if len(path) > 2:
+            raise ResourceNotFound
+        asked = [registry.find(*path)] if path else registry.defaults()
+        is_ready = all(model.state is ModelState.READY for model in asked)
+        exchange.respond(status_response("Ready" if is_ready else "Not ready", 200 if is_ready else 503))
+
+    def live(exchange: Exchange, path: list[str]) -> None:
+        """`/live`: that the daemon turns."""
+        if path:
+            raise ResourceNotFound
+        exchange.respond(status_response("Live"))
+
     def root(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001 - one signature for all
         if exchange.request.method != "OPTIONS":
             raise MethodNotAllowed
@@ -98,6 +112,8 @@ def inference_routes(registry: Registry) -> dict[str, Route]:
         "models": models,
         "invocations": invocations,
         "ping": ping,
+        "ready": ready,
+        "live": live,
         "api-description": api_description,
         "": root,
     }

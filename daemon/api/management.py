@@ -1,11 +1,12 @@
-"""The routes of the control socket: TorchServe's management API, and a few of our own.
+"""The routes of the control socket and the management address: TorchServe's management API, and a few of our own.
 
     POST   /models?url=…                register
     GET    /models                      list default versions
-    GET    /models/MODEL[/VERSION|/all] describe
+    GET    /models/MODEL[/VERSION|/all] describe; with ?customized=true the handler is asked, too
     PUT    /models/MODEL[/VERSION]      scale
     PUT    /models/MODEL/VERSION/set-default
     DELETE /models/MODEL[/VERSION]      unregister
+    GET    /v1/models/MODEL             KServe's question whether a model is ready
     GET    /tsctl/status · /tsctl/config · /tsctl/store
 
 A client that accepts `application/x-ndjson` is told the progress of registering and scaling: JSON
@@ -17,6 +18,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from daemon.api.customized import customized_metadata
 from daemon.api.describe import describe
 from daemon.api.parameters import Parameters
 from daemon.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
@@ -35,12 +37,13 @@ Command = Callable[[Progress], Awaitable[tuple[int, Any]]]  # does something, an
 
 
 def management_routes(
-    registry: Registry, registration: Registration, own: Callable[[str], Any | None], *, local_paths: bool
+    registry: Registry, registration: Registration, own: Callable[[str], Any | None] | None, *, local_paths: bool
 ) -> dict[str, Route]:
     """Make the routes.
 
     Args:
-        own: what `/tsctl/WORD` answers, None if there is nothing of that name.
+        own: what `/tsctl/WORD` answers, None if there is nothing of that name; without it there is no
+            such route.
         local_paths: whether archives outside the model store may be registered here.
     """
 
@@ -50,9 +53,8 @@ def management_routes(
             await _run(exchange, _register(registration, exchange, local_paths))
         elif method == "GET" and not path:
             exchange.respond(json_response(_list(registry, Parameters(exchange.request))))
-        elif method == "GET" and len(path) in (1, 2):
-            described = registry.versions(path[0]) if path[1:] == ["all"] else [registry.find(*path)]
-            exchange.respond(json_response([describe(model) for model in described]))
+        elif method == "GET" and (len(path) in (1, 2) or path[2:] == ["set-default"]):
+            await _describe(registry, exchange, *path[:2])
         elif method == "PUT" and len(path) == 3 and path[2] == "set-default":
             registry.set_default(path[0], path[1])
             sentence = f'Default version successfully updated for model "{path[0]}" to "{path[1]}"'
@@ -65,6 +67,21 @@ def management_routes(
         else:
             raise MethodNotAllowed if len(path) < 3 else ResourceNotFound
 
+    def kserve(exchange: Exchange, path: list[str]) -> None:
+        if path[:1] != ["models"] or len(path) != 2:
+            raise ResourceNotFound
+        if exchange.request.method != "GET":
+            raise MethodNotAllowed
+        exchange.respond(json_response({"name": path[1], "ready": bool(registry.find(path[1]).pool.ready)}))
+
+    def root(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001 - one signature for all
+        raise MethodNotAllowed
+
+    routes: dict[str, Route] = {"models": models, "v1": kserve, "": root}
+    return routes if own is None else routes | {"tsctl": _ours(own)}
+
+
+def _ours(own: Callable[[str], Any | None]) -> Route:
     def ours(exchange: Exchange, path: list[str]) -> None:
         if exchange.request.method != "GET":
             raise MethodNotAllowed
@@ -73,7 +90,17 @@ def management_routes(
             raise ResourceNotFound
         exchange.respond(json_response(document))
 
-    return {"models": models, "tsctl": ours}
+    return ours
+
+
+async def _describe(registry: Registry, exchange: Exchange, name: str, version: str | None = None) -> None:
+    if version == "all":
+        document = [describe(model) for model in registry.versions(name)]
+    else:
+        model = registry.find(name, version)
+        asked = Parameters(exchange.request).flag("customized", False)
+        document = [describe(model, await customized_metadata(model, exchange) if asked else None)]
+    exchange.respond(json_response(document))
 
 
 async def _run(exchange: Exchange, command: Command) -> None:
@@ -106,6 +133,8 @@ def _register(registration: Registration, exchange: Exchange, local_paths: bool)
     runtime = given.text("runtime")
     if runtime not in (None, "python", "python3"):
         raise BadRequest(f"Invalid RuntimeType value: {runtime}")
+    if given.flag("s3_sse_kms", False):
+        raise BadRequest("s3_sse_kms is true, and requests to S3 are not signed here: use a presigned URL.")
     delay_ms = given.number("max_batch_delay")
     request = Request(
         url=url,
@@ -141,9 +170,9 @@ def _scale(
     registry: Registry, registration: Registration, exchange: Exchange, name: str, version: str | None = None
 ) -> Command:
     given = Parameters(exchange.request)
-    least = given.whole("min_worker")
+    least = given.whole("min_worker", absent=None)
     least = 1 if least is None else least
-    most = given.whole("max_worker")
+    most = given.whole("max_worker", absent=None)
     most = least if most is None else most
     if most < least:
         raise BadRequest("max_worker cannot be less than min_worker.")
@@ -162,13 +191,13 @@ def _scale(
 
 
 def _list(registry: Registry, given: Parameters) -> dict[str, Any]:
-    limit = given.whole("limit")
-    limit = PAGE if limit is None or limit > PAGE else limit
-    start = given.whole("next_page_token") or 0
+    limit = given.whole("limit", least=None)
+    limit = PAGE if limit is None or not 0 <= limit <= PAGE else limit
+    start = max(0, given.whole("next_page_token", least=None) or 0)
     models: list[Model] = registry.defaults()
-    page = models[start : start + limit]
     document: dict[str, Any] = {}
-    if page and start + limit <= len(models):  # TorchServe gives a token even when the page ends at the last
+    if start + limit <= len(models):  # TorchServe gives a token even when the page ends at the last
         document["nextPageToken"] = str(start + limit)
+    page = models[start : start + limit]
     document["models"] = [{"modelName": model.name, "modelUrl": model.source.url} for model in page]
     return document

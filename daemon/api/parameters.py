@@ -24,8 +24,13 @@ class Parameters:
             raise BadRequest(f"{name} is {value!r}, and should be a string.")
         return value if value or empty else None
 
-    def whole(self, name: str, least: int = 0) -> int | None:
-        """A whole number; -1, which TorchServe's clients send for "not given", is None."""
+    def whole(self, name: str, least: int | None = 0, *, absent: int | None = -1) -> int | None:
+        """A whole number, None if it is not given.
+
+        Args:
+            least: the least that is accepted; None accepts any.
+            absent: the number that TorchServe's clients send for "not given".
+        """
         value = self._values.get(name)
         if value is None or value == "":
             return None
@@ -33,10 +38,11 @@ class Parameters:
             number = None if isinstance(value, bool) or (isinstance(value, float) and value % 1) else int(value)
         except (TypeError, ValueError):
             number = None
-        if number == -1:
+        if number is not None and number == absent:
             return None
-        if number is None or number < least:
-            raise BadRequest(f"{name} is {value!r}, and should be a whole number of at least {least}.")
+        if number is None or (least is not None and number < least):
+            limits = "" if least is None else f" of at least {least}"
+            raise BadRequest(f"{name} is {value!r}, and should be a whole number{limits}.")
         return number
 
     def number(self, name: str) -> float | None:

@@ -11,6 +11,7 @@ Reasons, as counted and shown for each batch:
     at_once     the policy does not wait
     stopping    the version is being shut down
     retry       a job whose worker died, alone
+    solo        a job that travels alone: a question to the handler about itself
 """
 
 from dataclasses import dataclass

@@ -136,9 +136,9 @@ class Dispatcher:
         now = self._clock.now()
         while len(self._queue) and self._workers.idle:
             head = self._queue.head
-            # 1. A job whose worker died goes alone, and first.
-            if head.attempt:
-                self._send(1, "retry", now)
+            # 1. A job whose worker died goes alone, and first; so does one that asks for that.
+            if head.attempt or head.solo:
+                self._send(1, "retry" if head.attempt else "solo", now)
                 continue
             # 2. The collector says that a batch is due …
             facts = Facts(len(self._queue), head.arrived, self._workers.idle, self._workers.ready, self.stopping)

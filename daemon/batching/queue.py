@@ -32,7 +32,7 @@ class Queue:
         return next(iter(self._jobs))
 
     def put(self, job: Job) -> None:
-        """Add a job at the end.
+        """Add a job at the end, or at the head if it travels alone: so no batch ever has it in the middle.
 
         Raises:
             QueueFull: a limit would be passed; the queue is as before.
@@ -47,6 +47,8 @@ class Queue:
                 f" and this request has {job.size}. Try again later."
             )
         self._jobs[job] = None
+        if job.solo:
+            self._jobs.move_to_end(job, last=False)
         self.bytes += job.size
 
     def put_back(self, job: Job) -> None:

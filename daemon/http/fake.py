@@ -21,6 +21,7 @@ class FakeTransport(asyncio.Transport):
         aborted: it was `abort`.
         reading: what arrives is delivered.
         unsent: bytes that the peer has not taken yet, as a test sets it.
+        half_closes: our side alone can be shut down; over TLS it cannot.
     """
 
     def __init__(self, protocol: asyncio.Protocol, soon: Callable[[Callable[[], None]], None], **extra: Any) -> None:
@@ -31,6 +32,7 @@ class FakeTransport(asyncio.Transport):
         self.aborted = False
         self.reading = True
         self.unsent = 0
+        self.half_closes = True
         self._protocol = protocol
         self._soon = soon
         self._waiting = bytearray()
@@ -78,9 +80,11 @@ class FakeTransport(asyncio.Transport):
             self.write(data)
 
     def can_write_eof(self) -> bool:
-        return True
+        return self.half_closes
 
     def write_eof(self) -> None:
+        if not self.half_closes:
+            raise NotImplementedError
         self.eof = True
 
     def get_write_buffer_size(self) -> int:

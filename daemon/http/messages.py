@@ -147,7 +147,7 @@ def error_body(status: int, kind: str, message: str) -> dict[str, Any]:
 
 def error_response(error: DaemonError) -> Response:
     retry = () if error.retry_after is None else (("Retry-After", str(error.retry_after)),)
-    return json_response(error_body(error.status, error.kind, str(error)), error.status, retry)
+    return json_response(error_body(error.status, error.kind, str(error)), error.status, (*retry, *error.headers))
 
 
 def reply_response(reply: Reply) -> Response:

@@ -8,6 +8,7 @@ requests, whatever the order in which they are ready. What a peer may do wrong o
     not HTTP                            400
     does not read its answers           we stop reading, and after a while give up
     closes its side (FIN)               queued work is cancelled; what is running is still answered
+    closes its side of TLS              it has left: TLS has no half-closed connections
 
 An answer that leaves input unread is followed by shutting down our side and throwing away what
 still arrives (at most 1 MiB or 2 s): closing at once would reset the connection, and an uploader
@@ -105,6 +106,9 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         self._finished = True
         self._receiver.closed = True
+        if not self._transport.can_write_eof():
+            self._transport.close()  # TLS has no half-closed connection: who closes its side has left
+            return False
         kept = 0
         for exchange in self._exchanges:
             if not (exchange.done or exchange.on_leave is None or exchange.on_leave(False)):
@@ -240,8 +244,8 @@ class Connection(asyncio.Protocol):
         """The last answer is out: say so, and throw away what still comes."""
         self._receiver.closed = True
         self._cut(0)
-        if self._finished:
-            self._transport.close()
+        if self._finished or not (self._transport.can_write_eof() or self._receiver.begun):
+            self._transport.close()  # over TLS, that nothing more comes can only be said by closing
             return
         with contextlib.suppress(OSError, RuntimeError):  # the client may have gone meanwhile
             self._transport.write_eof()

@@ -17,24 +17,27 @@ Route = Callable[[Exchange, list[str]], Coroutine[Any, Any, None] | None]
 _log = logging.getLogger("daemon.http")
 
 
-def shared_routes(inference: Mapping[str, Route], management: Mapping[str, Route]) -> dict[str, Route]:
-    """Join the routes of two addresses that share one listener.
+def join(*tables: Mapping[str, Route]) -> dict[str, Route]:
+    """Make one table of several.
 
-    Where both know a first segment (`/models/MODEL/invoke` and `/models/MODEL`), inference is asked
-    first, and management if inference has no such resource: TorchServe's order.
+    Where two have a route for the same segment, the first that knows the path answers: a route says
+    that it does not by raising ResourceNotFound at once, not from a coroutine.
     """
+    joined: dict[str, Route] = {}
+    for table in tables:
+        for segment, route in table.items():
+            joined[segment] = _either(joined[segment], route) if segment in joined else route
+    return joined
 
-    def both(first: Route, second: Route) -> Route:
-        def route(exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None] | None:
-            try:
-                return first(exchange, path)
-            except ResourceNotFound:
-                return second(exchange, path)
 
-        return route
+def _either(first: Route, second: Route) -> Route:
+    def route(exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None] | None:
+        try:
+            return first(exchange, path)
+        except ResourceNotFound:
+            return second(exchange, path)
 
-    joint = {name: both(inference[name], management[name]) for name in inference.keys() & management.keys()}
-    return {**inference, **management, **joint}
+    return route
 
 
 class Router:

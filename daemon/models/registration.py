@@ -1,6 +1,6 @@
 """Registering, scaling and unregistering: the steps that take time.
 
-    locate ──▶ unpack ──▶ manifest ──▶ model-config ──▶ requirements ──▶ registry.add ──▶ workers
+    locate or download ──▶ unpack ──▶ manifest ──▶ model-config ──▶ requirements ──▶ registry.add ──▶ workers
 
 A failure before `registry.add` leaves nothing behind. A synchronous registration whose workers
 fail leaves nothing registered, and the error carries the handler's traceback; an asynchronous one
@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from daemon import paths
@@ -24,17 +25,18 @@ from daemon.logs import ModelLogs
 from daemon.marfile import Manifest
 from daemon.metrics.metrics import Metrics
 from daemon.models.archive import Limits, model_root, unpack
+from daemon.models.download import archive_of
 from daemon.models.manifest import read_manifest
 from daemon.models.model import Model, Source
 from daemon.models.modelconfig import Wishes, check_workers, merge, read_yaml, without_effect
 from daemon.models.registry import Registry
 from daemon.models.requirements import environment_python
-from daemon.models.store import locate
 from daemon.workers.devices import usable_cores
 from daemon.workers.engine import Engine, LoadFailure
 from daemon.workers.placement import Placement, count_gpus
 
-Progress = Callable[[str, int, int], None]  # stage ("unpacking", "installing", "loading"), done, total
+# stage ("downloading", "unpacking", "installing", "loading"), done, total
+Progress = Callable[[str, int, int], None]
 
 _log = logging.getLogger("daemon.models")
 _PROGRESS_EVERY = 0.05  # seconds
@@ -50,7 +52,7 @@ class Request:
     """A registration.
 
     Attributes:
-        url: a name in the model store, or an absolute path.
+        url: a name in the model store, an absolute path, or a URL that the operator allows.
         local_paths: whether a path outside the store is allowed.
         synchronous: wait until every worker is ready.
     """
@@ -88,7 +90,8 @@ class Registration:
         self._in_use: Counter[Path] = Counter()  # unpacked directories, by registrations and models
 
     def clean(self) -> None:
-        """Remove unpacked archives that nothing refers to: what a crash left behind."""
+        """Remove unpacked archives that nothing refers to, and half downloads: what a crash left behind."""
+        shutil.rmtree(paths.downloads_dir(self._config.state_dir), ignore_errors=True)
         self._models_dir.mkdir(mode=0o700, exist_ok=True)
         for entry in self._models_dir.iterdir():
             if not self._in_use[entry]:
@@ -100,16 +103,17 @@ class Registration:
         Raises:
             DaemonError: it cannot be served; nothing is left behind.
         """
-        path = locate(request.url, self._config.model_store, local_paths=request.local_paths)
-        if path.is_dir():
-            model = await self._add(request, model_root(path), None, progress)
-        else:
-            unpacked = await self._unpack(path, progress)
-            try:
-                model = await self._add(request, model_root(unpacked), unpacked, progress)
-            except BaseException:
-                self._release(unpacked)
-                raise
+        report = partial(progress, "downloading")
+        async with archive_of(request.url, self._config, report, local_paths=request.local_paths) as path:
+            if path.is_dir():
+                model = await self._add(request, model_root(path), None, progress)
+            else:
+                unpacked = await self._unpack(path, progress)
+                try:
+                    model = await self._add(request, model_root(unpacked), unpacked, progress)
+                except BaseException:
+                    self._release(unpacked)
+                    raise
         await self._retire_replaced(model)
         _log.info("registered %s/%s from %s", model.name, model.version, request.url)
         if model.settings.min_workers:

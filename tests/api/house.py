@@ -11,7 +11,7 @@ from daemon.api.metrics import metrics_routes
 from daemon.config import resolve
 from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
-from daemon.http.router import Router, shared_routes
+from daemon.http.router import Router, join
 from daemon.logs import ModelLogs
 from daemon.metrics.gpu import Gpus
 from daemon.metrics.host import Host
@@ -33,9 +33,10 @@ class House:
         root: an empty directory.
         local_paths: whether archives outside the store may be registered.
         nvidia_smi: the program that tells the GPUs.
+        settings: further settings, as texts.
     """
 
-    def __init__(self, root: Path, *, local_paths: bool = True, nvidia_smi: str | None = None) -> None:
+    def __init__(self, root: Path, *, local_paths: bool = True, nvidia_smi: str | None = None, **settings: str) -> None:
         self.store = root / "store"
         self.store.mkdir()
         flags = {"state_dir": str(root), "model_store": str(self.store), "socket": str(root / "s"), "queue_jobs": "2"}
@@ -44,13 +45,14 @@ class House:
         self.registry, self.metrics = Registry(), Metrics()
         self.engine = StubEngine(self.clock)
         logs = ModelLogs(root, foreground=False)
-        self.registration = Registration(resolve(flags, {}), self.registry, self.engine, self.clock, logs, self.metrics)
+        config = resolve(flags | settings, {})
+        self.registration = Registration(config, self.registry, self.engine, self.clock, logs, self.metrics)
         self.registration.clean()
         commands = management_routes(
             self.registry, self.registration, {"status": {"pid": 1}}.get, local_paths=local_paths
         )
         measured = metrics_routes(self.registry, self.metrics, Host(), Gpus(self.clock, nvidia_smi))
-        self._router = Router(shared_routes(inference_routes(self.registry), commands) | measured)
+        self._router = Router(join(inference_routes(self.registry), commands, measured))
 
     def _route(self, exchange: Exchange) -> None:
         self._router(exchange)

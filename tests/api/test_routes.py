@@ -52,7 +52,7 @@ def test_each_route_runs_the_model_and_tells_the_handler_how(
 @pytest.mark.parametrize(
     "target",
     [
-        "/explanations", "/v1/models/m", "/v1/models/m:train", "/v1/models/m/1.0:predict", "/v2/models/m",
+        "/explanations", "/v1/models/m/1.0:predict", "/v2/models/m",
         "/v2/models/m/train", "/v2/health/ready", "/invocations/m", "/predict", "/api-description/x",
     ],
 )  # fmt: skip
@@ -60,6 +60,14 @@ def test_what_only_looks_like_a_route_is_none(house: House, target: str) -> None
     peer = house.send("POST", target)
 
     assert (peer.statuses[0], json.loads(peer.bodies[0])) == NO_RESOURCE
+
+
+@pytest.mark.parametrize("target", ["/v1/models/m", "/v1/models/m:train"])
+def test_what_kserve_asks_with_get_is_not_posted(house: House, target: str) -> None:
+    peer = house.send("POST", target)
+
+    sentence = "Requested method is not allowed, please refer to API document."
+    assert (peer.statuses[0], json.loads(peer.bodies[0])) == error(405, "MethodNotAllowedException", sentence)
 
 
 @pytest.mark.parametrize("target", ["/v1/models/no:predict", "/v2/models/no/infer", "/invocations?model_name=no"])

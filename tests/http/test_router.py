@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from daemon.errors import QueueFull
+from daemon.errors import QueueFull, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Response
-from daemon.http.router import Route, Router
+from daemon.http.router import Route, Router, join
 from tests.http.peer import Peer, Server, get
 
 
@@ -144,3 +144,43 @@ def test_a_coroutine_goes_on_when_its_client_has_left() -> None:
 
     assert steps == ["begun", "ended"]
     assert peer.answers == []
+
+
+def only_for(name: str, path: list[str]) -> Route:
+    """A route that answers one path."""
+
+    def route(exchange: Exchange, given: list[str]) -> None:
+        if given != path:
+            raise ResourceNotFound
+        name_of(name)(exchange, given)
+
+    return route
+
+
+@pytest.mark.parametrize(
+    ("target", "answer"),
+    [
+        pytest.param("/x/1", ["first", "1"], id="the first table that knows the path answers"),
+        pytest.param("/x/2", ["second", "2"], id="or else the next"),
+        pytest.param("/y", ["alone"], id="a segment of one table is that table's"),
+        pytest.param("/x/3", None, id="and what none knows is not found"),
+    ],
+)
+def test_tables_are_joined(target: str, answer: list[str] | None) -> None:
+    first = {"x": only_for("first", ["1"]), "y": name_of("alone")}
+    peer = Server(Router(join(first, {"x": only_for("second", ["2"])}))).connect()
+
+    peer.send(get(target))
+
+    assert (json.loads(peer.bodies[0]) if peer.statuses == [200] else None) == answer
+
+
+def test_another_error_of_the_first_table_is_the_answer() -> None:
+    def refuse(exchange: Exchange, path: list[str]) -> None:
+        raise QueueFull("full")
+
+    peer = Server(Router(join({"x": refuse}, {"x": name_of("second")}))).connect()
+
+    peer.send(get("/x"))
+
+    assert peer.statuses == [503]

@@ -37,6 +37,7 @@ def register(client: Client) -> Any:
 def test_the_last_event_is_the_answer(daemon: FakeDaemon, terminal: io.StringIO) -> None:
     answer_events(
         daemon,
+        {"stage": "downloading", "done": 512, "total": 0},
         {"stage": "unpacking", "done": 1024, "total": 2048},
         {"stage": "loading", "done": 0, "total": 2},
         {"stage": "a stage that is new"},

@@ -22,6 +22,9 @@ SAMPLES = {
     "JOBS": "7",
     "FILES": "7",
     "LEVEL": "debug",
+    "FILE": "/etc/token",
+    "NAMES": "models.example.com,gpu1",
+    "PATTERNS": "https://models\\.example\\.com/.*",
 }
 every_setting = pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 

@@ -30,4 +30,6 @@ def command(socket: Path | None, /, **given: Any) -> None:
     status = start(daemon_arguments(socket, given), state_dir)
     click.echo(f"Started the daemon, pid {status['pid']}", err=True)
     click.echo(f"predictions  {status['inferenceAddress']}")
+    if status.get("managementAddress"):
+        click.echo(f"management   {status['managementAddress']}")
     click.echo(f"control      {status['socket']}")

@@ -28,6 +28,7 @@ def command(socket: Path | None, as_json: bool) -> None:
             ("daemon", f"pid {status['pid']}, tsctl {status['version']}, Python {status['python']}"),
             ("up for", render.duration_text(time.time() - status["started"])),
             ("predictions", status["inferenceAddress"]),
+            *([("management", status["managementAddress"])] if status.get("managementAddress") else []),
             ("control", status["socket"]),
             ("model store", status["modelStore"] or "none"),
             ("state", status["stateDir"]),

@@ -1,0 +1,174 @@
+"""Which TCP addresses there are, what is served at each, and whether it is https.
+
+    inference address     predictions and health
+    management address    TorchServe's management API; off unless it is given
+
+Equal addresses share one socket (SageMaker and KServe expect that). An address may say `http://` or
+`https://`; one that says neither is https as soon as there is a certificate.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from daemon.api.auth import OPEN, guarded, inference_check, management_check, own_hosts
+from daemon.config import Config
+from daemon.errors import StartError
+from daemon.http.listener import Listener
+from daemon.http.router import Route, Router, join
+from daemon.sockets import bind_tcp, parse_address
+from daemon.tokens import Tokens
+
+# The default ports of TorchServe: (http, https).
+INFERENCE_PORTS = (8080, 8443)
+MANAGEMENT_PORTS = (8081, 8444)
+_HANDSHAKE_LEAST = 1.0  # seconds that a TLS handshake may take, however short the header timeout is
+_GOODBYE = 2.0  # seconds that a client may take to agree to the end of a TLS connection
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A TCP address, and what is served there.
+
+    Attributes:
+        flag: the setting it comes from, for messages.
+        port: 0 lets the kernel choose.
+    """
+
+    flag: str
+    host: str
+    port: int
+    tls: bool
+    inference: bool
+    management: bool
+
+
+def choose_endpoints(config: Config) -> list[Endpoint]:
+    """Say what to listen on: one endpoint, or two.
+
+    Raises:
+        StartError: an address cannot be read, or it and the certificate do not go together.
+    """
+    certificate = _has_certificate(config)
+    given = [("--inference-address", config.inference_address, INFERENCE_PORTS)]
+    if config.management_address is not None:
+        given.append(("--management-address", config.management_address, MANAGEMENT_PORTS))
+    found = [(flag, *_read(text, ports, certificate, flag)) for flag, text, ports in given]
+    if certificate and not any(tls for *_, tls in found):
+        raise StartError(
+            "`--certificate-file` is given, and every address says http://", "write https://HOST:PORT, or leave it out"
+        )
+    if len(found) == 2 and found[0][1:3] == found[1][1:3]:
+        if found[0][3] != found[1][3]:
+            raise StartError(
+                f"`{config.inference_address}` and `{config.management_address}` are one port, which cannot be both"
+                " http and https"
+            )
+        return [Endpoint(*found[0], inference=True, management=True)]
+    return [Endpoint(*each, inference=not index, management=bool(index)) for index, each in enumerate(found)]
+
+
+def _has_certificate(config: Config) -> bool:
+    pair = (config.certificate_file, config.private_key_file)
+    if (pair[0] is None) != (pair[1] is None):
+        there, missing = ("certificate", "private-key") if pair[1] is None else ("private-key", "certificate")
+        raise StartError(f"`--{there}-file` is given without `--{missing}-file`", "https needs both, as PEM files")
+    return pair[0] is not None
+
+
+def _read(text: str, ports: tuple[int, int], certificate: bool, flag: str) -> tuple[str, int, bool]:
+    """Read host, port and whether it is https."""
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        scheme, rest = ("https" if certificate else "http"), text
+    if scheme.lower() not in ("http", "https"):
+        raise StartError(f"{flag}: `{text}` is neither http:// nor https://", "write HOST:PORT")
+    tls = scheme.lower() == "https"
+    if tls and not certificate:
+        raise StartError(
+            f"{flag}: `{text}` asks for https, and there is no certificate",
+            "add `--certificate-file` and `--private-key-file`",
+        )
+    return *parse_address(rest, ports[tls]), tls
+
+
+def tls_context(config: Config) -> ssl.SSLContext | None:
+    """Load the certificate, if there is one: TLS 1.2 and newer.
+
+    Raises:
+        StartError: it cannot be used.
+    """
+    if config.certificate_file is None or config.private_key_file is None:
+        return None
+    names = f"`{config.certificate_file}` and `{config.private_key_file}`"
+
+    def no_password() -> str:
+        raise StartError(f"the private key `{config.private_key_file}` is encrypted", "use one without a password")
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(config.certificate_file, config.private_key_file, no_password)
+    except ssl.SSLError as error:
+        why = (error.reason or "one of them holds none").lower().replace("_", " ")
+        raise StartError(
+            f"{names} are no certificate and its key: {why}", "both are PEM; the certificate's chain comes after it"
+        ) from None
+    except OSError as error:
+        raise StartError(f"cannot read {names}: {error.strerror}") from None
+    return context
+
+
+def bind_endpoints(endpoints: Sequence[Endpoint]) -> list[socket.socket]:
+    """Bind each; all or none.
+
+    Raises:
+        StartError: one cannot be bound.
+    """
+    bound: list[socket.socket] = []
+    try:
+        for endpoint in endpoints:
+            host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+            bound.append(bind_tcp(f"{host}:{endpoint.port}", endpoint.flag))
+    except BaseException:
+        for listening in bound:
+            listening.close()
+        raise
+    return bound
+
+
+def guarded_router(
+    endpoint: Endpoint,
+    listening: socket.socket,
+    config: Config,
+    tokens: Tokens,
+    inference: Mapping[str, Route],
+    management: Mapping[str, Route],
+) -> Router:
+    """Make what answers at an endpoint: its routes, each behind its check."""
+    tables = []
+    if endpoint.inference:
+        check = inference_check(tokens.inference, tokens.management)
+        tables.append(guarded(inference, check, unguarded=OPEN, hide=(tokens.inference, tokens.management)))
+    if endpoint.management:
+        host, port = listening.getsockname()[:2]
+        names = [f"[{name}]" if ":" in name else name for name in (endpoint.host, host)]
+        hosts = own_hosts(names, port, config.allowed_host or (), tls=endpoint.tls)
+        tables.append(guarded(management, management_check(tokens.management, hosts)))
+    return Router(join(*tables))
+
+
+async def listen(listener: Listener, listening: socket.socket, tls: ssl.SSLContext | None) -> asyncio.Server:
+    """Accept connections, over TLS if there is a context."""
+    loop = asyncio.get_running_loop()
+    if tls is None:
+        return await loop.create_server(listener.connect, sock=listening)
+    return await loop.create_server(
+        listener.connect,
+        sock=listening,
+        ssl=tls,
+        ssl_handshake_timeout=max(listener.limits.header_timeout, _HANDSHAKE_LEAST),
+        ssl_shutdown_timeout=_GOODBYE,
+    )

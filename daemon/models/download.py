@@ -1,0 +1,251 @@
+"""Archives from elsewhere: only from URLs that the operator allows, and never more than the limit.
+
+https:// http://    downloaded to a file of its own, which the caller removes
+file://             a path of this machine, once the URL is allowed
+"""
+
+import asyncio
+import contextlib
+import re
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from http.client import HTTPException, HTTPMessage
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+from urllib.error import HTTPError
+from urllib.parse import unquote, urlsplit
+from urllib.request import (
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    HTTPHandler,
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+    UnknownHandler,
+)
+
+from daemon import paths
+from daemon.config import Config
+from daemon.errors import ArchiveNotFound, DownloadFailed
+from daemon.models.store import locate
+
+SILENCE = 60.0  # seconds that a server may say nothing
+LONGEST = 3600.0  # seconds that a download may take
+_CHUNK = 1024 * 1024
+_PROGRESS_EVERY = 0.05  # seconds
+_REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
+
+Progress = Callable[[int, int], None]  # bytes done, bytes in all (0 if the server does not say)
+
+
+def is_remote(url: str) -> bool:
+    return _REMOTE.match(url) is not None
+
+
+def check_url(url: str, allowed: Sequence[str]) -> None:
+    """Refuse a URL that matches none of the patterns as a whole, whatever the case.
+
+    Raises:
+        ArchiveNotFound: it does not, or it climbs or hides something, so that no pattern can tell where it leads.
+    """
+    if ".." in re.split(r"[/\\]", unquote(url)):
+        raise ArchiveNotFound(f"Relative path is not allowed in url: {url}")
+    if not _plain(url) or not any(re.fullmatch(pattern, url, re.IGNORECASE) for pattern in allowed):
+        raise ArchiveNotFound(f"Given URL {url} does not match any allowed URL(s)")
+
+
+def _plain(url: str) -> bool:
+    """Whether all who read a URL read the same: urllib drops or mends some characters."""
+    try:
+        urlsplit(url)
+    except ValueError:
+        return False
+    return url.isprintable() and " " not in url and "\\" not in url
+
+
+def local_path(url: str) -> Path | None:
+    """The path that an allowed `file://` URL names; None for a URL of another scheme.
+
+    Raises:
+        ArchiveNotFound: nothing is there, or it names another machine.
+    """
+    parts = urlsplit(url)
+    if parts.scheme.lower() != "file":
+        return None
+    path = Path(unquote(parts.path))
+    try:
+        found = parts.netloc.lower() in ("", "localhost") and (path.is_file() or path.is_dir())
+    except (OSError, ValueError):  # a name too long, or with a zero byte
+        found = False
+    if not found:
+        raise ArchiveNotFound(f"Model not found at: {url}")
+    return path
+
+
+@contextlib.asynccontextmanager
+async def archive_of(url: str, config: Config, progress: Progress, *, local_paths: bool) -> AsyncIterator[Path]:
+    """Find the archive that a registration names, or download it; it is there while the context is open.
+
+    Args:
+        url: a name in the model store, an absolute path, or a URL.
+        progress: told of a download, on the event loop.
+        local_paths: whether a path outside the store is allowed.
+
+    Raises:
+        ArchiveNotFound: nothing is there, or it may not be used from here.
+        DownloadFailed: it cannot be had.
+    """
+    allowed = config.allowed_urls or ()
+    if not is_remote(url):
+        yield locate(url, config.model_store, local_paths=local_paths)
+        return
+    check_url(url, allowed)
+    path = local_path(url)
+    if path is not None:
+        yield path
+        return
+    folder = paths.downloads_dir(config.state_dir)
+    async with downloaded(url, folder, allowed, config.archive_bytes, progress) as file:
+        yield file
+
+
+@contextlib.asynccontextmanager
+async def downloaded(
+    url: str, folder: Path, allowed: Sequence[str], limit: int, progress: Progress
+) -> AsyncIterator[Path]:
+    """Download an archive; it lies in `folder` while the context is open.
+
+    Args:
+        url: allowed, as `check_url` says.
+        limit: bytes of the archive.
+        progress: called on the event loop.
+
+    Raises:
+        DownloadFailed: it cannot be had.
+    """
+    stopped = threading.Event()
+    place = _make_place(folder)
+    file = place / (PurePosixPath(unquote(urlsplit(url).path)).name[:200] or "archive")
+    try:
+        await _in_thread(lambda report: fetch(url, file, allowed, limit, report, stopped.is_set), progress)
+        yield file
+    finally:
+        stopped.set()
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _make_place(folder: Path) -> Path:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix="archive-", dir=folder))
+
+
+async def _in_thread(work: Callable[[Progress], None], progress: Progress) -> None:
+    """Run in a thread of its own: the executor's are waited for when the daemon stops, and this one may hang."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+    reported = 0.0
+
+    def report(count: int, total: int) -> None:
+        nonlocal reported
+        if time.monotonic() - reported >= _PROGRESS_EVERY:
+            reported = time.monotonic()
+            tell(progress, count, total)
+
+    def tell(call: Callable[..., None], *arguments: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the daemon has stopped
+            loop.call_soon_threadsafe(call, *arguments)
+
+    def end(error: Exception | None) -> None:
+        if done.cancelled():
+            return
+        if error is None:
+            done.set_result(None)
+        else:
+            done.set_exception(error)
+
+    def run() -> None:
+        try:
+            work(report)
+        except Exception as error:  # noqa: BLE001 - raised where it is awaited
+            tell(end, error)
+        else:
+            tell(end, None)
+
+    threading.Thread(target=run, name="download", daemon=True).start()
+    await done
+
+
+def fetch(
+    url: str, file: Path, allowed: Sequence[str], limit: int, progress: Progress, stopped: Callable[[], bool]
+) -> None:
+    """Download into a file. Blocks; run it in a thread.
+
+    Args:
+        stopped: asked after each piece; once it is true the file is left as it is.
+
+    Raises:
+        DownloadFailed
+    """
+    deadline = time.monotonic() + LONGEST
+    try:
+        with _opener(allowed).open(Request(url, headers={"User-Agent": "tsctl"}), timeout=SILENCE) as answer:
+            total = int(answer.headers.get("Content-Length") or 0)
+            done = 0
+            with file.open("xb") as written:
+                while not stopped():
+                    if max(done, total) > limit:
+                        raise DownloadFailed(url, f"it has more than the {limit} bytes of archive_bytes")
+                    if time.monotonic() > deadline:
+                        raise DownloadFailed(url, f"it took longer than {LONGEST:g} s")
+                    piece = answer.read1(_CHUNK)
+                    if not piece:
+                        break
+                    written.write(piece)
+                    done += len(piece)
+                    progress(done, total)
+            if done < total and not stopped():
+                raise DownloadFailed(url, f"it ended after {done} of {total} bytes")
+    except (OSError, HTTPException, ValueError) as error:  # URLError and HTTPError are OSErrors
+        raise DownloadFailed(url, _in_words(error)) from None
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, HTTPError):
+        error.close()
+        return f"the server answered {error.code} {error.reason}"
+    return str(getattr(error, "reason", None) or error) or type(error).__name__
+
+
+class _Redirects(HTTPRedirectHandler):
+    """Follows a redirection only to where a registration may lead."""
+
+    max_redirections = 5
+
+    def __init__(self, allowed: Sequence[str]) -> None:
+        self._allowed = allowed
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        try:
+            check_url(newurl, self._allowed)
+        except ArchiveNotFound as error:
+            fp.close()
+            raise DownloadFailed(req.full_url, f"it leads elsewhere. {error}") from None
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _opener(allowed: Sequence[str]) -> OpenerDirector:
+    """Make an opener that knows HTTP and nothing else: urllib's own would open ftp:// and data:, too."""
+    opener = OpenerDirector()
+    for handler in (
+        ProxyHandler(), HTTPHandler(), HTTPSHandler(), HTTPDefaultErrorHandler(), HTTPErrorProcessor(),
+        UnknownHandler(), _Redirects(allowed),
+    ):  # fmt: skip
+        opener.add_handler(handler)
+    return opener

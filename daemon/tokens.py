@@ -1,0 +1,94 @@
+"""The bearer tokens of the TCP addresses: where they come from, and what may not be left open.
+
+    management    --token-file, else TSCTL_TOKEN
+    inference     --inference-token-file, else TSCTL_INFERENCE_TOKEN
+
+A token is a secret: nothing here, no message and no `repr`, shows one.
+"""
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from daemon.config import Config
+from daemon.errors import StartError
+
+MANAGEMENT_VARIABLE = "TSCTL_TOKEN"
+INFERENCE_VARIABLE = "TSCTL_INFERENCE_TOKEN"
+_MOST = 4096  # bytes of a token; a header has its limit, too
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a client must show; empty where it need show nothing.
+
+    Attributes:
+        origins: `token` and `inference_token`, as far as they are set → "flag" or "environment".
+    """
+
+    management: str = field(default="", repr=False)
+    inference: str = field(default="", repr=False)
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_tokens(config: Config, environment: Mapping[str, str]) -> Tokens:
+    """Read both tokens, once.
+
+    Raises:
+        StartError: a token cannot be used, would protect nothing, or is missing where it is needed.
+    """
+    management, whence = _token(config, "token_file", environment, MANAGEMENT_VARIABLE)
+    inference, inference_whence = _token(config, "inference_token_file", environment, INFERENCE_VARIABLE)
+    if config.management_address is None:
+        if management:
+            raise StartError(
+                "a management token is set, and there is no management address for it to protect",
+                "add `--management-address`; `--inference-token-file` is what protects predictions",
+            )
+    elif management and config.management_without_token:
+        raise StartError(
+            "a management token is set, and `--management-without-token` asks for none", "leave one of them out"
+        )
+    elif not management and not config.management_without_token:
+        raise StartError(
+            f"the management address `{config.management_address}` needs a token: who reaches it can run code here",
+            "add `--token-file FILE`, or `--management-without-token` if everybody who reaches it may",
+        )
+    origins = {"token": whence, "inference_token": inference_whence}
+    return Tokens(management, inference, {name: origin for name, origin in origins.items() if origin})
+
+
+def _token(config: Config, setting: str, environment: Mapping[str, str], variable: str) -> tuple[str, str]:
+    """Read one token and say where it comes from; both are empty if there is none."""
+    file: Path | None = getattr(config, setting)
+    if file is not None:
+        return _checked(_read_private(file), f"the token in `{file}`"), config.origins[setting]
+    if variable in environment:
+        return _checked(environment[variable], f"the token in {variable}"), "environment"
+    return "", ""
+
+
+def _read_private(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            status = os.fstat(opened.fileno())
+            content = opened.read(_MOST + 1)
+    except OSError as error:
+        raise StartError(f"cannot read the token file `{file}`: {error.strerror}") from None
+    if status.st_uid not in (0, os.getuid()):
+        raise StartError(f"the token file `{file}` belongs to user {status.st_uid}, not to {os.getuid()}")
+    if status.st_mode & 0o077:
+        mode = f"{stat.S_IMODE(status.st_mode):04o}"
+        raise StartError(f"others can use the token file `{file}` (mode {mode})", f"run `chmod 600 {file}`")
+    return content.decode("latin-1")
+
+
+def _checked(text: str, what: str) -> str:
+    token = text.strip()
+    if not token:
+        raise StartError(f"{what} is empty", "write one there, such as the output of `openssl rand -hex 32`")
+    if len(token) > _MOST or not all("!" <= character <= "~" for character in token):
+        raise StartError(f"{what} cannot be sent: it should be one line of at most {_MOST} ASCII characters, no spaces")
+    return token

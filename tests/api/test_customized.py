@@ -1,0 +1,164 @@
+"""A handler is asked to describe itself: by a job of its own, alone, before the others."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.api.customized import metadata_of
+from daemon.errors import NoReadyWorker
+from daemon.job import Job, Phase, Reply
+from tests.api.house import House, error
+from tests.models.bench import until
+
+ASK = "/models/m?customized=true"
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    house = House(tmp_path)
+    house.engine.answer = lambda job: Reply(200, b'{"classes": 3}', "", [("Content-Type", "text/x-odd")])
+    return house
+
+
+def serve(house: House, *versions: str, **how: Any) -> None:
+    async def serve_all() -> None:
+        for version in versions or ("1.0",):
+            await house.serve("m", version, **how)
+
+    asyncio.run(serve_all())
+
+
+def tell(house: House, target: str) -> tuple[int, Any]:
+    return asyncio.run(house.tell("GET", target))
+
+
+def jobs(house: House) -> list[Job]:
+    return [job for worker in house.engine.workers for batch in worker.batches for job in batch.jobs]
+
+
+def test_the_handlers_answer_becomes_the_metadata(house: House) -> None:
+    serve(house)
+
+    answer = asyncio.run(house.ask("GET", ASK, b"", "Authorization: Bearer secret"))
+
+    (described,) = json.loads(answer.body)
+    assert described["customizedMetadata"] == {"classes": 3}
+    assert list(described)[-2:] == ["customizedMetadata", "tsctl"]
+    assert answer.headers["content-type"] == "application/json"
+    (job,) = jobs(house)
+    assert (list(job.params), dict(job.headers)) == ([], {"url_path": "", "explain": "False", "describe": "True"})
+
+
+def test_a_version_is_asked(house: House) -> None:
+    serve(house, "1.0", "2.0")
+
+    _, (described,) = tell(house, "/models/m/2.0?customized=true")
+
+    assert described["customizedMetadata"] == {"classes": 3}
+    assert [worker.spec.model_version for worker in house.engine.workers if worker.batches] == ["2.0"]
+
+
+@pytest.mark.parametrize("target", ["/models/m", "/models/m?customized=false", "/models/m/all?customized=true"])
+def test_nobody_is_asked_unless_one_version_is_meant(house: House, target: str) -> None:
+    serve(house)
+
+    _, (described,) = tell(house, target)
+
+    assert "customizedMetadata" not in described
+    assert jobs(house) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "metadata"),
+    [
+        pytest.param(b'{"a": [1]}', {"a": [1]}, id="an object is taken"),
+        pytest.param(b"", None, id="nothing is no metadata"),
+        pytest.param(b" \n", None, id="neither is a blank"),
+        pytest.param(b"I ignore that", {}, id="text counts as an empty object"),
+        pytest.param(b"[1]", {}, id="so does a list"),
+        pytest.param(b"\xff\xfe", {}, id="and bytes"),
+        pytest.param(b"[" * 100_000, {}, id="and endless nesting"),
+    ],
+)
+def test_what_an_answer_says(body: bytes, metadata: dict[str, Any] | None) -> None:
+    assert metadata_of(body) == metadata
+
+
+def test_a_handler_with_nothing_to_say_leaves_the_key_out(house: House) -> None:
+    house.engine.answer = lambda job: Reply(200, b"")
+    serve(house)
+
+    _, (described,) = tell(house, ASK)
+
+    assert "customizedMetadata" not in described
+
+
+@pytest.mark.parametrize("workers", [0, 1], ids=["there is none", "it is still loading"])
+def test_without_a_worker_the_sentence_is_about_describing(house: House, workers: int) -> None:
+    house.engine.load_time = 100.0
+    serve(house, workers=workers)
+
+    told = tell(house, ASK)
+
+    sentence = 'Model "m" has no worker to serve describe request. Please use scale workers API to add workers.'
+    assert told == error(NoReadyWorker.status, "ServiceUnavailableException", sentence)
+
+
+@pytest.mark.parametrize("status", [503, 500, 507])
+def test_a_handler_that_fails_is_an_error(house: House, status: int) -> None:
+    house.engine.answer = lambda job: Reply(status, b"Prediction failed", error="InternalServerException")
+    serve(house)
+
+    told = tell(house, ASK)
+
+    sentence = "Failed to get customized model matadata. Prediction failed"
+    assert told == error(500, "InternalServerException", sentence)
+
+
+def test_the_question_goes_before_what_waits_and_alone(house: House) -> None:
+    house.engine.batch_time = lambda size: 10.0
+    serve(house, config="batchSize: 4\nmaxBatchDelay: 0")
+
+    async def main() -> None:
+        house.send("POST", "/predictions/m", b"runs")
+        house.send("POST", "/predictions/m", b"waits")
+        peer = house.send("GET", ASK)
+        await asyncio.sleep(0)
+        house.clock.settle()
+        house.clock.advance(10.0)
+        house.clock.advance(10.0)
+        await until(lambda: bool(peer.answers))
+
+    asyncio.run(main())
+
+    model = house.registry.find("m")
+    assert [len(batch.jobs) for batch in house.engine.workers[0].batches] == [1, 1, 1]
+    assert [batch.reason for batch in house.engine.workers[0].batches][1] == "solo"
+    assert model.dispatcher.reasons["solo"] == 1
+
+
+@pytest.mark.parametrize("running", [False, True], ids=["while it waits", "while it runs"])
+def test_a_client_that_is_lost_takes_its_question_with_it(house: House, running: bool) -> None:
+    house.engine.batch_time = lambda size: 10.0
+    serve(house)
+
+    async def main() -> None:
+        if not running:
+            house.send("POST", "/predictions/m")
+        peer = house.send("GET", ASK)
+        await asyncio.sleep(0)
+        house.clock.settle()
+        peer.leave()
+        await asyncio.sleep(0)
+        house.clock.advance(30.0)
+        assert peer.answers == []
+
+    asyncio.run(main())
+
+    model = house.registry.find("m")
+    assert model.idle
+    assert all(job.phase is Phase.ENDED for job in jobs(house))
+    assert len(jobs(house)) == 1

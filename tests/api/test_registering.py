@@ -1,0 +1,173 @@
+"""What a registration is refused for: each case with TorchServe's status, type and sentence."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.marfile import Packing, write_archive
+from tests.api.house import House, error, sentence
+from tests.build import manifest_document
+from tests.models.web import Web, web_server
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with web_server() as server:
+        yield server
+
+
+def tell(house: House, method: str, target: str, *headers: str, body: bytes = b"") -> tuple[int, Any]:
+    return asyncio.run(house.tell(method, target, body, *headers))
+
+
+def register(house: House, url: str) -> tuple[int, Any]:
+    return tell(house, "POST", "/models", "Content-Type: application/json", body=json.dumps({"url": url}).encode())
+
+
+def archive(folder: Path) -> bytes:
+    return write_archive(Packing(model_name="packed", version="2.0", handler="image_classifier"), folder).read_bytes()
+
+
+REGISTERED = sentence(
+    'Model "packed" Version: 2.0 registered with 0 initial workers. Use scale workers API to add workers for the model.'
+)
+
+
+def not_allowed(url: str) -> tuple[int, Any]:
+    return error(404, "ModelNotFoundException", f"Given URL {url} does not match any allowed URL(s)")
+
+
+@pytest.mark.parametrize("url", ["https://example.com/m.mar", "http://example.com/m.mar", "file:///m.mar"])
+def test_no_url_is_allowed_unless_the_operator_says_so(tmp_path: Path, url: str) -> None:
+    assert register(House(tmp_path), url) == not_allowed(url)
+
+
+def test_a_remote_archive_is_served_like_a_file(tmp_path: Path, web: Web) -> None:
+    house = House(tmp_path, local_paths=False, allowed_urls=f"file:///nowhere,{web.url}/MODELS/.*")
+    web.files["/models/packed.mar"] = archive(tmp_path)
+
+    told = register(house, f"{web.url}/models/packed.mar")
+
+    assert told == REGISTERED
+    assert house.registry.find("packed").source.url == f"{web.url}/models/packed.mar"
+    assert list((tmp_path / "downloads").iterdir()) == []
+    assert register(house, f"{web.url}/other/packed.mar") == not_allowed(f"{web.url}/other/packed.mar")
+
+
+def test_a_download_that_fails_says_so(tmp_path: Path, web: Web) -> None:
+    house = House(tmp_path, allowed_urls=".*")
+
+    status, document = register(house, f"{web.url}/missing.mar")
+
+    assert (status, document["type"]) == (400, "DownloadArchiveException")
+    assert document["message"].startswith(f"Failed to download archive from: {web.url}/missing.mar")
+
+
+def test_a_remote_file_that_is_no_archive_is_named(tmp_path: Path, web: Web) -> None:
+    house = House(tmp_path, allowed_urls=".*")
+    web.files["/junk.mar"] = b"junk"
+
+    told = register(house, f"{web.url}/junk.mar")
+
+    message = "The archive `junk.mar` is neither a zip nor a gzipped tar file."
+    assert told == error(400, "InvalidModelException", message)
+
+
+def test_the_size_limit_of_archives_holds_for_downloads(tmp_path: Path, web: Web) -> None:
+    house = House(tmp_path, allowed_urls=".*", archive_bytes="100")
+    web.files["/packed.mar"] = archive(tmp_path)
+
+    status, document = register(house, f"{web.url}/packed.mar")
+
+    assert (status, document["type"]) == (400, "DownloadArchiveException")
+
+
+def test_a_file_url_that_is_allowed_names_a_path_also_over_tcp(tmp_path: Path) -> None:
+    (tmp_path / "daemon").mkdir()
+    (tmp_path / "outside").mkdir()
+    archive(tmp_path / "outside")
+    house = House(tmp_path / "daemon", local_paths=False, allowed_urls=f"file://{tmp_path}/outside/.*")
+
+    assert register(house, f"file://{tmp_path}/outside/packed.mar") == REGISTERED
+    climbing = f"file://{tmp_path}/outside/../packed.mar"
+    message = f"Relative path is not allowed in url: {climbing}"
+    assert register(house, climbing) == error(404, "ModelNotFoundException", message)
+
+
+def test_signing_for_s3_is_refused_and_not_ignored(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.put("m")
+
+    status, document = tell(house, "POST", "/models?url=m&s3_sse_kms=true")
+
+    assert (status, document["type"]) == (400, "BadRequestException")
+    assert list(house.registry) == []
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        pytest.param({"runtime": "python"}, "Missing Model entry in manifest file.", id="no model"),
+        pytest.param(manifest_document(modelName=None), "Model name is not defined.", id="no name"),
+        pytest.param(manifest_document() | {"runtime": "ruby"}, "Runtime is not defined or invalid.", id="no runtime"),
+    ],
+)
+def test_a_manifest_that_says_too_little_is_refused(tmp_path: Path, document: dict[str, Any], message: str) -> None:
+    house = House(tmp_path)
+    (house.put("m") / "MAR-INF/MANIFEST.json").write_text(json.dumps(document))
+
+    status, told = tell(house, "POST", "/models?url=m")
+
+    assert (status, told["type"]) == (400, "InvalidModelException")
+    assert told["message"].startswith(message)
+
+
+@pytest.mark.parametrize("number", ["min_worker", "max_worker"])
+def test_scaling_to_minus_one_is_refused(tmp_path: Path, number: str) -> None:
+    house = House(tmp_path)
+    model = asyncio.run(house.serve("m", workers=2))
+
+    told = tell(house, "PUT", f"/models/m?{number}=-1")
+
+    message = f"{number} is '-1', and should be a whole number of at least 0."
+    assert told == error(400, "BadRequestException", message)
+    assert model.pool.wanted == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "page"),
+    [
+        pytest.param("?limit=-5", (["a", "b"], None), id="a negative limit is none"),
+        pytest.param("?limit=-1", (["a", "b"], None), id="minus one, too"),
+        pytest.param("?next_page_token=-3", (["a", "b"], None), id="a negative token is the beginning"),
+        pytest.param("?next_page_token=7", ([], None), id="a token beyond the last has an empty page"),
+        pytest.param("?limit=0", ([], "0"), id="a page of nothing leads to itself"),
+    ],
+)
+def test_odd_pages(tmp_path: Path, query: str, page: tuple[list[str], str | None]) -> None:
+    house = House(tmp_path)
+    for name in "ab":
+        asyncio.run(house.serve(name, workers=0))
+
+    _, document = tell(house, "GET", f"/models{query}")
+
+    assert ([entry["modelName"] for entry in document["models"]], document.get("nextPageToken")) == page
+
+
+def test_reading_set_default_describes(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    asyncio.run(house.serve("m"))
+
+    status, (described,) = tell(house, "GET", "/models/m/1.0/set-default")
+
+    assert (status, described["modelVersion"]) == (200, "1.0")
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_the_root_has_no_method(tmp_path: Path, method: str) -> None:
+    assert tell(House(tmp_path), method, "/")[0] == 405

@@ -1,0 +1,281 @@
+"""The TCP addresses of a real daemon, as curl sees them: tokens, web pages, foreign hosts, TLS."""
+
+import json
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.certificate import make_certificate, needs_openssl
+from tests.e2e.served import PATIENCE, Served, eventually
+
+pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="needs the program curl")
+
+SECRET = "open-sesame-1001"
+BEARER = f"Authorization: Bearer {SECRET}"
+OTHER = "poppy-seed-2002"
+# Two addresses of this machine, so that both may leave the port to the kernel.
+ADDRESSES = ("--inference-address", "127.0.0.1:0", "--management-address", "127.0.0.2:0")
+
+
+def token_file(served: Served, token: str = SECRET, name: str = "token") -> str:
+    file = served.folder / name
+    file.touch(mode=0o600)
+    file.write_text(f"{token}\n")
+    return str(file)
+
+
+def curl(url: str, *options: str, method: str = "") -> tuple[int, Any]:
+    """Ask, and give the status and the document; the status is 0 if there was no answer."""
+    words = ["curl", "--silent", "--noproxy", "*", "--max-time", f"{PATIENCE:g}", "--write-out", "\n%{http_code}"]
+    headers = [word for option in options for word in (("--header", option) if ": " in option else (option,))]
+    done = subprocess.run(
+        [*words, *headers, *(["--request", method] if method else []), url],
+        capture_output=True, text=True, timeout=PATIENCE,
+    )  # fmt: skip
+    body, _, status = done.stdout.rpartition("\n")
+    return int(status), json.loads(body) if body else None
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A daemon whose management address needs a token; each test leaves it as it was."""
+    served = Served(tmp_path_factory.mktemp("guarded"))
+    served.start(*ADDRESSES, "--token-file", token_file(served))
+    yield served
+    served.stop()
+
+
+def management(served: Served) -> str:
+    return str(served.status["managementAddress"])
+
+
+def test_a_management_address_needs_a_token_to_start(idle: Served) -> None:
+    refused = idle.run("start", *ADDRESSES)
+
+    assert refused.returncode == 1
+    assert "the management address `127.0.0.2:0` needs a token" in refused.stderr
+    assert "hint: add `--token-file FILE`" in refused.stderr
+    assert idle.run("status").returncode == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--inference-address", "https://127.0.0.1:0"), "asks for https, and there is no certificate"),
+        (("--management-address", "https://127.0.0.1:0"), "asks for https, and there is no certificate"),
+        (("--certificate-file", "/missing.pem", "--private-key-file", "/missing.pem"), "No such file or directory"),
+        (("--allowed-urls", "http://(.*"), "is no regular expression"),
+    ],
+)
+def test_a_setting_for_security_is_never_ignored(idle: Served, options: tuple[str, ...], sentence: str) -> None:
+    idle.environment["TSCTL_MANAGEMENT_WITHOUT_TOKEN"] = "true"
+
+    refused = idle.run("start", *options)
+
+    assert refused.returncode in (1, 2)
+    assert sentence in " ".join(refused.stderr.replace("│", "").split())
+    assert idle.run("status").returncode == 3
+
+
+def test_the_token_opens_the_management_address(guarded: Served) -> None:
+    url = f"{management(guarded)}/models"
+
+    assert curl(url)[0] == 401
+    assert curl(url, "Authorization: Bearer guess")[0] == 403
+    assert curl(url, BEARER) == (200, {"models": []})
+
+
+def test_a_web_page_and_a_foreign_host_are_refused_in_spite_of_the_token(guarded: Served) -> None:
+    url = f"{management(guarded)}/models"
+
+    page, foreign = curl(url, BEARER, "Origin: http://evil.example"), curl(url, BEARER, "Host: evil.example")
+
+    assert (page[0], foreign[0]) == (403, 403)
+    assert "web pages" in page[1]["message"]
+    assert "does not answer as `evil.example`" in foreign[1]["message"]
+
+
+def test_a_name_that_the_operator_allows_is_answered(idle: Served) -> None:
+    idle.start(*ADDRESSES, "--token-file", token_file(idle), "--allowed-host", "gpu1,models.example.com")
+
+    url = f"{management(idle)}/models"
+
+    assert [curl(url, BEARER, f"Host: {name}")[0] for name in ("models.example.com:9", "gpu2")] == [200, 403]
+
+
+def test_over_tcp_only_archives_of_the_store_are_registered(guarded: Served) -> None:
+    file = guarded.pack("echo")
+    outside = (guarded.store / file).rename(guarded.folder / file)
+    url = f"{management(guarded)}/models"
+
+    refused = curl(f"{url}?url={outside}", BEARER, method="POST")
+    remote = curl(f"{url}?url=file://{outside}", BEARER, method="POST")
+    climbing = curl(f"{url}?url=../{file}", BEARER, method="POST")
+    assert (refused[0], refused[1]["message"]) == (404, f"Model not found at: {outside}")
+    assert (remote[0], climbing[0]) == (404, 404)
+
+    outside.rename(guarded.store / file)
+
+    assert curl(f"{url}?url={file}&initial_workers=1", BEARER, method="POST")[0] == 200
+    assert curl(f"{url}/echo", BEARER)[1][0]["workers"][0]["status"] == "READY"
+    assert curl(f"{url}/echo", BEARER, method="DELETE") == (200, {"status": 'Model "echo" unregistered'})
+
+
+def test_the_daemons_own_routes_are_not_on_tcp(guarded: Served) -> None:
+    assert curl(f"{management(guarded)}/tsctl/config", BEARER)[0] == 404
+
+
+def test_an_inference_token_guards_predictions_but_not_the_probes(idle: Served) -> None:
+    idle.start("--inference-token-file", token_file(idle, OTHER))
+    idle.register("describes")
+
+    statuses = [curl(f"{idle.url}/{path}")[0] for path in ("predictions/describes", "ping", "ready", "live")]
+
+    assert statuses == [401, 200, 200, 200]
+    assert curl(f"{idle.url}/predictions/describes", f"Authorization: Bearer {OTHER}") == (200, {"header": None})
+
+
+def test_a_handler_sees_the_authorization_that_is_not_ours(guarded: Served) -> None:
+    guarded.register("describes")
+    url = f"{guarded.url}/predictions/describes"
+
+    assert curl(url, "Authorization: Bearer theirs") == (200, {"header": "Bearer theirs"})
+    assert curl(url, BEARER) == (200, {"header": None})
+    guarded.tsctl("unregister", "describes")
+
+
+def test_equal_addresses_share_a_port_and_each_route_has_its_token(idle: Served) -> None:
+    both = ("--inference-address", "127.0.0.1:0", "--management-address", "127.0.0.1:0")
+    idle.start(*both, "--token-file", token_file(idle), "--inference-token-file", token_file(idle, OTHER, "other"))
+    idle.register("describes")
+    inference = f"Authorization: Bearer {OTHER}"
+
+    assert idle.status["managementAddress"] == idle.status["inferenceAddress"]
+    asked = {
+        "predictions/describes": (BEARER, inference),
+        "models": (BEARER,),
+        "v1/models/describes": (BEARER,),
+        "ping": (BEARER, inference, "X: none"),
+    }
+    for path, opened in asked.items():
+        for header in (BEARER, inference, "X: none"):
+            assert (path, header, curl(f"{idle.url}/{path}", header)[0] == 200) == (path, header, header in opened)
+
+
+def test_a_handler_describes_itself_to_an_unchanged_client(idle: Served) -> None:
+    idle.environment["TSCTL_MANAGEMENT_WITHOUT_TOKEN"] = "true"
+    idle.start(*ADDRESSES)
+    idle.register("describes", "--batch-size", "4")
+
+    status, (described,) = curl(f"{management(idle)}/models/describes?customized=true")
+
+    assert status == 200
+    assert described["customizedMetadata"] == {"classes": ["cat", "dog"], "rows": 1, "data": {}}
+    assert described["tsctl"]["batching"]["reasons"] == {"solo": 1}
+
+
+@pytest.mark.parametrize("environment", [False, True], ids=["from a file", "from the environment"])
+def test_the_token_is_shown_nowhere(idle: Served, environment: bool) -> None:
+    given: tuple[str, ...] = ()
+    if environment:
+        idle.environment["TSCTL_TOKEN"] = SECRET
+    else:
+        given = ("--token-file", token_file(idle))
+    idle.start(*ADDRESSES, "--log-level", "debug", *given)
+    idle.register("echo")
+    url = management(idle)
+    answers = [curl(f"{url}/{path}", BEARER) for path in ("models", "models/echo", "models/x", "x")]
+    answers.append(curl(f"{url}/models", BEARER, "Origin: a"))
+    echoed = idle.ask("/predictions/echo", b"x", Authorization=f"Bearer {SECRET}")
+    config = control(idle, "/tsctl/config")
+    worker = idle.describe("echo")["workers"][0]["pid"]
+    worker_environment = Path(f"/proc/{worker}/environ").read_bytes()
+    idle.tsctl("stop")
+
+    origin = "environment" if environment else "flag"
+    assert {"name": "token", "value": "set", "origin": origin} in json.loads(config)
+    logs = "".join(file.read_text() for file in (idle.folder / "state" / "logs").iterdir())
+    assert '"GET /models HTTP' in logs or '"GET /models" 200' in logs
+    for place in (json.dumps(answers), echoed.body.decode(), config, logs, worker_environment.decode()):
+        assert SECRET not in place
+
+
+def control(served: Served, target: str) -> str:
+    """Ask on the control socket."""
+    words = ["curl", "--silent", "--unix-socket", served.environment["TSCTL_SOCKET"], f"http://tsctl{target}"]
+    return subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
+
+
+@needs_openssl
+def test_with_a_certificate_the_addresses_are_https(idle: Served) -> None:
+    made = make_certificate(idle.folder)
+    pair = ("--certificate-file", str(made.certificate), "--private-key-file", str(made.key))
+    idle.start("--inference-address", "127.0.0.1:0", "--management-address", "localhost:0", *pair,
+               "--token-file", token_file(idle))  # fmt: skip
+    idle.register("echo")
+    trust = f"--cacert={made.certificate}".split("=")
+    inference, commands = idle.status["inferenceAddress"], idle.status["managementAddress"]
+    port = int(inference.rpartition(":")[2])
+
+    assert inference.startswith("https://") and commands.startswith("https://")
+    assert curl(f"https://localhost:{commands.rpartition(':')[2]}/models/echo", BEARER, *trust)[0] == 200
+    assert curl(f"{inference}/ping", *trust) == (200, {"status": "Healthy"})
+    assert curl(f"{inference}/ping")[0] == 0  # nobody vouches for it
+    assert curl(f"http://127.0.0.1:{port}/ping")[0] == 0  # a failed handshake
+    assert curl(f"{inference}/ping", *trust, "--tls-max", "1.1")[0] == 0
+    large = idle.folder / "large"
+    large.write_bytes(b"x" * 3_000_000)
+    status, echoed = curl(f"{inference}/predictions/echo", *trust, "--data-binary", f"@{large}", "Content-Type: x/y")
+    assert (status, len(echoed["row"]["body"]["bytearray"])) == (200, 3_000_000)
+
+
+@needs_openssl
+def test_a_handshake_that_never_comes_does_not_stay(idle: Served) -> None:
+    made = make_certificate(idle.folder)
+    pair = ("--certificate-file", str(made.certificate), "--private-key-file", str(made.key))
+    idle.start(*pair, "--header-timeout", "1")
+    port = int(idle.status["inferenceAddress"].rpartition(":")[2])
+
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as silent:
+        began = time.monotonic()
+        assert silent.recv(1) == b""
+
+    assert time.monotonic() - began < 5
+
+
+@needs_openssl
+def test_a_stop_is_quick_with_tls_connections_open(idle: Served) -> None:
+    import ssl
+
+    made = make_certificate(idle.folder)
+    idle.start("--certificate-file", str(made.certificate), "--private-key-file", str(made.key))
+    port = int(idle.status["inferenceAddress"].rpartition(":")[2])
+    context = ssl.create_default_context(cafile=str(made.certificate))
+    with (
+        context.wrap_socket(socket.create_connection(("127.0.0.1", port)), server_hostname="127.0.0.1"),
+        socket.create_connection(("127.0.0.1", port)),
+    ):
+        began = time.monotonic()
+        idle.tsctl("stop")
+
+    assert time.monotonic() - began < 5
+    eventually(lambda: idle.run("status").returncode == 3, "the daemon stops")
+
+
+def test_archives_come_from_where_the_operator_allows(idle: Served) -> None:
+    idle.start(*ADDRESSES, "--token-file", token_file(idle), "--allowed-urls", f"file://{idle.folder}/ARCHIVES/.*")
+    file = idle.pack("echo")
+    (idle.folder / "archives").mkdir()
+    outside = (idle.store / file).rename(idle.folder / "archives" / file)
+    url = f"{management(idle)}/models?initial_workers=1&url=file://"
+
+    assert curl(f"{url}{outside}", BEARER, method="POST")[0] == 200
+    status, document = curl(f"{url}/etc/passwd", BEARER, method="POST")
+
+    assert (status, document["message"]) == (404, "Given URL file:///etc/passwd does not match any allowed URL(s)")

@@ -1,0 +1,52 @@
+"""Over TLS a connection cannot be closed on one side: what that changes."""
+
+from daemon.http.messages import Response
+from tests.http.peer import GET, LAST, Peer, Server, echo, post
+
+
+def connect(server: Server) -> Peer:
+    peer = server.connect()
+    peer.transport.half_closes = False
+    return peer
+
+
+def test_the_last_answer_closes_the_connection_at_once() -> None:
+    peer = connect(Server(echo))
+
+    peer.send(LAST)
+
+    assert peer.statuses == [200]
+    assert peer.transport.closed and not peer.transport.aborted
+
+
+def test_an_answer_that_leaves_a_body_unread_waits_for_the_client_to_stop() -> None:
+    server = Server(echo)
+    peer = connect(server)
+
+    peer.send(post(b"x" * 2000)[:100])
+
+    assert peer.statuses == [413]
+    assert not peer.transport.closed
+    server.clock.advance(5.0)
+    assert peer.transport.closed
+
+
+def test_a_client_that_closes_its_side_has_left() -> None:
+    server = Server()
+    peer = connect(server)
+    peer.send(GET)
+    (exchange,) = server.exchanges
+    told: list[bool] = []
+
+    def leave(gone: bool) -> bool:
+        told.append(gone)
+        return False
+
+    exchange.on_leave = leave
+
+    peer.finish()
+
+    assert told == [True]
+    assert peer.transport.closed
+    exchange.respond(Response(200, b"late"))
+    assert peer.answers == []

@@ -1,0 +1,189 @@
+"""Which addresses there are, what is served at each, and when it is https."""
+
+import asyncio
+import contextlib
+import socket
+import ssl
+from pathlib import Path
+
+import pytest
+
+from daemon.clock import LoopClock
+from daemon.config import Config
+from daemon.endpoints import Endpoint, bind_endpoints, choose_endpoints, guarded_router, listen, tls_context
+from daemon.errors import StartError
+from daemon.http.exchange import Exchange
+from daemon.http.limits import HttpLimits
+from daemon.http.listener import Listener
+from daemon.http.messages import status_response
+from daemon.tokens import Tokens
+from tests.build import make_config
+from tests.certificate import make_certificate, needs_openssl
+from tests.http.peer import Server
+
+PAIR = {"certificate_file": "/c.pem", "private_key_file": "/k.pem"}
+
+
+def choose(root: Path, **flags: str) -> list[Endpoint]:
+    return choose_endpoints(make_config(root, **flags))
+
+
+def shown(endpoints: list[Endpoint]) -> list[str]:
+    """Each endpoint as a URL, and what it serves."""
+    return [
+        f"http{'s' * e.tls}://{e.host}:{e.port}{' inference' * e.inference}{' management' * e.management}"
+        for e in endpoints
+    ]
+
+
+@pytest.mark.parametrize(
+    ("flags", "endpoints"),
+    [
+        pytest.param({}, ["http://127.0.0.1:8080 inference"], id="by default there is no management"),
+        pytest.param({"management_address": "127.0.0.1"},
+            ["http://127.0.0.1:8080 inference", "http://127.0.0.1:8081 management"], id="one asked for has its port"),
+        pytest.param({"management_address": "http://127.0.0.1:8080/"},
+            ["http://127.0.0.1:8080 inference management"], id="equal addresses are one"),
+        pytest.param({"inference_address": "[::1]:9000", "management_address": "[::1]:9000"},
+            ["http://::1:9000 inference management"], id="of any family"),
+        pytest.param({"inference_address": "a", "management_address": "b"} | PAIR,
+            ["https://a:8443 inference", "https://b:8444 management"], id="a certificate makes both https"),
+        pytest.param({"inference_address": "HTTPS://a:1", "management_address": "http://a:2"} | PAIR,
+            ["https://a:1 inference", "http://a:2 management"], id="but for one that says http"),
+    ],
+)  # fmt: skip
+def test_the_addresses(tmp_path: Path, flags: dict[str, str], endpoints: list[str]) -> None:
+    assert shown(choose(tmp_path, **flags)) == endpoints
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        pytest.param({"inference_address": "https://a:1"},
+            "--inference-address: `https://a:1` asks for https, and there is no certificate",
+            id="https without a certificate"),
+        pytest.param({"management_address": "https://a"}, "--management-address: `https://a` asks for https",
+            id="neither for management"),
+        pytest.param({"certificate_file": "/c.pem"}, "`--certificate-file` is given without `--private-key-file`",
+            id="a certificate without its key"),
+        pytest.param({"private_key_file": "/k.pem"}, "`--private-key-file` is given without `--certificate-file`",
+            id="a key without its certificate"),
+        pytest.param({"inference_address": "http://a"} | PAIR, "every address says http://",
+            id="a certificate that nobody would use"),
+        pytest.param({"inference_address": "http://a:1", "management_address": "https://a:1"} | PAIR,
+            "cannot be both http and https", id="one port for both"),
+        pytest.param({"inference_address": "unix:///x"}, "is neither http:// nor https://", id="another scheme"),
+        pytest.param({"management_address": "a:99999"}, "is no address to listen on", id="no address"),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_together_stops_the_start(tmp_path: Path, flags: dict[str, str], sentence: str) -> None:
+    with pytest.raises(StartError) as caught:
+        choose(tmp_path, **flags)
+
+    assert sentence in str(caught.value)
+
+
+def test_without_a_certificate_there_is_no_tls(tmp_path: Path) -> None:
+    assert tls_context(make_config(tmp_path)) is None
+
+
+@needs_openssl
+def test_tls_is_at_least_1_2(tmp_path: Path) -> None:
+    made = make_certificate(tmp_path)
+
+    context = tls_context(_with_certificate(tmp_path, made.certificate, made.key))
+
+    assert context is not None
+    assert context.minimum_version is ssl.TLSVersion.TLSv1_2
+
+
+def _with_certificate(root: Path, certificate: Path, key: Path) -> Config:
+    return make_config(root, certificate_file=str(certificate), private_key_file=str(key))
+
+
+@needs_openssl
+def test_a_certificate_that_cannot_be_used_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    made, other = make_certificate(tmp_path), make_certificate(tmp_path / "other", password="sesame")
+    (tmp_path / "empty").touch()
+
+    for certificate, key, sentence in (
+        (made.certificate, other.key, "is encrypted"),
+        (tmp_path / "empty", made.key, "are no certificate and its key"),
+        (made.certificate, made.certificate, "are no certificate and its key"),
+        (tmp_path / "missing", made.key, "No such file or directory"),
+    ):
+        with pytest.raises(StartError) as caught:
+            tls_context(_with_certificate(tmp_path, certificate, key))
+
+        assert sentence in str(caught.value)
+
+
+def test_either_all_are_bound_or_none(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        free.close()
+        flags = {"inference_address": f"127.0.0.1:{port}", "management_address": f"127.0.0.1:{taken.getsockname()[1]}"}
+
+        with pytest.raises(StartError, match="is in use by another program") as caught:
+            bind_endpoints(choose(tmp_path, **flags))
+
+        assert "--management-address" in caught.value.hint
+        socket.create_server(("127.0.0.1", port)).close()
+
+
+def answer(exchange: Exchange, path: list[str]) -> None:
+    exchange.respond(status_response("here"))
+
+
+@pytest.mark.parametrize(
+    ("flags", "statuses"),
+    [
+        pytest.param({}, {"predictions": 401, "models": 404, "ping": 200}, id="the inference address"),
+        pytest.param({"inference_address": "127.0.0.2:0", "management_address": "127.0.0.1:0"},
+            {"predictions": 404, "models": 401, "ping": 404}, id="the management address"),
+        pytest.param({"inference_address": "127.0.0.1:0", "management_address": "127.0.0.1:0"},
+            {"predictions": 401, "models": 401, "ping": 200}, id="one for both"),
+    ],
+)  # fmt: skip
+def test_what_is_answered_without_a_token(tmp_path: Path, flags: dict[str, str], statuses: dict[str, int]) -> None:
+    config = make_config(tmp_path, allowed_host="a", **{"inference_address": "127.0.0.1:0"} | flags)
+    endpoint = choose_endpoints(config)[-1]
+    inference = {"predictions": answer, "ping": answer}
+    (listening,) = bind_endpoints([endpoint])
+    with listening:
+        router = guarded_router(endpoint, listening, config, Tokens("m", "i"), inference, {"models": answer})
+
+    for segment, status in statuses.items():
+        peer = Server(router).connect()
+        peer.send(f"GET /{segment} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+
+        assert (segment, peer.statuses) == (segment, [status])
+
+
+@needs_openssl
+def test_a_connection_over_tls_is_answered_and_closed_when_it_should(tmp_path: Path) -> None:
+    made = make_certificate(tmp_path)
+    context = tls_context(_with_certificate(tmp_path, made.certificate, made.key))
+    trusting = ssl.create_default_context(cafile=str(made.certificate))
+
+    async def main() -> bytes:
+        loop = asyncio.get_running_loop()
+        listener = Listener(lambda exchange: answer(exchange, []), HttpLimits(1000), LoopClock(loop))
+        (listening,) = bind_endpoints(choose(tmp_path, inference_address="127.0.0.1:0"))
+        server = await listen(listener, listening, context)
+        try:
+            reader, writer = await asyncio.open_connection(*listening.getsockname(), ssl=trusting)
+            writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            async with asyncio.timeout(1.5):  # less than the two seconds that an unread body would be waited for
+                answered = await reader.read()
+            writer.close()
+            with contextlib.suppress(ssl.SSLError, ConnectionError):
+                await writer.wait_closed()
+            return answered
+        finally:
+            server.close()
+            listener.abort()
+
+    assert b"here" in asyncio.run(main())
