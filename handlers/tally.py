@@ -58,4 +58,5 @@ class Tally:
 
 def _text(value: object) -> str:
     """Make text that a frame can hold: half a surrogate pair has no encoding."""
-    return str(value).encode("utf-8", "replace").decode()
+    text = str(value)
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

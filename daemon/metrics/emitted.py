@@ -81,6 +81,11 @@ class Emitted:
         """What is to be shown."""
         return [each for each in self._known.values() if self._kinds.get(each.name, each.kind) == each.kind]
 
+    @property
+    def counters(self) -> list[Series]:
+        """What stays of a version that was unregistered."""
+        return [each for each in self.series if each.kind == "counter"]
+
     def take(self, measurements: Iterable[Measurement]) -> None:
         """Take what a worker sent."""
         for measured in measurements:
@@ -94,6 +99,10 @@ class Emitted:
         """Take over the counters of the same version, registered earlier; a type is free to change."""
         self._known.update((key, each) for key, each in other._known.items() if each.kind == "counter")
         self.dropped.update(other.dropped)
+
+    def keep_counters(self) -> None:
+        """Forget all but the counters."""
+        self._known = {key: each for key, each in self._known.items() if each.kind == "counter"}
 
     def _add(self, measured: Measurement) -> Series | None:
         name = _NAME.sub("_", measured.name)

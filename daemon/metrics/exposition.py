@@ -1,6 +1,6 @@
 """Families of samples, and their text: Prometheus' format 0.0.4, by `prometheus_client`."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 
 from prometheus_client import Metric, generate_latest
@@ -39,13 +39,18 @@ def _bounds(bounds: Sequence[float]) -> list[str]:
     return [*map(repr, bounds), "+Inf"]
 
 
-def render(families: Iterable[Metric], names: Collection[str] = ()) -> bytes:
-    """Make the text.
+def texts(families: Iterable[Metric], names: Collection[str] = ()) -> Iterator[bytes]:
+    """Make the text, a family at a time.
 
     Args:
         names: of families or of single samples; if there are any, only those are told.
     """
-    return b"".join(_text(each) for each in families if _keep(each, names))
+    return (_text(each) for each in families if _keep(each, names))
+
+
+def render(families: Iterable[Metric], names: Collection[str] = ()) -> bytes:
+    """Make the whole text at once."""
+    return b"".join(texts(families, names))
 
 
 def _keep(made: Metric, names: Collection[str]) -> bool:

@@ -14,7 +14,6 @@ from handlers.wire import BOUNDS
 _Key = tuple[tuple[str, str], ...]
 
 _log = logging.getLogger("daemon.metrics")
-_told: set[str] = set()  # names that the log has mentioned
 
 
 def emitted(metrics: Metrics) -> Iterator[Metric]:
@@ -26,14 +25,18 @@ def emitted(metrics: Metrics) -> Iterator[Metric]:
     """
     by_name: dict[str, list[Series]] = {}
     live = [each for version in reversed(metrics.versions) for each in version.emitted.series]
-    left = [each for version in metrics.left for each in version.emitted.series if each.kind == "counter"]
+    left = [each for version in metrics.left for each in version.emitted.counters]
     for series in (*live, *left):
         same = by_name.setdefault(series.name, [])
         if same and same[0].kind != series.kind:
-            _tell(series.name, f"`{series.name}` is a {same[0].kind} in one version and a {series.kind} in another")
+            _warn(
+                metrics,
+                series.name,
+                f"`{series.name}` is a {same[0].kind} in one version and a {series.kind} in another",
+            )
         else:
             same.append(series)
-    lines = {name: group for name, group in by_name.items() if not _part_of_histogram(name, by_name)}
+    lines = {name: group for name, group in by_name.items() if not _part_of_histogram(metrics, name, by_name)}
     for name, group in lines.items():
         text = f"Emitted by a handler{f', in {group[0].unit}' if group[0].unit else ''}"
         if group[0].kind == "histogram":
@@ -42,12 +45,12 @@ def emitted(metrics: Metrics) -> Iterator[Metric]:
             yield family(name, group[0].kind, text, ((dict(labels), value) for labels, value in _values(group).items()))
 
 
-def _part_of_histogram(name: str, by_name: dict[str, list[Series]]) -> bool:
+def _part_of_histogram(metrics: Metrics, name: str, by_name: dict[str, list[Series]]) -> bool:
     """Whether a name is that of a line of a histogram that is there too."""
     for suffix in ("_bucket", "_count", "_sum"):
         whole = by_name.get(name.removesuffix(suffix)) if name.endswith(suffix) else None
         if whole and whole[0].kind == "histogram":
-            _tell(name, f"`{name}` is a line of the histogram `{name.removesuffix(suffix)}`")
+            _warn(metrics, name, f"`{name}` is a line of the histogram `{name.removesuffix(suffix)}`")
             return True
     return False
 
@@ -71,7 +74,7 @@ def _key(series: Series) -> _Key:
     return tuple(sorted(series.labels.items()))
 
 
-def _tell(name: str, sentence: str) -> None:
-    if name not in _told:
-        _told.add(name)
+def _warn(metrics: Metrics, name: str, sentence: str) -> None:
+    if name not in metrics.warned:
+        metrics.warned.add(name)
         _log.warning("metrics of handlers: %s, and is not shown", sentence)

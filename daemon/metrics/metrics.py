@@ -12,10 +12,12 @@ class Metrics:
 
     Attributes:
         answers: how many answers had a status of 2xx, of 4xx, and any other, as TorchServe counts them.
+        warned: names that the log has mentioned.
     """
 
     def __init__(self) -> None:
         self.answers = {"2XX": 0, "4XX": 0, "5XX": 0}
+        self.warned: set[str] = set()
         self._versions: dict[tuple[str, str], VersionMetrics] = {}  # in the order they were registered
         self._left: OrderedDict[tuple[str, str], VersionMetrics] = OrderedDict()
 
@@ -50,10 +52,14 @@ class Metrics:
         self._versions[key] = version
 
     def remove(self, version: VersionMetrics) -> None:
-        """A version was unregistered: its counters stay. Nothing happens if another has its place."""
+        """A version was unregistered: what it counted stays. Nothing happens if another has its place."""
         key = (version.name, version.version)
         if self._versions.get(key) is not version:
             return
-        self._left[key] = self._versions.pop(key)
+        del self._versions[key]
+        if version.empty:
+            return
+        version.emitted.keep_counters()
+        self._left[key] = version
         if len(self._left) > KEPT_VERSIONS:
             self._left.popitem(last=False)

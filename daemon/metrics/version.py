@@ -29,7 +29,7 @@ class VersionMetrics:
     Attributes:
         named, unnamed: requests that named the version, and those that took the default one.
         batches: sent batches by the collector's reason.
-        latency: of answered requests, from complete receipt to the answer.
+        latency: of requests that a worker had, from complete receipt to the answer.
         queue_time: of requests, from complete receipt until they were first sent to a worker.
         batch_size: jobs in each batch that was sent.
         inference_time: of answered batches, as measured in the worker.
@@ -54,6 +54,11 @@ class VersionMetrics:
 
     def __repr__(self) -> str:
         return f"<VersionMetrics {self.name}/{self.version} {self.named.requests + self.unnamed.requests} requests>"
+
+    @property
+    def empty(self) -> bool:
+        """Nothing was counted that would have to stay."""
+        return not (self.named.requests or self.unnamed.requests or self.emitted.counters)
 
     def requested(self, job: Job) -> None:
         """A request came, whether it will be accepted or not."""

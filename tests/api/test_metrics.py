@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from daemon.workers.engine import LoadFailure
 from handlers.wire import Measurement
 from tests.api.house import House
 from tests.metrics.reading import types, values
@@ -128,6 +129,19 @@ def test_a_registration_that_is_refused_leaves_the_registered_one_alone(tmp_path
     visit(tmp_path, scenario)
 
 
+def test_a_registration_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    async def scenario(house: House) -> None:
+        house.engine.load_failure = LoadFailure("ValueError: bad weights")
+        house.put("m")
+
+        status, _ = await house.tell("POST", "/models?url=m&initial_workers=1&synchronous=true")
+
+        assert status == 500
+        assert not [line for line in await metrics_of(house) if "=m" in line]
+
+    visit(tmp_path, scenario)
+
+
 @pytest.mark.parametrize(
     ("query", "told"),
     [
@@ -162,6 +176,8 @@ def test_every_method_is_answered(method: str, tmp_path: Path) -> None:
 def test_head_tells_the_length_and_no_more(tmp_path: Path) -> None:
     async def scenario(house: House) -> None:
         peer = house.send("HEAD", "/metrics?name[]=Requests2XX")
+        while not house.exchanges[-1].done:  # noqa: ASYNC110 - it takes a few turns of the loop
+            await asyncio.sleep(0)
 
         head, _, body = bytes(peer.transport.written).partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 200 OK\r\n") and CONTENT_TYPE.encode() in head

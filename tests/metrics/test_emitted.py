@@ -139,7 +139,11 @@ def test_of_two_versions_types_the_later_registered_counts(caplog: pytest.LogCap
     report(old, "counter", "Seen", 1)
     report(new, "gauge", "Seen", 2)
 
-    assert shown(emitted(metrics)) == {"Seen{ModelName=m,ModelVersion=2}": 2}
+    with caplog.at_level(logging.WARNING, "daemon.metrics"):
+        assert shown(emitted(metrics)) == {"Seen{ModelName=m,ModelVersion=2}": 2}
+        assert shown(emitted(metrics)) == {"Seen{ModelName=m,ModelVersion=2}": 2}
+    sentence = "metrics of handlers: `Seen` is a gauge in one version and a counter in another, and is not shown"
+    assert [record.getMessage() for record in caplog.records] == [sentence]
 
     metrics.remove(new)
     assert shown(emitted(metrics)) == {"Seen{ModelName=m,ModelVersion=1}": 1}

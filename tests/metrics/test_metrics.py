@@ -117,6 +117,15 @@ def test_what_leaves_keeps_its_counters_and_nothing_else() -> None:
     }
 
 
+def test_what_never_counted_anything_leaves_nothing() -> None:
+    metrics = registered("m/1")
+    report(metrics.versions[0], "gauge", "Heat", 4)
+
+    metrics.remove(metrics.versions[0])
+
+    assert metrics.counted == []
+
+
 def test_what_comes_again_goes_on_counting() -> None:
     metrics = registered("m/1")
     (version,) = metrics.versions
@@ -168,6 +177,7 @@ def test_of_those_that_left_the_oldest_are_forgotten_first() -> None:
     metrics = Metrics()
     for number in range(KEPT_VERSIONS + 2):
         version = VersionMetrics("m", str(number))
+        version.named.requests = 1
         metrics.add(version)
         metrics.remove(version)
 

@@ -1,0 +1,171 @@
+"""What a running daemon tells of itself, and by which name a request goes through it."""
+
+import http.client
+import json
+import shutil
+import socket
+import subprocess
+from typing import Any
+
+import pytest
+
+from tests.e2e.served import Answer, Served, eventually
+from tests.metrics.reading import values
+
+MEASURES = "/predictions/measures"
+OF = "ModelName=measures,ModelVersion=1.0"
+
+
+def told(served: Served, query: str = "") -> dict[str, float]:
+    answer = served.ask(f"/metrics{query}", method="GET")
+    assert answer.status == 200
+    return values(answer.body.decode())
+
+
+def measure(served: Served, wish: dict[str, Any], path: str = MEASURES, **headers: str) -> Answer:
+    return served.ask(path, json.dumps(wish).encode(), content_type="application/json", **headers)
+
+
+@pytest.fixture(scope="module")
+def measuring(shared: Served) -> Served:
+    shared.register("measures", "--batch-size", "1")
+    return shared
+
+
+def test_what_handlers_emit_appears_without_being_declared_anywhere(measuring: Served) -> None:
+    for count in (2, 30):
+        assert measure(measuring, {"count": count}).status == 200
+
+    lines = told(measuring)
+    assert lines[f"Words{{Language=de,Level=Model,{OF}}}"] == 32
+    assert lines[f"Heat{{{OF},Where=here}}"] == 30
+    assert lines[f"WeightsSize{{Level=Model,{OF}}}"] == 12
+    assert lines[f"WordLength_bucket{{Level=Model,{OF},le=2.5}}"] == 1
+    assert lines[f"WordLength_count{{Level=Model,{OF}}}"] == 2
+    assert (
+        0
+        < lines["HandlerTime{Level=Model,ModelName=measures}"]
+        <= lines["PredictionTime{Level=Model,ModelName=measures}"]
+    )
+
+
+def test_what_handlers_emit_is_printed_too_but_for_the_time_of_each_batch(measuring: Served) -> None:
+    measure(measuring, {"count": 1}, x_request_id="printed-1")
+
+    eventually(lambda: "printed-1" in measuring.tsctl("logs", "measures"), "the line is in the log")
+    log = measuring.tsctl("logs", "measures")
+    assert "[METRICS]Words.count:1|#ModelName:measures,Level:Model,Language:de|#type:COUNTER|#hostname:" in log
+    assert "HandlerTime" not in log
+
+
+def test_a_name_used_again_with_another_type_is_no_error_and_breaks_nothing(measuring: Served) -> None:
+    measure(measuring, {"count": 1})
+
+    answer = measure(measuring, {"as": "GAUGE"})
+
+    assert answer.status == 200
+    assert told(measuring)["tsctl_handler_metrics_dropped_total{model=measures,reason=type,version=1.0}"] == 1
+
+
+def test_requests_are_counted_and_timed(measuring: Served) -> None:
+    before = told(measuring)
+    measure(measuring, {}, f"{MEASURES}/1.0")
+    measure(measuring, {})
+    assert measuring.ask("/predictions/nobody", b"").status == 404
+
+    after = told(measuring)
+    grown = {line: value - before.get(line, 0) for line, value in after.items()}
+    assert grown["ts_inference_requests_total{model_name=measures,model_version=1.0}"] == 1
+    assert grown["ts_inference_requests_total{model_name=measures,model_version=default}"] == 1
+    assert grown["ts_inference_latency_microseconds{model_name=measures,model_version=1.0}"] > 0
+    assert grown["tsctl_batches_total{model=measures,reason=full,version=1.0}"] == 2
+    for name in ("request_latency_seconds", "queue_time_seconds", "inference_time_seconds", "batch_size"):
+        assert grown[f"tsctl_{name}_count{{model=measures,version=1.0}}"] == 2
+    assert grown["Requests4XX{Level=Host}"] == 1
+    assert grown["Requests2XX{Level=Host}"] >= 3  # two predictions, and the first look at the metrics
+    assert after["WorkerLoadTime{Level=Host,WorkerName=W-9000-measures_1.0}"] > 10
+    assert after["CPUUtilization{Level=Host}"] >= 0
+
+
+def test_counters_outlive_their_worker_and_gauges_do_not_outlive_their_version(served: Served) -> None:
+    served.register("measures")
+    measure(served, {"count": 5})
+    assert measure(served, {"die": True}).status == 500
+    eventually(lambda: measure(served, {"count": 6}).status == 200, "another worker answers")
+
+    assert told(served)[f"Words{{Language=de,Level=Model,{OF}}}"] == 11
+
+    served.tsctl("unregister", "measures")
+    lines = told(served)
+    assert lines[f"Words{{Language=de,Level=Model,{OF}}}"] == 11
+    assert not [line for line in lines if line.startswith(("Heat", "WordLength", "tsctl_request", "tsctl_queue"))]
+
+
+def test_the_control_socket_tells_too_and_names_can_be_asked_for(shared: Served) -> None:
+    connection = http.client.HTTPConnection("localhost")
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.connect(str(shared.folder / "control.sock"))
+    connection.request("GET", "/metrics?name[]=MemoryUsed&name[]=DiskUsage")
+    response = connection.getresponse()
+    body = response.read()
+    connection.close()
+
+    assert response.getheader("content-type") == "text/plain; version=0.0.4; charset=utf-8"
+    assert set(values(body.decode())) == {"MemoryUsed{Level=Host}", "DiskUsage{Level=Host}"}
+
+
+def test_an_address_of_its_own_answers_nothing_else(idle: Served) -> None:
+    idle.start("--metrics-address", "127.0.0.1:0")
+    own = idle.status["metricsAddress"].removeprefix("http://")
+
+    def status_of(target: str) -> int:
+        connection = http.client.HTTPConnection(own, timeout=10)
+        connection.request("GET", target)
+        status = connection.getresponse().status
+        connection.close()
+        return status
+
+    assert status_of("/metrics") == 200
+    assert status_of("/ping") == 404
+    assert idle.ask("/metrics", method="GET").status == 200
+
+
+def test_it_can_be_switched_off(idle: Served) -> None:
+    idle.start("--no-metrics")
+
+    assert idle.ask("/metrics", method="GET").status == 404
+    assert idle.status["metricsAddress"] is None
+
+
+def test_a_request_keeps_its_name_and_its_trace(measuring: Served) -> None:
+    trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+    answer = measure(measuring, {}, x_request_id="order 66", traceparent=trace)
+
+    assert answer.headers["x-request-id"] == "order 66"
+    assert answer.json["id"] == "order 66"
+    assert answer.json["headers"]["traceparent"] == trace
+    assert "traceparent" not in answer.headers
+
+
+def test_an_error_goes_by_the_clients_name(measuring: Served) -> None:
+    answer = measure(measuring, {"as": "NOTHING"}, x_request_id="mine-7")
+
+    assert answer.status == 503
+    assert answer.headers["x-request-id"] == "mine-7"
+    assert "(Request mine-7)" in answer.json["message"]
+    access = measuring.folder / "state/logs/access.log"
+    eventually(lambda: " mine-7" in access.read_text(), "the access log has the name")
+
+
+def test_promtool_reads_what_a_daemon_tells(measuring: Served) -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("needs promtool, of the Debian package prometheus")
+    measure(measuring, {"count": 3})
+    text = measuring.ask("/metrics", method="GET").body
+
+    done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True)
+
+    assert done.returncode in (0, 3), done.stderr  # 1: it cannot be read; 3: a name is not in Prometheus' style
+    assert b"tsctl_" not in done.stderr
