@@ -1,7 +1,7 @@
 """TorchServe's import names: `from ts.torch_handler.base_handler import BaseHandler` works.
 
-A table of module and names, served by a finder that comes first on `sys.meta_path`, so that ours
-wins where TorchServe itself is installed too.
+A table of modules and names (handlers/torchserve/table.py), served by a finder that comes first on
+`sys.meta_path`, so that ours wins where TorchServe itself is installed too.
 """
 
 import importlib
@@ -11,35 +11,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-_STREAM = ("handlers.streaming", "send_intermediate_predict_response")
-
-# ts module → {name in it: (our module, our name)}
-TABLE: dict[str, dict[str, tuple[str, str]]] = {
-    "ts": {},
-    "ts.context": {
-        "Context": ("handlers.context", "Context"),
-        "RequestProcessor": ("handlers.context", "RequestProcessor"),
-    },
-    "ts.handler_utils": {},
-    "ts.handler_utils.utils": {"send_intermediate_predict_response": _STREAM},
-    "ts.metrics": {},
-    "ts.metrics.dimension": {"Dimension": ("handlers.metrics", "Dimension")},
-    "ts.metrics.metric_type_enum": {"MetricTypes": ("handlers.metrics", "MetricTypes")},
-    "ts.protocol": {},
-    "ts.protocol.otf_message_handler": {"send_intermediate_predict_response": _STREAM},
-    "ts.torch_handler": {},
-    "ts.torch_handler.base_handler": {"BaseHandler": ("handlers.defaults.base", "BaseHandler")},
-    "ts.torch_handler.image_classifier": {
-        "ImageClassifier": ("handlers.defaults.image_classifier", "ImageClassifier"),
-    },
-    "ts.torch_handler.vision_handler": {"VisionHandler": ("handlers.defaults.vision", "VisionHandler")},
-    "ts.utils": {},
-    "ts.utils.util": {
-        "PredictionException": ("handlers.errors", "PredictionException"),
-        "load_label_mapping": ("handlers.defaults.labels", "load_label_mapping"),
-        "map_class_to_label": ("handlers.defaults.labels", "map_class_to_label"),
-    },
-}
+from handlers.torchserve.table import ABSENT, TABLE
 
 
 class _Module(ModuleType):
@@ -62,6 +34,13 @@ class _Finder(MetaPathFinder, Loader):
         path: Sequence[str] | None = None,  # noqa: ARG002 - the table does not depend on a path
         target: ModuleType | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
+        for absent, needed in ABSENT.items():
+            if f"{fullname}.".startswith(f"{absent}."):
+                # No ModuleNotFoundError: `from ts.torch_handler import dali_handler` would drop the sentence.
+                raise ImportError(
+                    f"`{fullname}` needs {needed}, which tsctl does not bring: use that package itself in the handler",
+                    name=fullname,
+                )
         if fullname not in TABLE:
             return None
         return ModuleSpec(fullname, self, is_package=any(name.startswith(f"{fullname}.") for name in TABLE))
@@ -76,3 +55,6 @@ class _Finder(MetaPathFinder, Loader):
 def install() -> None:
     """Put the table first on `sys.meta_path`."""
     sys.meta_path.insert(0, _Finder())
+
+
+__all__ = ["ABSENT", "TABLE", "install"]

@@ -42,7 +42,8 @@ def _contractions() -> dict[str, str]:
 
 
 CONTRACTIONS = _contractions()
-# The longest first: TorchServe finds `can't` in `can't've`, and leaves `cannotve`. Within words, as there.
+# The longest first: TorchServe finds `can't` in `can't've`, and leaves `cannotve`; nor is its `'cause` an `ecause`
+# here. Within words, as there: `spirit's` becomes `spirit is`.
 _CONTRACTION = re.compile("|".join(map(re.escape, sorted(CONTRACTIONS, key=len, reverse=True))), re.IGNORECASE)
 
 
@@ -50,7 +51,8 @@ def expand_contractions(text: str) -> str:
     """Write contractions out, `don't` → `do not`, and drop all other apostrophes."""
 
     def written_out(found: re.Match[str]) -> str:
-        return found[0][0] + CONTRACTIONS[found[0].lower()][1:]
+        words = CONTRACTIONS[found[0].lower()]
+        return words[0].upper() + words[1:] if found[0][0].isupper() else words
 
     return _CONTRACTION.sub(written_out, text).replace("'", "")
 

@@ -1,0 +1,92 @@
+"""TorchServe's modules and names, and ours for them.
+
+All that TorchServe's examples and documentation import is here, but for what needs packages that
+tsctl does not bring: those modules are in ABSENT.
+"""
+
+_BASE = "handlers.defaults"
+_METRICS = "handlers.metrics"
+_OWN = "handlers.torchserve"
+_CONTEXT = {
+    "Context": ("handlers.context", "Context"),
+    "RequestProcessor": ("handlers.context", "RequestProcessor"),
+}
+_CLEANUP = {"CLEANUP_REGEX": ("handlers.text.cleaning", "CLEANUP_REGEX")}
+_STREAM = {"send_intermediate_predict_response": ("handlers.streaming", "send_intermediate_predict_response")}
+_TIMED = {"timed": ("handlers.timer", "timed")}
+_VERSION = {"__version__": (f"{_OWN}.version", "__version__")}
+
+# ts module → {name in it: (our module, our name)}
+TABLE: dict[str, dict[str, tuple[str, str]]] = {
+    "ts": _VERSION,
+    "ts.context": _CONTEXT,
+    "ts.handler_utils": {},
+    "ts.handler_utils.hf_batch_streamer": {
+        "TextIteratorStreamerBatch": (f"{_OWN}.batch_streamer", "TextIteratorStreamerBatch"),
+    },
+    "ts.handler_utils.micro_batching": {"MicroBatching": ("handlers.micro_batching", "MicroBatching")},
+    "ts.handler_utils.text_utils": {
+        "get_tokenizer": ("handlers.text.tokens", "get_tokenizer"),
+        "ngrams_iterator": ("handlers.text.tokens", "ngrams_iterator"),
+    },
+    "ts.handler_utils.timer": _TIMED,
+    "ts.handler_utils.utils": {
+        "import_class": (f"{_OWN}.util", "import_class"),
+        **_STREAM,
+    },
+    "ts.metrics": {},
+    "ts.metrics.caching_metric": {"CachingMetric": (_METRICS, "CachingMetric")},
+    "ts.metrics.dimension": {"Dimension": (_METRICS, "Dimension")},
+    "ts.metrics.metric": {"Metric": (f"{_OWN}.metrics_store", "Metric")},
+    "ts.metrics.metric_cache_yaml_impl": {"MetricsCacheYamlImpl": (_METRICS, "MetricsCache")},
+    "ts.metrics.metric_type_enum": {"MetricTypes": (_METRICS, "MetricTypes")},
+    "ts.metrics.metrics_store": {"MetricsStore": (f"{_OWN}.metrics_store", "MetricsStore")},
+    "ts.metrics.process_memory_metric": {
+        "check_process_mem_usage": (f"{_OWN}.process_memory", "check_process_mem_usage"),
+        "get_cpu_usage": (f"{_OWN}.process_memory", "get_cpu_usage"),
+    },
+    "ts.protocol": {},
+    "ts.protocol.otf_message_handler": _STREAM,
+    "ts.service": {"emit_metrics": (f"{_OWN}.metrics_store", "emit_metrics")},
+    "ts.torch_handler": {},
+    "ts.torch_handler.base_handler": {"BaseHandler": (f"{_BASE}.base", "BaseHandler"), **_TIMED},
+    "ts.torch_handler.image_classifier": {"ImageClassifier": (f"{_BASE}.image_classifier", "ImageClassifier")},
+    "ts.torch_handler.image_segmenter": {"ImageSegmenter": (f"{_BASE}.image_segmenter", "ImageSegmenter")},
+    "ts.torch_handler.object_detector": {"ObjectDetector": (f"{_BASE}.object_detector", "ObjectDetector")},
+    "ts.torch_handler.request_envelope": {},
+    "ts.torch_handler.request_envelope.base": {"BaseEnvelope": (f"{_OWN}.base_envelope", "BaseEnvelope")},
+    "ts.torch_handler.request_envelope.body": {"BodyEnvelope": ("handlers.envelopes.body", "BodyEnvelope")},
+    "ts.torch_handler.request_envelope.json": {"JSONEnvelope": ("handlers.envelopes.json", "JSONEnvelope")},
+    "ts.torch_handler.request_envelope.kserve": {"KServeEnvelope": ("handlers.envelopes.kserve", "KServeEnvelope")},
+    "ts.torch_handler.request_envelope.kservev2": {
+        "KServev2Envelope": ("handlers.envelopes.kservev2", "KServev2Envelope"),
+    },
+    "ts.torch_handler.text_classifier": {"TextClassifier": (f"{_BASE}.text_classifier", "TextClassifier")},
+    "ts.torch_handler.text_handler": {"TextHandler": (f"{_BASE}.text", "TextHandler"), **_CLEANUP},
+    "ts.torch_handler.unit_tests": {},
+    "ts.torch_handler.unit_tests.test_utils": {},
+    "ts.torch_handler.unit_tests.test_utils.mock_context": {"MockContext": (f"{_OWN}.mock_context", "MockContext")},
+    "ts.torch_handler.vision_handler": {"VisionHandler": (f"{_BASE}.vision", "VisionHandler")},
+    "ts.utils": {},
+    "ts.utils.util": {
+        "PredictionException": ("handlers.errors", "PredictionException"),
+        "check_valid_pt2_backend": (f"{_BASE}.compiling", "check_valid_pt2_backend"),
+        "get_yaml_config": (f"{_OWN}.util", "get_yaml_config"),
+        "list_classes_from_module": (f"{_OWN}.util", "list_classes_from_module"),
+        "load_label_mapping": (f"{_BASE}.labels", "load_label_mapping"),
+        "map_class_to_label": (f"{_BASE}.labels", "map_class_to_label"),
+        **_CLEANUP,
+    },
+    "ts.version": _VERSION,
+}
+
+# ts module, with all below it → what it needs
+ABSENT: dict[str, str] = {
+    "ts.handler_utils.distributed": "PiPPy, DeepSpeed or Neuron",
+    "ts.handler_utils.preprocess": "NVIDIA DALI",
+    "ts.torch_handler.dali_handler": "NVIDIA DALI",
+    "ts.torch_handler.dali_image_classifier": "NVIDIA DALI",
+    "ts.torch_handler.distributed": "PiPPy, DeepSpeed or Neuron",
+    "ts.torch_handler.trt_llm_handler": "TensorRT-LLM",
+    "ts.torch_handler.vllm_handler": "vLLM",
+}
