@@ -31,7 +31,7 @@ def parse_body(content_type: str, body: bytes) -> list[Param]:
         return _last_of_each(_multipart(options[b"boundary"], body))
     if kind == b"application/x-www-form-urlencoded":
         return _last_of_each(_urlencoded(body))
-    return [Param("body", content_type, body)]
+    return [Param("body", content_type.partition(";")[0].strip(), body)]
 
 
 def _last_of_each(params: list[Param]) -> list[Param]:

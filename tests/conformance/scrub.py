@@ -1,0 +1,40 @@
+"""Take out of an answer what differs from run to run, so that it can be kept and compared."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tests.conformance.talk import Answer
+
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z?|\d\d/\d\d/\d{4} \d\d:\d\d:\d\d")
+_NUMBERS = re.compile(r'("(?:pid|memoryUsage)"\s*:\s*)\d+')
+_WORKER = re.compile(r'("id"\s*:\s*)"9\d\d\d"')  # counted over all models by one, over one model by the other
+_TRACEBACK_FILE = re.compile(r'File "[^"]*"')
+_UNPACKED = re.compile(r"(<temporary>|<state>)/models/[0-9a-zA-Z_.-]+")
+
+
+def scrub(answer: Answer, private: Mapping[str, str]) -> Answer:
+    """Replace what belongs to one run.
+
+    Args:
+        private: text of this run → the word that stands for it; longest first (paths, the host's
+            name, ports).
+    """
+
+    def clean(text: str) -> str:
+        for secret, word in private.items():
+            text = text.replace(secret, word)
+        text = UUID.sub("<uuid>", text)
+        text = TIME.sub("<time>", text)
+        text = _NUMBERS.sub(r"\g<1>0", text)
+        text = _WORKER.sub(r'\g<1>"<worker>"', text)
+        text = _TRACEBACK_FILE.sub('File "<file>"', text)
+        return _UNPACKED.sub("<unpacked>", text)
+
+    try:
+        body = clean(answer.body.decode()).encode()
+    except UnicodeDecodeError:
+        body = answer.body  # bytes that a handler answered with
+    headers = tuple((name, clean(value)) for name, value in answer.headers if name.lower() != "content-length")
+    return replace(answer, headers=headers, body=body)
