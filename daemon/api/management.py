@@ -30,6 +30,7 @@ from daemon.models.registry import Registry
 
 NDJSON = "application/x-ndjson"
 PAGE = 100
+MOST = 2**31  # below zero, TorchServe takes a limit as not given, and a token as the first page
 
 Command = Callable[[Progress], Awaitable[tuple[int, Any]]]  # does something, answers status and document
 
@@ -111,6 +112,7 @@ def _register(registration: Registration, exchange: Exchange, local_paths: bool)
         url=url,
         model_name=given.text("model_name"),
         handler=given.text("handler"),
+        runtime=runtime,
         wishes=Wishes(
             batch_size=given.whole("batch_size", least=1),
             max_delay=None if delay_ms is None else delay_ms / 1000,
@@ -162,9 +164,9 @@ def _scale(
 
 
 def _list(registry: Registry, given: Parameters) -> dict[str, Any]:
-    limit = given.whole("limit")
-    limit = PAGE if limit is None or limit > PAGE else limit
-    start = given.whole("next_page_token") or 0
+    limit = given.whole("limit", least=-MOST)
+    limit = PAGE if limit is None or not 0 <= limit <= PAGE else limit
+    start = max(0, given.whole("next_page_token", least=-MOST) or 0)
     models: list[Model] = registry.defaults()
     page = models[start : start + limit]
     document: dict[str, Any] = {}

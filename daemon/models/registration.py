@@ -54,6 +54,7 @@ class Request:
     url: str
     model_name: str | None = None
     handler: str | None = None
+    runtime: str | None = None
     wishes: Wishes = field(default_factory=Wishes)
     synchronous: bool = True
     local_paths: bool = False
@@ -184,7 +185,9 @@ class Registration:
     def _add(self, request: Request, directory: Path, unpacked: Path | None) -> Model:
         if self._stopping:
             raise Stopping("The daemon is being stopped.")
-        manifest = read_manifest(directory, model_name=request.model_name, handler=request.handler)
+        manifest = read_manifest(
+            directory, model_name=request.model_name, handler=request.handler, runtime=request.runtime
+        )
         document = read_yaml(directory, manifest.config_file)
         settings = merge(request.wishes, document, self._config)
         source = Source(request.url, directory, unpacked, manifest, document)

@@ -108,9 +108,19 @@ def test_a_broken_urlencoded_form_is_a_bad_request(body: bytes) -> None:
             part('form-data; name="f"; filename=""', b""), Param("f", FILE_TYPE, b""), id="a file may have no name"
         ),
         pytest.param(
-            part('form-data; name="k"', b"1", "content-TYPE: application/json"),
+            part('form-data; name="k"; filename="k"', b"1", "content-TYPE: application/json"),
             Param("k", "application/json", b"1"),
             id="header names are read in any case",
+        ),
+        pytest.param(
+            part('form-data; name="k"; filename="k"', b"1", "Content-Type: text/plain; charset=UTF-8"),
+            Param("k", "text/plain", b"1"),
+            id="a charset is left out",
+        ),
+        pytest.param(
+            part('form-data; name="k"', b"1", "Content-Type: application/json"),
+            Param("k", "", b"1"),
+            id="a field has no type, even if it says one",
         ),
         pytest.param(part("form-data; name=k", b"v"), Param("k", "", b"v"), id="the name may go without quotes"),
         pytest.param(part('form-data; name="é"', b"v"), Param("é", "", b"v"), id="names are UTF-8"),

@@ -20,7 +20,7 @@ from typing import Any
 from tests.conformance.talk import Answer
 
 RELATIVE = 1e-4
-_MISSING = "(nothing)"
+MISSING = "(nothing)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,14 @@ class Purpose:
         reason: why, in one sentence.
         explains: whether a difference is of this kind; it sees both values, and nothing else may hide behind it.
         cases: the names of the only cases it may be used for; empty for all.
+        always: every recording shows it; False for what is a race in TorchServe.
     """
 
     name: str
     reason: str
     explains: Callable[[Difference], bool]
     cases: frozenset[str] = frozenset()
+    always: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ def differences(step: int, theirs: Answer, ours: Answer) -> Iterator[Difference]
         yield found("closed", theirs.closed, ours.closed)
     their_headers, our_headers = _headers(theirs), _headers(ours)
     for name in sorted(their_headers.keys() | our_headers.keys()):
-        values = their_headers.get(name, _MISSING), our_headers.get(name, _MISSING)
+        values = their_headers.get(name, MISSING), our_headers.get(name, MISSING)
         if values[0] != values[1]:
             yield found(f"header {name}", *values)
     for where, their_value, our_value in _bodies(theirs.body, ours.body):
@@ -134,7 +136,7 @@ def _bodies(theirs: bytes, ours: bytes) -> Iterator[tuple[str, Any, Any]]:
 def _values(where: str, theirs: Any, ours: Any) -> Iterator[tuple[str, Any, Any]]:
     if isinstance(theirs, dict) and isinstance(ours, dict):
         for key in dict.fromkeys((*theirs, *ours)):
-            yield from _values(f"{where}.{key}", theirs.get(key, _MISSING), ours.get(key, _MISSING))
+            yield from _values(f"{where}.{key}", theirs.get(key, MISSING), ours.get(key, MISSING))
     elif isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
         for index, pair in enumerate(zip(theirs, ours, strict=True)):
             yield from _values(f"{where}.{index}", *pair)

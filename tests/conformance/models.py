@@ -35,6 +35,34 @@ class Archive:
 
 MODELS: dict[str, Archive] = {
     "shows": Archive("shows"),
+    "results": Archive("results"),
+    "fails": Archive("fails", config="responseTimeout: 1\n"),
+    "speaks": Archive("speaks", config="minWorkers: 1\nmaxWorkers: 1\nhandler:\n  mine: [1, 2.5, yes]\n"),
+    "entry": Archive("entry.py:infer"),
+    "staged": Archive("staged", model_file="linear.py"),
+    "linear": Archive("base_handler", model_file="linear.py"),
+    "colours": Archive("image_classifier", model_file="colours.py", extra="index_to_name.json"),
+    "slow": Archive("slow", config="jobQueueSize: 1\n"),
+    "batched": Archive("slow", query="batch_size=4&max_batch_delay=600"),
+    "describes": Archive("describes"),
+    "explains": Archive("explains", model_file="linear.py"),
+    "streams": Archive("streams"),
+    "measures": Archive("measures"),
+    "micro": Archive("micro", model_file="linear.py"),
+    "names": Archive("names"),
+    "no_load": Archive("no_load"),
+    "no_memory": Archive("no_memory"),
+    "no_import": Archive("no_import"),
+    "no_class": Archive("no_class"),
+    "two_classes": Archive("two_classes"),
+    "v1": Archive("entry.py:infer", model="versions", version="1.0"),
+    "v2": Archive("shows", model="versions", version="2.0"),
+    "yaml": Archive(
+        "entry.py:infer",
+        config="minWorkers: 1\nmaxWorkers: 2\nbatchSize: 3\nmaxBatchDelay: 50\nresponseTimeout: 30\njobQueueSize: 7\n",
+    ),
+    "odd_yaml": Archive("entry.py:infer", config="batchSize: many\nmaxBatchDelay: 20\nunknownKey: 1\n"),
+    "broken_yaml": Archive("entry.py:infer", config="batchSize: [1\n"),
 }
 
 

@@ -8,7 +8,7 @@ from tests.conformance.talk import Answer
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z?|\d\d/\d\d/\d{4} \d\d:\d\d:\d\d")
-_NUMBERS = re.compile(r'("(?:pid|memoryUsage)"\s*:\s*)\d+')
+_NUMBERS = re.compile(r'("(?:pid|memoryUsage)"\s*:\s*)-?\d+')
 _WORKER = re.compile(r'("id"\s*:\s*)"9\d\d\d"')  # counted over all models by one, over one model by the other
 _TRACEBACK_FILE = re.compile(r'File "[^"]*"')
 _UNPACKED = re.compile(r"(<temporary>|<state>)/models/[0-9a-zA-Z_.-]+")

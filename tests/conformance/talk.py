@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 PATIENCE = 60.0  # seconds for an answer: TorchServe takes some to load a model
 SILENCE = 4.0  # seconds without an answer that count as none, where none is expected
-_LOOK_FOR_CLOSE = 0.03  # seconds to see whether a server closes that does not say so
 
 Address = tuple[str, int] | str  # host and port, or the path of a Unix socket
 
@@ -72,31 +71,44 @@ class _Reader:
         except _Ended:
             return self._data
 
-    def ended_within(self, seconds: float) -> bool:
-        self._connection.settimeout(seconds)
-        try:
-            self._more()
-        except _Ended:
-            return True
-        except TimeoutError:
-            pass
-        return False
+
+class Line:
+    """A connection whose answer has been read: is it closed?"""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    def closed(self, answer: Answer) -> bool:
+        """Say whether the server has closed it, and close it. Asked late, it need not wait for one that stays open."""
+        with self._connection as connection:
+            connection.settimeout(SILENCE if (answer.header("connection") or "").lower() == "close" else 0.0)
+            try:
+                return not connection.recv(1)
+            except (TimeoutError, BlockingIOError):
+                return False
+            except ConnectionResetError:
+                return True
 
 
-def talk(address: Address, request: bytes, patience: float = PATIENCE) -> Answer:
-    """Send one request on a connection of its own, and read its answer; interim answers are skipped."""
+def talk(address: Address, request: bytes, patience: float = PATIENCE) -> tuple[Answer, Line]:
+    """Send one request on a connection of its own, and read its answer; interim answers are skipped.
+
+    Returns:
+        The answer, with `closed` still False, and the connection, to be asked for it later.
+    """
     family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as connection:
-        connection.settimeout(patience)
-        connection.connect(address)
+    connection = socket.socket(family, socket.SOCK_STREAM)
+    line = Line(connection)
+    connection.settimeout(patience)
+    connection.connect(address)
+    try:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # answered before all was read
             connection.sendall(request)
-        try:
-            return _read(_Reader(connection), head_only=request.startswith(b"HEAD "))
-        except _Ended:
-            return Answer(0, "", (), b"", True)
-        except TimeoutError:
-            return Answer(-1, "", (), b"", False)
+        return _read(_Reader(connection), head_only=request.startswith(b"HEAD ")), line
+    except _Ended:
+        return Answer(0, "", (), b"", False), line
+    except TimeoutError:
+        return Answer(-1, "", (), b"", False), line
 
 
 def _read(reader: _Reader, *, head_only: bool) -> Answer:
@@ -116,9 +128,7 @@ def _read(reader: _Reader, *, head_only: bool) -> Answer:
         body = reader.exactly(int(known["content-length"]))
     else:
         body = reader.rest()
-    said = known.get("connection", "").lower()
-    closed = reader.ended_within(SILENCE if said == "close" else _LOOK_FOR_CLOSE)
-    return Answer(status, reason.strip(), headers, body, closed)
+    return Answer(status, reason.strip(), headers, body, False)
 
 
 def _chunks(reader: _Reader) -> bytes:
@@ -130,11 +140,12 @@ def _chunks(reader: _Reader) -> bytes:
     return b"".join(pieces)
 
 
-def eventually(address: Address, request: bytes, done: Callable[[Answer], bool]) -> Answer:
+def eventually(address: Address, request: bytes, done: Callable[[Answer], bool]) -> tuple[Answer, Line]:
     """Ask again until an answer is `done`, for `PATIENCE` seconds; give the last."""
     deadline = time.monotonic() + PATIENCE
     while True:
-        answer = talk(address, request)
+        answer, line = talk(address, request)
         if done(answer) or time.monotonic() > deadline:
-            return answer
+            return answer, line
+        line.closed(answer)
         time.sleep(0.05)

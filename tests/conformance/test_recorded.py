@@ -1,6 +1,5 @@
 """What was recorded is complete, and tells nothing of the machine that recorded it."""
 
-import getpass
 import re
 import socket
 from pathlib import Path
@@ -20,7 +19,6 @@ PRIVATE = {
     "memory": re.compile(r'memoryUsage\\?"\s*:\s*[1-9]'),
     "an address with a port": re.compile(r"(localhost|\d+\.\d+\.\d+\.\d+):\d+"),
     "this host's name": re.compile(re.escape(socket.gethostname())),
-    "this user's name": re.compile(rf"\b{re.escape(getpass.getuser())}\b"),
 }
 
 

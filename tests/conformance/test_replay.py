@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.conformance import report
 from tests.conformance.case import Case, Group
 from tests.conformance.cases import GROUPS
 from tests.conformance.compare import Judgement
 from tests.conformance.ours import our_daemon
 from tests.conformance.pending import PENDING
+from tests.conformance.purpose import PURPOSES
 from tests.conformance.replay import replay
 from tests.conformance.side import Side
 
@@ -46,3 +48,22 @@ def test_our_answer_is_the_recorded_one_or_different_on_purpose(replayed: Replay
     judgement = replayed.judgement(group, case)
 
     assert [str(difference) for difference in judgement.wrong] == []
+
+
+def test_every_purpose_is_seen(replayed: Replayed) -> None:
+    """One that no case shows any more is to be deleted."""
+    seen = {
+        purpose.name
+        for group in GROUPS
+        for judgement in replayed.group(group).values()
+        for purpose in judgement.purposes
+    }
+
+    assert {purpose.name for purpose in PURPOSES if purpose.always} <= seen
+
+
+def test_the_page_is_what_was_seen(replayed: Replayed) -> None:
+    """`python -m tests.conformance replay` writes it anew."""
+    judged = {group.name: replayed.group(group) for group in GROUPS}
+
+    assert report.page(judged) == report.PAGE.read_text()

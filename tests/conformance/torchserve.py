@@ -99,7 +99,8 @@ def _await_start(process: subprocess.Popen[bytes], address: Address, output: Pat
     deadline = time.monotonic() + START
     while time.monotonic() < deadline and process.poll() is None:
         with contextlib.suppress(OSError):
-            talk(address, b"GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n", 5.0)
+            answer, line = talk(address, b"GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n", 5.0)
+            line.closed(answer)
             return
         time.sleep(0.2)
     tail = "\n".join(output.read_text(errors="replace").splitlines()[-20:])
