@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEBIAN_PACKAGES := bash curl fish make openssl zsh
 
-.PHONY: demo test lint types unit completions system-packages clean
+.PHONY: demo test lint types unit conformance completions system-packages clean
 
 # Trains a small network, serves it and ResNet-152, and shows what batching does.
 demo: $(VENV)/.installed
@@ -22,6 +22,10 @@ types: $(VENV)/.installed
 
 unit: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest $(PYTEST)
+
+# Runs the real TorchServe 0.12.0 beside our daemon, compares them, and writes docs/torchserve.md; needs Java 17.
+conformance: $(VENV)/.installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.conformance $(CONFORMANCE)
 
 # The scripts that a package or a distribution installs; a test keeps them fresh.
 completions: $(VENV)/.installed

@@ -11,7 +11,7 @@
     ├─ NoReadyWorker · QueueFull · Stopping                      503
     ├─ PredictionFailed                                          503 (or what the handler chose)
     ├─ WorkerDied · ResponseTimeout · WorkersFailed · DescribeFailed   500
-    └─ OutOfResources                                            507
+    └─ WorkerKilled · OutOfResources                             507
     StartError                          the daemon cannot start; never sent over HTTP
 
 `kind` is the `type` member of the JSON error document. Its values are those of
@@ -190,6 +190,12 @@ class PredictionFailed(DaemonError):
 
 class WorkerDied(DaemonError):
     """The worker went away with the request, and it is not run again."""
+
+
+class WorkerKilled(WorkerDied):
+    """SIGKILL ended the worker, and not ours: most likely the kernel's, out of memory."""
+
+    status = 507
 
 
 class ResponseTimeout(DaemonError):

@@ -180,9 +180,11 @@ class Outcome:
         reply: the answer, or None if the worker went away with the job.
         retry: whether a returned job may be run again.
         reason: for a returned job: what became of the worker, in words.
+        killed: SIGKILL ended the worker, and we did not send it.
     """
 
     job: Job
     reply: Reply | None = None
     retry: bool = False
     reason: str = field(default="")
+    killed: bool = False

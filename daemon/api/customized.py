@@ -13,8 +13,6 @@ from daemon.http.exchange import Exchange
 from daemon.job import Job, Phase, Reply
 from daemon.models.model import Model
 
-HEADERS = (("url_path", ""), ("explain", "False"), ("describe", "True"))
-
 
 async def customized_metadata(model: Model, exchange: Exchange) -> dict[str, Any] | None:
     """Ask a model's handler to describe itself; None if it has nothing to say.
@@ -42,7 +40,9 @@ async def customized_metadata(model: Model, exchange: Exchange) -> dict[str, Any
         return False
 
     request = exchange.request
-    job = Job(request.id, [], HEADERS, request.received, deliver, solo=True)
+    # Not the token: it opens the management API, which is no business of a handler's.
+    headers = [*(pair for pair in request.headers if pair[0].lower() != "authorization"), ("describe", "True")]
+    job = Job(request.id, [], headers, request.received, deliver, solo=True)
     model.submit(job)
     exchange.on_leave = leave
     reply = await answered

@@ -31,7 +31,12 @@ def parse_body(content_type: str, body: bytes) -> list[Param]:
         return _last_of_each(_multipart(options[b"boundary"], body))
     if kind == b"application/x-www-form-urlencoded":
         return _last_of_each(_urlencoded(body))
-    return [Param("body", content_type, body)]
+    return [Param("body", _mime_type(content_type), body)]
+
+
+def _mime_type(content_type: str) -> str:
+    """Without the charset and other parameters, which TorchServe does not hand to a handler either."""
+    return content_type.partition(";")[0].strip()
 
 
 def _last_of_each(params: list[Param]) -> list[Param]:
@@ -89,9 +94,10 @@ class _Parts:
         name = options.get(b"name")
         if not name:
             raise BadRequest("A part of the multipart body has no name.")
-        kind = self._headers.get(b"content-type", FILE_TYPE.encode() if b"filename" in options else b"")
+        is_file = b"filename" in options
+        kind = self._headers.get(b"content-type", FILE_TYPE.encode()) if is_file else b""  # a plain part is bytes
         value = self._data[0] if len(self._data) == 1 else b"".join(self._data)
-        self.params.append(Param(name.decode("utf-8", "replace"), kind.decode("latin-1"), value))
+        self.params.append(Param(name.decode("utf-8", "replace"), _mime_type(kind.decode("latin-1")), value))
 
     def end(self) -> None:
         self.ended = True

@@ -62,7 +62,7 @@ def inference_routes(registry: Registry) -> dict[str, Route]:
         if exchange.request.method == "OPTIONS":
             exchange.respond(json_response(describe_model(model.name)))
             return
-        predict(exchange, model, parameters_of(exchange, with_query=True), [("url_path", ""), ("explain", "False")])
+        predict(exchange, model, parameters_of(exchange, with_query=True), [])
 
     def models(exchange: Exchange, path: list[str]) -> None:
         if len(path) != 2 or path[1] != INVOKE:

@@ -20,6 +20,7 @@ from typing import Any
 
 from daemon.api.customized import customized_metadata
 from daemon.api.describe import describe
+from daemon.api.openapi import describe_management
 from daemon.api.parameters import Parameters
 from daemon.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
@@ -32,6 +33,7 @@ from daemon.models.registry import Registry
 
 NDJSON = "application/x-ndjson"
 PAGE = 100
+MOST = 2**31  # below zero, TorchServe takes a limit as not given, and a token as the first page
 
 Command = Callable[[Progress], Awaitable[tuple[int, Any]]]  # does something, answers status and document
 
@@ -53,8 +55,10 @@ def management_routes(
             await _run(exchange, _register(registration, exchange, local_paths))
         elif method == "GET" and not path:
             exchange.respond(json_response(_list(registry, Parameters(exchange.request))))
-        elif method == "GET" and (len(path) in (1, 2) or path[2:] == ["set-default"]):
-            await _describe(registry, exchange, *path[:2])
+        elif method == "GET" and len(path) in (1, 2):
+            await _describe(registry, exchange, *path)
+        elif method == "OPTIONS" and len(path) in (0, 1, 2):
+            exchange.respond(json_response(describe_management()))
         elif method == "PUT" and len(path) == 3 and path[2] == "set-default":
             registry.set_default(path[0], path[1])
             sentence = f'Default version successfully updated for model "{path[0]}" to "{path[1]}"'
@@ -140,6 +144,7 @@ def _register(registration: Registration, exchange: Exchange, local_paths: bool)
         url=url,
         model_name=given.text("model_name"),
         handler=given.text("handler"),
+        runtime=runtime,
         wishes=Wishes(
             batch_size=given.whole("batch_size", least=1),
             max_delay=None if delay_ms is None else delay_ms / 1000,

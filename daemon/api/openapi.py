@@ -25,12 +25,30 @@ _OPERATIONS = {
     "invoke": "/models/{model_name}/invoke",
     "invocations": "/invocations",
 }
+_COMMANDS = {
+    "/models": {"get": "listModels", "post": "registerModel"},
+    "/models/{model_name}": {"get": "describeModel", "put": "scaleModel", "delete": "unregisterModel"},
+    "/models/{model_name}/{model_version}": {
+        "get": "describeVersion",
+        "put": "scaleVersion",
+        "delete": "unregisterVersion",
+    },
+    "/models/{model_name}/{model_version}/set-default": {"put": "setDefault"},
+}
 
 
 def describe_api() -> dict[str, Any]:
     """Describe every route of the inference address."""
     paths: dict[str, Any] = {path: {"post": _prediction(name, path)} for name, path in _OPERATIONS.items()}
     paths["/ping"] = {"get": _health()}
+    return _document(paths)
+
+
+def describe_management() -> dict[str, Any]:
+    """Describe the management API."""
+    paths = {
+        path: {method: _command(name, path) for method, name in methods.items()} for path, methods in _COMMANDS.items()
+    }
     return _document(paths)
 
 
@@ -47,21 +65,34 @@ def describe_model(name: str) -> dict[str, Any]:
 def _document(paths: dict[str, Any]) -> dict[str, Any]:
     return {
         "openapi": "3.0.1",
-        "info": {"title": "tsctl inference API", "version": "1.0.0", "description": "Predictions of PyTorch models."},
+        "info": {"title": "tsctl API", "version": "1.0.0", "description": "PyTorch models, served in batches."},
         "paths": paths,
         "components": {"schemas": {"Error": _ERROR}},
     }
 
 
 def _prediction(operation: str, path: str) -> dict[str, Any]:
-    names = [part.partition("}")[0] for part in path.split("{")[1:]]
     any_body = {"schema": {"type": "string", "format": "binary"}}
     return {
         "operationId": operation,
-        "parameters": [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names],
+        "parameters": _path_parameters(path),
         "requestBody": {"description": "What the model's handler takes.", "content": {"*/*": any_body}},
         "responses": {"200": {"description": "What the handler answers.", "content": {"*/*": any_body}}} | _failures(),
     }
+
+
+def _command(operation: str, path: str) -> dict[str, Any]:
+    document = {"application/json": {"schema": {"type": "object"}}}
+    return {
+        "operationId": operation,
+        "parameters": _path_parameters(path),
+        "responses": {"200": {"description": "Done.", "content": document}} | _failures(),
+    }
+
+
+def _path_parameters(path: str) -> list[dict[str, Any]]:
+    names = [part.partition("}")[0] for part in path.split("{")[1:]]
+    return [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
 
 
 def _failures() -> dict[str, Any]:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from daemon.batching.collector import Collector, Facts, Send
 from daemon.batching.queue import Queue
 from daemon.clock import Clock, Timer
-from daemon.errors import DaemonError, WorkerDied
+from daemon.errors import DaemonError, WorkerDied, WorkerKilled
 from daemon.job import Batch, Job, Outcome, Phase, Reply
 from daemon.metrics.version import VersionMetrics
 from daemon.workers.engine import IdleWorkers
@@ -122,9 +122,8 @@ class Dispatcher:
             self._queue.put_back(job)
         else:
             again = " again" if job.attempt > 1 else ""
-            error = WorkerDied(
-                f"The worker died{again} while it ran this request: {outcome.reason}. (Request {job.id})"
-            )
+            kind = WorkerKilled if outcome.killed else WorkerDied
+            error = kind(f"The worker died{again} while it ran this request: {outcome.reason}. (Request {job.id})")
             self._metrics.answered(job, now)
             job.answer(reply_of(error))
 

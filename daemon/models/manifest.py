@@ -9,11 +9,13 @@ from daemon.marfile import MANIFEST, NAME, VERSION, Manifest, ManifestError, par
 from handlers.names import BUILT_IN, RESERVED_MODULES, split_handler
 
 
-def read_manifest(model_dir: Path, *, model_name: str | None, handler: str | None) -> Manifest:
+def read_manifest(
+    model_dir: Path, *, model_name: str | None, handler: str | None, runtime: str | None = None
+) -> Manifest:
     """Read and check the manifest of an unpacked archive.
 
     Args:
-        model_name, handler: win over the manifest's; with both given, it may be missing.
+        model_name, handler, runtime: win over the manifest's; with the first two given, it may be missing.
 
     Raises:
         InvalidModel: the manifest is missing or wrong, or names something that is not there.
@@ -35,6 +37,8 @@ def read_manifest(model_dir: Path, *, model_name: str | None, handler: str | Non
         document = document | {"model": document["model"] | {"modelName": model_name}}
     if handler and isinstance(document, dict) and isinstance(document.get("model"), dict):
         document = document | {"model": document["model"] | {"handler": handler}}
+    if runtime and isinstance(document, dict):
+        document = document | {"runtime": runtime}
     try:
         manifest = parse_manifest(document)
     except ManifestError as error:

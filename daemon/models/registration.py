@@ -60,6 +60,7 @@ class Request:
     url: str
     model_name: str | None = None
     handler: str | None = None
+    runtime: str | None = None
     wishes: Wishes = field(default_factory=Wishes)
     synchronous: bool = True
     local_paths: bool = False
@@ -202,7 +203,9 @@ class Registration:
             shutil.rmtree(unpacked, ignore_errors=True)
 
     async def _add(self, request: Request, directory: Path, unpacked: Path | None, progress: Progress) -> Model:
-        manifest = read_manifest(directory, model_name=request.model_name, handler=request.handler)
+        manifest = read_manifest(
+            directory, model_name=request.model_name, handler=request.handler, runtime=request.runtime
+        )
         document = read_yaml(directory, manifest.config_file)
         for key in without_effect(document):
             _log.warning("%s: `%s` in %s has no effect here", manifest.model_name, key, manifest.config_file)

@@ -195,7 +195,9 @@ class LocalWorker(asyncio.Protocol):
             self._transport.abort()
         how = self._exit_report()
         if self._batch is not None:
-            self._end([Outcome(job, retry=self._retry, reason=how.reason) for job in self._batch.jobs], 0.0)
+            killed = self._process.returncode == -signal.SIGKILL and not self._killed_because
+            jobs = self._batch.jobs
+            self._end([Outcome(job, retry=self._retry, reason=how.reason, killed=killed) for job in jobs], 0.0)
         self._events.exited(self, how)
 
     def _exit_report(self) -> Exit:

@@ -89,10 +89,10 @@ class StubWorker:
     def kill(self) -> None:
         self.die("killed")
 
-    def die(self, reason: str = "killed by SIGKILL", retry: bool = True) -> None:
+    def die(self, reason: str = "killed by SIGKILL", retry: bool = True, killed: bool = False) -> None:
         """End as a crashed process would: its batch comes back, then it exits."""
         if self.state is not State.EXITED:
-            self._exit(None, reason, retry)
+            self._exit(None, reason, retry, killed)
 
     def stream(self, body: bytes) -> None:
         """Give each job of the running batch a piece of its answer."""
@@ -123,9 +123,9 @@ class StubWorker:
         assert batch is not None
         self._events.ended(self, batch, outcomes, seconds)
 
-    def _exit(self, code: int | None, reason: str, retry: bool = True) -> None:
+    def _exit(self, code: int | None, reason: str, retry: bool = True, killed: bool = False) -> None:
         self._timer.cancel()
         self.state = advance(self.state, Event.EXITED)
         if self._batch is not None:
-            self._end([Outcome(job, retry=retry, reason=reason) for job in self._batch.jobs], 0.0)
+            self._end([Outcome(job, None, retry, reason, killed) for job in self._batch.jobs], 0.0)
         self._events.exited(self, Exit(code, reason))

@@ -15,7 +15,7 @@ from handlers.defaults.insights import target_of
 from handlers.defaults.labels import load_label_mapping
 from handlers.defaults.modelfile import load_model
 from handlers.defaults.onnx import is_session, run_session
-from handlers.errors import PredictionException, UnreadablePayload, UnreadableRows
+from handlers.errors import UnreadablePayload, UnreadableRows
 from handlers.kinds import Kind, answer, kind_of
 from handlers.timer import timed
 
@@ -180,9 +180,9 @@ class BaseHandler:
         target = target_of(row.get("target")) if isinstance(row, Mapping) else 0
         return self.get_insights(data_preprocess, payload_of(row), target)
 
-    def get_insights(self, tensor_data: Any, raw_data: Any, target: Any = 0) -> Any:  # noqa: ARG002 - TorchServe's
+    def get_insights(self, tensor_data: Any, raw_data: Any, target: Any = 0) -> Any:
         """Say which parts of the input spoke for the class `target`; handlers that can do so override this."""
-        raise PredictionException(f"The handler {type(self).__name__} explains nothing: it has no `get_insights`", 501)
+        raise NotImplementedError(f"the handler {type(self).__name__} has no `get_insights`, so it explains nothing")
 
     def describe_handle(self) -> Any:
         """Describe the model in the handler's own words, anything that JSON can hold. By default nothing."""

@@ -6,7 +6,7 @@ import io
 from typing import Any
 
 import torch
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from handlers.context import Context
 from handlers.defaults.base import BaseHandler, decode_rows, payload_of, prepare_rows
@@ -38,6 +38,10 @@ def decode_image(encoded: bytes | bytearray) -> Image.Image:
             return ImageOps.exif_transpose(image)
     except MemoryError:
         raise
+    except UnidentifiedImageError as error:  # its own text names an object's address
+        raise UnreadablePayload(
+            f"The request's {len(encoded)} bytes are no image: cannot identify image file"
+        ) from error
     # Damaged files make Pillow's readers raise struct.error, RuntimeError, AttributeError and more.
     except Exception as error:
         raise UnreadablePayload(f"The request's {len(encoded)} bytes are no image: {error}") from error

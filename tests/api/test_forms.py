@@ -36,19 +36,19 @@ def multipart(*parts: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("content_type", "body"),
+    ("content_type", "kind", "body"),
     [
-        pytest.param("", b"\x89PNG", id="of no type"),
-        pytest.param("application/json", b"{}", id="of JSON"),
-        pytest.param("text/plain; charset=utf-8", b"a=b", id="of text, with its charset"),
-        pytest.param("multipart/mixed; boundary=b", b"--b--", id="of parts that are no form"),
-        pytest.param("multipart/form-data", b"--b--", id="of parts without a boundary"),
-        pytest.param(";;;=", b"x", id="of a type that is none"),
-        pytest.param("image/png", b"", id="of nothing"),
+        pytest.param("", "", b"\x89PNG", id="of no type"),
+        pytest.param("application/json", "application/json", b"{}", id="of JSON"),
+        pytest.param("text/plain; charset=utf-8", "text/plain", b"a=b", id="of text, whose charset is left out"),
+        pytest.param("multipart/mixed; boundary=b", "multipart/mixed", b"--b--", id="of parts that are no form"),
+        pytest.param("multipart/form-data", "multipart/form-data", b"--b--", id="of parts without a boundary"),
+        pytest.param(";;;=", "", b"x", id="of a type that is none"),
+        pytest.param("image/png", "image/png", b"", id="of nothing"),
     ],
 )
-def test_a_body_is_one_parameter(content_type: str, body: bytes) -> None:
-    assert parse_body(content_type, body) == [Param("body", content_type, body)]
+def test_a_body_is_one_parameter(content_type: str, kind: str, body: bytes) -> None:
+    assert parse_body(content_type, body) == [Param("body", kind, body)]
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,19 @@ def test_a_broken_urlencoded_form_is_a_bad_request(body: bytes) -> None:
             part('form-data; name="f"; filename=""', b""), Param("f", FILE_TYPE, b""), id="a file may have no name"
         ),
         pytest.param(
-            part('form-data; name="k"', b"1", "content-TYPE: application/json"),
+            part('form-data; name="k"; filename="k"', b"1", "content-TYPE: application/json"),
             Param("k", "application/json", b"1"),
             id="header names are read in any case",
+        ),
+        pytest.param(
+            part('form-data; name="k"; filename="k"', b"1", "Content-Type: text/plain; charset=UTF-8"),
+            Param("k", "text/plain", b"1"),
+            id="a charset is left out",
+        ),
+        pytest.param(
+            part('form-data; name="k"', b"1", "Content-Type: application/json"),
+            Param("k", "", b"1"),
+            id="a field has no type, even if it says one",
         ),
         pytest.param(part("form-data; name=k", b"v"), Param("k", "", b"v"), id="the name may go without quotes"),
         pytest.param(part('form-data; name="é"', b"v"), Param("é", "", b"v"), id="names are UTF-8"),

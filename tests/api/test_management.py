@@ -296,6 +296,8 @@ def test_the_listing_has_default_versions_by_name(house: House) -> None:
         ),
         pytest.param("?limit=3&next_page_token=3", (["d"], None), id="a page that is not full has none"),
         pytest.param("?next_page_token=4", ([], None), id="after the last there is nothing"),
+        pytest.param("?limit=-2", (["a", "b", "c", "d"], None), id="a limit below zero is none"),
+        pytest.param("?limit=2&next_page_token=-3", (["a", "b"], "2"), id="a token below zero is the first page"),
         pytest.param("?limit=1000", (["a", "b", "c", "d"], None), id="a page may be asked to be larger"),
     ],
 )

@@ -159,13 +159,13 @@ def test_odd_pages(tmp_path: Path, query: str, page: tuple[list[str], str | None
     assert ([entry["modelName"] for entry in document["models"]], document.get("nextPageToken")) == page
 
 
-def test_reading_set_default_describes(tmp_path: Path) -> None:
+def test_the_default_is_not_set_by_reading(tmp_path: Path) -> None:
     house = House(tmp_path)
     asyncio.run(house.serve("m"))
 
-    status, (described,) = tell(house, "GET", "/models/m/1.0/set-default")
+    status, document = tell(house, "GET", "/models/m/1.0/set-default")
 
-    assert (status, described["modelVersion"]) == (200, "1.0")
+    assert (status, document["type"]) == (404, "ResourceNotFoundException")
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])

@@ -35,8 +35,8 @@ def last_job(house: House) -> Job:
         ("/v1/models/m:explain", {"explain": "True"}),
         ("/v2/models/m/infer", {"explain": "False"}),
         ("/v2/models/m/explain", {"explain": "True"}),
-        ("/invocations", {"url_path": "", "explain": "False"}),
-        ("/models/m/invoke", {"url_path": "", "explain": "False"}),
+        ("/invocations", {}),
+        ("/models/m/invoke", {}),
     ],
 )
 def test_each_route_runs_the_model_and_tells_the_handler_how(

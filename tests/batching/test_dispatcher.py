@@ -172,6 +172,17 @@ def test_a_job_that_may_not_run_again_is_answered_at_once() -> None:
     assert reply.body == b"The worker died while it ran this request: killed by SIGKILL. (Request a)"
 
 
+def test_a_job_whose_worker_was_killed_from_outside_is_told_507_as_when_memory_runs_out() -> None:
+    bench = Bench(policy="greedy")
+    bench.send("a")
+    bench.clock.settle()
+
+    bench.kill(0, retry=False, killed=True)
+
+    ((_, reply),) = bench.client.replies
+    assert reply.status == 507 and reply.error == "InternalServerException"
+
+
 def test_a_queued_job_whose_client_left_is_not_run() -> None:
     bench = Bench(batch_size=4, max_delay=0.1)
     a, _ = bench.send("a", "b")

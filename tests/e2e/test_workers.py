@@ -35,7 +35,7 @@ def test_a_request_whose_worker_dies_is_not_repeated_for_a_handler_with_its_own_
 
     answer = obey(served, "die")
 
-    assert answer.status == 500
+    assert answer.status == 507
     assert "The worker died while it ran this request: killed by SIGKILL" in answer.json["message"]
     assert obey(served, "nothing").status == 200
 

@@ -24,9 +24,9 @@ def test_a_manifest_is_read(tmp_path: Path) -> None:
 
 
 def test_the_registration_wins_over_the_manifest(tmp_path: Path) -> None:
-    manifest = read(tmp_path, model_files(), model_name="mine", handler="base_handler")
+    manifest = read(tmp_path, model_files(), model_name="mine", handler="base_handler", runtime="python3")
 
-    assert (manifest.model_name, manifest.handler) == ("mine", "base_handler")
+    assert (manifest.model_name, manifest.handler, manifest.runtime) == ("mine", "base_handler", "python3")
     assert manifest.raw["model"]["modelName"] == "mine"
 
 

@@ -1,0 +1,3 @@
+"""A handler file without an entry point."""
+
+VALUE = 1

@@ -1,0 +1,264 @@
+"""What is different on purpose, and why. A defect of ours is never put here.
+
+A rule looks at both answers, so that nothing else can hide behind it. One for all cases says exactly what
+differs; one for named cases says which two statuses stand against each other.
+"""
+
+from collections.abc import Callable
+
+from tests.conformance.compare import MISSING, Difference, Purpose
+
+
+def stands(*pairs: tuple[int, int]) -> Callable[[Difference], bool]:
+    """These statuses, theirs and ours; the answers are of different kinds, so all of them may differ."""
+    return lambda difference: (difference.theirs.status, difference.ours.status) in pairs
+
+
+def differs(where: str, their_value: object, our_value: object) -> Callable[[Difference], bool]:
+    """Just this value, wherever it ends so."""
+    return lambda difference: (
+        difference.where.endswith(where) and difference.their_value == their_value and difference.our_value == our_value
+    )
+
+
+def _stays_open(difference: Difference) -> bool:
+    return difference.theirs.status >= 400 and (
+        differs("closed", True, False)(difference) or differs("header connection", "close", "keep-alive")(difference)
+    )
+
+
+def _says_json(difference: Difference) -> bool:
+    return difference.ours.status < 400 and differs("header content-type", MISSING, "application/json")(difference)
+
+
+def _says_more(difference: Difference) -> bool:
+    theirs, ours = str(difference.their_value).rstrip("."), str(difference.our_value)
+    return difference.where == "body.message" and ours.startswith(theirs) and len(ours) > len(theirs)
+
+
+def _worker_died(difference: Difference) -> bool:
+    ours = str(difference.our_value)
+    died = "The worker died while it ran this request: ", "The worker did not answer within the response timeout of "
+    return differs("body.message", "Worker died.", ours)(difference) and ours.startswith(died)
+
+
+def _no_sequences(difference: Difference) -> bool:
+    theirs, ours = str(difference.their_value), str(difference.our_value)
+    return (
+        difference.where == "body.message"
+        and " If this is a sequence inference, " in theirs
+        and theirs.replace(' Version 1.0"', "").startswith(ours)
+        and ours.endswith("Please use scale workers API to add workers.")
+    )
+
+
+def _own_key(difference: Difference) -> bool:
+    return difference.where.endswith(".tsctl") and difference.their_value == MISSING
+
+
+def _client_headers(difference: Difference) -> bool:
+    name = difference.where.rpartition(".")[2].lower()
+    return ".headers." in difference.where and name in ("content-length", "transfer-encoding", "expect")
+
+
+def _described(difference: Difference) -> bool:
+    parts = ("body.info", "body.paths", "body.components")
+    return difference.theirs.status == difference.ours.status == 200 and difference.where.startswith(parts)
+
+
+def _fewer_workers(difference: Difference) -> bool:
+    ends = (".minWorkers", ".maxWorkers", ".responseTimeout", ".workers", "body.status")
+    return difference.theirs.status == difference.ours.status == 200 and difference.where.endswith(ends)
+
+
+def purpose(
+    name: str, reason: str, explains: Callable[[Difference], bool], *cases: str, always: bool = True
+) -> Purpose:
+    return Purpose(name, reason, explains, frozenset(cases), always)
+
+
+PURPOSES: tuple[Purpose, ...] = (
+    purpose(
+        "errors keep the connection",
+        "A status of 400 or above keeps the connection open, unless the body is unread.",
+        _stays_open,
+    ),
+    purpose("JSON says so", "What is encoded as JSON carries `application/json`.", _says_json),
+    purpose("errors say more", "An error says what happened, and names the request.", _says_more),
+    purpose("how a worker died", "The answer says how the worker died.", _worker_died),
+    purpose("no sequences", "The sentence leaves out sequences, which are not served.", _no_sequences),
+    purpose("our own key", "A description ends with what only tsctl knows, under the key `tsctl`.", _own_key),
+    purpose(
+        "the client's headers",
+        "The handler sees the headers that the client sent, not those of a body put together by the server's library.",
+        _client_headers,
+        "GET runs the model too", "a chunked body is put together", "KServe v1: predict by GET",
+        "customized: a class that knows nothing of describing",
+        "a client that expects 100-continue gets its answer",
+    ),
+    purpose(
+        "the client's request id",
+        "A client's x-request-id is taken over, so that it can find its request again in the logs.",
+        differs("header x-request-id", "<uuid>", "given-by-the-client-1"),
+        "a client's x-request-id",
+    ),
+    purpose(
+        "an own description",
+        "The OpenAPI description is this server's own, of the routes that it has.",
+        _described,
+        "an OPTIONS request to a model", "an OPTIONS request to the root", "the API description",
+        "management: an OPTIONS request", "management: an OPTIONS request to a model",
+    ),
+    purpose(
+        "a broken form",
+        "A form that cannot be read is the client's mistake: 400, not 500 with the name of a Java class.",
+        stands((500, 400)),
+        "a form with a broken escape is refused", "a form field without a name is refused",
+    ),
+    purpose(
+        "413 stays 413",
+        "A handler's 413 reaches the client; TorchServe turns it into 507.",
+        stands((507, 413)),
+        "a PredictionException with 413",
+    ),
+    purpose(
+        "sys.exit ends nothing",
+        "`sys.exit` in a handler fails the request and not the worker.",
+        stands((500, 503)),
+        "a handler that calls sys.exit",
+    ),
+    purpose(
+        "killed is 507",
+        "A worker that is killed from outside is told as 507; TorchServe gives 507 or 500, whatever it notices first.",
+        stands((500, 507)),
+        "a worker that is killed",
+        always=False,
+    ),
+    purpose(
+        "a row is its value",
+        "`BaseHandler.preprocess` takes the value of a row, `data` or `body`; TorchServe's fails on every request.",
+        stands((503, 200)),
+        "base_handler: a list of numbers", "base_handler: integers", "base_handler: a list under data",
+    ),
+    purpose(
+        "every mode of image",
+        "Grey, transparent and palette images are converted to RGB; TorchServe's handler fails on them.",
+        stands((503, 200)),
+        "image_classifier: a grey image", "image_classifier: an image with transparency",
+        "image_classifier: an image with a palette",
+    ),
+    purpose(
+        "unreadable rows",
+        "A row that a built-in handler cannot read is the client's mistake: 400, and its batch-mates are answered.",
+        stands((503, 400)),
+        "base_handler: what is no array of numbers", "image_classifier: bytes that are no image",
+        "image_classifier: text that is no base64", "image_classifier: no body",
+    ),
+    purpose(
+        "the whole path",
+        "A route is the whole path: there is nothing below /ping.",
+        stands((200, 404)),
+        "ping with a further segment",
+    ),
+    purpose(
+        "what RFC 9112 forbids",
+        "What RFC 9112 forbids is refused: a proxy in front might read it as another request.",
+        stands((200, 400)),
+        "an unknown version of HTTP", "no Host", "a lower-case method", "an invented method", "a negative length",
+        "a length that is no number", "a length and chunks", "two lengths",
+    ),
+    purpose(
+        "an absolute target",
+        "RFC 9112 has every server understand a target with scheme and host.",
+        stands((404, 200)),
+        "an absolute target",
+    ),
+    purpose(
+        "longer heads",
+        "Targets and headers may be longer: 64 KiB.",
+        stands((400, 200)),
+        "a target of 5000 characters", "headers of 10 000 characters",
+    ),
+    purpose(
+        "the client's wish",
+        "A client that says `Connection: close`, or speaks HTTP/1.0, finds its connection closed.",
+        stands((200, 200)),
+        "HTTP/1.0", "Connection: close",
+    ),
+    purpose(
+        "refused bodies",
+        "The refusal says why, in JSON, and closes the connection, because the body is unread.",
+        stands((413, 413), (417, 417)),
+        "a body over the limit", "an expectation that is unknown",
+    ),
+    purpose(
+        "one socket for both",
+        "The control socket answers predictions and health too, so that one address does everything.",
+        stands((404, 200)),
+        "management: a prediction", "management: ping",
+    ),
+    purpose(
+        "no workflows",
+        "Workflows are not served; TorchServe has disabled registering them.",
+        stands((200, 404), (404, 404)),
+        "a workflow", "a workflow prediction",
+    ),
+    purpose(
+        "-1 workers",
+        "Less than no workers is refused with a sentence; TorchServe fails with a Java exception.",
+        stands((500, 400)),
+        "a minimum of -1",
+    ),
+    purpose(
+        "numbers are read",
+        "A parameter that is no number, or out of range, is refused with its value; TorchServe takes the default.",
+        stands((200, 400), (200, 404)),
+        "a minimum that is no number", "a limit that is no number", "a token that is no number",
+        "with workers that are no number", "with a batch size that is no number", "with a delay that is no number",
+        "with a batch size of 0", "with timeouts that are no numbers",
+    ),
+    purpose(
+        "set-default is a PUT",
+        "Asking for set-default with GET is not describing the default version.",
+        stands((200, 404)),
+        "set-default by GET",
+    ),
+    purpose(
+        "the delay in JSON",
+        "A delay that is not given is 100 ms; TorchServe stores -10000 for a JSON body.",
+        differs("maxBatchDelay", -10000, 100),
+        "by a JSON body without a delay",
+    ),
+    purpose(
+        "no archives from elsewhere",
+        "Archives come from the model store; an address is refused unless the allow-list, empty by default, holds it.",
+        stands((200, 404), (400, 404)),
+        "a scheme that is not known", "a remote archive that cannot be fetched", "a file address that is not there",
+    ),
+    purpose(
+        "JSON that is no object",
+        "A JSON body that is no object is the client's mistake: 400, not 500 with the name of a Java class.",
+        stands((500, 400)),
+        "a JSON body that is a list",
+    ),
+    purpose(
+        "nothing is left behind",
+        "A synchronous registration that fails leaves nothing registered; in TorchServe it is a race.",
+        stands((200, 404)),
+        "a handler that fails to load", "a handler that runs out of memory while it loads",
+        always=False,
+    ),
+    purpose(
+        "configuration is read",
+        "A model-config.yaml that is broken, or has a value of the wrong type, is refused with its key.",
+        stands((200, 400), (500, 400), (200, 404)),
+        "a model-config.yaml with values of the wrong type", "a model-config.yaml that is broken",
+    ),
+    purpose(
+        "what is said at registering wins",
+        "What a registration says wins over model-config.yaml, for workers and timeouts too.",
+        _fewer_workers,
+        "workers, batch and timeouts from model-config.yaml",
+        "parameters win over model-config.yaml, but not for workers and timeouts",
+    ),
+)  # fmt: skip

@@ -1,0 +1,72 @@
+"""One of the two servers, as the cases see it; and how cases are put to it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+from tests.conformance.case import Case, Group, Step, manage
+from tests.conformance.models import registration
+from tests.conformance.scrub import scrub
+from tests.conformance.talk import Address, Answer, Line, eventually, talk
+
+
+@dataclass(slots=True)
+class Side:
+    """A running server.
+
+    Attributes:
+        inference, management: its addresses.
+        private: what `scrub` takes out.
+        registered: models that `ask_all` has registered for cases.
+    """
+
+    inference: Address
+    management: Address
+    private: Mapping[str, str]
+    registered: set[str] = field(default_factory=set)
+
+    def send(self, step: Step) -> Answer:
+        answer, line = self._send(step)
+        line.closed(answer)
+        return answer
+
+    def _send(self, step: Step) -> tuple[Answer, Line]:
+        address = self.management if step.management else self.inference
+        if step.until:
+            return eventually(address, step.encode(), lambda answer: step.until.encode() in answer.body)
+        return talk(address, step.encode(), step.patience)
+
+    def ask_all(self, group: Group, cases: Sequence[Case]) -> dict[str, list[Answer]]:
+        """Put a group's cases to the server, in order; give the scrubbed answers by the cases' names."""
+        if group.fresh:
+            self.clear()
+        self._prepare({name for case in cases for name in case.uses})
+        sent = {case.name: [self._send(step) for step in case.steps] for case in cases}
+        # Asked only now: a connection that was to stay open has had time to be closed.
+        return {
+            name: [scrub(replace(answer, closed=line.closed(answer)), self.private) for answer, line in answers]
+            for name, answers in sent.items()
+        }
+
+    def clear(self) -> None:
+        """Unregister everything, default versions last."""
+        self.registered.clear()
+        for model in json.loads(self.send(manage("GET", "/models")).body)["models"]:
+            name = model["modelName"]
+            versions = json.loads(self.send(manage("GET", f"/models/{name}/all")).body)
+            for version in versions:
+                self.send(manage("DELETE", f"/models/{name}/{version['modelVersion']}"))
+            self.send(manage("DELETE", f"/models/{name}"))
+
+    def _prepare(self, names: set[str]) -> None:
+        """Register what is not registered yet, two at a time: most of it is importing torch."""
+        missing = sorted(names - self.registered)
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(self._register, missing))
+
+    def _register(self, name: str) -> None:
+        answer = self.send(manage("POST", registration(name)))
+        if answer.status != 200:
+            raise AssertionError(f"{name} could not be registered: {answer.status} {answer.body.decode()}")
+        self.registered.add(name)

@@ -1,0 +1,69 @@
+"""The daemon answers as the recorded TorchServe did, or differently on purpose. Needs no Java."""
+
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.conformance import report
+from tests.conformance.case import Case, Group
+from tests.conformance.cases import GROUPS
+from tests.conformance.compare import Judgement
+from tests.conformance.ours import our_daemon
+from tests.conformance.pending import PENDING
+from tests.conformance.purpose import PURPOSES
+from tests.conformance.replay import replay
+from tests.conformance.side import Side
+
+pytestmark = pytest.mark.slow
+
+CASES = [
+    pytest.param(group, case, id=f"{group.name}: {case.name}") for group in GROUPS for case in group.cases
+]  # fmt: skip
+
+
+class Replayed:
+    """One daemon; a group is put to it when a test first asks for one of its cases."""
+
+    def __init__(self, side: Side) -> None:
+        self.group = cache(lambda group: replay(group, side))
+
+    def judgement(self, group: Group, case: Case) -> Judgement:
+        return self.group(group)[case.name]
+
+
+@pytest.fixture(scope="module")
+def replayed() -> Iterator[Replayed]:
+    with tempfile.TemporaryDirectory() as folder, our_daemon(Path(folder)) as side:
+        yield Replayed(side)
+
+
+@pytest.mark.parametrize(("group", "case"), CASES)
+def test_our_answer_is_the_recorded_one_or_different_on_purpose(replayed: Replayed, group: Group, case: Case) -> None:
+    if case.needs in PENDING:
+        pytest.skip(f"waits for {case.needs}")
+
+    judgement = replayed.judgement(group, case)
+
+    assert [str(difference) for difference in judgement.wrong] == []
+
+
+def test_every_purpose_is_seen(replayed: Replayed) -> None:
+    """One that no case shows any more is to be deleted."""
+    seen = {
+        purpose.name
+        for group in GROUPS
+        for judgement in replayed.group(group).values()
+        for purpose in judgement.purposes
+    }
+
+    assert {purpose.name for purpose in PURPOSES if purpose.always} <= seen
+
+
+def test_the_page_is_what_was_seen(replayed: Replayed) -> None:
+    """`python -m tests.conformance replay` writes it anew."""
+    judged = {group.name: replayed.group(group) for group in GROUPS}
+
+    assert report.page(judged) == report.PAGE.read_text()
