@@ -154,7 +154,9 @@ def guarded_router(
         tables.append(guarded(inference, check, unguarded=OPEN, hide=(tokens.inference, tokens.management)))
     if endpoint.management:
         host, port = listening.getsockname()[:2]
-        names = [f"[{name}]" if ":" in name else name for name in (endpoint.host, host)]
+        # At every address of this machine it is called by the machine's name.
+        own = (endpoint.host, host, *([socket.gethostname()] if host in ("0.0.0.0", "::") else []))
+        names = [f"[{name}]" if ":" in name else name for name in own]
         hosts = own_hosts(names, port, config.allowed_host or (), tls=endpoint.tls)
         tables.append(guarded(management, management_check(tokens.management, hosts)))
     return Router(join(*tables))

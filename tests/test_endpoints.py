@@ -162,6 +162,21 @@ def test_what_is_answered_without_a_token(tmp_path: Path, flags: dict[str, str],
         assert (segment, peer.statuses) == (segment, [status])
 
 
+@pytest.mark.parametrize(("address", "answered"), [("0.0.0.0:0", True), ("127.0.0.1:0", False)])
+def test_the_machines_name_is_ours_where_all_its_addresses_are(tmp_path: Path, address: str, answered: bool) -> None:
+    config = make_config(tmp_path, management_address=address)
+    endpoint = choose_endpoints(config)[-1]
+    (listening,) = bind_endpoints([endpoint])
+    with listening:
+        router = guarded_router(endpoint, listening, config, Tokens(), {}, {"models": answer})
+        host = f"{socket.gethostname()}:{listening.getsockname()[1]}"
+    peer = Server(router).connect()
+
+    peer.send(f"GET /models HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+
+    assert peer.statuses == [200 if answered else 403]
+
+
 @needs_openssl
 def test_a_connection_over_tls_is_answered_and_closed_when_it_should(tmp_path: Path) -> None:
     made = make_certificate(tmp_path)

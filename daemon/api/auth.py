@@ -37,10 +37,10 @@ def bearer(request: Request) -> str:
 
 def matches(shown: str, tokens: Sequence[str]) -> bool:
     """Whether a token is one of ours (empty ones are none); the time it takes says nothing about them."""
+    shown_bytes = shown.encode("latin-1")  # as headers are; `compare_digest` takes no text but ASCII
     found = False
     for token in tokens:
-        # Bytes, because `compare_digest` takes only ASCII text. What came as a header is latin-1.
-        found |= bool(token) and hmac.compare_digest(shown.encode("latin-1"), token.encode("latin-1"))
+        found |= bool(token) and hmac.compare_digest(shown_bytes, token.encode("latin-1"))
     return found
 
 

@@ -89,6 +89,7 @@ def test_the_token_opens_the_management_address(guarded: Served) -> None:
     assert curl(url)[0] == 401
     assert curl(url, "Authorization: Bearer guess")[0] == 403
     assert curl(url, BEARER) == (200, {"models": []})
+    assert management(guarded) in guarded.tsctl("status")
 
 
 def test_a_web_page_and_a_foreign_host_are_refused_in_spite_of_the_token(guarded: Served) -> None:
