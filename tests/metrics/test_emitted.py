@@ -165,6 +165,16 @@ def test_equal_lines_of_two_versions_become_one() -> None:
     assert lines["Took_sum{ModelName=m,ModelVersion=any}"] == 3
 
 
+@pytest.mark.parametrize("last", [0, 1], ids=["the one registered first", "the one registered last"])
+def test_of_equal_gauges_the_one_set_last_counts(last: int) -> None:
+    metrics = registered("m/1", "m/2")
+    own = {"ModelName": "m", "ModelVersion": "any"}
+    report(metrics.versions[1 - last], "gauge", "Heat", 1, **own)
+    report(metrics.versions[last], "gauge", "Heat", 2, **own)
+
+    assert shown(emitted(metrics)) == {"Heat{ModelName=m,ModelVersion=any}": 2}
+
+
 def test_a_histograms_lines_are_its_own(version: VersionMetrics) -> None:
     report(version, "histogram", "Took", 1)
     report(version, "counter", "Took_count", 5)
