@@ -94,7 +94,7 @@ def test_stop_leaves_no_process_no_socket_and_no_unpacked_archive(served: Served
 def test_stop_lets_a_running_request_finish(served: Served) -> None:
     served.register("obey")
     answers = []
-    body = json.dumps({"do": "sleep 0.5"}).encode()
+    body = json.dumps({"do": "sleep 3"}).encode()
     client = threading.Thread(
         target=lambda: answers.append(served.ask("/predictions/obey", body, content_type="application/json"))
     )
