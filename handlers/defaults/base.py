@@ -193,8 +193,9 @@ class BaseHandler:
 
     def _is_explain(self) -> bool:
         """TorchServe's question about the first request, which users' own `handle` methods ask."""
-        self.explain = self._first_kind() is Kind.EXPLAIN or self.explain
-        return self._first_kind() is Kind.EXPLAIN
+        asked = self._first_kind() is Kind.EXPLAIN
+        self.explain = self.explain or asked
+        return asked
 
     def _is_describe(self) -> bool:
         return self._first_kind() is Kind.DESCRIBE

@@ -63,11 +63,13 @@ def _input(tensor: Any) -> dict[str, Any]:
 
 
 def _output(name: str, item: Any) -> dict[str, Any]:
-    """Make an output of an item: numbers, nested lists of them, texts, or any other one value."""
+    """Make an output of an item: numbers, nested lists of them, a tensor, texts, or any other one value."""
     try:
-        array = numpy.array(item)
+        array = item.numpy(force=True) if hasattr(item, "numpy") else numpy.array(item)
     except ValueError:  # lists of different lengths
         array = numpy.array(None)
+    except TypeError as error:  # a tensor of a type that numpy lacks
+        raise NotSerialisable(f"The output `{name}` is no array: {error}") from error
     if array.dtype.kind in "US":
         datatype, data = "BYTES", array.flatten().tolist()
     elif str(array.dtype) in DATATYPES:

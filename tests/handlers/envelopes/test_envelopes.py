@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from handlers import wire
 from handlers.context import Context
@@ -152,6 +153,9 @@ def test_kserve_v2_gives_data_its_shape(tensor: dict[str, Any], data: Any) -> No
         pytest.param(3, {"datatype": "INT64", "data": [3], "shape": [1]}, id="a number"),
         pytest.param([[1, 2], [3, 4]], {"datatype": "INT64", "data": [1, 2, 3, 4], "shape": [4]}, id="nested lists"),
         pytest.param([True], {"datatype": "BOOL", "data": [True], "shape": [1]}, id="booleans"),
+        pytest.param(
+            torch.ones(1, 2, requires_grad=True), {"datatype": "FP32", "data": [1, 1], "shape": [2]}, id="a tensor"
+        ),
         pytest.param("yes", {"datatype": "BYTES", "data": ["yes"], "shape": [1]}, id="a text"),
         pytest.param({"cat": 0.9}, {"datatype": "BYTES", "data": [{"cat": 0.9}], "shape": [1]}, id="an object, whole"),
         pytest.param([[1], [2, 3]], {"datatype": "BYTES", "data": [[[1], [2, 3]]], "shape": [1]}, id="uneven lists"),
@@ -231,6 +235,16 @@ def test_an_item_that_cannot_be_sealed_fails_its_request_only(name: str) -> None
 
     assert [answer.status for answer in answers] == [503, 200]
     assert answers[0].body.startswith(b"Unsupported model output data type.")
+
+
+def test_a_tensor_of_a_type_that_numpy_lacks_fails_its_request_only() -> None:
+    good = {"inputs": [{"name": "x", "shape": [1], "datatype": "INT64", "data": [1]}]}
+    items = [torch.ones(1, dtype=torch.bfloat16), torch.tensor([2])]
+
+    answers = run("kservev2", lambda data, context: items, good, good)
+
+    assert [answer.status for answer in answers] == [503, 200]
+    assert answers[0].body.startswith(b"Unsupported model output data type. The output `x` is no array: ")
 
 
 def test_a_function_is_initialized_through_the_envelope() -> None:
