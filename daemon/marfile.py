@@ -66,7 +66,9 @@ def parse_manifest(document: object) -> Manifest:
     Raises:
         ManifestError: with TorchServe's sentence where it has one.
     """
-    if not isinstance(document, dict) or not isinstance(document.get("model"), dict):
+    if isinstance(document, dict) and "model" not in document:
+        raise ManifestError("Model name is not defined. (The manifest has no `model`.)")
+    if not isinstance(document, dict) or not isinstance(document["model"], dict):
         raise ManifestError("Missing Model entry in manifest file.")
     model = document["model"]
     for key, value in model.items():

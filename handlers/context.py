@@ -6,13 +6,19 @@ belongs to one batch is put in by `begin_batch`.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from handlers.metrics import MetricsCache
 
 SERVER_NAME = "MMS"  # what TorchServe says, and handlers compare with
+
+
+class SendPieces(Protocol):
+    """Sends a piece of the answer to each of some rows, by default to each of the batch."""
+
+    def __call__(self, items: Sequence[Any], places: Sequence[int] | None = None) -> None: ...
 
 
 class RequestProcessor:
@@ -92,7 +98,7 @@ class Context:
         self.request_ids: dict[int, str] = {}
         self.request_processor: list[RequestProcessor] | None = None
         self.metrics = MetricsCache(model_name)
-        self.send_pieces: Callable[[Sequence[Any]], None] | None = None
+        self.send_pieces: SendPieces | None = None
         self.stopping_criteria: Any = None
         self.cl_socket: Any = None
         self.header_key_sequence_id = os.environ.get("TS_REQUEST_SEQUENCE_ID", "ts_request_sequence_id")
@@ -111,15 +117,19 @@ class Context:
 
         For a part of a batch, and for rows that are pieces of one request.
         """
-        ids, processors = self.request_ids, self.request_processor
+        ids, processors, send = self.request_ids, self.request_processor, self.send_pieces
         assert processors is not None
         self.request_ids = {index: ids[row] for index, row in enumerate(rows)}
         self.request_processor = [processors[row] for row in rows]
         self.metrics.request_ids = self.request_ids
+        if send is not None:
+            self.send_pieces = lambda items, places=None: send(
+                items, [rows[place] for place in places or range(len(rows))]
+            )
         try:
             yield
         finally:
-            self.request_ids, self.request_processor = ids, processors
+            self.request_ids, self.request_processor, self.send_pieces = ids, processors, send
             self.metrics.request_ids = ids
 
     def _row(self, idx: int) -> RequestProcessor:

@@ -4,7 +4,6 @@ The daemon says so in the headers `explain` and `describe`, as TorchServe does. 
 the first request only and runs the whole batch as that kind; here a mixed batch is taken apart.
 """
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
 from typing import Any, Protocol
@@ -61,15 +60,11 @@ def answer(handler: Handler, data: list[Any], context: Any, predict: Callable[[l
         What `predict` returns, if all do. Otherwise one item for each row, in order; an explanation
         that fails is an exception in its place, and so are the predictions if they fail.
     """
-    began = time.perf_counter()
     handler.context = context
     kinds = kinds_of(context, len(data))
     if all(kind is Kind.PREDICT for kind in kinds):
-        items = predict(data)
-    else:
-        items = _answer_apart(handler, data, context, kinds, predict)
-    context.metrics.add_time("HandlerTime", round((time.perf_counter() - began) * 1000, 2))
-    return items
+        return predict(data)
+    return _answer_apart(handler, data, context, kinds, predict)
 
 
 def _answer_apart(

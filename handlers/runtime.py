@@ -122,9 +122,10 @@ class Runtime:
     def _handle(self, rows: Sequence[wire.Row], data: list[Any], numbers: Sequence[int]) -> list[wire.Answer]:
         self._context.begin_batch([row.id for row in rows], [headers_of(row) for row in rows])
 
-        def send_pieces(items: Sequence[Any]) -> None:
-            pieces = [self._encode(index, row, item) for index, (row, item) in enumerate(zip(rows, items, strict=True))]
-            self._send(list(zip(numbers, pieces, strict=True)))
+        def send_pieces(items: Sequence[Any], places: Sequence[int] | None = None) -> None:
+            where = range(len(rows)) if places is None else places
+            pairs = enumerate(zip(where, items, strict=True))
+            self._send([(numbers[place], self._encode(index, rows[place], item)) for index, (place, item) in pairs])
 
         self._context.send_pieces = send_pieces
         began = time.perf_counter()

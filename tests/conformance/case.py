@@ -18,6 +18,7 @@ class Step:
         raw: the bytes themselves, instead of the rest.
         until: ask again until the answer's body holds this text; the last answer counts.
         patience: seconds to wait for an answer.
+        background: the next request does not wait for the answer to this one.
     """
 
     method: str
@@ -28,6 +29,7 @@ class Step:
     raw: bytes = b""
     until: str = ""
     patience: float = 60.0
+    background: bool = False
 
     def encode(self) -> bytes:
         """The request's bytes; a body brings its `Content-Length` with it."""

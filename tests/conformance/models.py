@@ -1,12 +1,14 @@
 """The archives that the cases use: packed by our archiver, loaded by both servers."""
 
+import json
 import os
 import shutil
 import tempfile
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from daemon.marfile import Packing, write_archive
+from daemon.marfile import MANIFEST, Packing, write_archive
 
 ARCHIVES = Path(__file__).parent / "archives"
 
@@ -43,6 +45,16 @@ MODELS: dict[str, Archive] = {
     "linear": Archive("base_handler", model_file="linear.py"),
     "colours": Archive("image_classifier", model_file="colours.py", extra="index_to_name.json"),
     "slow": Archive("slow", config="jobQueueSize: 1\n"),
+    "detector": Archive(
+        "base_handler", model_file="detector.py", extra="index_to_name.json", query="handler=object_detector"
+    ),
+    "segmenter": Archive("base_handler", model_file="segmenter.py", query="handler=image_segmenter"),
+    "text": Archive(
+        "base_handler",
+        model_file="text_net.py",
+        extra="index_to_name.json source_vocab.pt",
+        query="handler=text_classifier",
+    ),
     "batched": Archive("slow", query="batch_size=4&max_batch_delay=600"),
     "describes": Archive("describes"),
     "explains": Archive("explains", model_file="linear.py"),
@@ -66,6 +78,19 @@ MODELS: dict[str, Archive] = {
 }
 
 
+# Archives that are not as they should be: file → manifest; each holds entry.py too.
+ODD: dict[str, object] = {
+    "no_version.mar": {"runtime": "python", "model": {"modelName": "no_version", "handler": "entry.py:infer"}},
+    "no_runtime.mar": {"model": {"modelName": "no_runtime", "modelVersion": "1.0", "handler": "entry.py:infer"}},
+    "no_name.mar": {"runtime": "python", "model": {"modelVersion": "1.0", "handler": "entry.py:infer"}},
+    "no_model.mar": {"runtime": "python"},
+    "ruby.mar": {"runtime": "ruby", "model": {"modelName": "ruby", "modelVersion": "1.0", "handler": "entry.py"}},
+    "no_handler.mar": {"runtime": "python", "model": {"modelName": "no_handler", "modelVersion": "1.0"}},
+    "absent.mar": {"runtime": "python", "model": {"modelName": "absent", "modelVersion": "1.0", "handler": "gone.py"}},
+    "no_manifest.mar": None,
+}
+
+
 def pack(store: Path) -> None:
     """Write every archive of the table, and some files that are none, into a model store."""
     with tempfile.TemporaryDirectory() as folder:
@@ -82,6 +107,19 @@ def pack(store: Path) -> None:
             )
             written = write_archive(packing, Path(folder), force=True)
             shutil.move(written, store / f"{name}.mar")
+        for archive_format in ("tgz", "no-archive", "zip-store"):
+            name = archive_format.replace("-", "_")
+            packing = Packing(model_name=f"as_{name}", version="1.0", handler=_handler("entry.py:infer"))
+            write_archive(packing, store, archive_format=archive_format)
+    for name, manifest in ODD.items():
+        with zipfile.ZipFile(store / name, "w") as odd:
+            odd.write(ARCHIVES / "entry.py", "entry.py")
+            if manifest is not None:
+                odd.writestr(MANIFEST, json.dumps(manifest))
+    (store / "junk.mar").write_text("no zip")
+    (store / "junk.tar.gz").write_text("no tar")
+    with zipfile.ZipFile(store / "no_json.mar", "w") as odd:
+        odd.writestr(MANIFEST, "{")
 
 
 def _handler(handler: str) -> str:

@@ -71,6 +71,22 @@ def _fewer_workers(difference: Difference) -> bool:
     return difference.theirs.status == difference.ours.status == 200 and difference.where.endswith(ends)
 
 
+def _queue_full(difference: Difference) -> bool:
+    ours = str(difference.our_value)
+    full = difference.where == "body.message" and ours.startswith("The queue of model ") and " is full: " in ours
+    return (difference.theirs.status, difference.ours.status) == (503, 503) and (
+        full or differs("header retry-after", MISSING, "1")(difference)
+    )
+
+
+def _message(their_value: str, beginning: str) -> Callable[[Difference], bool]:
+    return lambda difference: (
+        difference.where == "body.message"
+        and difference.their_value == their_value
+        and str(difference.our_value).startswith(beginning)
+    )
+
+
 def purpose(
     name: str, reason: str, explains: Callable[[Difference], bool], *cases: str, always: bool = True
 ) -> Purpose:
@@ -153,6 +169,19 @@ PURPOSES: tuple[Purpose, ...] = (
         stands((503, 400)),
         "base_handler: what is no array of numbers", "image_classifier: bytes that are no image",
         "image_classifier: text that is no base64", "image_classifier: no body",
+        "object_detector: bytes that are no image",
+    ),
+    purpose(
+        "importances fit their words",
+        "An explanation has one importance for each word, and pair of words, that the model saw.",
+        lambda difference: difference.where in ("body.importances", "body.words"),
+        "text_classifier: an explanation",
+    ),
+    purpose(
+        "metrics need no declaration",
+        "What a handler measures is taken as it comes; TorchServe fails for dimensions that it was not told of.",
+        stands((503, 200)),
+        "a handler that measures",
     ),
     purpose(
         "the whole path",
@@ -240,6 +269,38 @@ PURPOSES: tuple[Purpose, ...] = (
         "A JSON body that is no object is the client's mistake: 400, not 500 with the name of a Java class.",
         stands((500, 400)),
         "a JSON body that is a list",
+    ),
+    purpose("a full queue", "A full queue says that it is full, and when to try again.", _queue_full),
+    purpose(
+        "every request is answered",
+        "A model that goes finishes what it has accepted; TorchServe kills the worker and forgets what waits.",
+        stands((500, 200), (-1, 200)),
+        "a model that is unregistered while it is asked", "a model that is scaled to none while it is asked",
+        always=False,
+    ),
+    purpose(
+        "archives are read",
+        "An archive that cannot be read is refused by its own mistake; TorchServe takes one for an empty archive.",
+        _message("Model name is not defined.", "The archive `junk.mar` is neither a zip nor a gzipped tar file."),
+        "a .mar that is no zip",
+    ),
+    purpose(
+        "a tar that is none",
+        "A file that is no archive is refused with 400, not 500.",
+        stands((500, 400)),
+        "a tar that is none",
+    ),
+    purpose(
+        "a manifest that is no JSON",
+        "The sentence says that the manifest is no JSON, and where; TorchServe names a file that there is not.",
+        _message("Failed to parse signature.json.", "The manifest is not JSON: "),
+        "a manifest that is no JSON",
+    ),
+    purpose(
+        "handlers are looked for",
+        "A handler that the archive does not hold is found out at registering, before a worker is started.",
+        stands((500, 400)),
+        "a handler that is not in the archive",
     ),
     purpose(
         "nothing is left behind",

@@ -1,6 +1,7 @@
 """One of the two servers, as the cases see it; and how cases are put to it."""
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -9,6 +10,8 @@ from tests.conformance.case import Case, Group, Step, manage
 from tests.conformance.models import registration
 from tests.conformance.scrub import scrub
 from tests.conformance.talk import Address, Answer, Line, eventually, talk
+
+_HEAD_START = 0.15  # seconds that a request has before the next is sent beside it
 
 
 @dataclass(slots=True)
@@ -42,12 +45,23 @@ class Side:
         if group.fresh:
             self.clear()
         self._prepare({name for case in cases for name in case.uses})
-        sent = {case.name: [self._send(step) for step in case.steps] for case in cases}
+        sent = {case.name: self._send_all(case.steps) for case in cases}
         # Asked only now: a connection that was to stay open has had time to be closed.
         return {
             name: [scrub(replace(answer, closed=line.closed(answer)), self.private) for answer, line in answers]
             for name, answers in sent.items()
         }
+
+    def _send_all(self, steps: Sequence[Step]) -> list[tuple[Answer, Line]]:
+        with ThreadPoolExecutor(max(1, len(steps))) as pool:
+            underway = []
+            for step in steps:
+                underway.append(pool.submit(self._send, step))
+                if step.background:
+                    time.sleep(_HEAD_START)
+                else:
+                    underway[-1].result()
+            return [each.result() for each in underway]
 
     def clear(self) -> None:
         """Unregister everything, default versions last."""

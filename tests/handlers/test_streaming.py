@@ -71,3 +71,15 @@ def test_a_code_becomes_the_status_unless_the_handler_set_one() -> None:
 def test_without_a_batch_there_is_nothing_to_send_to() -> None:
     with pytest.raises(HandlerError, match="needs the context of the batch that is running"):
         send_intermediate_predict_response([], {}, "", 200, context_of(Path("/")))
+
+
+def test_a_part_of_a_batch_streams_to_its_own_rows() -> None:
+    class Every(Counting):
+        def handle(self, data: list[Any], context: Context) -> list[Any]:
+            with context.selected([2, 0]):
+                send_intermediate_predict_response(["x", "y"], context.request_ids, "", 200, context)
+            return ["", "", ""]
+
+    sent, _ = run(Every(), [row(b"a"), row(b"b"), row(b"c")])
+
+    assert [(number, piece.body) for number, piece in sent[0]] == [(2, b"x"), (0, b"y")]

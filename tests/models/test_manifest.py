@@ -58,7 +58,7 @@ def test_what_is_no_json_is_refused(document: bytes, tmp_path: Path) -> None:
         read(tmp_path, {MANIFEST: document})
 
 
-@pytest.mark.parametrize("document", [b"[]", b"7", b"{}", b'{"model": []}'])
+@pytest.mark.parametrize("document", [b"[]", b"7", b'{"model": null}', b'{"model": []}'])
 def test_json_that_is_no_manifest_is_refused_whatever_is_given(document: bytes, tmp_path: Path) -> None:
     with pytest.raises(InvalidModel, match="Missing Model entry in manifest file"):
         read(tmp_path, {MANIFEST: document}, model_name="m", handler="base_handler")

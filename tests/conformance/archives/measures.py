@@ -16,7 +16,7 @@ class Measures:
         metrics.add_time("Took", 1.5, None, "ms")
         metrics.add_size("Size", 2, None, "MB")
         metrics.add_percent("Share", 50, None)
-        metrics.add_error("Oops", "a text", None)
+        metrics.add_error("Oops", 1)
         metrics.add_metric("Mine", 7, unit="count", metric_type=MetricTypes.GAUGE)
         self.cached.add_or_update(1, ["measures", "Model"])
         return ["measured" for _ in data]

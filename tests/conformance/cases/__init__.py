@@ -1,7 +1,7 @@
 """All cases, in groups; groups are put to a server in this order."""
 
 from tests.conformance.case import Group
-from tests.conformance.cases import bodies, builtin, errors, features, managing, registering, results, routes
+from tests.conformance.cases import bodies, builtin, errors, features, managing, registering, results, routes, together
 
 GROUPS: tuple[Group, ...] = (
     bodies.GROUP,
@@ -15,4 +15,6 @@ GROUPS: tuple[Group, ...] = (
     managing.SCALING,
     managing.LISTING,
     registering.GROUP,
+    registering.ARCHIVES,
+    together.GROUP,
 )

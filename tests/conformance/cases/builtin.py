@@ -5,7 +5,7 @@ import json
 
 from tests.conformance.case import Case, Group, ask, ask_json, case
 from tests.conformance.cases.bodies import PARTS, TEXT_FILE, parts
-from tests.conformance.cases.images import GREY, HALVES, PALETTE, RED, TRANSPARENT
+from tests.conformance.cases.images import GREY, HALVES, PALETTE, RED, TRANSPARENT, WHITE
 
 
 def classifies(name: str, body: bytes, kind: str = "", model: str = "colours") -> Case:
@@ -40,5 +40,20 @@ GROUP = Group(
         classifies("image_classifier: bytes that are no image", b"no image"),
         classifies("image_classifier: text that is no base64", b"no base64!", "text/plain"),
         classifies("image_classifier: no body", b""),
+        case("object_detector: an image", ask("/predictions/detector", HALVES), uses="detector", needs="detector"),
+        case("object_detector: an image with a score above the threshold", ask("/predictions/detector", WHITE),
+             uses="detector", needs="detector"),
+        case("object_detector: bytes that are no image", ask("/predictions/detector", b"x"), uses="detector",
+             needs="detector"),
+        case("image_segmenter: an image", ask("/predictions/segmenter", HALVES), uses="segmenter", needs="segmenter"),
+        case("text_classifier: bytes", ask("/predictions/text", b"A good film"), uses="text", needs="text"),
+        case("text_classifier: text", ask("/predictions/text", "a bad film", kind="text/plain"), uses="text",
+             needs="text"),
+        case("text_classifier: text with tags, accents and contractions", ask(
+            "/predictions/text", "<b>It's</b> a g\u00f6od F\u00eflm!", kind="text/plain"), uses="text", needs="text"),
+        case("text_classifier: a file in a form", ask("/predictions/text", parts(
+            (TEXT_FILE, "text/plain", b"good film")), kind=PARTS), uses="text", needs="text"),
+        case("text_classifier: an explanation", ask("/explanations/text", "a good film", kind="text/plain"),
+             uses="text", needs="text"),
     ),
 )  # fmt: skip

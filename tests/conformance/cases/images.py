@@ -20,6 +20,7 @@ def png(colour_type: int, depth: int, row: bytes, palette: bytes = b"") -> bytes
 
 RED = png(2, 8, bytes((250, 20, 30)) * _SIZE)
 HALVES = png(2, 8, bytes((10, 200, 30)) * (_SIZE // 2) + bytes((30, 40, 220)) * (_SIZE // 2))
+WHITE = png(2, 8, bytes((255, 255, 255)) * _SIZE)
 GREY = png(0, 8, bytes((90,)) * _SIZE)
 TRANSPARENT = png(6, 8, bytes((250, 20, 30, 128)) * _SIZE)
 PALETTE = png(3, 8, bytes((1,)) * _SIZE, bytes((0, 0, 0, 20, 30, 250)))

@@ -25,6 +25,42 @@ def loads(name: str, archive: str) -> Case:
     )
 
 
+def takes(name: str, archive: str, model: str, query: str = "") -> Case:
+    """Register an archive, ask it, and take it away."""
+    return case(
+        name,
+        manage("POST", f"/models?url={archive}&initial_workers=1{query}"),
+        ask(f"/predictions/{model}"),
+        manage("DELETE", f"/models/{model}"),
+    )
+
+
+ARCHIVES = Group(
+    "archives",
+    "Archives",
+    (
+        takes("a gzipped tar", "as_tgz.tar.gz", "as_tgz"),
+        takes("a directory", "as_no_archive", "as_no_archive"),
+        takes("a zip without compression", "as_zip_store.mar", "as_zip_store"),
+        takes("a manifest without a version", "no_version.mar", "no_version"),
+        takes("a manifest without a runtime", "no_runtime.mar", "no_runtime"),
+        takes("a manifest without a name", "no_name.mar", "no_name"),
+        takes("a manifest without a name, and a name given", "no_name.mar", "given", "&model_name=given"),
+        takes("a manifest without a model", "no_model.mar", "no_model"),
+        takes("a manifest of another runtime", "ruby.mar", "ruby"),
+        takes("a manifest without a handler, and a handler given", "no_handler.mar", "no_handler",
+              "&handler=entry.py:infer"),
+        takes("a handler that is not in the archive", "absent.mar", "absent"),
+        takes("no manifest", "no_manifest.mar", "no_manifest"),
+        takes("no manifest, and a name and a handler given", "no_manifest.mar", "given",
+              "&model_name=given&handler=entry.py:infer"),
+        case("a manifest that is no JSON", manage("POST", "/models?url=no_json.mar"), manage("GET", "/models")),
+        case("a .mar that is no zip", manage("POST", "/models?url=junk.mar"), manage("GET", "/models")),
+        case("a tar that is none", manage("POST", "/models?url=junk.tar.gz"), manage("GET", "/models")),
+    ),
+    fresh=True,
+)  # fmt: skip
+
 GROUP = Group(
     "registering",
     "Registering",
