@@ -9,12 +9,15 @@
     ├─ NoReadyWorker · QueueFull · Stopping                      503
     ├─ PredictionFailed                                          503 (or what the handler chose)
     ├─ WorkerDied · ResponseTimeout · WorkersFailed              500
+    ├─ NotRemembered                                             500
     └─ OutOfResources                                            507
     StartError                          the daemon cannot start; never sent over HTTP
 
 `kind` is the `type` member of the JSON error document. Its values are those of
 TorchServe 0.12, because clients match on them.
 """
+
+from pathlib import Path
 
 
 class DaemonError(Exception):
@@ -104,6 +107,8 @@ class Conflict(DaemonError):
 
     def __init__(self, name: str, version: str) -> None:
         super().__init__(f"Model version {version} is already registered for model {name}")
+        self.name = name
+        self.version = version
 
 
 class NoReadyWorker(DaemonError):
@@ -150,6 +155,13 @@ class ResponseTimeout(DaemonError):
 
 class WorkersFailed(DaemonError):
     """No worker could load the model."""
+
+
+class NotRemembered(DaemonError):
+    """A change was made, but the snapshot could not be written."""
+
+    def __init__(self, file: Path, reason: str) -> None:
+        super().__init__(f"The change is made, but a restart will not know of it: cannot write `{file}`: {reason}.")
 
 
 class OutOfResources(DaemonError):

@@ -7,6 +7,7 @@
         lock            locked while a daemon uses the directory
         logs/           daemon.log, access.log, MODEL@VERSION.log
         models/         unpacked archives, named by their content
+        snapshot.json   what is registered, for the next run
 
 Standard library only: the command line comes in by this door.
 """
@@ -64,6 +65,10 @@ def model_log(state_dir: Path, name: str, version: str) -> Path:
 
 def models_dir(state_dir: Path) -> Path:
     return state_dir / "models"
+
+
+def snapshot(state_dir: Path) -> Path:
+    return state_dir / "snapshot.json"
 
 
 def check_socket_path(socket: Path) -> None:

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import resource
 import signal
 import socket
@@ -23,12 +24,14 @@ from daemon.api.inference import inference_routes
 from daemon.api.management import management_routes
 from daemon.clock import LoopClock
 from daemon.config import Config
+from daemon.environment import model_environment
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.messages import Request
 from daemon.http.router import Router
 from daemon.models.registration import Registration
 from daemon.models.registry import Registry
+from daemon.models.startup import Startup
 from daemon.models.store import archives
 from daemon.settings import SETTINGS
 from daemon.sockets import address_of, bind_control, bind_tcp, take_place, unlink_if_ours
@@ -89,7 +92,8 @@ class Daemon:
         clock = LoopClock(loop)
         registry = Registry()
         model_logs = logs.ModelLogs(config.state_dir, foreground=self._foreground)
-        registration = Registration(config, registry, LocalEngine(loop, clock), clock, model_logs)
+        engine = LocalEngine(loop, clock, model_environment(os.environ, config))
+        registration = Registration(config, registry, engine, clock, model_logs)
         registration.clean()
         access_log = logs.AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground)
 
@@ -120,16 +124,23 @@ class Daemon:
             await loop.create_server(public.connect, sock=inference),
             await loop.create_unix_server(private.connect, sock=control),
         )
+        for note in config.notes:
+            kind, _, sentence = note.partition(": ")
+            _log.log(logging.WARNING if kind == "warning" else logging.INFO, sentence)
+        startup = Startup(config, registry, registration)
+        startup.restore()  # before the first request is read, so that nobody is told that there is no such model
+        loading = loop.create_task(startup.load())
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._signalled)
         _log.info("listening on %s and %s, pid %d", self._inference_url, config.socket, os.getpid())
-        ready(self._status(registry))
+        ready(self._status(registry) | {"notes": config.notes})
         await self._stop_wanted.wait()
         _log.info("stopping; running requests have %g s", config.grace)
         for server in servers:
             server.close()
         public.stop()
         private.stop()
+        loading.cancel()
         await self._stop_models(registration)
         await self._let_answers_out(public, private)
         public.abort()
@@ -209,6 +220,10 @@ def _no_access(request: Request, status: int, seconds: float) -> None:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [*value]
+    if isinstance(value, re.Pattern):
+        return value.pattern
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
 
 

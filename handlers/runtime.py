@@ -1,5 +1,6 @@
 """A loaded model: run a batch, and turn whatever happens into one answer for each row."""
 
+import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -46,6 +47,7 @@ class Runtime:
             load.batch_size,
             load.gpu_id,
             model_yaml_config=read_model_config(load),
+            limit_max_image_pixels=os.environ.get("TS_LIMIT_MAX_IMAGE_PIXELS", "true") != "false",
         )
         entry = load_handler(load.handler, Path(load.model_dir))
         entry.initialize(context)

@@ -54,7 +54,7 @@ def management_routes(
             described = registry.versions(path[0]) if path[1:] == ["all"] else [registry.find(*path)]
             exchange.respond(json_response([describe(model) for model in described]))
         elif method == "PUT" and len(path) == 3 and path[2] == "set-default":
-            registry.set_default(path[0], path[1])
+            await registration.set_default(path[0], path[1])
             sentence = f'Default version successfully updated for model "{path[0]}" to "{path[1]}"'
             exchange.respond(status_response(sentence))
         elif method == "PUT" and len(path) in (1, 2):

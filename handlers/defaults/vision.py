@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from PIL import Image, ImageOps
 
+from handlers.context import Context
 from handlers.defaults.base import BaseHandler, PreparedRow, payload_of
 from handlers.errors import UnreadablePayload, UnreadableRows
 
@@ -58,6 +59,11 @@ class VisionHandler(BaseHandler):
     """
 
     image_processing: Any
+
+    def initialize(self, context: Context) -> None:
+        super().initialize(context)
+        if not context.system_properties.get("limit_max_image_pixels", True):
+            Image.MAX_IMAGE_PIXELS = None  # the operator expects images that Pillow takes for traps
 
     def decode_row(self, row: Any) -> torch.Tensor:
         """Make one row's tensor.

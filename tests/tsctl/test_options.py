@@ -22,6 +22,12 @@ SAMPLES = {
     "JOBS": "7",
     "FILES": "7",
     "LEVEL": "debug",
+    "FILE": "/dev/null",
+    "MODELS": "ALL,other=m.mar",
+    "WORKERS": "3",
+    "HANDLER": "image_classifier",
+    "ENVELOPE": "kserve",
+    "REGEX": "AWS_.*",
 }
 every_setting = pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 
