@@ -165,7 +165,7 @@ def _workers(wishes: Wishes, document: Mapping[str, Any], config: Config) -> tup
     least, most = _whole(document, "minWorkers", 0), _whole(document, "maxWorkers", 0)
     if least:
         return least, max(least, most or 0)
-    usual = wishes.fallback_workers if config.default_workers is None else config.default_workers
+    usual = config.default_workers or wishes.fallback_workers  # 0 says nothing, as in TorchServe
     return usual, usual
 
 
