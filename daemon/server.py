@@ -130,6 +130,7 @@ class Daemon:
         startup = Startup(config, registry, registration)
         startup.restore()  # before the first request is read, so that nobody is told that there is no such model
         loading = loop.create_task(startup.load())
+        loading.add_done_callback(_tell_failure)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._signalled)
         _log.info("listening on %s and %s, pid %d", self._inference_url, config.socket, os.getpid())
@@ -213,6 +214,12 @@ class Daemon:
             }
             for setting in SETTINGS
         ]
+
+
+def _tell_failure(task: asyncio.Task[None]) -> None:
+    """A bug, then: what could not be loaded was told already, one by one."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _log.error("loading what is served from the start broke off", exc_info=error)
 
 
 def _no_access(request: Request, status: int, seconds: float) -> None:

@@ -43,8 +43,14 @@ class Limits:
 class ArchiveMark:
     """How to see that an archive file has been written since: its size in bytes, and when, in nanoseconds."""
 
+    file: str
     size: int
     modified: int
+
+    @property
+    def fresh(self) -> bool:
+        """The file is as it was."""
+        return mark_of(Path(self.file)) == self
 
 
 def mark_of(archive: Path) -> ArchiveMark | None:
@@ -53,7 +59,7 @@ def mark_of(archive: Path) -> ArchiveMark | None:
         status = archive.stat()
     except OSError:
         return None
-    return ArchiveMark(size=status.st_size, modified=status.st_mtime_ns)
+    return ArchiveMark(file=str(archive), size=status.st_size, modified=status.st_mtime_ns)
 
 
 class _Archive:

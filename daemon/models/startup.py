@@ -120,7 +120,7 @@ class Startup:
         self._registration = registration
         self._entries = registration.memory.last.models if config.restore else ()
         listings = None if config.models is None else parse_listings(config.models, archives(config.model_store))
-        self._plan = plan(self._entries, listings, place=self._place, fresh=self._is_fresh)
+        self._plan = plan(self._entries, listings, place=self._place, fresh=_is_fresh)
 
     def restore(self) -> None:
         """Register, from the directories that were kept, what the last run had registered."""
@@ -129,11 +129,11 @@ class Startup:
         for entry in self._plan.restore:
             try:
                 self._registration.restore(entry)
-            except (DaemonError, OSError) as error:
+            except (DaemonError, OSError, ValueError) as error:
                 _log.info("%s/%s needs its archive again: %s", *_names(entry), error)
                 self._registration.pending.append(entry)
             else:
-                self._tell_if_changed(entry)
+                _tell_if_changed(entry)
                 self._set_default(entry.name, entry.version)
 
     async def load(self) -> None:
@@ -152,7 +152,7 @@ class Startup:
             await self._registration.restore_from_archive(entry)
         except Conflict:
             _log.warning("%s/%s is not restored: it was registered meanwhile", *_names(entry))
-        except (DaemonError, OSError) as error:
+        except (DaemonError, OSError, ValueError) as error:
             reason = f"It was registered in an earlier run, and cannot be restored: {error}"
             _log.error("%s/%s: %s", *_names(entry), reason)
             if not self._registry.holds(entry.name, entry.version):
@@ -176,7 +176,7 @@ class Startup:
                 if not await self._registration.replace_restored(conflict.name, conflict.version):
                     raise
                 model = await load()
-        except (DaemonError, OSError) as error:
+        except (DaemonError, OSError, ValueError) as error:
             _log.error("cannot load %s: %s", listing.url, error)
             return
         self._set_default(model.name, model.version)
@@ -200,22 +200,24 @@ class Startup:
             else:
                 self._registry.set_default(name, version)
 
-    def _tell_if_changed(self, entry: Entry) -> None:
-        if entry.archive is None or self._is_fresh(entry):
-            return
-        url = entry.request.url
-        if mark_of(Path(self._place(url))) is None:
-            _log.warning("%s is gone; %s/%s is served from what was unpacked from it", url, *_names(entry))
-        else:
-            sentence = "%s was written after %s/%s was registered from it, which is served as it was; register it again"
-            _log.warning(sentence, url, *_names(entry))
-
     def _place(self, url: str) -> str:
         store = self._config.model_store
         return url if store is None else str(store / url)  # an absolute path stays as it is
 
-    def _is_fresh(self, entry: Entry) -> bool:
-        return entry.archive is None or mark_of(Path(self._place(entry.request.url))) == entry.archive
+
+def _is_fresh(entry: Entry) -> bool:
+    return entry.archive is None or entry.archive.fresh
+
+
+def _tell_if_changed(entry: Entry) -> None:
+    if entry.archive is None or entry.archive.fresh:
+        return
+    url = entry.request.url
+    if mark_of(Path(entry.archive.file)) is None:
+        _log.warning("%s is gone; %s/%s is served from what was unpacked from it", url, *_names(entry))
+    else:
+        sentence = "%s was written after %s/%s was registered from it, which is served as it was; register it again"
+        _log.warning(sentence, url, *_names(entry))
 
 
 def _names(entry: Entry) -> tuple[str, str]:

@@ -56,7 +56,7 @@ entries = st.builds(
     default=st.booleans(),
     chosen=st.booleans(),
     unpacked=st.none() | words,
-    archive=st.none() | st.builds(ArchiveMark, size=counts, modified=st.integers(0, 2**63 - 1)),
+    archive=st.none() | st.builds(ArchiveMark, file=words, size=counts, modified=st.integers(0, 2**63 - 1)),
     listed=st.booleans(),
 )
 snapshots = st.builds(Snapshot, models=st.lists(entries, max_size=4).map(tuple))
