@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import javaproperties
-
 from daemon.errors import StartError
 from daemon.settings import SETTINGS
 
@@ -129,6 +127,8 @@ def _given(path: Path, environment: Mapping[str, str]) -> dict[str, Given]:
 
 
 def _read_properties(path: Path) -> dict[str, str]:
+    import javaproperties  # here: 55 ms, of which a daemon without a file has no use
+
     try:
         content = path.read_bytes()
     except OSError as error:

@@ -47,11 +47,6 @@ class ArchiveMark:
     size: int
     modified: int
 
-    @property
-    def fresh(self) -> bool:
-        """The file is as it was."""
-        return mark_of(Path(self.file)) == self
-
 
 def mark_of(archive: Path) -> ArchiveMark | None:
     """Look at an archive file; None if it is not there."""

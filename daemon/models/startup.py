@@ -6,8 +6,9 @@ restored. Without a list all of the snapshot is restored. What was set since (`s
 version) counts for either.
 
 What the snapshot's kept directories hold is listed, and loading, before the daemon listens; what
-must be unpacked follows (`load`). Nothing is lost silently: a version whose files are gone stays
-listed as failed, and the log names what a list does not bring any more.
+must be unpacked follows (`load`). An archive that is gone is no loss then, and one that was written
+since is unpacked again only if a list names it. Nothing is lost silently: a version that cannot be
+brought back stays listed as failed, and the log names what a list does not bring any more.
 """
 
 import contextlib
@@ -44,10 +45,18 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do at the start: versions to restore, listings to load, and versions to forget."""
+    """What to do at the start.
+
+    Attributes:
+        restore: versions to serve as they were.
+        load: what to load from its archive.
+        renew: versions whose place that takes: their archives were written since.
+        forget: versions that the list no longer names.
+    """
 
     restore: Sequence[Entry]
     load: Sequence[Listing]
+    renew: Sequence[Entry]
     forget: Sequence[Entry]
 
 
@@ -82,7 +91,7 @@ def plan(
         entries: the snapshot.
         listings: None if there is no list.
         place: an archive's url → where it is, to compare.
-        fresh: whether the archive is as it was when the version was registered from it.
+        fresh: whether its archive holds nothing newer than the version that was registered from it.
     """
     load: list[Listing] = []
     current: set[tuple[str, str]] = set()
@@ -99,10 +108,12 @@ def plan(
     def named_at_all(entry: Entry) -> bool:
         return any(listing.names(entry, place) for listing in listings or ())
 
+    others = [entry for entry in entries if not restored(entry)]
     return Plan(
         restore=[entry for entry in entries if restored(entry)],
         load=load,
-        forget=[entry for entry in entries if not restored(entry) and not named_at_all(entry)],
+        renew=[entry for entry in others if named_at_all(entry)],
+        forget=[entry for entry in others if not named_at_all(entry)],
     )
 
 
@@ -120,6 +131,7 @@ class Startup:
         self._registration = registration
         self._entries = registration.memory.last.models if config.restore else ()
         listings = None if config.models is None else parse_listings(config.models, archives(config.model_store))
+        self._missing: list[Entry] = []  # versions whose directories were not kept
         self._plan = plan(self._entries, listings, place=self._place, fresh=_is_fresh)
 
     def restore(self) -> None:
@@ -131,17 +143,20 @@ class Startup:
                 self._registration.restore(entry)
             except (DaemonError, OSError, ValueError) as error:
                 _log.info("%s/%s needs its archive again: %s", *_names(entry), error)
-                self._registration.pending.append(entry)
+                self._missing.append(entry)
             else:
                 _tell_if_changed(entry)
                 self._set_default(entry.name, entry.version)
+        self._registration.pending = [*self._missing, *self._plan.renew]  # a change meanwhile must not forget them
 
     async def load(self) -> None:
         """Unpack and register the rest. Raises nothing: the log, or a failed version, says what went wrong."""
-        while self._registration.pending:
-            await self._restore_from_archive(self._registration.pending[0])
+        for entry in self._missing:
+            await self._restore_from_archive(entry)
+            self._registration.pending.remove(entry)
         for listing in self._plan.load:
             await self._load(listing)
+        self._registration.pending = []
         if self._config.restore:  # else the snapshot is ignored until somebody changes something
             with contextlib.suppress(NotRemembered):  # the log has it
                 await self._registration.save()
@@ -153,14 +168,17 @@ class Startup:
         except Conflict:
             _log.warning("%s/%s is not restored: it was registered meanwhile", *_names(entry))
         except (DaemonError, OSError, ValueError) as error:
-            reason = f"It was registered in an earlier run, and cannot be restored: {error}"
-            _log.error("%s/%s: %s", *_names(entry), reason)
-            if not self._registry.holds(entry.name, entry.version):
-                self._registration.lose(entry, reason)
-        self._registration.pending.remove(entry)
+            self._lose(entry, error)
         self._set_default(entry.name, entry.version)
 
+    def _lose(self, entry: Entry, error: Exception) -> None:
+        reason = f"It was registered in an earlier run, and cannot be restored: {error}"
+        _log.error("%s/%s: %s", *_names(entry), reason)
+        if not self._registry.holds(entry.name, entry.version):
+            self._registration.lose(entry, reason)
+
     async def _load(self, listing: Listing) -> None:
+        renewed = [entry for entry in self._plan.renew if listing.names(entry, self._place)]
         request = Request(
             url=listing.url,
             model_name=listing.name,
@@ -178,7 +196,13 @@ class Startup:
                 model = await load()
         except (DaemonError, OSError, ValueError) as error:
             _log.error("cannot load %s: %s", listing.url, error)
+            for entry in renewed:
+                self._lose(entry, error)
+                self._set_default(entry.name, entry.version)
             return
+        for entry in renewed:
+            if _names(entry) != (model.name, model.version):
+                _log.info("%s/%s is not restored: %s no longer holds it", *_names(entry), listing.url)
         self._set_default(model.name, model.version)
 
     def _remembered(self, name: str, version: str) -> Wishes | None:
@@ -206,18 +230,17 @@ class Startup:
 
 
 def _is_fresh(entry: Entry) -> bool:
-    return entry.archive is None or entry.archive.fresh
+    now = None if entry.archive is None else mark_of(Path(entry.archive.file))
+    return now is None or now == entry.archive
 
 
 def _tell_if_changed(entry: Entry) -> None:
-    if entry.archive is None or entry.archive.fresh:
-        return
     url = entry.request.url
-    if mark_of(Path(entry.archive.file)) is None:
-        _log.warning("%s is gone; %s/%s is served from what was unpacked from it", url, *_names(entry))
-    else:
+    if not _is_fresh(entry):
         sentence = "%s was written after %s/%s was registered from it, which is served as it was; register it again"
         _log.warning(sentence, url, *_names(entry))
+    elif entry.archive is not None and mark_of(Path(entry.archive.file)) is None:
+        _log.warning("%s is gone; %s/%s is served from what was unpacked from it", url, *_names(entry))
 
 
 def _names(entry: Entry) -> tuple[str, str]:

@@ -3,17 +3,19 @@
 import json
 import logging
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from daemon.models.model import ModelState
 from daemon.models.modelconfig import Wishes
 from daemon.models.registration import Request, no_progress
 from daemon.models.snapshot import Entry
-from daemon.models.startup import Listing, Plan, parse_listings, plan
+from daemon.models.startup import Listing, Plan, Startup, parse_listings, plan
 from daemon.workers.devices import usable_cores
 from tests.build import model_files, write_mar
-from tests.models.bench import Bench, run
+from tests.models.bench import Bench, run, until
 
 
 @pytest.mark.parametrize(
@@ -38,39 +40,43 @@ def make_entry(url: str, version: str = "1.0", *, listed: bool = False, name: st
 BY_HAND, BY_LIST = make_entry("hand.mar", "1"), make_entry("list.mar", "2", listed=True)
 
 
+def decision(
+    restore: Sequence[Entry], load: Sequence[Listing] = (), renew: Sequence[Entry] = (), forget: Sequence[Entry] = ()
+) -> Plan:
+    return Plan([*restore], [*load], [*renew], [*forget])
+
+
 @pytest.mark.parametrize(
     ("listings", "stale", "expected"),
     [
-        pytest.param(None, [], Plan([BY_HAND, BY_LIST], [], []), id="without a list everything comes back"),
+        pytest.param(None, [], decision([BY_HAND, BY_LIST]), id="without a list everything comes back"),
+        pytest.param([Listing("list.mar")], [], decision([BY_HAND, BY_LIST]), id="what the list names comes back"),
         pytest.param(
-            [Listing("list.mar")], [], Plan([BY_HAND, BY_LIST], [], []), id="what the list still names comes back"
+            [Listing("store/list.mar")], [], decision([BY_HAND, BY_LIST]), id="places are compared, not spellings"
         ),
-        pytest.param(
-            [Listing("store/list.mar")], [], Plan([BY_HAND, BY_LIST], [], []), id="places are compared, not spellings"
-        ),
-        pytest.param([], [], Plan([BY_HAND], [], [BY_LIST]), id="what the list no longer names is forgotten"),
+        pytest.param([], [], decision([BY_HAND], forget=[BY_LIST]), id="what it no longer names is forgotten"),
         pytest.param(
             [Listing("list.mar")],
             [BY_LIST],
-            Plan([BY_HAND], [Listing("list.mar")], []),
+            decision([BY_HAND], [Listing("list.mar")], renew=[BY_LIST]),
             id="an archive written since is loaded anew",
         ),
         pytest.param(
             [Listing("list.mar", "n")],
             [],
-            Plan([BY_HAND], [Listing("list.mar", "n")], [BY_LIST]),
+            decision([BY_HAND], [Listing("list.mar", "n")], forget=[BY_LIST]),
             id="under another name it is another model",
         ),
         pytest.param(
             [Listing("hand.mar")],
             [],
-            Plan([BY_HAND], [], [BY_LIST]),
+            decision([BY_HAND], forget=[BY_LIST]),
             id="what was registered by hand is not loaded twice",
         ),
         pytest.param(
             [Listing("new.mar")],
             [BY_HAND],
-            Plan([BY_HAND], [Listing("new.mar")], [BY_LIST]),
+            decision([BY_HAND], [Listing("new.mar")], forget=[BY_LIST]),
             id="what was registered by hand comes back though its archive changed",
         ),
     ],
@@ -162,6 +168,72 @@ def test_what_a_list_no_longer_names_is_not_restored_and_the_log_says_so(
 
         assert again.names == ["b/1.0"] and [*again.remembered] == ["b/1.0"] and again.unpacked == 1
         assert "a/1.0 is not restored: it was loaded from a list that no longer names it" in caplog.text
+
+    run(tmp_path, scenario)
+
+
+def test_an_archive_of_the_list_that_is_gone_is_served_from_what_was_unpacked(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        url = bench.mar()
+        await bench.restart(models=url)
+        (bench.store / url).unlink()
+
+        again = await bench.restart(models=url)
+
+        await until(lambda: again.registry.find("m").state is ModelState.READY)
+
+    run(tmp_path, scenario)
+
+
+def test_an_archive_of_the_list_that_broke_leaves_its_version_failed_with_what_was_set(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        url = bench.mar()
+        first = await bench.restart(models=url)
+        await first.registration.scale(first.registry.find("m"), 3, 3, synchronous=False, progress=no_progress)
+        (bench.store / url).write_bytes(b"no archive")
+
+        again = await bench.restart(models=url)
+
+        model = again.registry.find("m", "1.0")
+        assert model.state is ModelState.FAILED and "neither a zip nor" in str(model.pool.failure)
+        assert again.remembered == first.remembered
+
+    run(tmp_path, scenario)
+
+
+def test_an_archive_of_the_list_that_holds_another_version_now_brings_that_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(bench: Bench) -> None:
+        url = bench.mar()
+        await bench.restart(models=url)
+        write_mar(bench.store / url, model_files(version="2.0"))
+
+        with caplog.at_level(logging.INFO, "daemon.models"):
+            again = await bench.restart(models=url)
+
+        assert again.names == ["m/2.0"] and [*again.remembered] == ["m/2.0"]
+        assert "m/1.0 is not restored: m-1.0.mar no longer holds it" in caplog.text
+
+    run(tmp_path, scenario)
+
+
+def test_a_change_while_the_list_is_loaded_forgets_nothing(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        url = bench.mar()
+        first = await bench.restart(models=url)
+        await first.registration.scale(first.registry.find("m"), 3, 3, synchronous=False, progress=no_progress)
+        write_mar(bench.store / url, model_files() | {"more": b"."})
+        again = Bench(tmp_path, models=url)
+        startup = Startup(again.config, again.registry, again.registration)
+        startup.restore()
+
+        await again.register(again.mar("other"), workers=0)
+
+        assert again.remembered["m/1.0"] == first.remembered["m/1.0"]
+        assert not startup.done
+        await startup.load()
+        assert startup.done and again.registry.find("m").pool.wanted == 3
 
     run(tmp_path, scenario)
 
