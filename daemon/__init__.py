@@ -52,9 +52,10 @@ Words
 
 model: a name · version: one registered archive of a model · archive: the .mar file · manifest: what
 it says about itself · model store: the directory archives come from · registry: what is registered
-now · snapshot: the registry on disk · list: the models to load at the start · handler: the user's code · request: what HTTP brought · exchange: a request and the answer owed
-· job: a request waiting for a model's answer · queue: the jobs of one version · collector: decides
-when a batch is due · dispatcher: hands it over · batch: jobs that travel together · worker: one
-process with one version loaded · slot: a worker's place in the pool · engine: where workers live ·
-frame: one message on the wire · reply: the answer to one job.
+now · snapshot: the registry on disk · list: the models to load at the start · handler: the user's
+code · request: what HTTP brought · exchange: a request and the answer owed · job: a request waiting
+for a model's answer · queue: the jobs of one version · collector: decides when a batch is due ·
+dispatcher: hands it over · batch: jobs that travel together · worker: one process with one version
+loaded · slot: a worker's place in the pool · engine: where workers live · frame: one message on the
+wire · reply: the answer to one job.
 """

@@ -323,7 +323,9 @@ class Registration:
             raise ArchiveNotFound(f"{request.url} now holds {name}/{version}.")
         request = replace(request, wishes=remembered(name, version) or request.wishes)
         document = read_yaml(directory, manifest.config_file)
-        settings = merge(request.wishes, document, self._config, self._config.model_values(name, version))
+        # As TorchServe: a listed model for which nobody names a number has a worker for each core.
+        wishes = replace(request.wishes, fallback_workers=usable_cores()) if listed else request.wishes
+        settings = merge(wishes, document, self._config, self._config.model_values(name, version))
         source = Source(request.url, directory, unpacked, manifest, document, mark, listed)
         model = Model(
             source,

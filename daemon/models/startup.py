@@ -27,7 +27,6 @@ from daemon.models.registry import Registry
 from daemon.models.request import Request
 from daemon.models.snapshot import Entry
 from daemon.models.store import archives
-from daemon.workers.devices import usable_cores
 
 _log = logging.getLogger("daemon.models")
 
@@ -179,13 +178,7 @@ class Startup:
 
     async def _load(self, listing: Listing) -> None:
         renewed = [entry for entry in self._plan.renew if listing.names(entry, self._place)]
-        request = Request(
-            url=listing.url,
-            model_name=listing.name,
-            wishes=Wishes(fallback_workers=usable_cores()),  # as TorchServe has it
-            synchronous=False,
-            local_paths=True,
-        )
+        request = Request(url=listing.url, model_name=listing.name, synchronous=False, local_paths=True)
         load = partial(self._registration.load, request, listed=True, remembered=self._remembered)
         try:
             try:

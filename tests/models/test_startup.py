@@ -110,6 +110,7 @@ def test_a_listed_archive_is_loaded_with_a_worker_for_each_core(tmp_path: Path) 
         model = again.registry.find("n")
         assert model.pool.wanted == usable_cores() and model.at_startup
         assert again.remembered["n/1.0"].listed
+        assert again.remembered["n/1.0"].request.wishes == Wishes()  # the number is not frozen
 
         fewer = await bench.restart(models="n=m-1.0.mar", default_workers="3")
         assert fewer.registry.find("n").pool.wanted == 3
