@@ -12,7 +12,8 @@ Imports go left to right, through the named modules only (tests/test_imports.py)
 imports torch, so it starts in well under a second; the command line imports neither torch nor asyncio.
 
     __main__  server       arguments → Config → listen → serve → stop in order
-    config  settings       every setting: flag, environment name, default
+    config  settings       every setting: flag, environment name, key of config.properties, default
+    tsconfig environment   TorchServe's config.properties; what workers find in their environment
     paths  sockets  logs   where files are; listening sockets and the lock; log files
     endpoints  tokens      the TCP addresses and what is served at each; the bearer tokens
     marfile                the archive's manifest, and writing archives
@@ -29,7 +30,7 @@ imports torch, so it starts in well under a second; the command line imports nei
                      batching: the interface workers.engine, metrics · workers: job errors clock
                      handlers.wire · metrics: job errors clock handlers.wire
 
-Four walks
+Five walks
 
 1. A prediction: http.receiver → http.protocol → http.router → api.inference → registry.find →
    model.submit → queue → dispatcher._pump asks the collector → Batch → worker.predict → frame →
@@ -40,7 +41,11 @@ Four walks
    registry → pool.scale → reconcile → plan → engine → answer → tsctl.render.
 3. A worker's life: slot.py draws the place, state.py the worker in it. Death is a pidfd.
 4. An archive: store.locate → archive.unpack (in a thread, into a directory named by its content) →
-   manifest → modelconfig → registry.add → workers. A failure on the way leaves nothing behind.
+   manifest → modelconfig → registry.add → workers → memory.save (the snapshot is on the disk) →
+   answer. A failure on the way leaves nothing behind.
+5. A start: memory reads the snapshot → startup.plan: restore, load, forget → registration.restore
+   from the directories that were kept (listed as loading) → the daemon listens → what must be
+   unpacked. A list of models wins over the snapshot; flags are never in it.
 
 Decisions are synchronous functions of facts with the time as an argument: collectors, the pool's
 plan and the registry know no asyncio and no clock, so that the same objects run in production, in
@@ -50,10 +55,10 @@ Words
 
 model: a name · version: one registered archive of a model · archive: the .mar file · manifest: what
 it says about itself · model store: the directory archives come from · registry: what is registered
-now · handler: the user's code · request: what HTTP brought · exchange: a request and the answer owed
-· endpoint: a TCP address, and what is served there
-· job: a request waiting for a model's answer · queue: the jobs of one version · collector: decides
-when a batch is due · dispatcher: hands it over · batch: jobs that travel together · worker: one
-process with one version loaded · slot: a worker's place in the pool · engine: where workers live ·
-frame: one message on the wire · reply: the answer to one job.
+now · snapshot: the registry on disk · list: the models to load at the start · handler: the user's
+code · request: what HTTP brought · exchange: a request and the answer owed · endpoint: a TCP address,
+and what is served there · job: a request waiting for a model's answer · queue: the jobs of one
+version · collector: decides when a batch is due · dispatcher: hands it over · batch: jobs that travel
+together · worker: one process with one version loaded · slot: a worker's place in the pool · engine:
+where workers live · frame: one message on the wire · reply: the answer to one job.
 """

@@ -1,5 +1,6 @@
 """The daemon's configuration: the values of `settings.SETTINGS`, each with its origin."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,7 +8,8 @@ from typing import Any
 
 from daemon import paths
 from daemon.errors import StartError
-from daemon.settings import SETTINGS
+from daemon.settings import SETTINGS, Setting
+from daemon.tsconfig import ConfigFile, Given, ModelValues, read_config_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +18,10 @@ class Config:
 
     socket: Path
     state_dir: Path
+    ts_config: Path | None
     model_store: Path | None
+    models: tuple[str, ...] | None
+    restore: bool
     inference_address: str
     metrics_address: str | None
     metrics: bool
@@ -40,31 +45,38 @@ class Config:
     archive_bytes: int
     archive_files: int
     install_requirements: bool
+    default_workers: int | None
+    default_handler: str | None
+    envelope: str | None
+    decode_input: bool
+    limit_image_pixels: bool
+    hide_environment: re.Pattern[str] | None
     access_log: bool
     log_level: str
-    origins: Mapping[str, str] = field(default_factory=dict)  # setting → "flag", "environment" or "default"
+    origins: Mapping[str, str] = field(default_factory=dict)  # setting → "flag", "environment", "file …" or "default"
+    models_block: ModelValues = field(default_factory=dict)
+    notes: tuple[str, ...] = ()  # what of config.properties is not obeyed
+
+    def model_values(self, name: str, version: str) -> Mapping[str, Any]:
+        """What the `models` block of config.properties says of a model version."""
+        return self.models_block.get(name, {}).get(version, {})
 
 
 def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Config:
-    """Choose each setting's value: flag, then environment, then default.
+    """Choose each setting's value: flag, then environment, then config.properties, then default.
 
     Raises:
         StartError: a value cannot be read, or a path cannot be used.
     """
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
+    file = _read_file(flags, environment)
     for setting in SETTINGS:
-        text, where, origin = flags.get(setting.name), setting.flag, "flag"
-        if text is None:
-            text, where, origin = environment.get(setting.variable), setting.variable, "environment"
-        if text is None:
+        given = _said(setting, flags, environment) or file.settings.get(setting.name)
+        if given is None:
             values[setting.name], origins[setting.name] = setting.default, "default"
-            continue
-        try:
-            values[setting.name] = setting.parse(text)
-        except ValueError as error:
-            raise StartError(f"{where}: {error}") from None
-        origins[setting.name] = origin
+        else:
+            values[setting.name], origins[setting.name] = _parsed(setting, given), given.origin
     values["socket"] = values["socket"] or paths.default_socket()
     try:
         values["state_dir"] = values["state_dir"] or paths.default_state_dir()
@@ -73,4 +85,25 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> 
     store = values["model_store"]
     if store is not None and not store.is_dir():
         raise StartError(f"no model store at `{store}`", "make the directory, or name another with `--model-store`")
-    return Config(**values, origins=origins)
+    return Config(**values, origins=origins, models_block=file.models, notes=file.notes)
+
+
+def _said(setting: Setting, flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Given | None:
+    text = flags.get(setting.name)
+    if text is not None:
+        return Given(text, setting.flag, "flag")
+    names = (setting.variable, "TS_CONFIG_FILE") if setting.name == "ts_config" else (setting.variable,)
+    return next((Given(environment[name], name, "environment") for name in names if name in environment), None)
+
+
+def _parsed(setting: Setting, given: Given) -> Any:
+    try:
+        return setting.parse(given.text)
+    except ValueError as error:
+        raise StartError(f"{given.where}: {error}") from None
+
+
+def _read_file(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> ConfigFile:
+    setting = next(setting for setting in SETTINGS if setting.name == "ts_config")
+    given = _said(setting, flags, environment)
+    return ConfigFile() if given is None else read_config_file(_parsed(setting, given), environment)

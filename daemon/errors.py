@@ -11,12 +11,15 @@
     ├─ NoReadyWorker · QueueFull · Stopping                      503
     ├─ PredictionFailed                                          503 (or what the handler chose)
     ├─ WorkerDied · ResponseTimeout · WorkersFailed · DescribeFailed   500
+    ├─ NotRemembered                                             500
     └─ WorkerKilled · OutOfResources                             507
     StartError                          the daemon cannot start; never sent over HTTP
 
 `kind` is the `type` member of the JSON error document. Its values are those of
 TorchServe 0.12, because clients match on them.
 """
+
+from pathlib import Path
 
 
 class DaemonError(Exception):
@@ -152,6 +155,8 @@ class Conflict(DaemonError):
 
     def __init__(self, name: str, version: str) -> None:
         super().__init__(f"Model version {version} is already registered for model {name}")
+        self.name = name
+        self.version = version
 
 
 class NoReadyWorker(DaemonError):
@@ -212,6 +217,13 @@ class DescribeFailed(DaemonError):
     def __init__(self, reason: str) -> None:
         # The misspelt word is TorchServe's, and clients may look for the sentence.
         super().__init__(f"Failed to get customized model matadata. {reason}")
+
+
+class NotRemembered(DaemonError):
+    """A change was made, but the snapshot could not be written."""
+
+    def __init__(self, file: Path, reason: str) -> None:
+        super().__init__(f"The change is made, but a restart will not know of it: cannot write `{file}`: {reason}.")
 
 
 class OutOfResources(DaemonError):

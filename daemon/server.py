@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import resource
 import signal
 import socket
@@ -26,6 +27,7 @@ from daemon.api.metrics import metrics_routes
 from daemon.clock import LoopClock
 from daemon.config import Config
 from daemon.endpoints import Endpoint, bind_endpoints, choose_endpoints, guarded_router, listen, tls_context
+from daemon.environment import model_environment
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.messages import Request
@@ -35,6 +37,7 @@ from daemon.metrics.host import Host
 from daemon.metrics.metrics import Metrics
 from daemon.models.registration import Registration
 from daemon.models.registry import Registry
+from daemon.models.startup import Startup
 from daemon.models.store import archives
 from daemon.settings import SETTINGS
 from daemon.sockets import address_of, bind_control, bind_tcp, parse_address, take_place, unlink_if_ours
@@ -118,7 +121,8 @@ class Daemon:
         clock = LoopClock(loop)
         registry, metrics = Registry(), Metrics()
         model_logs = logs.ModelLogs(config.state_dir, foreground=self._foreground)
-        registration = Registration(config, registry, LocalEngine(loop, clock), clock, model_logs, metrics)
+        engine = LocalEngine(loop, clock, model_environment(os.environ, config))
+        registration = Registration(config, registry, engine, clock, model_logs, metrics)
         registration.clean()
         access_log = logs.AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground)
 
@@ -161,17 +165,25 @@ class Daemon:
             observed = Listener(Router(own_routes), limits, clock, tell)
             listeners.append(observed)
             servers.append(await loop.create_server(observed.connect, sock=measured))
+        for note in config.notes:
+            kind, _, sentence = note.partition(": ")
+            _log.log(logging.WARNING if kind == "warning" else logging.INFO, sentence)
+        startup = Startup(config, registry, registration)
+        startup.restore()  # before the first request is read, so that nobody is told that there is no such model
+        loading = loop.create_task(startup.load())
+        loading.add_done_callback(_tell_failure)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._signalled)
         where = (self._inference_url, self._management_url, str(config.socket))
         _log.info("listening on %s, pid %d", ", ".join(dict.fromkeys(filter(None, where))), os.getpid())
-        ready(self._status(registry))
+        ready(self._status(registry) | {"notes": config.notes})
         await self._stop_wanted.wait()
         _log.info("stopping; running requests have %g s", config.grace)
         for server in servers:
             server.close()
         for listener in listeners:
             listener.stop()
+        loading.cancel()
         await self._stop_models(registration)
         await self._let_answers_out(*listeners)
         for listener in listeners:
@@ -260,13 +272,21 @@ def _own_metrics_address(config: Config) -> str | None:
     return None if wanted[1] and wanted == parse_address(config.inference_address) else address
 
 
+def _tell_failure(task: asyncio.Task[None]) -> None:
+    """A bug, then: what could not be loaded was told already, one by one."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _log.error("loading what is served from the start broke off", exc_info=error)
+
+
 def _no_access(request: Request, status: int, seconds: float) -> None:
     """The access log is off."""
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
-        return ",".join(value)
+        return [*value]
+    if isinstance(value, re.Pattern):
+        return value.pattern
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
 
 

@@ -2,7 +2,8 @@
 
 One table feeds the daemon's arguments, the options of `tsctl start` and `tsctl run`, and
 the environment: the setting `inference_address` is `--inference-address` and
-`TSCTL_INFERENCE_ADDRESS`. A flag wins over the environment, which wins over the default.
+`TSCTL_INFERENCE_ADDRESS`; where TorchServe's config.properties has a key for it, `key` names it.
+A flag wins over the environment, which wins over that file, which wins over the default.
 
 Standard library only: the command line comes in by this door.
 """
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 MIB = 1024 * 1024
+ENVELOPES = ("body", "json", "kserve", "kservev2")
 
 _SIZE = re.compile(r"(\d+)\s*(B|KB|KIB|MB|MIB|GB|GIB)?", re.IGNORECASE)
 _UNITS = {"b": 1, "kb": 1000, "kib": 1024, "mb": 10**6, "mib": MIB, "gb": 10**9, "gib": 1024 * MIB}
@@ -87,6 +89,34 @@ def parse_patterns(text: str) -> tuple[str, ...]:
     return patterns
 
 
+def parse_number(text: str) -> int:
+    """Read a whole number, at least 0."""
+    return 0 if text == "0" else parse_count(text)
+
+
+def parse_models(text: str) -> tuple[str, ...]:
+    """Read a comma list of `ALL` and `[NAME=]ARCHIVE`; it may be empty."""
+    models = tuple(filter(None, map(str.strip, text.split(","))))
+    for model in models:
+        name, equals, archive = model.partition("=")
+        if equals and not (name.strip() and archive.strip()):
+            raise ValueError(f"`{model}` is neither ARCHIVE nor NAME=ARCHIVE")
+    return models
+
+
+def parse_envelope(text: str) -> str:
+    if text not in ENVELOPES:
+        raise ValueError(f"`{text}` is no request envelope ({', '.join(ENVELOPES)})")
+    return text
+
+
+def parse_pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise ValueError(f"`{text}` is no regular expression: {error}") from None
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One value that an operator may choose.
@@ -94,6 +124,7 @@ class Setting:
     Attributes:
         default: None means that the daemon works it out (see `help`).
         parse: text to value; raises ValueError with a sentence that quotes the text.
+        key: its name in TorchServe's config.properties; empty if it has none.
     """
 
     name: str
@@ -101,6 +132,7 @@ class Setting:
     parse: Callable[[str], Any]
     metavar: str
     help: str
+    key: str = ""
 
     @property
     def flag(self) -> str:
@@ -113,31 +145,111 @@ class Setting:
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("socket", None, parse_path, "PATH", "The control socket [default: in $XDG_RUNTIME_DIR or /tmp/tsctl-UID]."),
-    Setting("state_dir", None, parse_path, "DIR", "Logs and unpacked archives [default: ~/.local/state/tsctl]."),
-    Setting("model_store", None, parse_path, "DIR", "The directory archives come from."),
-    Setting("inference_address", "127.0.0.1:8080", str, "ADDRESS", "Where predictions are answered: HOST:PORT."),
-    Setting("metrics_address", None, str, "ADDRESS", "A further address that answers only /metrics: HOST:PORT."),
-    Setting("metrics", True, parse_boolean, "true|false", "Answer /metrics."),
-    Setting("management_address", None, str, "ADDRESS",
-        "Where TorchServe's management API is answered: HOST:PORT [default: nowhere but on the control socket]."),
-    Setting("management_without_token", False, parse_boolean, "true|false",
-        "Let everybody who reaches the management address register code."),
-    Setting("token_file", None, parse_path, "FILE",
-        "A 0600 file with the token of the management address [default: TSCTL_TOKEN]."),
-    Setting("inference_token_file", None, parse_path, "FILE",
-        "A 0600 file with a token that predictions need, too [default: TSCTL_INFERENCE_TOKEN]."),
-    Setting("allowed_host", None, parse_names, "NAMES",
-        "Further names, with commas between them, by which clients may call the management address."),
-    Setting("allowed_urls", None, parse_patterns, "PATTERNS",
-        "Regular expressions, with commas between them, of the URLs that archives may come from [default: none]."),
-    Setting("certificate_file", None, parse_path, "FILE", "A PEM certificate with its chain: the addresses are https."),
-    Setting("private_key_file", None, parse_path, "FILE", "The PEM private key of the certificate."),
-    Setting("grace", 30.0, parse_seconds, "SECONDS", "How long a stop waits for running requests."),
-    Setting("max_request_size", 64 * MIB, parse_size, "BYTES", "The largest request body."),
-    Setting("queue_jobs", 100, parse_count, "JOBS", "Requests that may wait for one model version."),
+    Setting("state_dir", None, parse_path, "DIR", "Logs and what is registered [default: ~/.local/state/tsctl]."),
+    Setting("ts_config", None, parse_path, "FILE", "TorchServe's config.properties."),
+    Setting("model_store", None, parse_path, "DIR", "The directory archives come from.", "model_store"),
+    Setting("models", None, parse_models, "MODELS", "Load ALL, or [NAME=]ARCHIVE with commas between.", "load_models"),
+    Setting("restore", True, parse_boolean, "true|false", "Register again what the last run had registered."),
+    Setting(
+        "inference_address",
+        "127.0.0.1:8080",
+        str,
+        "ADDRESS",
+        "Where predictions are answered: HOST:PORT.",
+        "inference_address",
+    ),
+    Setting(
+        "metrics_address",
+        None,
+        str,
+        "ADDRESS",
+        "A further address that answers only /metrics: HOST:PORT.",
+        "metrics_address",
+    ),
+    Setting("metrics", True, parse_boolean, "true|false", "Answer /metrics.", "enable_metrics_api"),
+    Setting(
+        "management_address",
+        None,
+        str,
+        "ADDRESS",
+        "Where TorchServe's management API is answered: HOST:PORT [default: nowhere but on the control socket].",
+        "management_address",
+    ),
+    Setting(
+        "management_without_token",
+        False,
+        parse_boolean,
+        "true|false",
+        "Let everybody who reaches the management address register code.",
+        "disable_token_authorization",
+    ),
+    Setting(
+        "token_file",
+        None,
+        parse_path,
+        "FILE",
+        "A 0600 file with the token of the management address [default: TSCTL_TOKEN].",
+    ),
+    Setting(
+        "inference_token_file",
+        None,
+        parse_path,
+        "FILE",
+        "A 0600 file with a token that predictions need, too [default: TSCTL_INFERENCE_TOKEN].",
+    ),
+    Setting(
+        "allowed_host",
+        None,
+        parse_names,
+        "NAMES",
+        "Further names, with commas between them, by which clients may call the management address.",
+    ),
+    Setting(
+        "allowed_urls",
+        None,
+        parse_patterns,
+        "PATTERNS",
+        "Regular expressions, with commas between them, of the URLs that archives may come from [default: none].",
+        "allowed_urls",
+    ),
+    Setting(
+        "certificate_file",
+        None,
+        parse_path,
+        "FILE",
+        "A PEM certificate with its chain: the addresses are https.",
+        "certificate_file",
+    ),
+    Setting(
+        "private_key_file", None, parse_path, "FILE", "The PEM private key of the certificate.", "private_key_file"
+    ),
+    Setting(
+        "grace",
+        30.0,
+        parse_seconds,
+        "SECONDS",
+        "How long a stop waits for running requests.",
+        "unregister_model_timeout",
+    ),
+    Setting("max_request_size", 64 * MIB, parse_size, "BYTES", "The largest request body.", "max_request_size"),
+    Setting("queue_jobs", 100, parse_count, "JOBS", "Requests that may wait for one model version.", "job_queue_size"),
     Setting("queue_bytes", 256 * MIB, parse_size, "BYTES", "Bytes that may wait for one model version."),
-    Setting("response_timeout", 120.0, parse_seconds, "SECONDS", "How long a worker may take for a batch."),
-    Setting("startup_timeout", 120.0, parse_seconds, "SECONDS", "How long a worker may take to load its model."),
+    Setting(
+        "response_timeout",
+        120.0,
+        parse_seconds,
+        "SECONDS",
+        "How long a worker may take for a batch.",
+        "default_response_timeout",
+    ),
+    Setting(
+        "startup_timeout",
+        120.0,
+        parse_seconds,
+        "SECONDS",
+        "How long a worker may take to load its model.",
+        "default_startup_timeout",
+    ),
     Setting("header_timeout", 10.0, parse_seconds, "SECONDS", "How long a request's headers may take to arrive."),
     Setting("body_timeout", 60.0, parse_seconds, "SECONDS", "How long a request's body may take to arrive."),
     Setting("keep_alive", 75.0, parse_seconds, "SECONDS", "How long an idle connection stays open."),
@@ -149,7 +261,56 @@ SETTINGS: tuple[Setting, ...] = (
         parse_boolean,
         "true|false",
         "Install the requirements.txt of archives, with pip.",
+        "install_py_dep_per_model",
+    ),
+    Setting(
+        "default_workers",
+        None,
+        parse_number,
+        "WORKERS",
+        "Workers of a model for which nobody names a number.",
+        "default_workers_per_model",
+    ),
+    Setting(
+        "default_handler",
+        None,
+        str,
+        "HANDLER",
+        "The handler of an archive that names none.",
+        "default_service_handler",
+    ),
+    Setting(
+        "envelope",
+        None,
+        parse_envelope,
+        "ENVELOPE",
+        "Every model's request envelope: body, json, kserve, kservev2.",
+        "service_envelope",
+    ),
+    Setting(
+        "decode_input",
+        True,
+        parse_boolean,
+        "true|false",
+        "Decode JSON and text before the handler sees them.",
+        "decode_input_request",
+    ),
+    Setting(
+        "limit_image_pixels",
+        True,
+        parse_boolean,
+        "true|false",
+        "Refuse images of absurdly many pixels.",
+        "limit_max_image_pixels",
+    ),
+    Setting(
+        "hide_environment",
+        None,
+        parse_pattern,
+        "REGEX",
+        "Environment variables that workers do not get, by name.",
+        "blacklist_env_vars",
     ),
     Setting("access_log", True, parse_boolean, "true|false", "Write a line for each request."),
     Setting("log_level", "info", parse_level, "LEVEL", "What the daemon logs: debug, info, warning or error."),
-)  # fmt: skip
+)

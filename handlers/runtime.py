@@ -61,6 +61,7 @@ class Runtime:
             load.batch_size,
             load.gpu_id,
             model_yaml_config=read_model_config(load),
+            limit_max_image_pixels=os.environ.get("TS_LIMIT_MAX_IMAGE_PIXELS", "true") != "false",
         )
         entry = enveloped(load_handler(load.handler, Path(load.model_dir)), os.environ.get("TS_SERVICE_ENVELOPE", ""))
         entry.initialize(context)

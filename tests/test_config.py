@@ -13,7 +13,7 @@ from daemon.settings import MIB, SETTINGS, Setting
 def test_the_fields_are_the_settings() -> None:
     fields = [field.name for field in dataclasses.fields(Config)]
 
-    assert fields == [*(setting.name for setting in SETTINGS), "origins"]
+    assert fields == [*(setting.name for setting in SETTINGS), "origins", "models_block", "notes"]
 
 
 @pytest.mark.parametrize(

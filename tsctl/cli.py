@@ -13,6 +13,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "run": ("Daemon", "Run the daemon in the foreground."),
     "stop": ("Daemon", "Stop the daemon; running requests finish."),
     "status": ("Daemon", "Show the daemon and its models."),
+    "config": ("Daemon", "Show each setting's value and where it came from."),
     "logs": ("Daemon", "Show what the daemon or a model logged."),
     "archive": ("Models", "Pack a model into a .mar archive."),
     "check": ("Models", "Try an archive without a daemon."),

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from daemon import paths
 from tsctl.errors import CliError
@@ -62,6 +62,11 @@ def start(arguments: Sequence[str], state_dir: Path) -> dict[str, Any]:
         process.wait()
         raise CliError(document["error"], document["hint"])
     return document
+
+
+def run(arguments: Sequence[str]) -> NoReturn:
+    """Become the daemon: its exit code is this command's."""
+    os.execv(DAEMON[0], [*DAEMON, *arguments])
 
 
 def stop(pid: int, wait: float, tick: Callable[[], None]) -> None:

@@ -1,12 +1,12 @@
 """What several verbs share: the model argument, and the daemon's settings as options."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from daemon.settings import MIB, SETTINGS, Setting, parse_boolean
+from daemon.settings import MIB, SETTINGS, Setting, parse_boolean, parse_models
 from tsctl.completion import complete_model
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,6 +40,11 @@ def setting_options(function: F) -> F:
         if setting.parse is parse_boolean:
             flag = f"{setting.flag}/--no-{setting.name.replace('_', '-')}"
             option = click.option(flag, setting.name, default=None, help=setting.help + default)
+        elif setting.parse is parse_models:
+            option = click.option(
+                setting.flag, setting.name, type=SettingType(setting), metavar=setting.metavar, help=setting.help,
+                multiple=True, callback=lambda _ctx, _param, values: several(values),
+            )  # fmt: skip
         else:
             option = click.option(
                 setting.flag,
@@ -50,6 +55,11 @@ def setting_options(function: F) -> F:
             )
         function = option(function)
     return function
+
+
+def several(values: Sequence[str]) -> str | None:
+    """Join what `--models` was given, once or more: the daemon takes a list with commas."""
+    return ",".join(values) if values else None
 
 
 def daemon_arguments(socket: Path | None, given: dict[str, Any]) -> list[str]:

@@ -97,4 +97,26 @@ def _ours(model: Model) -> dict[str, Any]:
         },
         "workers": [slot.worker.state.name if slot.worker else slot.state.name for slot in pool.slots],
         "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
+        "settings": _settings(model),
     }
+
+
+def _settings(model: Model) -> list[dict[str, Any]]:
+    """Each setting under its name in `model-config.yaml`, in that file's units, and who said so."""
+    settings = model.settings
+    values = {
+        "batch_size": ("batchSize", settings.batch_size),
+        "max_delay": ("maxBatchDelay", round(settings.max_delay * 1000, 3)),
+        "policy": ("batching", settings.policy),
+        "workers": ("minWorkers", model.min_workers),
+        "response_timeout": ("responseTimeout", settings.response_timeout),
+        "startup_timeout": ("startupTimeout", settings.startup_timeout),
+        "queue_jobs": ("jobQueueSize", settings.queue_jobs),
+        "retry": ("retry", settings.retry),
+    }
+    origins = dict(settings.origins)
+    if model.request.wishes.workers is not None:
+        origins["workers"] = "register"  # or `scale`, since
+    return [
+        {"name": key, "value": value, "origin": origins.get(name, "default")} for name, (key, value) in values.items()
+    ]

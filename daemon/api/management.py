@@ -60,7 +60,7 @@ def management_routes(
         elif method == "OPTIONS" and len(path) in (0, 1, 2):
             exchange.respond(json_response(describe_management()))
         elif method == "PUT" and len(path) == 3 and path[2] == "set-default":
-            registry.set_default(path[0], path[1])
+            await registration.set_default(path[0], path[1])
             sentence = f'Default version successfully updated for model "{path[0]}" to "{path[1]}"'
             exchange.respond(status_response(sentence))
         elif method == "PUT" and len(path) in (1, 2):

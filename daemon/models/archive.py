@@ -39,6 +39,24 @@ class Limits:
     files: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveMark:
+    """How to see that an archive file has been written since: its size in bytes, and when, in nanoseconds."""
+
+    file: str
+    size: int
+    modified: int
+
+
+def mark_of(archive: Path) -> ArchiveMark | None:
+    """Look at an archive file; None if it is not there."""
+    try:
+        status = archive.stat()
+    except OSError:
+        return None
+    return ArchiveMark(file=str(archive), size=status.st_size, modified=status.st_mtime_ns)
+
+
 class _Archive:
     """What zip and tar have in common: named members with content."""
 

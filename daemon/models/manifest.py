@@ -10,12 +10,18 @@ from handlers.names import BUILT_IN, RESERVED_MODULES, split_handler
 
 
 def read_manifest(
-    model_dir: Path, *, model_name: str | None, handler: str | None, runtime: str | None = None
+    model_dir: Path,
+    *,
+    model_name: str | None,
+    handler: str | None,
+    runtime: str | None = None,
+    default_handler: str | None = None,
 ) -> Manifest:
     """Read and check the manifest of an unpacked archive.
 
     Args:
         model_name, handler, runtime: win over the manifest's; with the first two given, it may be missing.
+        default_handler: stands in for a handler that neither names.
 
     Raises:
         InvalidModel: the manifest is missing or wrong, or names something that is not there.
@@ -27,16 +33,18 @@ def read_manifest(
             document = json.loads(file.read_bytes())
         except (ValueError, RecursionError) as error:
             raise InvalidModel(f"The manifest is not JSON: {error}") from None
-    elif model_name and handler:
-        document = {"runtime": "python", "model": {"modelName": model_name, "handler": handler}}
+    elif model_name and (handler or default_handler):
+        document = {"runtime": "python", "model": {"modelName": model_name}}
     elif (model_dir / "WAR-INF").is_dir():
         raise InvalidModel("This is the archive of a workflow, and tsctl serves models, not workflows.")
     else:
         raise InvalidModel(f"Model name is not defined. The archive has no {MANIFEST}; `tsctl archive` writes one.")
     if model_name and isinstance(document, dict) and isinstance(document.get("model"), dict):
         document = document | {"model": document["model"] | {"modelName": model_name}}
-    if handler and isinstance(document, dict) and isinstance(document.get("model"), dict):
-        document = document | {"model": document["model"] | {"handler": handler}}
+    if isinstance(document, dict) and isinstance(document.get("model"), dict):
+        handler = handler or document["model"].get("handler") or default_handler
+        if handler:
+            document = document | {"model": document["model"] | {"handler": handler}}
     if runtime and isinstance(document, dict):
         document = document | {"runtime": runtime}
     try:

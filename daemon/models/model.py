@@ -14,8 +14,10 @@ from daemon.errors import DaemonError, Loading, NoReadyWorker, Stopping
 from daemon.job import Batch, Job, Outcome, Reply
 from daemon.marfile import Manifest
 from daemon.metrics.version import VersionMetrics
+from daemon.models.archive import ArchiveMark
 from daemon.models.modelconfig import ModelSettings
-from daemon.workers.engine import Engine, WorkerSpec
+from daemon.models.request import Request
+from daemon.workers.engine import Engine, LoadFailure, WorkerSpec
 from daemon.workers.placement import Placement
 from daemon.workers.pool import Pool
 
@@ -39,6 +41,8 @@ class Source:
         directory: the model's files.
         unpacked: what was unpacked for it (`directory` or its parent), None if it is served in place.
         document: `model-config.yaml`, empty if there is none.
+        mark: what the archive file was like, None if it is served in place.
+        listed: it was loaded because `--models` or `load_models` named it.
         python: the interpreter of its own environment, None for the daemon's.
     """
 
@@ -47,6 +51,8 @@ class Source:
     unpacked: Path | None
     manifest: Manifest
     document: Mapping[str, Any]
+    mark: ArchiveMark | None = None
+    listed: bool = False
     python: Path | None = None
 
 
@@ -54,6 +60,9 @@ class Model:
     """A registered version of a model.
 
     Attributes:
+        request: what was asked for, with what was asked for since.
+        at_startup: it was restored, or loaded because a list names it.
+        lost: it was registered in an earlier run, and its files are gone.
         was_ready: a worker has been ready since it was registered.
         replaces: the failed version whose place it took, until that one is retired.
         metrics: what is measured of it; shown once it is registered.
@@ -71,13 +80,16 @@ class Model:
         placement: Placement | None = None,
         log: Callable[[str], None] = lambda line: None,
         at_startup: bool = False,
+        request: Request | None = None,
     ) -> None:
         self.name = source.manifest.model_name
         self.version = source.manifest.model_version
         self.source = source
         self.settings = settings
         self.min_workers = self.max_workers = 0
+        self.request = request or Request(url=source.url)
         self.at_startup = at_startup
+        self.lost = False
         self.stopping = False
         self.was_ready = False
         self.replaces: Model | None = None
@@ -149,6 +161,11 @@ class Model:
         """Have at least `least` and at most `most` workers."""
         self.min_workers, self.max_workers = least, most
         self.pool.scale(min(max(self.pool.wanted, least), most))
+
+    def lose(self, reason: str) -> None:
+        """Stay listed as failed: the files that it was served from are gone."""
+        self.lost = True
+        self.pool.give_up(LoadFailure(reason))
 
     def stop(self) -> None:
         """Accept nothing more; what waits goes out without further delay."""

@@ -1,11 +1,11 @@
 """How one model version is served: what the registration, the archive and the daemon say.
 
-A value given at registration wins over `model-config.yaml` in the archive, which wins over the
-daemon's default.
+A value given at registration (or set since) wins over `model-config.yaml` in the archive, which
+wins over the `models` block of config.properties, which wins over the daemon's default.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ class ModelSettings:
     queue_bytes: int
     retry: bool | None = None
     devices: Sequence[int] = ()
+    origins: Mapping[str, str] = field(default_factory=dict, compare=False)  # setting → who said so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,7 @@ class Wishes:
 
     Attributes:
         workers: workers to start.
+        max_workers: workers to have at most, if that is more.
         fallback_workers: workers to start if neither `workers` nor the archive says.
     """
 
@@ -56,6 +58,7 @@ class Wishes:
     max_delay: float | None = None
     policy: str | None = None
     workers: int | None = None
+    max_workers: int | None = None
     fallback_workers: int = 0
     response_timeout: float | None = None
     startup_timeout: float | None = None
@@ -92,19 +95,38 @@ def read_yaml(model_dir: Path, config_file: str | None) -> dict[str, Any]:
     return document
 
 
-def merge(wishes: Wishes, document: Mapping[str, Any], config: Config, gpus: int = 0) -> ModelSettings:
-    """Choose each value: registration, then `model-config.yaml`, then default.
+class _Said(dict[str, Any]):
+    """What the archive says, over what the `models` block says; and who said it."""
+
+    def __init__(self, document: Mapping[str, Any], block: Mapping[str, Any]) -> None:
+        self._own = {key for key, value in document.items() if value is not None}
+        super().__init__({**block, **{key: document[key] for key in self._own}})
+
+    def source(self, key: str) -> str:
+        return "model-config.yaml" if key in self._own else "the models block of config.properties"
+
+
+def merge(
+    wishes: Wishes,
+    document: Mapping[str, Any],
+    config: Config,
+    block: Mapping[str, Any] | None = None,
+    *,
+    gpus: int = 0,
+) -> ModelSettings:
+    """Choose each value: registration, then `model-config.yaml`, then the `models` block, then default.
 
     Args:
         gpus: how many this machine has.
 
     Raises:
         BadRequest: the registration asks for something impossible.
-        InvalidModel: the archive does.
+        InvalidModel: the archive or the block does.
     """
+    document = _Said(document, block or {})
     batch_size = _first(wishes.batch_size, _whole(document, "batchSize", 1), DEFAULT_BATCH_SIZE)
     delay_ms = _number(document, "maxBatchDelay")
-    workers, max_workers = _workers(wishes, document)
+    workers, max_workers = _workers(wishes, document, config)
     policy = _first(wishes.policy, _word(document, "batching", POLICIES), DEFAULT_POLICY)
     if batch_size < 1:
         raise BadRequest(f"batch_size is {batch_size}, and should be at least 1.")
@@ -123,7 +145,31 @@ def merge(wishes: Wishes, document: Mapping[str, Any], config: Config, gpus: int
         queue_bytes=config.queue_bytes,
         retry=_boolean(document, "retry"),
         devices=_devices(document, gpus),
+        origins=_origins(wishes, document),
     )
+
+
+# Each setting of a model: its field in Wishes, if a registration may ask for it, and its key in the archive.
+_KEYS: dict[str, tuple[str | None, str]] = {
+    "batch_size": ("batch_size", "batchSize"),
+    "max_delay": ("max_delay", "maxBatchDelay"),
+    "policy": ("policy", "batching"),
+    "workers": ("workers", "minWorkers"),
+    "response_timeout": ("response_timeout", "responseTimeout"),
+    "startup_timeout": ("startup_timeout", "startupTimeout"),
+    "queue_jobs": (None, "jobQueueSize"),
+    "retry": (None, "retry"),
+}
+
+
+def _origins(wishes: Wishes, document: _Said) -> dict[str, str]:
+    """Say where each value came from: "register", the archive, the block or "default"."""
+    origins = {}
+    for name, (wish, key) in _KEYS.items():
+        said = document.get(key) is not None and (name != "workers" or document[key])  # no workers says nothing
+        asked = wish is not None and getattr(wishes, wish) is not None
+        origins[name] = "register" if asked else document.source(key) if said else "default"
+    return origins
 
 
 def check_workers(count: int) -> None:
@@ -132,13 +178,14 @@ def check_workers(count: int) -> None:
         raise BadRequest(f"{count} workers are wanted, and a model version may have {MOST_WORKERS}.")
 
 
-def _workers(wishes: Wishes, document: Mapping[str, Any]) -> tuple[int, int]:
+def _workers(wishes: Wishes, document: Mapping[str, Any], config: Config) -> tuple[int, int]:
     if wishes.workers is not None:
-        return wishes.workers, wishes.workers
+        return wishes.workers, max(wishes.workers, wishes.max_workers or 0)
     least, most = _whole(document, "minWorkers", 0), _whole(document, "maxWorkers", 0)
     if least:
         return least, max(least, most or 0)
-    return wishes.fallback_workers, wishes.fallback_workers
+    usual = config.default_workers or wishes.fallback_workers  # 0 says nothing, as in TorchServe
+    return usual, usual
 
 
 def _devices(document: Mapping[str, Any], gpus: int) -> Sequence[int]:
@@ -164,7 +211,8 @@ def _first(*values: Any) -> Any:
 def _checked(document: Mapping[str, Any], key: str, good: Callable[[Any], bool], what: str) -> Any:
     value = document.get(key)
     if value is not None and not good(value):
-        raise InvalidModel(f"model-config.yaml: `{key}` is `{value}`, and should be {what}.")
+        source = document.source(key) if isinstance(document, _Said) else "model-config.yaml"
+        raise InvalidModel(f"{source}: `{key}` is `{value}`, and should be {what}.")
     return value
 
 

@@ -41,6 +41,10 @@ class Registry:
             raise VersionNotFound(name, str(version))
         return model
 
+    def holds(self, name: str, version: str) -> bool:
+        """Whether this very version is registered."""
+        return name in self._names and version in self._names[name].models
+
     def versions(self, name: str) -> list[Model]:
         """All versions of a model, in the order they were registered.
 

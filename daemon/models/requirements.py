@@ -5,14 +5,20 @@ what the archive asks for beyond that. It is named by the content of the require
 with the same ones share it, and it is made once.
 """
 
+import asyncio
 import hashlib
+import logging
 import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
 
 from daemon.errors import RequirementsFailed
+from daemon.marfile import Manifest
+
+_log = logging.getLogger("daemon.models")
 
 TIMEOUT = 1800.0  # seconds
 _SHOWN_LINES = 30
@@ -53,6 +59,49 @@ def environment_python(requirements: Path, environments: Path, model: str) -> Pa
         raise RequirementsFailed(f"Custom pip package installation failed for model {model}\n\n{last}") from None
     (home / _COMPLETE).touch()
     return python
+
+
+class Environments:
+    """The environments of one state directory.
+
+    Args:
+        allowed: whether the operator lets archives install anything.
+    """
+
+    def __init__(self, folder: Path, *, allowed: bool) -> None:
+        self._folder = folder
+        self._allowed = allowed
+        self._installing = asyncio.Lock()  # one pip at a time: two models may have the same requirements
+
+    async def install(self, directory: Path, manifest: Manifest, progress: Callable[[int, int], None]) -> None:
+        """Make the environment that a model's manifest asks for, in a thread; where it may not, the log says so.
+
+        Raises:
+            RequirementsFailed: pip could not install them.
+        """
+        if manifest.requirements_file is None:
+            return
+        if not self._allowed:
+            hint = "they are not installed (--install-requirements would)"
+            _log.warning("%s names requirements in %s: %s", manifest.model_name, manifest.requirements_file, hint)
+            return
+        progress(0, 0)
+        file = directory / Path(manifest.requirements_file).name
+        async with self._installing:
+            await asyncio.to_thread(environment_python, file, self._folder, manifest.model_name)
+
+    def python(self, directory: Path, manifest: Manifest) -> Path | None:
+        """Give the interpreter of a model whose environment has been made; None for the daemon's own.
+
+        Raises:
+            RequirementsFailed: the environment is not there.
+        """
+        if manifest.requirements_file is None or not self._allowed:
+            return None
+        home = self._folder / digest_of((directory / Path(manifest.requirements_file).name).read_bytes())
+        if not (home / _COMPLETE).is_file():
+            raise RequirementsFailed(f"The Python environment of model {manifest.model_name} is not there.")
+        return home / "bin" / "python"
 
 
 def _see_ours(python: Path) -> None:

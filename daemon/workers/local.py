@@ -38,20 +38,34 @@ def worker_environment(environment: Mapping[str, str], threads: int) -> dict[str
 
 
 class LocalEngine:
-    """Starts worker processes; must be used on the thread of the running loop."""
+    """Starts worker processes; must be used on the thread of the running loop.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
+    Args:
+        environment: what workers start from; by default the daemon's own.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, clock: Clock, environment: Mapping[str, str] | None = None
+    ) -> None:
         self._loop = loop
         self._clock = clock
+        self._environment = os.environ if environment is None else environment
 
     def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> "LocalWorker":
-        return LocalWorker(spec, events, self._loop, self._clock)
+        return LocalWorker(spec, events, self._loop, self._clock, self._environment)
 
 
 class LocalWorker(asyncio.Protocol):
     """One worker process. As an asyncio protocol it is the daemon's end of the socketpair."""
 
-    def __init__(self, spec: WorkerSpec, events: WorkerEvents, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
+    def __init__(
+        self,
+        spec: WorkerSpec,
+        events: WorkerEvents,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        environment: Mapping[str, str],
+    ) -> None:
         self.state = State.STARTING
         self.answered = False
         self.gpu_id = spec.gpu_id
@@ -62,6 +76,7 @@ class LocalWorker(asyncio.Protocol):
         self._events = events
         self._loop = loop
         self._clock = clock
+        self._environment = environment
         self._threads = spec.threads
         self._reader = wire.FrameReader()
         self._transport: asyncio.Transport | None = None
@@ -138,7 +153,7 @@ class LocalWorker(asyncio.Protocol):
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
                 cwd=self._spec.model_dir,
-                env=worker_environment(os.environ, self._spec.threads),
+                env=worker_environment(self._environment, self._spec.threads),
             )
         except BaseException:
             ours.close()

@@ -106,6 +106,12 @@ class Pool:
             worker.set_threads(self._threads)
         self.reconcile()
 
+    def give_up(self, failure: LoadFailure) -> None:
+        """Have one place that no worker will ever take: there is nothing to start."""
+        self.wanted = 1
+        self.failure = failure
+        self.slots = [Slot(SlotState.GAVE_UP)]
+
     def drain(self, grace: float) -> None:
         """Want no workers; each finishes what it has, at most `grace` seconds."""
         self.wanted = 0

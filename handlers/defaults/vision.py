@@ -70,7 +70,7 @@ class VisionHandler(BaseHandler):
     def initialize(self, context: Context) -> None:
         super().initialize(context)
         if not context.system_properties.get("limit_max_image_pixels", True):
-            Image.MAX_IMAGE_PIXELS = None
+            Image.MAX_IMAGE_PIXELS = None  # the operator expects images that Pillow takes for traps
 
     def decode_row(self, row: Any) -> torch.Tensor:
         """Make one row's tensor.

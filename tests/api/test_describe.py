@@ -10,6 +10,9 @@ import pytest
 
 from daemon.api.describe import describe
 from daemon.models.model import Model
+from daemon.models.modelconfig import Wishes
+from daemon.models.registration import no_progress
+from daemon.models.request import Request
 from daemon.workers.engine import LoadFailure
 from tests.api.house import House
 
@@ -145,3 +148,35 @@ def test_a_worker_that_died_leaves_its_last_words(house: House) -> None:
     house.engine.workers[0].die("killed by SIGKILL")
 
     assert ours(model)["lastExit"] == "killed by SIGKILL"
+
+
+def test_each_setting_is_told_with_who_said_so(house: House) -> None:
+    house.put("m", config="batchSize: 8")
+    request = Request(url="m", wishes=Wishes(max_delay=0.0255))
+    model = asyncio.run(house.registration.register(request))
+
+    told = {each["name"]: (each["value"], each["origin"]) for each in ours(model)["settings"]}
+
+    assert told == {
+        "batchSize": (8, "model-config.yaml"),
+        "maxBatchDelay": (25.5, "register"),
+        "batching": ("fixed", "default"),
+        "minWorkers": (0, "default"),
+        "responseTimeout": (120.0, "default"),
+        "startupTimeout": (120.0, "default"),
+        "jobQueueSize": (2, "default"),
+        "retry": (None, "default"),
+    }
+
+
+def test_a_number_of_workers_that_was_set_since_is_a_registrations(house: House) -> None:
+    house.put("m", config="minWorkers: 1")
+
+    async def scale() -> Model:
+        model = await house.registration.register(Request(url="m", synchronous=False))
+        await house.registration.scale(model, 0, 0, synchronous=False, progress=no_progress)
+        return model
+
+    told = {each["name"]: (each["value"], each["origin"]) for each in ours(asyncio.run(scale()))["settings"]}
+
+    assert told["minWorkers"] == (0, "register")

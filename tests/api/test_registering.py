@@ -112,7 +112,7 @@ def test_signing_for_s3_is_refused_and_not_ignored(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        pytest.param({"runtime": "python"}, "Missing Model entry in manifest file.", id="no model"),
+        pytest.param({"runtime": "python"}, "Model name is not defined.", id="no model"),
         pytest.param(manifest_document(modelName=None), "Model name is not defined.", id="no name"),
         pytest.param(manifest_document() | {"runtime": "ruby"}, "Runtime is not defined or invalid.", id="no runtime"),
     ],

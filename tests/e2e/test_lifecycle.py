@@ -79,8 +79,10 @@ def test_workers_leave_when_the_daemon_is_killed(served: Served) -> None:
     eventually(lambda: not any(map(running, workers)), "the workers leave")
 
 
-def test_stop_leaves_no_process_no_socket_and_no_unpacked_archive(served: Served) -> None:
+def test_stop_leaves_no_process_and_no_socket_and_keeps_what_the_next_run_restores(served: Served) -> None:
     served.register("echo")
+    served.register("obey")
+    served.tsctl("unregister", "obey")
     pids = [served.pid, served.describe("echo")["workers"][0]["pid"]]
 
     served.tsctl("stop")
@@ -88,7 +90,8 @@ def test_stop_leaves_no_process_no_socket_and_no_unpacked_archive(served: Served
     assert not any(map(running, pids))
     assert not (served.folder / "control.sock").exists()
     assert not (served.folder / "control.pid").exists()
-    assert not list((served.folder / "state" / "models").iterdir())
+    (unpacked,) = (served.folder / "state" / "models").iterdir()
+    assert (unpacked / "echo.py").is_file()
 
 
 def test_stop_lets_a_running_request_finish(served: Served) -> None:

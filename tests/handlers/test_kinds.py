@@ -237,9 +237,3 @@ def test_a_users_handle_may_ask_torchserves_question_about_the_first_request() -
     assert handler._is_explain()
     assert handler.explain
     assert not handler._is_describe()
-
-
-def test_the_time_of_the_handler_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    run(Tracing(), asking(PREDICT, 0))
-
-    assert capsys.readouterr().out.startswith("[METRICS]HandlerTime.ms:")

@@ -187,3 +187,28 @@ def test_the_handler_sees_the_archives_yaml(tmp_path: Path, content: str | None,
     config = read_model_config(wire.Load("net", "1.0", str(tmp_path), "h", {"model": model}, 1, 1))
 
     assert config == expected
+
+
+@pytest.mark.parametrize(("text", "limited"), [(None, True), ("true", True), ("false", False)])
+def test_whether_images_are_limited_is_the_operators_word(
+    text: str | None, limited: bool, model_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+    monkeypatch.setattr("handlers.runtime.load_handler", lambda handler, directory: Entry(seen))
+    if text is not None:
+        monkeypatch.setenv("TS_LIMIT_MAX_IMAGE_PIXELS", text)
+
+    Runtime.load(wire.Load("m", "1.0", str(model_dir), "h", {}, 1, 1))
+
+    assert seen == [limited]
+
+
+class Entry(EntryPoint):
+    """Notes what the context says of images."""
+
+    def __init__(self, seen: list[bool]) -> None:
+        super().__init__(None, lambda data, context: data)
+        self._seen = seen
+
+    def initialize(self, context: Context) -> None:
+        self._seen.append(context.system_properties["limit_max_image_pixels"])

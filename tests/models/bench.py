@@ -12,6 +12,8 @@ from daemon.models.model import Model
 from daemon.models.modelconfig import Wishes
 from daemon.models.registration import Registration, Request
 from daemon.models.registry import Registry
+from daemon.models.snapshot import Entry, read_snapshot
+from daemon.models.startup import Startup
 from daemon.workers.stub import StubEngine
 from tests.build import Client, make_config, model_files, write_mar
 
@@ -19,27 +21,33 @@ NEVER = 1e6  # seconds; a load or a batch that the test ends itself
 
 
 class Bench:
-    """A registration over stub workers on the running loop, with a model store."""
+    """A registration over stub workers on the running loop, with a model store.
 
-    def __init__(self, root: Path) -> None:
+    Args:
+        root: its state is there, and may be that of an earlier bench: a daemon that is no more.
+        flags: of the configuration, as on the command line.
+    """
+
+    def __init__(self, root: Path, **flags: str) -> None:
         self.root = root
         self.store = root / "store"
-        self.store.mkdir()
-        config = make_config(root, model_store=str(self.store))
-        paths.logs_dir(config.state_dir).mkdir(parents=True)
+        self.store.mkdir(exist_ok=True)
+        config = make_config(root, **{"model_store": str(self.store)} | flags)
+        paths.logs_dir(config.state_dir).mkdir(parents=True, exist_ok=True)
         clock = LoopClock(asyncio.get_running_loop())
         self.engine: StubEngine = StubEngine(clock)
         self.registry = Registry()
         self.logs = ModelLogs(config.state_dir, foreground=False)
         self.models_dir = paths.models_dir(config.state_dir)
+        self.snapshot = paths.snapshot(config.state_dir)
+        self.config = config
         self.client = Client()
         self.use(self.engine)
         self.registration.clean()
 
     def use(self, engine: StubEngine) -> None:
         self.engine = engine
-        config = make_config(self.root, model_store=str(self.store))
-        self.registration = Registration(config, self.registry, engine, engine.clock, self.logs)
+        self.registration = Registration(self.config, self.registry, engine, engine.clock, self.logs)
 
     def mar(self, name: str = "m", version: str = "1.0", **model: Any) -> str:
         url = f"{name}-{version}.mar"
@@ -48,6 +56,24 @@ class Bench:
 
     async def register(self, url: str, *, workers: int | None = 1, **request: Any) -> Model:
         return await self.registration.register(Request(url=url, wishes=Wishes(workers=workers), **request))
+
+    async def start(self) -> None:
+        """Bring up what is to be served from the start, as the daemon does."""
+        startup = Startup(self.config, self.registry, self.registration)
+        startup.restore()
+        await startup.load()
+
+    async def restart(self, **flags: str) -> "Bench":
+        """Give a new daemon with the same state; this one is as if it had been killed."""
+        bench = Bench(self.root, **flags)
+        await bench.start()
+        return bench
+
+    @property
+    def remembered(self) -> dict[str, Entry]:
+        """What the file on the disk says: `MODEL/VERSION` → entry."""
+        kept = read_snapshot(self.snapshot)
+        return {} if kept is None else {f"{entry.name}/{entry.version}": entry for entry in kept.models}
 
     @property
     def names(self) -> list[str]:

@@ -37,6 +37,24 @@ def test_a_name_and_a_handler_are_a_manifest(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("manifest", "given", "handler"),
+    [
+        pytest.param({"handler": ""}, None, "image_classifier", id="stands in where nobody names one"),
+        pytest.param({"handler": "base_handler"}, None, "base_handler", id="gives way to the manifest's"),
+        pytest.param({"handler": ""}, "base_handler", "base_handler", id="gives way to the registration's"),
+        pytest.param(None, None, "image_classifier", id="stands in where there is no manifest"),
+    ],
+)
+def test_the_default_handler(manifest: dict[str, str] | None, given: str | None, handler: str, tmp_path: Path) -> None:
+    if manifest is not None:
+        write_files(tmp_path, model_files(**manifest))
+
+    read = read_manifest(tmp_path, model_name="m", handler=given, default_handler="image_classifier")
+
+    assert read.handler == handler
+
+
+@pytest.mark.parametrize(
     "given", [{}, {"model_name": "m"}, {"handler": "handler.py"}], ids=["neither", "a name", "a handler"]
 )
 def test_less_is_not(given: dict[str, str], tmp_path: Path) -> None:

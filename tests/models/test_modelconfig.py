@@ -1,4 +1,4 @@
-"""A registration wins over the archive's `model-config.yaml`, which wins over the daemon's default."""
+"""A registration wins over `model-config.yaml`, which wins over the `models` block, which wins over the default."""
 
 from pathlib import Path
 from typing import Any
@@ -87,6 +87,7 @@ def test_the_registration_wins_over_the_archive(
         pytest.param(Wishes(), {"minWorkers": 2, "maxWorkers": 5}, (2, 5), id="a range"),
         pytest.param(Wishes(fallback_workers=1), {"minWorkers": 0}, (1, 1), id="zero says nothing"),
         pytest.param(Wishes(workers=2), {"minWorkers": 3, "maxWorkers": 5}, (2, 2), id="the registration's number"),
+        pytest.param(Wishes(workers=2, max_workers=4), {"minWorkers": 3}, (2, 4), id="or its range"),
     ],
 )
 def test_workers(wishes: Wishes, document: dict[str, Any], workers: tuple[int, int], config: Config) -> None:
@@ -123,6 +124,58 @@ def test_a_wrong_wish_is_named(wishes: Wishes, sentence: str, config: Config) ->
         merge(wishes, {}, config)
 
     assert str(caught.value) == sentence
+
+
+BLOCK = {"batchSize": 2, "maxBatchDelay": 50, "minWorkers": 2, "maxWorkers": 3, "responseTimeout": 9}
+
+
+@pytest.mark.parametrize(
+    ("wishes", "document", "batch_size", "origin"),
+    [
+        pytest.param(Wishes(), {}, 2, "the models block of config.properties", id="the block over the default"),
+        pytest.param(Wishes(), {"batchSize": 3}, 3, "model-config.yaml", id="the archive over the block"),
+        pytest.param(Wishes(batch_size=4), {"batchSize": 3}, 4, "register", id="the registration over both"),
+        pytest.param(
+            Wishes(), {"batchSize": None}, 2, "the models block of config.properties", id="an empty value says nothing"
+        ),
+    ],
+)
+def test_the_models_block_has_its_place(
+    wishes: Wishes, document: dict[str, Any], batch_size: int, origin: str, config: Config
+) -> None:
+    settings = merge(wishes, document, config, BLOCK)
+
+    assert (settings.batch_size, settings.origins["batch_size"]) == (batch_size, origin)
+
+
+def test_every_value_of_the_models_block_counts(config: Config) -> None:
+    settings = merge(Wishes(fallback_workers=1), {}, config, BLOCK)
+
+    assert (settings.max_delay, settings.response_timeout) == (0.05, 9.0)
+    assert (settings.min_workers, settings.max_workers) == (2, 3)
+    assert settings.origins["startup_timeout"] == settings.origins["policy"] == "default"
+
+
+def test_a_wrong_value_of_the_models_block_is_named(config: Config) -> None:
+    with pytest.raises(InvalidModel, match=r"^the models block of config\.properties: `batchSize` is `0`"):
+        merge(Wishes(), {}, config, {"batchSize": 0})
+
+
+@pytest.mark.parametrize(
+    ("wishes", "document", "default", "workers", "origin"),
+    [
+        pytest.param(Wishes(fallback_workers=1), {}, "3", 3, "default", id="the operator's over the caller's"),
+        pytest.param(Wishes(fallback_workers=1), {}, "0", 1, "default", id="none says nothing"),
+        pytest.param(Wishes(), {"minWorkers": 2}, "3", 2, "model-config.yaml", id="the archive's over the operator's"),
+        pytest.param(Wishes(workers=0), {}, "3", 0, "register", id="the registration's over all"),
+    ],
+)
+def test_the_usual_number_of_workers(
+    wishes: Wishes, document: dict[str, Any], default: str, workers: int, origin: str, tmp_path: Path
+) -> None:
+    settings = merge(wishes, document, make_config(tmp_path, default_workers=default))
+
+    assert (settings.min_workers, settings.origins["workers"]) == (workers, origin)
 
 
 def test_an_archive_without_a_config_says_nothing(tmp_path: Path) -> None:
@@ -198,7 +251,7 @@ def test_the_config_is_not_looked_for_outside(tmp_path: Path) -> None:
     ],
 )
 def test_devices(document: dict[str, Any], gpus: int, devices: tuple[int, ...], config: Config) -> None:
-    assert merge(Wishes(), document, config, gpus).devices == devices
+    assert merge(Wishes(), document, config, gpus=gpus).devices == devices
 
 
 def test_a_gpu_that_is_not_there_is_named(config: Config) -> None:

@@ -13,7 +13,7 @@ from daemon.errors import (
     OutOfResources,
     WorkersFailed,
 )
-from daemon.models import archive, registration
+from daemon.models import archive, directories
 from daemon.models.model import ModelState
 from daemon.models.modelconfig import Wishes
 from daemon.models.registration import Request, no_progress
@@ -200,7 +200,7 @@ def test_an_archive_that_a_failed_registration_removed_meanwhile_is_unpacked_aga
         return unpacked
 
     async def scenario(bench: Bench) -> None:
-        monkeypatch.setattr(registration, "unpack", unpack_and_lose)
+        monkeypatch.setattr(directories, "unpack", unpack_and_lose)
 
         assert (await bench.register(bench.mar())).state is ModelState.READY
 

@@ -43,7 +43,7 @@ def test_unregistering_lets_requests_finish(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
-def test_a_stop_answers_everybody_and_removes_everything(tmp_path: Path) -> None:
+def test_a_stop_answers_everybody_ends_every_worker_and_keeps_what_the_next_run_restores(tmp_path: Path) -> None:
     async def scenario(bench: Bench) -> None:
         bench.engine.batch_time = lambda size: 0.002
         models = [await bench.register(bench.mar(name)) for name in ("a", "b")]
@@ -54,7 +54,8 @@ def test_a_stop_answers_everybody_and_removes_everything(tmp_path: Path) -> None
         await bench.registration.stop(grace=5.0)
 
         assert bench.client.statuses == {f"{name}{number}": 200 for name in "ab" for number in range(3)}
-        assert bench.unpacked == 0 and all(model.pool.empty for model in models)
+        assert all(model.pool.empty for model in models)
+        assert {*bench.models_dir.iterdir()} == {model.source.unpacked for model in models}
 
     run(tmp_path, scenario)
 

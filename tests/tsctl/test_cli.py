@@ -92,6 +92,8 @@ def test_wrong_usage_exits_with_2(invoke: Invoke, line: str) -> None:
         "stop",
         "ls",
         "ls --json",
+        "config",
+        "config resnet",
         "describe resnet",
         "register resnet.mar",
         "unregister resnet",

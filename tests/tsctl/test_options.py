@@ -22,9 +22,14 @@ SAMPLES = {
     "JOBS": "7",
     "FILES": "7",
     "LEVEL": "debug",
-    "FILE": "/etc/token",
+    "FILE": "/dev/null",
     "NAMES": "models.example.com,gpu1",
     "PATTERNS": "https://models\\.example\\.com/.*",
+    "MODELS": "ALL,other=m.mar",
+    "WORKERS": "3",
+    "HANDLER": "image_classifier",
+    "ENVELOPE": "kserve",
+    "REGEX": "AWS_.*",
 }
 every_setting = pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 

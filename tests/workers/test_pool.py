@@ -365,3 +365,14 @@ def test_a_pool_says_its_state(wanted: int) -> None:
 
     expected = {0: "<Pool 0/0 ready, 0 idle, 0 leaving: no slots>", 2: "<Pool 2/2 ready, 2 idle, 0 leaving: UP UP>"}
     assert repr(bench.pool) == expected[wanted]
+
+
+def test_a_pool_that_gave_up_starts_nobody_and_can_be_emptied() -> None:
+    bench = Bench()
+
+    bench.pool.give_up(BROKEN)
+    bench.pool.reconcile()
+    assert bench.pool.hopeless and bench.pool.failure is BROKEN and bench.workers == []
+
+    bench.pool.drain(0.0)
+    assert bench.pool.empty

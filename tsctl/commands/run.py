@@ -1,21 +1,24 @@
 """`tsctl run`."""
 
-import os
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tsctl.launch import DAEMON
+from tsctl.launch import run
 from tsctl.options import daemon_arguments, setting_options
+from tsctl.torchserve import TorchServeCommand, take_torchserve_flags, torchserve_options
 
 
-@click.command
+@click.command(cls=TorchServeCommand)
 @setting_options
+@torchserve_options
 @click.pass_obj
 def command(socket: Path | None, /, **given: Any) -> None:
     """Run the daemon in the foreground, for containers and service managers.
 
-    It logs to stderr, stops on SIGTERM or Ctrl-C, and its exit code is that of this command.
+    It logs to stderr, stops on SIGTERM or Ctrl-C, and its exit code is that of this command. Takes
+    torchserve's flags, too.
     """
-    os.execv(DAEMON[0], [*DAEMON, *daemon_arguments(socket, given)])
+    take_torchserve_flags(given)
+    run(daemon_arguments(socket, given))

@@ -7,27 +7,34 @@ import click
 
 from daemon import paths
 from tsctl.errors import CliError
-from tsctl.launch import start
+from tsctl.launch import run, start
 from tsctl.options import daemon_arguments, setting_options
+from tsctl.torchserve import TorchServeCommand, take_torchserve_flags, torchserve_options
 
 
-@click.command
+@click.command(cls=TorchServeCommand)
 @setting_options
+@torchserve_options
 @click.pass_obj
 def command(socket: Path | None, /, **given: Any) -> None:
     """Start the daemon in the background.
 
-    Returns when the daemon listens, or prints why it does not. Each option has an environment
-    variable: --model-store is TSCTL_MODEL_STORE.
+    Returns when the daemon listens, or prints why it does not; models may still be loading. What
+    the last run had registered is registered again. Each option has an environment variable:
+    --model-store is TSCTL_MODEL_STORE. Takes torchserve's flags, too.
     """
     import os
 
+    if take_torchserve_flags(given):
+        run(daemon_arguments(socket, given))
     chosen = given.get("state_dir") or os.environ.get("TSCTL_STATE_DIR")
     try:
         state_dir = Path(chosen).expanduser().absolute() if chosen else paths.default_state_dir()
     except paths.PathError as error:
         raise CliError(str(error), "name a directory with `--state-dir`") from None
     status = start(daemon_arguments(socket, given), state_dir)
+    for note in status.get("notes", ()):
+        click.echo(note, err=True)
     click.echo(f"Started the daemon, pid {status['pid']}", err=True)
     click.echo(f"predictions  {status['inferenceAddress']}")
     if status.get("managementAddress"):

@@ -3,6 +3,7 @@
 import base64
 import io
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from torchvision.transforms.functional import to_tensor
 from handlers.defaults.base import PreparedRow
 from handlers.defaults.vision import VisionHandler, as_rgb, decode_image
 from handlers.errors import UnreadablePayload
+from tests.handlers.samples import context_of, write
 
 ORIENTATION, X_RESOLUTION = 0x0112, 0x011A
 
@@ -242,3 +244,21 @@ def test_prepare_leaves_a_subclass_with_its_own_preprocess_alone() -> None:
 
     assert Reading().prepare(data) == {}
     assert [type(row) for row in data] == [dict, dict]
+
+
+@pytest.mark.parametrize(
+    ("limited", "answered"), [(True, False), (False, True)], ids=["is unreadable", "is read where the operator says so"]
+)
+def test_an_image_of_absurdly_many_pixels(
+    limited: bool, answered: bool, model_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 2)  # put back after the test; three times as many are an error
+    write(model_dir / "net.py", "import torch\nclass Net(torch.nn.Module): pass\n")
+    context = context_of(model_dir, {"modelFile": "net.py"})
+    context.system_properties["limit_max_image_pixels"] = limited
+    handler = Plain()
+    handler.initialize(context)
+
+    unreadable = handler.prepare([{"body": encoded(upright())}])
+
+    assert (unreadable == {}) is answered

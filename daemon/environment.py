@@ -1,0 +1,27 @@
+"""What workers find in their environment: the daemon's own, less what is hidden, with what is configured."""
+
+from collections.abc import Mapping
+
+from daemon.config import Config
+
+# setting → the variable that TorchServe's workers read, and ours
+_VARIABLES = {
+    "envelope": "TS_SERVICE_ENVELOPE",
+    "decode_input": "TS_DECODE_INPUT_REQUEST",
+    "limit_image_pixels": "TS_LIMIT_MAX_IMAGE_PIXELS",
+}
+
+
+def model_environment(environment: Mapping[str, str], config: Config) -> dict[str, str]:
+    """Make the environment that every worker starts from.
+
+    A setting that nobody chose leaves its variable as it was inherited.
+    """
+    hidden = config.hide_environment
+    kept = {name: value for name, value in environment.items() if hidden is None or not hidden.fullmatch(name)}
+    chosen = {variable: name for name, variable in _VARIABLES.items() if config.origins[name] != "default"}
+    return kept | {variable: _text(getattr(config, name)) for variable, name in chosen.items()}
+
+
+def _text(value: str | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else value

@@ -1,0 +1,81 @@
+"""Memory between runs: keeps the snapshot file as the registry is, one write after the other.
+
+A change is remembered before it is answered. Directories of unpacked archives that the file on
+the disk refers to are kept, whoever else has finished with them.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from daemon.errors import NotRemembered
+from daemon.models import snapshot
+from daemon.models.snapshot import BrokenSnapshot, Entry, Snapshot
+
+_log = logging.getLogger("daemon.models")
+
+
+class Memory:
+    """The snapshot file of one state directory.
+
+    Attributes:
+        last: what the last run left, as it was when this object was made.
+        kept: names of unpacked directories that the file on the disk refers to; None if nobody
+            knows, because the file was broken.
+    """
+
+    def __init__(self, file: Path, entries: Callable[[], Iterable[Entry]]) -> None:
+        """Read the file; a broken one is set aside, and the log says so.
+
+        Args:
+            entries: what is registered now, asked for at each write.
+        """
+        self._file = file
+        self._entries = entries
+        self._lock = asyncio.Lock()
+        self.last = Snapshot()
+        self.kept: frozenset[str] | None = frozenset()
+        snapshot.remove_drafts(file.parent)
+        try:
+            self.last = snapshot.read_snapshot(file) or self.last
+            self.kept = _directories(self.last)
+        except BrokenSnapshot as error:
+            self.kept = None
+            self._set_aside(error)
+        self._written = snapshot.encode_snapshot(self.last)
+
+    def keeps(self, unpacked: Path) -> bool:
+        """Whether an unpacked directory will be wanted by the next run."""
+        return self.kept is None or unpacked.name in self.kept
+
+    async def save(self) -> None:
+        """Make the file say what is registered now; returns when that is on the disk.
+
+        Raises:
+            NotRemembered: it could not be written; the old file is still there.
+        """
+        async with self._lock:
+            now = Snapshot(models=tuple(self._entries()))
+            content = snapshot.encode_snapshot(now)
+            if content == self._written:
+                return  # nothing has changed, or the write that this one waited for has it
+            try:
+                await asyncio.to_thread(snapshot.write_snapshot, self._file, content)
+            except OSError as error:
+                _log.error("cannot write %s: %s", self._file, error.strerror)
+                raise NotRemembered(self._file, str(error.strerror)) from error
+            self._written = content
+            self.kept = _directories(now)
+
+    def _set_aside(self, error: BrokenSnapshot) -> None:
+        try:
+            aside = snapshot.set_aside(self._file)
+        except OSError as failure:
+            _log.error("the snapshot %s is broken (%s), and stays there: %s", self._file, error, failure.strerror)
+        else:
+            _log.error("the snapshot is broken, and nothing is restored; it is kept as %s: %s", aside, error)
+
+
+def _directories(of: Snapshot) -> frozenset[str]:
+    return frozenset(entry.unpacked for entry in of.models if entry.unpacked is not None)

@@ -1,0 +1,24 @@
+"""What a registration asks for: from a client, from the list of models to load, or from the snapshot."""
+
+from dataclasses import dataclass, field
+
+from daemon.models.modelconfig import Wishes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A registration. The snapshot keeps it, so a new field needs a default.
+
+    Attributes:
+        url: a name in the model store, an absolute path, or a URL that the operator allows.
+        local_paths: whether a path outside the store is allowed.
+        synchronous: wait until every worker is ready.
+    """
+
+    url: str
+    model_name: str | None = None
+    handler: str | None = None
+    runtime: str | None = None
+    wishes: Wishes = field(default_factory=Wishes)
+    synchronous: bool = True
+    local_paths: bool = False

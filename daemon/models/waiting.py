@@ -1,0 +1,54 @@
+"""Waiting for something to become true of a model; it is looked at after each change."""
+
+import asyncio
+from collections.abc import Callable
+
+from daemon.errors import OutOfResources, Stopping, WorkersFailed
+from daemon.models.directories import Progress
+from daemon.models.model import Model
+from daemon.workers.engine import LoadFailure
+
+
+async def all_ready(model: Model, progress: Progress) -> None:
+    """Wait until a model has all its workers, telling how many there are.
+
+    Raises:
+        Stopping: it was stopped meanwhile.
+        WorkersFailed, OutOfResources: a worker could not load it; the message ends with the traceback.
+    """
+    failure: LoadFailure | None = None
+
+    def settled() -> bool:
+        nonlocal failure
+        progress("loading", model.pool.ready, model.pool.wanted)
+        failure = failure or model.pool.failure  # kept: the pool forgets it when another worker comes up
+        return model.stopping or failure is not None or model.pool.ready >= model.pool.wanted
+
+    await until(model, settled, None)
+    if model.stopping:
+        raise Stopping(f'Model "{model.name}" version {model.version} was stopped while it was loading.')
+    if failure is None:
+        return
+    sentence = f"Failed to start workers for model {model.name} version: {model.version}: {failure.error}"
+    last = model.pool.last_exit
+    details = failure.traceback or ("\n".join(last.output) if last is not None else "")
+    kind = OutOfResources if failure.out_of_memory else WorkersFailed
+    raise kind(f"{sentence}\n\n{details}" if details else sentence)
+
+
+async def until(model: Model, condition: Callable[[], bool], timeout: float | None) -> None:
+    """Wait until a condition on a model holds, or the time is over; looks after each change."""
+    done = asyncio.get_running_loop().create_future()
+
+    def look() -> None:
+        if not done.done() and condition():
+            done.set_result(None)
+
+    model.listeners.add(look)
+    try:
+        look()
+        await asyncio.wait_for(done, timeout)
+    except TimeoutError:
+        pass
+    finally:
+        model.listeners.discard(look)

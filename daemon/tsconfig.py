@@ -1,0 +1,166 @@
+"""TorchServe's config.properties: which of its keys mean what here.
+
+A key of a setting (`Setting.key` in settings.py) gives its value. Of the others, one that asks for
+protection that this daemon would not give stops the start; the rest are named in a note, or in a
+warning if TorchServe does not know them either. With `enable_envvars_config=true` an environment
+variable `TS_KEY` wins over the file's `key`, as TorchServe has it.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from daemon.errors import StartError
+from daemon.settings import SETTINGS
+
+_VARIABLE = re.compile(r"\$\$([A-Za-z_][A-Za-z0-9_]*)\$\$")
+_ENABLE = "enable_envvars_config"
+_BLOCK = "models"
+
+KEYS: dict[str, str] = {setting.key: setting.name for setting in SETTINGS if setting.key}
+
+# Keys whose loss would weaken security: does this value ask for it, and what stops the start then.
+_NO_TLS = "TLS comes from `certificate_file` and `private_key_file`, in PEM; remove the key"
+_OWN_TOKENS = "name the tokens with `--token-file` and `--inference-token-file`, and remove the key"
+_NO_TOKENS = f"a token here does not expire; {_OWN_TOKENS}"
+STOPS: dict[str, tuple[Callable[[str], bool], str]] = {
+    "disable_token_authorization": (lambda value: value.lower() != "true", _OWN_TOKENS),
+    "token_expiration_min": (bool, _NO_TOKENS),
+    "keystore": (bool, _NO_TLS),
+    "keystore_pass": (bool, _NO_TLS),
+    "keystore_type": (bool, _NO_TLS),
+    "enable_grpc_ssl": (lambda value: value.lower() == "true", _NO_TLS),
+    "metrics_address": (lambda value: value.lower().startswith("https:"), _NO_TLS),
+}
+
+# TorchServe's other keys: they have no meaning here.
+MEANINGLESS = frozenset({
+    "async_logging", "cors_allowed_headers", "cors_allowed_methods", "cors_allowed_origin",
+    "cpp_log_config", "cpu_launcher_args", "cpu_launcher_enable", "debug", "disable_system_metrics",
+    "enable_grpc_ssl", "enable_model_api", "grpc_inference_address",
+    "grpc_inference_max_connection_age_grace_ms", "grpc_inference_max_connection_age_ms", "grpc_inference_port",
+    "grpc_management_address", "grpc_management_max_connection_age_grace_ms",
+    "grpc_management_max_connection_age_ms", "grpc_management_port", "initial_distribution_port",
+    "initial_worker_port", "io_ratio", "ipex_enable", "ipex_gpu_enable",
+    "max_response_size", "metric_time_interval", "metrics_config", "metrics_mode",
+    "model_metrics_auto_detect", "model_server_home", "model_snapshot", "netty_client_threads", "number_of_gpu",
+    "number_of_netty_threads", "plugins_path", "prefer_direct_buffer", "system_metrics_cmd",
+    "ts_header_key_sequence_end", "ts_header_key_sequence_id", "ts_header_key_sequence_start",
+    "ts_open_inference_protocol", "tsConfigFile", "use_env_allowed_urls", "use_native_io", "version", "vmargs",
+    "workflow_store",
+})  # fmt: skip
+# TorchServe has no variable for these.
+_FILE_ONLY = frozenset({"use_native_io", "io_ratio", "metric_time_interval", "models", "model_snapshot",
+                        "system_metrics_cmd", _ENABLE})  # fmt: skip
+_ODD_VARIABLES = {"token_expiration_min": "TS_TOKEN_EXPIRATION_TIME_MIN"}
+
+ModelValues = Mapping[str, Mapping[str, Mapping[str, Any]]]  # model → version → key → value
+
+
+class Given(NamedTuple):
+    """A value as text, where it stands (for errors), and its origin."""
+
+    text: str
+    where: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """What a config.properties says.
+
+    Attributes:
+        settings: setting → its value.
+        models: the `models` block.
+        notes: sentences for the operator, of what is not obeyed.
+    """
+
+    settings: Mapping[str, Given] = field(default_factory=dict)
+    models: ModelValues = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def read_config_file(path: Path, environment: Mapping[str, str]) -> ConfigFile:
+    """Read a config.properties.
+
+    Raises:
+        StartError: it cannot be read, names a variable that is not there, or asks for protection
+            that it would not get.
+    """
+    given = _given(path, environment)
+    for key, (asks, sentence) in STOPS.items():
+        if key in given and asks(given[key].text):
+            raise StartError(f"{given[key].where}: {sentence}")
+    known = KEYS.keys() | STOPS.keys() | MEANINGLESS | {_BLOCK, _ENABLE}
+    unknown = sorted(given.keys() - known)
+    meaningless = sorted(given.keys() & (STOPS.keys() | MEANINGLESS) - KEYS.keys())
+    notes = []
+    if unknown:
+        notes.append(f"warning: {path} has unknown keys: {', '.join(unknown)}")
+    if meaningless:
+        notes.append(f"note: {path} has keys without a meaning here: {', '.join(meaningless)}")
+    settings = {KEYS[key]: value for key, value in given.items() if key in KEYS and value.text}
+    return ConfigFile(settings, _read_block(given.get(_BLOCK)), tuple(notes))
+
+
+def _given(path: Path, environment: Mapping[str, str]) -> dict[str, Given]:
+    given = {
+        key: Given(_filled(text, f"{path}: {key}", environment), f"{path}: {key}", f"file {path}")
+        for key, text in _read_properties(path).items()
+    }
+    enable = given.get(_ENABLE)
+    if enable is not None and enable.text.lower() == "true":
+        for key in (KEYS.keys() | STOPS.keys() | MEANINGLESS) - _FILE_ONLY:
+            variable = _ODD_VARIABLES.get(key) or "TS_" + key.removeprefix("ts_").upper()
+            if variable in environment:
+                given[key] = Given(environment[variable], variable, "environment")
+    return given
+
+
+def _read_properties(path: Path) -> dict[str, str]:
+    import javaproperties  # here: 55 ms, of which a daemon without a file has no use
+
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise StartError(f"cannot read `{path}`: {error.strerror}", "name the file with `--ts-config`") from None
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")  # what Java reads
+    try:
+        return {key: value.strip() for key, value in javaproperties.loads(text).items()}
+    except javaproperties.InvalidUEscapeError as error:
+        raise StartError(f"{path}: `{error.escape}` is no character") from None
+
+
+def _filled(text: str, where: str, environment: Mapping[str, str]) -> str:
+    """Put in the environment's values for `$$NAME$$`."""
+
+    def value_of(match: re.Match[str]) -> str:
+        value = environment.get(match[1])
+        if value is None:
+            raise StartError(f"{where}: `{match[0]}` stands for a variable that the environment does not have")
+        return value
+
+    return _VARIABLE.sub(value_of, text)
+
+
+def _read_block(block: Given | None) -> ModelValues:
+    """Read the `models` block: a JSON object, by model and version."""
+    if block is None or not block.text:
+        return {}
+    try:
+        document = json.loads(block.text)
+    except (ValueError, RecursionError) as error:
+        raise StartError(f"{block.where}: this is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise StartError(f"{block.where}: this should be a JSON object of models")
+    for model, versions in document.items():
+        if not isinstance(versions, dict) or not all(isinstance(values, dict) for values in versions.values()):
+            raise StartError(f"{block.where}: `{model}` should be a JSON object of versions, each an object of values")
+    checked: ModelValues = document
+    return checked

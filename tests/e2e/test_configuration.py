@@ -1,0 +1,154 @@
+"""config.properties and torchserve's flags, with a real daemon."""
+
+import json
+import signal
+import subprocess
+from typing import Any
+
+import pytest
+
+from tests.e2e.served import TSCTL, Served, eventually
+
+
+def configure(served: Served, *lines: str) -> str:
+    """Write a config.properties with a free port and these lines; give its path."""
+    file = served.folder / "config.properties"
+    file.write_text("\n".join(("inference_address=http://127.0.0.1:0", f"model_store={served.store}", *lines)))
+    for name in ("TSCTL_INFERENCE_ADDRESS", "TSCTL_MODEL_STORE"):
+        served.environment.pop(name, None)
+    return str(file)
+
+
+def all_ready(served: Served, count: int) -> bool:
+    models = served.status["models"]
+    return len(models) == count and all(model["state"] == "ready" for model in models)
+
+
+def settings(served: Served, *model: str) -> dict[str, tuple[Any, str]]:
+    document = json.loads(served.tsctl("config", *model, "--json"))
+    return {setting["name"]: (setting["value"], setting["origin"]) for setting in document}
+
+
+def test_a_folder_of_archives_and_a_config_file_are_served(idle: Served) -> None:
+    idle.pack("echo", version="1.0")
+    idle.pack("echo", name="second", version="3.1")
+    block = {"second": {"3.1": {"defaultVersion": True, "minWorkers": 2, "maxWorkers": 2, "batchSize": 4}}}
+    file = configure(idle, "# moved", "load_models=ALL", "default_workers_per_model=1", f"models={json.dumps(block)}")
+
+    idle.start("--ts-config", file)
+
+    eventually(lambda: all_ready(idle, 2), "both are loaded")
+    assert [idle.describe(name)["loadedAtStartup"] for name in ("echo", "second")] == [True, True]
+    assert len(idle.describe("echo")["workers"]) == 1 and len(idle.describe("second")["workers"]) == 2
+    assert settings(idle, "second")["batchSize"] == (4, "the models block of config.properties")
+    assert idle.ask("/predictions/second", b"x").status == 200
+
+
+def test_config_tells_each_value_with_its_origin(idle: Served) -> None:
+    file = configure(idle, "job_queue_size=7", "default_response_timeout=60", "max_request_size=1000")
+    idle.environment["TSCTL_RESPONSE_TIMEOUT"] = "50"
+
+    idle.start("--ts-config", file, "--max-request-size", "2000")
+
+    told = settings(idle)
+    assert told["queue_jobs"] == (7, f"file {file}")
+    assert told["response_timeout"] == (50.0, "environment")
+    assert told["max_request_size"] == (2000, "flag")
+    assert told["grace"] == (30.0, "default")
+    assert told["ts_config"] == (file, "flag")
+    shown = [line.split() for line in idle.tsctl("config").splitlines()]
+    assert ["queue_jobs", "7", "file", file] in shown
+
+
+def test_workers_get_the_environment_that_the_file_describes(idle: Served) -> None:
+    idle.environment |= {"SECRET_KEY": "k", "HARMLESS": "h"}
+    file = configure(
+        idle,
+        "service_envelope=body",
+        "decode_input_request=false",
+        "limit_max_image_pixels=false",
+        "blacklist_env_vars=SECRET.*",
+    )
+    idle.start("--ts-config", file)
+    idle.register("surroundings")
+    names = ["SECRET_KEY", "HARMLESS", "TS_SERVICE_ENVELOPE"]
+
+    answer = idle.ask("/predictions/surroundings", json.dumps(names).encode(), content_type="application/json")
+
+    assert answer.json == {
+        "type": "bytearray",
+        "limited": False,
+        "environment": {"SECRET_KEY": None, "HARMLESS": "h", "TS_SERVICE_ENVELOPE": "body"},
+    }
+
+
+def test_start_names_what_it_does_not_obey(idle: Served) -> None:
+    file = configure(idle, "netty_client_threads=4", "no_such_key=1")
+
+    started = idle.run("start", "--ts-config", file, "--log-config", "log4j2.xml")
+
+    assert started.returncode == 0
+    assert f"warning: {file} has unknown keys: no_such_key" in started.stderr
+    assert f"note: {file} has keys without a meaning here: netty_client_threads" in started.stderr
+    assert "note: `--log-config` has no effect" in started.stderr
+    assert "has unknown keys: no_such_key" in idle.tsctl("logs")
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("keystore=keystore.p12", "keystore: TLS is not served"),
+        ("model_store=$$NO_SUCH_VARIABLE$$", "`$$NO_SUCH_VARIABLE$$` stands for a variable"),
+        ("job_queue_size=many", "job_queue_size: `many` is not a whole number"),
+    ],
+)
+def test_a_file_that_cannot_be_obeyed_stops_the_start(line: str, sentence: str, idle: Served) -> None:
+    refused = idle.run("start", "--ts-config", configure(idle, line))
+
+    assert refused.returncode == 1
+    assert sentence in refused.stderr
+    assert idle.run("status").returncode == 3
+
+
+def test_torchserves_command_line_starts_the_models_it_names(idle: Served) -> None:
+    idle.pack("echo")
+    idle.pack("obey")
+    idle.environment["TSCTL_DEFAULT_WORKERS"] = "1"
+
+    started = idle.run(
+        "start", "--ncs", "--model-store", str(idle.store), "--models", "one=echo.mar", "two=obey.mar", "--dt"
+    )
+
+    assert started.returncode == 0
+    assert "`--ncs` is taken as `--no-restore`" in started.stderr
+    eventually(lambda: all_ready(idle, 2), "both are loaded")
+    assert [model["name"] for model in idle.status["models"]] == ["one", "two"]
+    assert settings(idle)["restore"] == (False, "flag")
+
+
+def test_a_model_of_the_list_that_fails_does_not_keep_the_others_away(idle: Served) -> None:
+    idle.pack("no_load")
+    idle.pack("echo")
+    idle.environment["TSCTL_DEFAULT_WORKERS"] = "1"
+
+    idle.start("--models", "missing.mar", "no_load.mar", "echo.mar")
+
+    def states() -> dict[str, str]:
+        return {model["name"]: model["state"] for model in idle.status["models"]}
+
+    eventually(lambda: states() == {"echo": "ready", "no_load": "failed"}, "one is ready and one has failed")
+    assert "cannot load missing.mar: Model not found at: missing.mar" in idle.tsctl("logs")
+
+
+def test_start_in_the_foreground_is_run(idle: Served) -> None:
+    process = subprocess.Popen(
+        [TSCTL, "start", "--foreground"], env=idle.environment, cwd=idle.folder, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    assert "listening on" in process.stderr.readline()
+    assert idle.pid == process.pid
+
+    process.send_signal(signal.SIGTERM)
+
+    assert "stopped" in process.communicate(timeout=20)[1]
+    assert process.returncode == 0

@@ -1,0 +1,158 @@
+"""What is registered survives a restart, and a `kill -9`."""
+
+import json
+import os
+import signal
+from typing import Any
+
+import pytest
+
+from tests.e2e.served import Served, eventually, running
+
+
+def kill(served: Served) -> None:
+    pid = served.pid
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: not running(pid), "the daemon is killed")
+
+
+def stop(served: Served) -> None:
+    served.tsctl("stop")
+
+
+def listed(served: Served) -> dict[str, Any]:
+    """What `tsctl ls` shows: `MODEL/VERSION` → state, workers wanted, batch size, delay, default."""
+    models = json.loads(served.tsctl("ls", "--json"))
+    keys = ("state", "wanted", "batchSize", "maxBatchDelay", "policy", "default")
+    return {f"{model['name']}/{model['version']}": tuple(model[key] for key in keys) for model in models}
+
+
+def all_ready(served: Served) -> bool:
+    return {state for state, *_ in listed(served).values()} <= {"ready", "no workers"}
+
+
+@pytest.mark.parametrize("end", [stop, kill])
+def test_what_was_registered_comes_back_as_it_was(end: Any, served: Served) -> None:
+    served.register("echo", "--batch-size", "4", "--max-delay", "20", "--batching", "greedy", version="1.0")
+    served.register("echo", version="2.0")
+    served.register("obey", "--model-name", "other", "--workers", "0")
+    served.register("echo", name="gone")
+    served.tsctl("scale", "echo/2.0", "--workers", "2")
+    served.tsctl("default", "echo/2.0")
+    served.tsctl("unregister", "gone")
+    before = listed(served)
+
+    end(served)
+    served.start()
+
+    eventually(lambda: all_ready(served), "every worker is ready")
+    assert listed(served) == before
+    assert before["echo/1.0"] == ("ready", 1, 4, 20, "greedy", False)
+    assert before["echo/2.0"] == ("ready", 2, 1, 100, "fixed", True)
+    assert served.describe("echo/1.0")["loadedAtStartup"] is True
+    assert served.ask("/predictions/echo", b"x").status == 200
+
+
+def test_the_daemon_listens_while_restored_models_are_loading(idle: Served) -> None:
+    go = idle.folder / "go"
+    go.touch()
+    idle.environment["TEST_GO"] = str(go)
+    idle.start()
+    idle.register("slow_load")
+    go.unlink()
+    kill(idle)
+
+    idle.start()
+
+    assert listed(idle)["slow_load/1.0"][0] == "loading"
+    answer = idle.ask("/predictions/slow_load", b"x")
+    assert answer.status == 503 and answer.headers["retry-after"] == "1"
+    go.touch()
+    eventually(lambda: all_ready(idle), "it is loaded")
+    assert idle.ask("/predictions/slow_load", b"x").status == 200
+
+
+def test_a_change_that_was_answered_survives_a_kill_at_once(served: Served) -> None:
+    for number in range(3):
+        served.register("echo", "--workers", "0", name=f"m{number}")
+        kill(served)
+        served.start()
+
+    assert [*listed(served)] == ["m0/1.0", "m1/1.0", "m2/1.0"]
+
+
+def test_no_restore_ignores_what_was_registered_until_something_changes(served: Served) -> None:
+    served.register("echo", "--workers", "0")
+    stop(served)
+
+    served.start("--no-restore")
+    assert listed(served) == {}
+    stop(served)
+    served.start()
+    assert [*listed(served)] == ["echo/1.0"]
+    stop(served)
+
+    served.start("--no-restore")
+    served.register("obey", "--workers", "0")
+    stop(served)
+    served.start()
+    assert [*listed(served)] == ["obey/1.0"]
+
+
+def test_a_flag_is_not_overridden_by_what_was_set_before(idle: Served) -> None:
+    idle.start("--queue-jobs", "5", "--response-timeout", "7")
+    idle.register("echo", "--workers", "0")
+    stop(idle)
+
+    idle.start("--queue-jobs", "6")
+
+    described = idle.describe("echo")
+    assert described["jobQueueStatus"]["remainingCapacity"] == 6
+    assert described["responseTimeout"] == 120
+
+
+def test_a_restored_model_that_cannot_load_stays_listed_with_its_traceback(idle: Served) -> None:
+    go = idle.folder / "go"
+    go.touch()
+    idle.environment["TEST_GO"] = str(go)
+    idle.start()
+    idle.register("slow_load")
+    stop(idle)
+    del idle.environment["TEST_GO"]  # its `initialize` needs it
+
+    idle.start()
+
+    eventually(lambda: listed(idle)["slow_load/1.0"][0] == "failed", "it has failed")
+    assert "TEST_GO" in idle.tsctl("describe", "slow_load")
+
+
+def test_an_archive_that_is_gone_is_not_needed_and_without_both_the_version_is_failed(served: Served) -> None:
+    served.register("echo")
+    (served.store / "echo.mar").unlink()
+    stop(served)
+    served.start()
+    eventually(lambda: all_ready(served), "it is served from what was unpacked")
+    assert "echo.mar is gone" in served.tsctl("logs")
+    unpacked = next((served.folder / "state" / "models").iterdir())
+    stop(served)
+
+    unpacked.rename(served.folder / "taken away")
+    served.start()
+
+    eventually(lambda: "echo/1.0" in listed(served), "it is listed")
+    assert listed(served)["echo/1.0"][0] == "failed"
+    assert "cannot be restored: Model not found at: echo.mar" in served.tsctl("describe", "echo")
+    assert served.ask("/ping", method="GET").status == 500
+
+
+def test_a_broken_snapshot_is_kept_aside_and_the_daemon_starts(served: Served) -> None:
+    served.register("echo", "--workers", "0")
+    stop(served)
+    state = served.folder / "state"
+    (state / "snapshot.json").write_text("{")
+
+    served.start()
+
+    assert listed(served) == {}
+    assert (state / "snapshot.broken-1.json").read_text() == "{"
+    assert "the snapshot is broken, and nothing is restored" in served.tsctl("logs")

@@ -1,0 +1,36 @@
+"""What workers find in their environment."""
+
+from pathlib import Path
+
+import pytest
+
+from daemon.environment import model_environment
+from tests.build import make_config
+
+
+def test_what_nobody_chose_is_left_as_it_was_inherited(tmp_path: Path) -> None:
+    inherited = {"PATH": "/bin", "TS_SERVICE_ENVELOPE": "json"}
+
+    assert model_environment(inherited, make_config(tmp_path)) == inherited
+
+
+@pytest.mark.parametrize(
+    ("setting", "text", "variable", "value"),
+    [
+        ("envelope", "kserve", "TS_SERVICE_ENVELOPE", "kserve"),
+        ("decode_input", "FALSE", "TS_DECODE_INPUT_REQUEST", "false"),
+        ("limit_image_pixels", "true", "TS_LIMIT_MAX_IMAGE_PIXELS", "true"),
+    ],
+)
+def test_a_setting_is_a_variable(setting: str, text: str, variable: str, value: str, tmp_path: Path) -> None:
+    environment = model_environment({variable: "inherited"}, make_config(tmp_path, **{setting: text}))
+
+    assert environment == {variable: value}
+
+
+def test_hidden_variables_are_left_out_by_their_whole_name(tmp_path: Path) -> None:
+    inherited = {"AWS_KEY": "k", "MY_AWS_KEY": "k", "aws_key": "k", "PATH": "/bin"}
+
+    environment = model_environment(inherited, make_config(tmp_path, hide_environment="AWS_.*|PATHS?"))
+
+    assert environment == {"MY_AWS_KEY": "k", "aws_key": "k"}

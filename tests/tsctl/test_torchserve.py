@@ -1,0 +1,114 @@
+"""torchserve's flags: those with a meaning here have it, the others say that they have none."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from tsctl.options import daemon_arguments, setting_options
+from tsctl.torchserve import FLAGS, TorchServeCommand, spread_models, take_torchserve_flags, torchserve_options
+
+
+@click.command(cls=TorchServeCommand)
+@setting_options
+@torchserve_options
+def echo(**given: Any) -> tuple[bool, list[str]]:
+    foreground = take_torchserve_flags(given)
+    return foreground, daemon_arguments(None, given)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(echo, arguments, standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        pytest.param(["--models", "a.mar", "n=b.mar"], ["--models=a.mar,n=b.mar"], id="takes every word"),
+        pytest.param(
+            ["--models", "a.mar", "--grace", "3"], ["--models=a.mar", "--grace=3"], id="up to the next option"
+        ),
+        pytest.param(["--models", "a.mar", "--models=b.mar"], ["--models=a.mar,b.mar"], id="and may be given again"),
+        pytest.param(["--models", "a.mar,b.mar"], ["--models=a.mar,b.mar"], id="or with commas, as in the file"),
+        pytest.param(["--models", "ALL"], ["--models=ALL"], id="ALL is one"),
+    ],
+)
+def test_models(arguments: list[str], expected: list[str]) -> None:
+    assert run(*arguments).return_value == (False, expected)
+
+
+def test_a_word_that_no_option_takes_is_wrong_usage() -> None:
+    error = run("--grace", "3", "b.mar").exception
+
+    assert isinstance(error, click.UsageError)
+    assert "b.mar" in str(error)
+
+
+def test_models_without_a_word_is_wrong_usage() -> None:
+    assert spread_models(["--models", "--grace", "3"]) == ["--models", "--grace", "3"]
+    assert isinstance(run("--models").exception, click.UsageError)
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"), [("=a.mar", "`=a.mar` is neither ARCHIVE nor NAME=ARCHIVE"), ("n=", "`n=` is neither")]
+)
+def test_a_model_that_is_none_is_wrong_usage(model: str, sentence: str) -> None:
+    error = run("--models", model).exception
+
+    assert isinstance(error, click.UsageError)
+    assert sentence in str(error)
+
+
+@pytest.mark.parametrize("flag", ["--ncs", "--no-config-snapshots"])
+def test_no_config_snapshots_is_no_restore_and_says_so(flag: str) -> None:
+    result = run(flag)
+
+    assert result.return_value == (False, ["--restore=false"])
+    assert "note: `--ncs` is taken as `--no-restore`" in result.stderr
+
+
+def test_no_config_snapshots_and_restore_contradict_each_other() -> None:
+    assert isinstance(run("--ncs", "--restore").exception, click.UsageError)
+
+
+def test_foreground_is_told() -> None:
+    result = run("--foreground")
+
+    assert result.return_value == (True, [])
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--disable-token-auth"],
+        ["--dt"],
+        ["--enable-model-api"],
+        ["--log-config", "log4j2.xml"],
+        ["--cpp-log-config", "log.yaml"],
+        ["--plugins-path", "plugins"],
+        ["--ppath", "plugins"],
+        ["--workflow-store", "workflows"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_flag_without_a_meaning_here_is_a_note(arguments: list[str]) -> None:
+    result = run(*arguments)
+
+    (flag,) = (flag for flag in FLAGS if arguments[0] in flag.names)
+    assert result.return_value == (False, [])
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"note: `{flag.names[0]}` has no effect: ")
+
+
+def test_a_config_file_is_made_absolute_for_a_daemon_that_is_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert run("--ts-config", "config.properties").return_value == (
+        False,
+        [f"--ts-config={tmp_path}/config.properties"],
+    )

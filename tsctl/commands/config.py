@@ -1,0 +1,46 @@
+"""`tsctl config`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tsctl.client import Client, model_path
+from tsctl.options import json_option, optional_model_argument
+
+
+@click.command
+@optional_model_argument
+@json_option
+@click.pass_obj
+def command(socket: Path | None, model: str | None, as_json: bool) -> None:
+    """Show each setting of the daemon, or of MODEL, with where it came from.
+
+    \b
+    A daemon's setting: flag, environment, a config.properties file, or default.
+    A model's: register (or scale), its model-config.yaml, the models block of
+    config.properties, or default.
+    """
+    client = Client(socket)
+    if model is None:
+        settings = client.json("GET", "/tsctl/config")
+    else:
+        settings = client.json("GET", f"/models/{model_path(model)}")[0]["tsctl"]["settings"]
+    if as_json:
+        click.echo(json.dumps(settings, indent=2))
+        return
+    from tsctl import render
+
+    rows = [(setting["name"], _shown(setting["value"]), setting["origin"]) for setting in settings]
+    render.table(("SETTING", "VALUE", "FROM"), rows)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:g}"
+    return ",".join(map(str, value)) or "none" if isinstance(value, list) else str(value)

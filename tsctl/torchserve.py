@@ -1,0 +1,116 @@
+"""torchserve's own flags, which `tsctl start` and `tsctl run` take as well.
+
+`--models`, `--ts-config` and `--model-store` are settings of the daemon (daemon/settings.py). The
+others are in the table here: what they do, or the note that says that they do nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Flag(NamedTuple):
+    """A flag: its names, what its value is called (None for a switch), its help, and a note if it is given."""
+
+    names: tuple[str, ...]
+    metavar: str | None
+    help: str
+    note: str
+
+
+FLAGS: tuple[Flag, ...] = (
+    Flag(("--foreground",), None, "Stay in the foreground, as `tsctl run` does.", ""),
+    Flag(
+        ("--ncs", "--no-config-snapshots"),
+        None,
+        "As --no-restore.",
+        "`{flag}` is taken as `--no-restore`: nothing is restored, and changes are remembered for the next run",
+    ),
+    Flag(
+        ("--disable-token-auth", "--dt"),
+        None,
+        "Of no effect.",
+        "`{flag}` has no effect: no token is asked for unless one is configured",
+    ),
+    Flag(
+        ("--enable-model-api",),
+        None,
+        "Of no effect.",
+        "`{flag}` has no effect: models can always be registered, on the control socket",
+    ),
+    Flag(
+        ("--log-config",),
+        "FILE",
+        "Of no effect.",
+        "`{flag}` has no effect: there is no log4j here; see `--log-level`, `--access-log` and `tsctl logs`",
+    ),
+    Flag(("--cpp-log-config",), "FILE", "Of no effect.", "`{flag}` has no effect: there is no C++ backend here"),
+    Flag(
+        ("--plugins-path", "--ppath"),
+        "DIR",
+        "Of no effect.",
+        "`{flag}` has no effect: Java plugins are not loaded here",
+    ),
+    Flag(("--workflow-store",), "DIR", "Of no effect.", "`{flag}` has no effect: workflows are not served here"),
+)
+
+
+class TorchServeCommand(click.Command):
+    """A command whose `--models` takes every word up to the next option, as torchserve's does."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, spread_models(args))
+
+
+def spread_models(arguments: Sequence[str]) -> list[str]:
+    """Turn `--models A B` into `--models=A --models=B`; a `--models` without a word stays as it is."""
+    spread: list[str] = []
+    taking = False
+    for argument in arguments:
+        if argument == "--models":
+            taking = True
+            spread.append(argument)
+        elif taking and not argument.startswith("-"):
+            if spread[-1] == "--models":
+                spread.pop()
+            spread.append(f"--models={argument}")
+        else:
+            taking = False
+            spread.append(argument)
+    return spread
+
+
+def torchserve_options(function: F) -> F:
+    """Add an option for each flag of the table."""
+    for flag in reversed(FLAGS):
+        if flag.metavar is None:
+            option = click.option(*flag.names, _name(flag), is_flag=True, help=flag.help)
+        else:
+            option = click.option(*flag.names, _name(flag), metavar=flag.metavar, help=flag.help)
+        function = option(function)
+    return function
+
+
+def take_torchserve_flags(given: dict[str, Any]) -> bool:
+    """Say the notes of the flags that were given, and make settings of those that mean one.
+
+    Returns:
+        Whether the daemon is to stay in the foreground.
+    """
+    values = {flag: given.pop(_name(flag)) for flag in FLAGS}
+    for flag, value in values.items():
+        if value and flag.note:
+            click.echo(f"note: {flag.note.format(flag=flag.names[0])}", err=True)
+    by_name = {_name(flag): value for flag, value in values.items()}
+    if by_name["ncs"]:
+        if given.get("restore"):
+            raise click.UsageError("`--ncs` and `--restore` contradict each other")
+        given["restore"] = False
+    return bool(by_name["foreground"])
+
+
+def _name(flag: Flag) -> str:
+    return flag.names[0].removeprefix("--").replace("-", "_")
