@@ -21,7 +21,7 @@ types: $(VENV)/.installed
 	$(BIN)/mypy
 
 unit: $(VENV)/.installed
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest $(PYTEST)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest -n 2 --dist loadfile $(PYTEST)
 
 # Runs the real TorchServe 0.12.0 beside our daemon, compares them, and writes docs/torchserve.md; needs Java 17.
 conformance: $(VENV)/.installed

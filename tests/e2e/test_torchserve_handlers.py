@@ -67,6 +67,7 @@ def archives(shared: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     stop_words = archives.file("stop_words.json", ["the", "a"])
     vocabulary = archives.weights("source_vocab.pt", {"<unk>": 0, "good": 1, "bad": 2, "great": 3})
     micro = "micro_batching:\n  micro_batch_size: 2\n  parallelism: {preprocess: 1, inference: 2, postprocess: 1}\n"
+    import_file(OURS / "linear_net.py")  # before the threads, of which two would import it
     calls = {
         "argmax": partial(archives.register, "one_stage", "argmax", labels, model="linear_net"),
         "micro": partial(archives.register, "micro_batched", "micro", labels, model="linear_net", config=micro),

@@ -9,7 +9,7 @@ class Surroundings:
         self.limited = context.system_properties["limit_max_image_pixels"]
 
     def handle(self, data, context):
-        return [self.answer(row["body"]) for row in data]
+        return [self.answer(value) for value in data]  # with the envelope `body` there is no dict around it
 
     def answer(self, body):
         names = json.loads(body if isinstance(body, bytearray) else json.dumps(body))
