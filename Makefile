@@ -21,7 +21,7 @@ types: $(VENV)/.installed
 	$(BIN)/mypy
 
 unit: $(VENV)/.installed
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest -n 2 --dist loadfile $(PYTEST)
+	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/pytest -n 2 --dist loadfile $(PYTEST)
 
 # Runs the real TorchServe 0.12.0 beside our daemon, compares them, and writes docs/torchserve.md; needs Java 17.
 conformance: $(VENV)/.installed
@@ -36,6 +36,16 @@ system-packages:
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends $(DEBIAN_PACKAGES)
 
+	$(MAKE) .tools/promtool
+
+# Only the program: the package prometheus would start a server.
+.tools/promtool:
+	mkdir -p .tools/package
+	cd .tools/package && apt-get download -q prometheus
+	dpkg-deb --fsys-tarfile .tools/package/prometheus_*.deb | tar -xO ./usr/bin/promtool > $@.draft
+	chmod +x $@.draft && mv $@.draft $@
+	rm -r .tools/package
+
 $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
@@ -43,4 +53,4 @@ $(VENV)/.installed: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .tools .mypy_cache .pytest_cache .ruff_cache
