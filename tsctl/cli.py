@@ -1,7 +1,6 @@
 """`tsctl`: the root command, and a table of its verbs. A verb's module is imported only when it runs."""
 
 import importlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -90,11 +89,6 @@ def main(ctx: click.Context, socket: Path | None) -> None:
     A model is MODEL or MODEL/VERSION, as in the URL; without a version it is the default one.
     """
     ctx.obj = socket.absolute() if socket is not None else None
-
-
-def verbs() -> Iterator[str]:
-    """Every verb, in the order of the help."""
-    yield from VERBS
 
 
 if __name__ == "__main__":

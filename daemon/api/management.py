@@ -33,7 +33,6 @@ from daemon.models.registry import Registry
 
 NDJSON = "application/x-ndjson"
 PAGE = 100
-MOST = 2**31  # below zero, TorchServe takes a limit as not given, and a token as the first page
 
 Command = Callable[[Progress], Awaitable[tuple[int, Any]]]  # does something, answers status and document
 

@@ -30,6 +30,12 @@ def digest_of(requirements: bytes) -> str:
     return hashlib.sha256(sys.version.encode() + b"\0" + requirements).hexdigest()[:32]
 
 
+def kept_python(requirements: Path, environments: Path) -> Path | None:
+    """Give the interpreter of the environment for these requirements; None if it has not been made."""
+    home = environments / digest_of(requirements.read_bytes())
+    return home / "bin" / "python" if (home / _COMPLETE).is_file() else None
+
+
 def environment_python(requirements: Path, environments: Path, model: str) -> Path:
     """Make the environment, unless it is there, and give its interpreter. Blocks for as long as pip takes.
 
@@ -40,13 +46,13 @@ def environment_python(requirements: Path, environments: Path, model: str) -> Pa
     Raises:
         RequirementsFailed: pip could not install them; with what pip said last.
     """
+    kept = kept_python(requirements, environments)
+    if kept is not None:
+        return kept
     home = environments / digest_of(requirements.read_bytes())
     python = home / "bin" / "python"
-    if (home / _COMPLETE).is_file():
-        return python
-    shutil.rmtree(
-        home, ignore_errors=True
-    )  # begun and not finished: an environment cannot be moved, so it is made here
+    # An environment cannot be moved, so it is made in its place; one that was not finished goes.
+    shutil.rmtree(home, ignore_errors=True)
     try:
         _run([sys.executable, "-m", "venv", "--without-pip", str(home)])
         _see_ours(python)
@@ -98,10 +104,10 @@ class Environments:
         """
         if manifest.requirements_file is None or not self._allowed:
             return None
-        home = self._folder / digest_of((directory / Path(manifest.requirements_file).name).read_bytes())
-        if not (home / _COMPLETE).is_file():
+        python = kept_python(directory / Path(manifest.requirements_file).name, self._folder)
+        if python is None:
             raise RequirementsFailed(f"The Python environment of model {manifest.model_name} is not there.")
-        return home / "bin" / "python"
+        return python
 
 
 def _see_ours(python: Path) -> None:
