@@ -76,6 +76,19 @@ class FakeClock:
         heapq.heappush(self._timers, (self._now + delay, next(self._count), timer))
         return timer
 
+    def step(self) -> bool:
+        """Make the next call, moving the time to it; say whether there was one."""
+        if self._soon:
+            self._soon.popleft()()
+            return True
+        while self._timers:
+            due, _, timer = heapq.heappop(self._timers)
+            if timer.call is not None:
+                self._now = max(self._now, due)
+                timer.call()
+                return True
+        return False
+
     def settle(self) -> None:
         """Make the calls that are due, without moving the time."""
         self.advance(0.0)

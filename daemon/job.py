@@ -15,7 +15,7 @@ sent. Only the dispatcher sends, requeues and ends jobs.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 MAX_ATTEMPTS = 2
 
@@ -69,6 +69,34 @@ class Reply:
     retry_after: int | None = None  # seconds
 
 
+class Home(Protocol):
+    """Where the jobs of a connection go: one version of a model."""
+
+    def left(self, caller: "Caller") -> None:
+        """The connection closed, or sends its jobs to another version now."""
+
+
+class Caller:
+    """A connection, as the versions know it that it sends jobs to; each connection has one."""
+
+    __slots__ = ("_home",)
+
+    def __init__(self) -> None:
+        self._home: Home | None = None
+
+    def enter(self, home: Home) -> None:
+        """Its latest job went here."""
+        if self._home is not None:
+            self._home.left(self)
+        self._home = home
+
+    def close(self) -> None:
+        """The connection is closed."""
+        if self._home is not None:
+            self._home.left(self)
+            self._home = None
+
+
 class Job:
     """One request to one model version.
 
@@ -80,11 +108,14 @@ class Job:
         attempt: how often it was sent to a worker.
         begun: a piece of its answer has gone to the client.
         unnamed: its client named no version; metrics tell these apart, as TorchServe does.
+        caller: the connection that it came by, or None.
+        standing: what the version knows of that connection; its own business.
+        held: since when it waits beside an idle worker, or None.
     """
 
     __slots__ = (
-        "_deliver", "_stream", "arrived", "attempt", "begun", "headers", "id", "params", "phase", "size", "solo",
-        "unnamed",
+        "_deliver", "_stream", "arrived", "attempt", "begun", "caller", "headers", "held", "id", "params", "phase",
+        "size", "solo", "standing", "unnamed",
     )  # fmt: skip
 
     def __init__(
@@ -98,6 +129,7 @@ class Job:
         *,
         unnamed: bool = False,
         solo: bool = False,
+        caller: Caller | None = None,
     ) -> None:
         self.id = id
         self.params = params
@@ -109,6 +141,9 @@ class Job:
         self.attempt = 0
         self.phase = Phase.QUEUED
         self.begun = False
+        self.caller = caller
+        self.standing: Any = None
+        self.held: float | None = None
         self._deliver = deliver
         self._stream = stream
 
@@ -161,12 +196,14 @@ class Batch:
     Attributes:
         reason: why it was sent when it was; see `daemon.batching.collector`.
         sent: when, on the daemon's clock.
+        first: its worker has answered none before; it takes longer than others.
     """
 
     id: int
     jobs: Sequence[Job]
     reason: str
     sent: float = 0.0
+    first: bool = False
 
     def __repr__(self) -> str:
         return f"<Batch {self.id} of {len(self.jobs)} ({self.reason})>"

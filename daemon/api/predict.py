@@ -63,7 +63,10 @@ def predict(
             return False
         return True
 
-    job = Job(request.id, params, [*request.headers, *injected], request.received, deliver, stream, unnamed=unnamed)
+    job = Job(
+        request.id, params, [*request.headers, *injected], request.received, deliver, stream,
+        unnamed=unnamed, caller=exchange.caller,
+    )  # fmt: skip
     model.submit(job)
     request.body = b""  # the job has it now
     exchange.on_leave = leave

@@ -6,14 +6,20 @@ the same object serves in production, in tests and in simulations.
 
 Reasons, as counted and shown for each batch:
 
-    full        there were enough jobs for a whole batch
-    delay       the maximum delay was over
-    at_once     the policy does not wait
-    stopping    the version is being shut down
-    retry       a job whose worker died, alone
-    solo        a job that travels alone: a question to the handler about itself
+    full         there were enough jobs for a whole batch
+    delay        a job had been held for the maximum delay
+    deadline     a job would otherwise be answered too late
+    stopping     the version is being shut down
+    nobody_left  everybody who could join is there already
+    no_gain      waiting would cost more than it saves
+    split        cut evenly over several idle workers
+    ahead        sent to a worker that is still busy with the batch before
+    at_once      the policy does not wait
+    retry        a job whose worker died, alone
+    solo         a job that travels alone: a question to the handler about itself
 """
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,25 +30,28 @@ class Facts:
 
     Attributes:
         waiting: jobs in the queue, at least 1.
-        oldest: when the first of them arrived, seconds on the clock of `now`.
         idle: workers that can take a batch now, at least 1.
-        ready: workers with the model loaded.
+        held: since when a job has waited beside an idle worker, seconds on the clock of `now`; None if none has.
+        deadline: when the first answer is due, same clock.
+        arrived: when the first of the jobs came, same clock.
         stopping: nothing new is accepted any more.
     """
 
     waiting: int
-    oldest: float
     idle: int
-    ready: int
+    held: float | None = None
+    deadline: float = math.inf
+    arrived: float = 0.0
     stopping: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send this many jobs now, at least 1 and at most the batch size."""
+    """Send this many jobs now, cut evenly into batches for `over` idle workers; no batch is over the batch size."""
 
     count: int
     reason: str
+    over: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,3 @@ class Collector(Protocol):
 
     def drained(self) -> None:
         """The queue is empty, though no batch was sent: the jobs' clients left."""
-
-    def returned(self, size: int, seconds: float, now: float) -> None:
-        """A batch came back; `seconds` as measured in the worker."""

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from daemon.batching.collector import Collector, Facts, Send
+from daemon.batching.learned.traffic import Traffic
 from daemon.batching.queue import Queue
 from daemon.clock import Clock, Timer
 from daemon.errors import DaemonError, WorkerDied, WorkerKilled
@@ -29,9 +30,11 @@ class Dispatcher:
     """Jobs in by `submit`, batches out to the workers, outcomes back by `ended`.
 
     Args:
+        traffic: told of every arrival, batch and reply; collectors may learn from it.
         metrics: told of every batch and answer.
 
     Attributes:
+        collector: the policy; may be replaced at any time.
         running: jobs that a worker has now.
         reasons, sizes: how many batches were sent for each reason, and of each size.
     """
@@ -42,6 +45,7 @@ class Dispatcher:
         collector: Collector,
         workers: IdleWorkers,
         clock: Clock,
+        traffic: Traffic,
         metrics: VersionMetrics | None = None,
     ) -> None:
         self.stopping = False
@@ -49,7 +53,9 @@ class Dispatcher:
         self.reasons: Counter[str] = Counter()
         self.sizes: Counter[int] = Counter()
         self._queue = queue
-        self._collector = collector
+        self.collector = collector
+        self._traffic = traffic
+        self._callers = traffic.callers
         self._workers = workers
         self._clock = clock
         self._metrics = metrics or VersionMetrics()
@@ -59,7 +65,7 @@ class Dispatcher:
         self._left: set[Job] = set()  # sent jobs whose client has gone
 
     def __repr__(self) -> str:
-        return f"<Dispatcher {self._collector.name} {self._queue!r} running={self.running}>"
+        return f"<Dispatcher {self.collector.name} {self._queue!r} running={self.running}>"
 
     def submit(self, job: Job) -> None:
         """Queue a job.
@@ -68,15 +74,18 @@ class Dispatcher:
             QueueFull: a limit of the queue would be passed.
         """
         self._queue.put(job)
+        self._traffic.arrived(job)
         self.wake()
 
     def abandon(self, job: Job) -> None:
         """The client left: a queued job is taken out, a running one is not run again."""
         if job.phase is Phase.QUEUED:
             self._queue.remove(job)
+            self._callers.taken(job)
+            self._callers.ended(job, self._clock.now())
             job.abandon()
             if not len(self._queue):
-                self._collector.drained()
+                self.collector.drained()
         elif job.phase is Phase.SENT:
             self._left.add(job)
 
@@ -91,7 +100,7 @@ class Dispatcher:
         now = self._clock.now()
         self.running -= len(batch.jobs)
         if outcomes[0].reply is not None:
-            self._collector.returned(len(batch.jobs), seconds, now)
+            self._traffic.returned(batch, seconds, now)
             self._metrics.returned(batch, seconds, now)
         for outcome in reversed(outcomes):  # reversed: each goes to the head, so the oldest ends first in line
             self._end(outcome, now)
@@ -105,21 +114,26 @@ class Dispatcher:
 
     def refuse_all(self, error: DaemonError) -> None:
         """Answer everything that waits with an error: nobody will come for it."""
-        for job in self._queue.take(len(self._queue)):
+        now = self._clock.now()
+        for job in self._take(len(self._queue)):
+            self._callers.ended(job, now)
             job.answer(reply_of(error))
-        self._collector.drained()
+        self.collector.drained()
 
     def _end(self, outcome: Outcome, now: float) -> None:
         job = outcome.job
+        if job not in self._left and outcome.reply is None and outcome.retry and job.may_return:
+            job.give_back()
+            self._queue.put_back(job)
+            self._callers.queued(job)
+            return
+        self._callers.ended(job, now)
         if job in self._left:
             self._left.discard(job)
             job.abandon()
         elif outcome.reply is not None:
             self._metrics.answered(job, now)
             job.answer(outcome.reply)
-        elif outcome.retry and job.may_return:
-            job.give_back()
-            self._queue.put_back(job)
         else:
             again = " again" if job.attempt > 1 else ""
             kind = WorkerKilled if outcome.killed else WorkerDied
@@ -140,21 +154,40 @@ class Dispatcher:
                 self._send(1, "retry" if head.attempt else "solo", now)
                 continue
             # 2. The collector says that a batch is due …
-            facts = Facts(len(self._queue), head.arrived, self._workers.idle, self._workers.ready, self.stopping)
-            decision = self._collector.decide(facts, now)
+            facts = Facts(len(self._queue), self._workers.idle, head.held, arrived=head.arrived, stopping=self.stopping)
+            decision = self.collector.decide(facts, now)
             if isinstance(decision, Send):
-                self._send(decision.count, decision.reason, now)
+                left = decision.count
+                for share in range(decision.over, 0, -1):
+                    size = -(-left // share)
+                    self._send(size, decision.reason, now)
+                    left -= size
                 continue
             # 3. … or when to ask again.
+            self._hold(now)
             self._timer = self._clock.later(decision.until - now, self._pump)
             return
 
+    def _hold(self, now: float) -> None:
+        """Note since when jobs wait beside an idle worker; it is never set again."""
+        for job in self._queue.newest_first():
+            if job.held is not None:
+                break
+            job.held = now
+
+    def _take(self, count: int) -> list[Job]:
+        jobs = self._queue.take(count)
+        for job in jobs:
+            self._callers.taken(job)
+        return jobs
+
     def _send(self, count: int, reason: str, now: float) -> None:
-        batch = Batch(next(self._batch_ids), self._queue.take(count), reason, now)
+        worker = self._workers.take_idle()
+        batch = Batch(next(self._batch_ids), self._take(count), reason, now, first=not worker.answered)
         for job in batch.jobs:
             job.send()
         self.running += len(batch.jobs)
         self.reasons[reason] += 1
         self.sizes[len(batch.jobs)] += 1
         self._metrics.sent(batch)
-        self._workers.take_idle().predict(batch)
+        worker.predict(batch)

@@ -33,9 +33,6 @@ class Fixed:
     def drained(self) -> None:
         self._forming_since = None
 
-    def returned(self, size: int, seconds: float, now: float) -> None:
-        """It learns nothing."""
-
     def _send(self, count: int, reason: str) -> Send:
         self._forming_since = None
         return Send(count, reason)

@@ -18,6 +18,3 @@ class Greedy:
 
     def drained(self) -> None:
         """It has no state."""
-
-    def returned(self, size: int, seconds: float, now: float) -> None:
-        """It learns nothing."""

@@ -1,15 +1,19 @@
 """The collectors by name."""
 
+from daemon.batching.auto import Auto
 from daemon.batching.collector import Collector
 from daemon.batching.fixed import Fixed
 from daemon.batching.greedy import Greedy
+from daemon.batching.learned.traffic import Traffic
 
-POLICIES = ("fixed", "greedy")
-DEFAULT_POLICY = "fixed"
+POLICIES = ("auto", "fixed", "greedy")
+DEFAULT_POLICY = "auto"
 
 
-def make_collector(policy: str, batch_size: int, max_delay: float) -> Collector:
+def make_collector(policy: str, batch_size: int, max_delay: float, traffic: Traffic) -> Collector:
     """Make a collector; `policy` is one of `POLICIES`, `max_delay` in seconds."""
     if policy == "greedy":
         return Greedy(batch_size)
-    return Fixed(batch_size, max_delay)
+    if policy == "fixed":
+        return Fixed(batch_size, max_delay)
+    return Auto(batch_size, max_delay, traffic)

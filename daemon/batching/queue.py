@@ -1,6 +1,7 @@
 """The jobs of one model version that wait for a worker: first in, first out, bounded twice."""
 
 from collections import OrderedDict
+from collections.abc import Iterator
 
 from daemon.errors import QueueFull
 from daemon.job import Job
@@ -30,6 +31,9 @@ class Queue:
     @property
     def head(self) -> Job:
         return next(iter(self._jobs))
+
+    def newest_first(self) -> Iterator[Job]:
+        return reversed(self._jobs)
 
     def put(self, job: Job) -> None:
         """Add a job at the end, or at the head if it travels alone: so no batch ever has it in the middle.

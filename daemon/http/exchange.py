@@ -9,10 +9,13 @@ from typing import Protocol
 
 from daemon.errors import DaemonError
 from daemon.http.messages import Request, Response, error_response
+from daemon.job import Caller
 
 
 class Owner(Protocol):
     """The connection, as its exchanges see it."""
+
+    caller: Caller
 
     def flush(self) -> None:
         """Write what may be written."""
@@ -47,6 +50,11 @@ class Exchange:
 
     def __repr__(self) -> str:
         return f"<Exchange {self.request.method} {self.request.target} {self.status or 'open'}>"
+
+    @property
+    def caller(self) -> Caller:
+        """The connection, as the models know it."""
+        return self._connection.caller
 
     @property
     def started(self) -> bool:

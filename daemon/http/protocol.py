@@ -29,6 +29,7 @@ from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request, error_response
 from daemon.http.receiver import Receiver, Refused
+from daemon.job import Caller
 
 LINGER_BYTES = 1024 * 1024
 MIN_RATE = 1000.0  # bytes a second that a body must come at, on average
@@ -61,6 +62,7 @@ class Connection(asyncio.Protocol):
     """One client's connection."""
 
     def __init__(self, host: Host) -> None:
+        self.caller = Caller()
         self._host = host
         self._receiver = Receiver(host.limits, host.clock.now, self._requested, self._expected)
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
@@ -127,6 +129,7 @@ class Connection(asyncio.Protocol):
         self._receiver.closed = True
         self._host.connections.discard(self)
         self._host.leave(self)
+        self.caller.close()
         self._cut(0)
 
     def pause_writing(self) -> None:

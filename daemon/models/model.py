@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon.batching.dispatcher import Dispatcher
+from daemon.batching.learned.traffic import Traffic
 from daemon.batching.policies import make_collector
 from daemon.batching.queue import Queue
 from daemon.clock import Clock
@@ -65,6 +66,7 @@ class Model:
         lost: it was registered in an earlier run, and its files are gone.
         was_ready: a worker has been ready since it was registered.
         replaces: the failed version whose place it took, until that one is retired.
+        traffic: what is learned of its requests and batches.
         metrics: what is measured of it; shown once it is registered.
         listeners: called after each change of the pool, and after each batch.
     """
@@ -112,8 +114,9 @@ class Model:
         )
         self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)
         self.pool = Pool(engine, spec, clock, self, cores, placement)
-        collector = make_collector(settings.policy, settings.batch_size, settings.max_delay)
-        self.dispatcher = Dispatcher(self.queue, collector, self.pool, clock, self.metrics)
+        self.traffic = Traffic(settings.batch_size)
+        collector = make_collector(settings.policy, settings.batch_size, settings.max_delay, self.traffic)
+        self.dispatcher = Dispatcher(self.queue, collector, self.pool, clock, self.traffic, self.metrics)
 
     def __repr__(self) -> str:
         return f"<Model {self.name}/{self.version} {self.state.name} {self.queue!r} {self.pool!r}>"

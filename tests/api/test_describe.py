@@ -118,7 +118,7 @@ def test_the_batches_are_counted_by_reason_and_size(house: House) -> None:
 
     batching = ours(model)["batching"]
 
-    assert batching["policy"] == "fixed"
+    assert batching["policy"] == "auto"
     assert batching["sizes"] == {"1": 1, "2": 1}
     assert Counter(batching["reasons"]).total() == 2
     assert batching["running"] == 0
@@ -160,7 +160,7 @@ def test_each_setting_is_told_with_who_said_so(house: House) -> None:
     assert told == {
         "batchSize": (8, "model-config.yaml"),
         "maxBatchDelay": (25.5, "register"),
-        "batching": ("fixed", "default"),
+        "batching": ("auto", "default"),
         "minWorkers": (0, "default"),
         "responseTimeout": (120.0, "default"),
         "startupTimeout": (120.0, "default"),

@@ -127,7 +127,7 @@ def test_an_archive_file_is_unpacked_and_registered(house: House) -> None:
             400, "BadRequestException", "max_batch_delay is 'soon', and should be a number of at least 0."),
             id="no delay"),
         pytest.param("/models?url=m&batching=later", error(
-            400, "BadRequestException", "batching is `later`, and should be one of fixed, greedy."),
+            400, "BadRequestException", "batching is `later`, and should be one of auto, fixed, greedy."),
             id="no policy"),
     ],
 )  # fmt: skip

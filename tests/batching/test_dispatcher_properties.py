@@ -130,8 +130,8 @@ class Service(RuleBasedStateMachine):
         assert not queue.head.attempt
         dispatcher = self.model.dispatcher
         assert dispatcher._timer is not None, "somebody looks again"
-        assert isinstance(dispatcher._collector, Fixed) and dispatcher._collector._forming_since is not None
-        assert self.clock.now() < dispatcher._collector._forming_since + MAX_DELAY
+        assert isinstance(dispatcher.collector, Fixed) and dispatcher.collector._forming_since is not None
+        assert self.clock.now() < dispatcher.collector._forming_since + MAX_DELAY
 
     @invariant()
     def the_pool_has_the_workers_it_counts(self) -> None:

@@ -6,8 +6,8 @@ from daemon.batching.collector import Facts, Send, Wait
 from daemon.batching.fixed import Fixed
 
 
-def facts(waiting: int, *, oldest: float = 0.0, stopping: bool = False) -> Facts:
-    return Facts(waiting, oldest, idle=1, ready=1, stopping=stopping)
+def facts(waiting: int, *, stopping: bool = False) -> Facts:
+    return Facts(waiting, idle=1, stopping=stopping)
 
 
 @pytest.mark.parametrize(
@@ -37,9 +37,9 @@ def test_no_delay_is_no_wait() -> None:
 def test_the_delay_counts_from_when_a_worker_took_the_first_job_not_from_its_arrival() -> None:
     collector = Fixed(batch_size=4, max_delay=0.1)
 
-    assert collector.decide(facts(1, oldest=0.0), now=50.0) == Wait(50.1)
-    assert collector.decide(facts(2, oldest=0.0), now=50.05) == Wait(50.1)
-    assert collector.decide(facts(2, oldest=0.0), now=50.1) == Send(2, "delay")
+    assert collector.decide(facts(1), now=50.0) == Wait(50.1)
+    assert collector.decide(facts(2), now=50.05) == Wait(50.1)
+    assert collector.decide(facts(2), now=50.1) == Send(2, "delay")
 
 
 @pytest.mark.parametrize(
@@ -61,12 +61,3 @@ def test_a_batch_whose_jobs_all_left_is_forgotten() -> None:
     collector.drained()
 
     assert collector.decide(facts(1), now=10.09) == Wait(10.09 + 0.1)
-
-
-def test_it_learns_nothing_from_a_batch_that_came_back() -> None:
-    collector = Fixed(batch_size=4, max_delay=0.1)
-    collector.decide(facts(1), now=10.0)
-
-    collector.returned(4, 3.0, now=10.05)
-
-    assert collector.decide(facts(1), now=10.05) == Wait(10.1)

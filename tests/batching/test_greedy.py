@@ -2,9 +2,10 @@
 
 import pytest
 
+from daemon.batching.auto import Auto
 from daemon.batching.collector import Facts, Send
-from daemon.batching.fixed import Fixed
 from daemon.batching.greedy import Greedy
+from daemon.batching.learned.traffic import Traffic
 from daemon.batching.policies import DEFAULT_POLICY, POLICIES, make_collector
 
 
@@ -21,13 +22,13 @@ from daemon.batching.policies import DEFAULT_POLICY, POLICIES, make_collector
 def test_greedy_never_waits(waiting: int, decision: Send, stopping: bool) -> None:
     collector = Greedy(batch_size=4)
 
-    assert collector.decide(Facts(waiting, 0.0, idle=2, ready=3, stopping=stopping), now=1.0) == decision
+    assert collector.decide(Facts(waiting, idle=2, stopping=stopping), now=1.0) == decision
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_collector_is_named_after_its_policy(policy: str) -> None:
-    assert make_collector(policy, 4, 0.1).name == policy
+    assert make_collector(policy, 4, 0.1, Traffic(4)).name == policy
 
 
-def test_the_default_is_torchserves_rule() -> None:
-    assert isinstance(make_collector(DEFAULT_POLICY, 4, 0.1), Fixed)
+def test_the_default_anticipates() -> None:
+    assert isinstance(make_collector(DEFAULT_POLICY, 4, 0.1, Traffic(4)), Auto)

@@ -20,7 +20,7 @@ def test_the_defaults(config: Config) -> None:
     assert merge(Wishes(), {}, config) == ModelSettings(
         batch_size=1,
         max_delay=0.1,
-        policy="fixed",
+        policy="auto",
         min_workers=0,
         max_workers=0,
         response_timeout=11.0,
@@ -115,7 +115,7 @@ def test_a_wrong_value_of_the_archive_is_named(key: str, value: object, config: 
     ("wishes", "sentence"),
     [
         (Wishes(batch_size=0), "batch_size is 0, and should be at least 1."),
-        (Wishes(policy="soon"), "batching is `soon`, and should be one of fixed, greedy."),
+        (Wishes(policy="soon"), "batching is `soon`, and should be one of auto, fixed, greedy."),
         pytest.param(Wishes(workers=1025), "1025 workers are wanted, and a model version may have 1024.", id="workers"),
     ],
 )

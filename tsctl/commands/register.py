@@ -13,7 +13,7 @@ from tsctl.follow import work
 @click.argument("archive", shell_complete=complete_archive)
 @click.option("--batch-size", type=click.IntRange(min=1), metavar="N", help="Requests in one batch, at most.")
 @click.option("--max-delay", type=click.FloatRange(min=0), metavar="MS", help="Milliseconds a batch waits to fill.")
-@click.option("--batching", type=click.Choice(["fixed", "greedy"]), help="How batches are formed, see above.")
+@click.option("--batching", type=click.Choice(["auto", "fixed", "greedy"]), help="How batches are formed, see above.")
 @click.option(
     "--workers", type=click.IntRange(min=0), metavar="N", help="Worker processes [default: the archive's, or 1]."
 )
@@ -44,6 +44,7 @@ def command(
 
     \b
     Batching:
+      auto     waits only where it has learned that waiting pays, at most --max-delay
       fixed    an idle worker takes the first request and waits up to --max-delay for more
       greedy   an idle worker takes whatever waits, at once
 

@@ -1,0 +1,133 @@
+"""Who is there: the connections that send jobs to one model version, one after the other.
+
+A *regular* connection is open, its last two requests went to this version, and the last came less than
+a while ago. Where each of them already has a job here, nobody is left to wait for. Pollers of
+/ping, scrapers and the idle connections of a proxy's pool are no regulars.
+"""
+
+from collections import OrderedDict
+
+from daemon.job import Caller, Home, Job
+
+LEAST_WHILE = 1.0  # seconds
+WHILE = 10.0  # times the median from a reply to the next arrival
+
+
+class Standing:
+    """One connection at one version: its jobs there, and whether it is a regular."""
+
+    __slots__ = ("last", "outstanding", "regular", "replied", "requests", "waiting")
+
+    def __init__(self) -> None:
+        self.regular = False
+        self.last = 0.0  # when its last request came
+        self.requests = 0  # so many one after the other
+        self.waiting = 0  # of its jobs, those in the queue
+        self.outstanding = 0  # those in the queue and those with a worker
+        self.replied = float("-inf")  # when its last job ended
+
+    def __repr__(self) -> str:
+        return f"<Standing {'regular' if self.regular else 'stranger'} {self.waiting}/{self.outstanding}>"
+
+
+class Callers:
+    """The connections of one version.
+
+    Args:
+        home: told when a connection closes, or goes to another version.
+
+    Attributes:
+        present: regulars that have a job here, waiting or with a worker.
+        strangers: waiting jobs of connections that are no regulars.
+    """
+
+    def __init__(self, home: Home) -> None:
+        self.present = 0
+        self.strangers = 0
+        self._home = home
+        self._known: dict[Caller, Standing] = {}
+        self._regulars: OrderedDict[Standing, None] = OrderedDict()  # the last to have sent something is last
+
+    def __repr__(self) -> str:
+        return f"<Callers {self.present}/{self.regulars} regulars present, {self.open} open, {self.strangers} strange>"
+
+    @property
+    def open(self) -> int:
+        """Connections whose last request went to this version."""
+        return len(self._known)
+
+    @property
+    def regulars(self) -> int:
+        return len(self._regulars)
+
+    def arrived(self, job: Job) -> None:
+        caller = job.caller
+        standing = None if caller is None else self._known.get(caller)
+        if standing is None:
+            standing = Standing()
+            if caller is not None:
+                caller.enter(self._home)
+                self._known[caller] = standing
+        elif not standing.regular:
+            standing.regular = True
+            self._regulars[standing] = None
+            self.strangers -= standing.waiting
+            self.present += standing.outstanding > 0
+        else:
+            self._regulars.move_to_end(standing)
+        job.standing = standing
+        standing.last = job.arrived
+        standing.requests += 1
+        standing.outstanding += 1
+        self.queued(job)
+        if standing.regular and standing.outstanding == 1:
+            self.present += 1
+
+    def queued(self, job: Job) -> None:
+        """A job waits: it is new, or has come back."""
+        standing: Standing = job.standing
+        standing.waiting += 1
+        self.strangers += not standing.regular
+
+    def taken(self, job: Job) -> None:
+        """A job waits no more."""
+        standing: Standing = job.standing
+        standing.waiting -= 1
+        self.strangers -= not standing.regular
+
+    def ended(self, job: Job, now: float) -> None:
+        standing: Standing = job.standing
+        standing.outstanding -= 1
+        standing.replied = now
+        if standing.regular and not standing.outstanding:
+            self.present -= 1
+
+    def left(self, caller: Caller) -> Standing:
+        """A connection closed, or went to another version."""
+        standing = self._known.pop(caller)
+        if standing.regular:
+            self._demote(standing)
+        return standing
+
+    def forget_silent(self, now: float, median: float) -> None:
+        """Count those no longer as regulars that have been silent for a while.
+
+        Args:
+            median: seconds from a reply to the next arrival.
+        """
+        since = now - max(LEAST_WHILE, WHILE * median)
+        while self._regulars:
+            standing = next(iter(self._regulars))
+            if standing.last >= since:
+                return
+            if standing.outstanding:
+                standing.last = now  # it waits for us, not we for it
+                self._regulars.move_to_end(standing)
+            else:
+                self._demote(standing)
+
+    def _demote(self, standing: Standing) -> None:
+        standing.regular = False
+        del self._regulars[standing]
+        self.strangers += standing.waiting
+        self.present -= standing.outstanding > 0

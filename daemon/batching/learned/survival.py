@@ -1,0 +1,78 @@
+"""How long something takes to come, as a histogram that forgets: P(later than t), also given a silence so far.
+
+28 buckets, equal on a logarithmic scale from 0.1 ms to 20 s; the last takes all that is longer. Within
+a bucket the values are taken as spread evenly.
+"""
+
+import math
+from bisect import bisect_left
+from itertools import accumulate
+
+FIRST = 0.0001  # seconds, the upper edge of the first bucket
+LAST = 20.0
+BUCKETS = 28
+EDGES = tuple(FIRST * math.pow(LAST / FIRST, index / (BUCKETS - 1)) for index in range(BUCKETS))
+WIDTHS = tuple(high - low for low, high in zip((0.0, *EDGES), EDGES, strict=False))
+FORGETTING = 0.995
+_RESCALE = 1e12  # of the growing weight: well inside a float, so old values lose nothing
+
+
+class Survival:
+    """Each value counts 0.995 of the next one: about the last two hundred decide."""
+
+    def __init__(self) -> None:
+        self._counts = [0.0] * BUCKETS
+        self._sum = 0.0
+        self._weight = 1.0  # of the next value; it grows, instead of all others shrinking
+        self._total = 0.0
+        self._above: list[float] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Survival of {self.effective:.1f} values, rate {self.rate:.3g}/s>"
+
+    @property
+    def effective(self) -> float:
+        """How many values count, at most 1/(1 − 0.995)."""
+        return self._total / self._weight * FORGETTING if self._total else 0.0
+
+    @property
+    def rate(self) -> float:
+        """One over the mean, in values a second; 0.0 without values."""
+        return self._total / self._sum if self._sum else 0.0
+
+    def add(self, seconds: float) -> None:
+        weight = self._weight
+        self._counts[min(bisect_left(EDGES, seconds), BUCKETS - 1)] += weight
+        self._sum += weight * seconds
+        self._total += weight
+        self._weight = weight / FORGETTING
+        self._above = None
+        if weight > _RESCALE:
+            self._counts = [count / weight for count in self._counts]
+            self._sum /= weight
+            self._total /= weight
+            self._weight /= weight
+
+    def above(self) -> list[float]:
+        """The weight of values above each edge; above the last none is known."""
+        if self._above is None:
+            total = self._total
+            self._above = [max(0.0, total - below) for below in accumulate(self._counts)]
+        return self._above
+
+    def after(self, seconds: float) -> float:
+        """The weight of values later than `seconds`."""
+        index = bisect_left(EDGES, seconds)
+        if index >= BUCKETS - 1 and seconds >= LAST:
+            return self._counts[-1] * FIRST  # hardly any: but a silence has to end some time
+        above = self.above()
+        share = (EDGES[index] - seconds) / WIDTHS[index]
+        return above[index] + self._counts[index] * share
+
+    @property
+    def median(self) -> float:
+        """Seconds, to the upper edge of a bucket; 0.0 without values."""
+        half = self._total / 2
+        if not half:
+            return 0.0
+        return next(edge for edge, above in zip(EDGES, self.above(), strict=True) if above <= half)

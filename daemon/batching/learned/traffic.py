@@ -1,0 +1,83 @@
+"""All that is learned of one version's traffic: batch times, gaps between arrivals, and who comes back.
+
+Replies are matched to later arrivals first in, first out, whoever sent them: under a closed loop this
+gives the clients' turnaround, under independent arrivals something far too long to wait for. (Forgetting unmatched
+replies at a dispatch was tried: it shortens the second and spoils the tail under Poisson arrivals.)
+"""
+
+from collections import deque
+
+from daemon.batching.learned.callers import Callers
+from daemon.batching.learned.survival import Survival
+from daemon.batching.learned.times import BatchTimes
+from daemon.job import Batch, Caller, Job
+
+REPLY_LIFE = 2.0  # seconds until an unmatched reply is forgotten
+TRACE_LENGTH = 20_000  # arrivals kept for replaying them
+
+
+class Traffic:
+    """What the dispatcher tells and the collectors ask. Moments are on the daemon's clock.
+
+    Attributes:
+        gaps: between arrivals.
+        turnarounds: from a reply to the arrival that is matched to it.
+        last_arrival, gap: when the last job came, and how long after the one before; -inf, inf before.
+        last_return: when the last batch came back.
+        missing: the clients of that batch that have not come back, nor closed their connection.
+        trace: when the latest jobs arrived.
+    """
+
+    def __init__(self, batch_size: int) -> None:
+        self.batch_size = batch_size
+        self.times = BatchTimes()
+        self.gaps = Survival()
+        self.turnarounds = Survival()
+        self.callers = Callers(self)
+        self.last_arrival = float("-inf")
+        self.gap = float("inf")
+        self.last_return = float("-inf")
+        self.missing = 0
+        self.trace: deque[float] = deque(maxlen=TRACE_LENGTH)
+        self._replies: deque[float] = deque()
+
+    @property
+    def rate(self) -> float:
+        """Arrivals a second, lately."""
+        return self.gaps.rate
+
+    def arrived(self, job: Job) -> None:
+        now = job.arrived
+        if self.trace:
+            self.gap = now - self.last_arrival
+            self.gaps.add(self.gap)
+        self.last_arrival = now
+        self.trace.append(now)
+        replies = self._replies
+        while replies and replies[0] < now - REPLY_LIFE:
+            replies.popleft()
+        if replies:
+            self.turnarounds.add(now - replies.popleft())
+        if self.missing:
+            self.missing -= 1
+        self.callers.arrived(job)
+
+    def returned(self, batch: Batch, seconds: float, now: float) -> None:
+        """A batch was answered, after `seconds` in the worker; 0.0 if it timed out."""
+        size = len(batch.jobs)
+        if seconds and not batch.first and batch.reason != "retry":
+            self.times.add(size, seconds)
+        self.last_return = now
+        self.missing = size
+        replies = self._replies
+        replies.extend([now] * size)
+        while len(replies) > 2 * self.batch_size:
+            replies.popleft()
+
+    def left(self, caller: Caller) -> None:
+        """A connection closed, or sends its jobs to another version now."""
+        standing = self.callers.left(caller)
+        # Who opens a connection for each request says nothing by closing it.
+        kept = standing.requests > 1
+        if self.missing and kept and standing.replied == self.last_return and not standing.outstanding:
+            self.missing -= 1

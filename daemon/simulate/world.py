@@ -1,0 +1,143 @@
+"""One model version with stub workers on a virtual clock: what a load drives, and what is measured of it."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from daemon.batching.collector import Collector
+from daemon.batching.dispatcher import Dispatcher
+from daemon.batching.learned.traffic import Traffic
+from daemon.batching.queue import Queue
+from daemon.clock import FakeClock
+from daemon.job import Batch, Caller, Job, Outcome, Reply
+from daemon.workers.engine import WorkerSpec
+from daemon.workers.pool import Pool
+from daemon.workers.stub import StubEngine
+
+ANSWER = Reply(200, b"")
+Done = Callable[[], None]
+MakeCollector = Callable[[int, float, Traffic], Collector]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """What is served, and how; times in seconds.
+
+    Attributes:
+        a, c: a batch of n takes a + c·n …
+        noise: … times a factor drawn evenly from 1 ± noise.
+    """
+
+    a: float = 0.008
+    c: float = 0.0004
+    batch_size: int = 32
+    max_delay: float = 0.020
+    workers: int = 1
+    noise: float = 0.05
+
+
+@dataclass(slots=True)
+class Measured:
+    """What a run showed; moments and durations in seconds.
+
+    Attributes:
+        finished: requests as (moment of arrival, latency), in the order they were answered.
+        sizes: of all batches.
+        reasons: how many batches were sent for each.
+        longest_hold: the longest time that a job waited beside an idle worker.
+    """
+
+    finished: list[tuple[float, float]] = field(default_factory=list)
+    sizes: Counter[int] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    longest_hold: float = 0.0
+
+    def settled(self) -> "Measured":
+        """Without the first tenth."""
+        return Measured(self.finished[len(self.finished) // 10 :], self.sizes, self.reasons, self.longest_hold)
+
+    @property
+    def throughput(self) -> float:
+        """Answers a second."""
+        ended = [arrived + latency for arrived, latency in (self.finished[0], self.finished[-1])]
+        return (len(self.finished) - 1) / (ended[1] - ended[0])
+
+    @property
+    def mean(self) -> float:
+        return sum(latency for _, latency in self.finished) / len(self.finished)
+
+    def percentile(self, percent: float) -> float:
+        """The latency that this share of the requests does not exceed (nearest rank)."""
+        ordered = sorted(latency for _, latency in self.finished)
+        return ordered[max(0, -(-int(len(ordered) * percent) // 100) - 1)]
+
+
+class World:
+    """One version, its workers and its clock.
+
+    Attributes:
+        random: what the load draws from; apart from the workers' noise, so that every policy
+            meets the same arrivals. A seed is a run.
+    """
+
+    def __init__(self, model: Model, make_collector: MakeCollector, seed: int = 1) -> None:
+        self.clock = FakeClock(start=0.0)
+        self.random = random.Random(f"load {seed}")
+        self._service = random.Random(f"service {seed}")
+        self.model = model
+        self.measured = Measured()
+        self.traffic = Traffic(model.batch_size)
+        engine = StubEngine(self.clock, batch_time=self._batch_time, answer=lambda job: ANSWER)
+        self.pool = Pool(engine, _SPEC, self.clock, self, cores=1)
+        self.queue = Queue("simulated", 1_000_000, 1_000_000)
+        collector = make_collector(model.batch_size, model.max_delay, self.traffic)
+        self.dispatcher = Dispatcher(self.queue, collector, self.pool, self.clock, self.traffic)
+        self.pool.scale(model.workers)
+        self.clock.settle()
+
+    def submit(self, caller: Caller | None, done: Done) -> None:
+        """Send a request now; `done` is called when it is answered."""
+        arrived = self.clock.now()
+
+        def deliver(reply: Reply) -> None:  # noqa: ARG001 - any answer will do
+            self.measured.finished.append((arrived, self.clock.now() - arrived))
+            done()
+
+        self.dispatcher.submit(Job("", (), (), arrived, deliver, caller=caller))
+
+    def run(self, requests: int, longest: float = 1e9) -> Measured:
+        """Let time pass until so many requests are answered, at most `longest` seconds."""
+        end = self.clock.now() + longest
+        while len(self.measured.finished) < requests and self.clock.now() < end and self.clock.step():
+            pass
+        self.measured.sizes = self.dispatcher.sizes
+        self.measured.reasons = self.dispatcher.reasons
+        return self.measured
+
+    def _batch_time(self, size: int) -> float:
+        noise = self.model.noise
+        return (self.model.a + self.model.c * size) * self._service.uniform(1 - noise, 1 + noise)
+
+    # PoolListener.
+
+    def worker_idle(self) -> None:
+        self.dispatcher.wake()
+
+    def batch_ended(self, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
+        held = min((job.held for job in batch.jobs if job.held is not None), default=batch.sent)
+        self.measured.longest_hold = max(self.measured.longest_hold, batch.sent - held)
+        self.dispatcher.ended(batch, outcomes, seconds)
+
+    def job_streamed(self, job: Job, piece: Reply) -> None:  # noqa: ARG002 - it never happens
+        raise AssertionError("a simulated worker answers in one piece")
+
+    def pool_changed(self) -> None:
+        """Its workers come and stay."""
+
+
+_SPEC = WorkerSpec(
+    model_name="simulated", model_version="1.0", model_dir=Path("/nowhere"), handler="none", manifest={},
+    batch_size=1, startup_timeout=1.0, response_timeout=1.0,
+)  # fmt: skip
