@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEBIAN_PACKAGES := bash curl fish make openssl zsh
 
-.PHONY: demo test lint types unit conformance completions system-packages clean
+.PHONY: demo test lint types unit conformance simulate completions system-packages clean
 
 # Trains a small network, serves it and ResNet-152, and shows what batching does.
 demo: $(VENV)/.installed
@@ -26,6 +26,10 @@ unit: $(VENV)/.installed
 # Runs the real TorchServe 0.12.0 beside our daemon, compares them, and writes docs/torchserve.md; needs Java 17.
 conformance: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.conformance $(CONFORMANCE)
+
+# Compares the batching policies on a virtual clock, and writes the table of docs/batching.md; about two minutes.
+simulate: $(VENV)/.installed
+	$(BIN)/python -m daemon.simulate --markdown docs/batching.md $(SIMULATE)
 
 # The scripts that a package or a distribution installs; a test keeps them fresh.
 completions: $(VENV)/.installed

@@ -12,12 +12,12 @@ never does. So a batch is held while the expected saving is larger than the expe
 """
 
 from daemon.batching.collector import Facts, Send, Wait
-from daemon.batching.learned.survival import BUCKETS, EDGES, Survival
+from daemon.batching.learned.survival import Survival
 from daemon.batching.learned.traffic import Traffic
 
 SLACK = 0.003  # seconds kept between the expected end of a batch and a deadline
 LEAST_GAIN = 0.002  # seconds; timers step by a millisecond, so less cannot be won by waiting
-LEAST_HOLD = 0.001  # seconds; what pays only for less is not waited for
+LEAST_HOLD = 0.001  # seconds, a step of a timer; what pays only for less is not waited for
 # Of the gain of bursts: the gaps between bursts are in the histogram too, so it expects too little within one.
 # Three calls in 5 ms, every 300 ms: mean 11.6 ms at 1.0, 11.4 at 1.1, 11.4 at 1.2, 12.5 at 1.4 (make simulate).
 OPTIMISM = 1.1
@@ -32,6 +32,7 @@ class Auto:
         self._batch_size = batch_size
         self._max_delay = max_delay
         self._traffic = traffic
+        self._return_due = 0.0  # until when the last batch's clients are waited for
 
     def decide(self, facts: Facts, now: float) -> Send | Wait:
         waiting, traffic = facts.waiting, self._traffic
@@ -50,7 +51,7 @@ class Auto:
             return self._send(facts, "deadline")
         # 4. All who come regularly are here. Connections count, not jobs: one may send several at once.
         if not callers.strangers:
-            callers.forget_silent(now, traffic.turnarounds.median)
+            callers.forget_silent(now, traffic.turnarounds)
             if callers.present == callers.regulars and not callers.strangers:
                 return self._send(facts, "nobody_left")
         # 5. Nothing is known yet: the first bursts are held, a newcomer's single request is not.
@@ -63,15 +64,20 @@ class Auto:
         if times.a < LEAST_GAIN:
             return self._send(facts, "no_gain")
         # 7. Hold while it pays.
-        hold = max(self._burst(waiting, now), self._returning(waiting, now))
-        if hold <= 0.0:
-            return self._send(facts, "no_gain")
-        return Wait(min(due, now + max(LEAST_HOLD, hold)))
+        if now < self._return_due and traffic.missing:
+            return Wait(min(due, self._return_due))  # each that comes back makes it pay the more
+        hold = self._returning(waiting, now)
+        if hold:
+            self._return_due = now + hold
+        else:
+            hold = self._burst(waiting, now)
+        return Wait(min(due, now + hold)) if hold else self._send(facts, "no_gain")
 
     def drained(self) -> None:
-        """What it knows is of the traffic, not of the queue."""
+        self._return_due = 0.0
 
     def _send(self, facts: Facts, reason: str) -> Send:
+        self._return_due = 0.0
         size, idle, times = self._batch_size, facts.idle, self._traffic.times
         count = min(facts.waiting, size)
         if idle > 1 and count > 1 and (not times.spread or times.c * count > 2 * times.a):
@@ -107,16 +113,12 @@ def _best(law: Survival, elapsed: float, count: int, gain: float) -> float:
     left = law.after(elapsed)
     if left <= 0.0:
         return 0.0
-    above = law.above()
     best, best_value, waited, come, at = 0.0, 0.0, 0.0, 0.0, elapsed
-    for index in range(BUCKETS):
-        edge = EDGES[index]
-        if edge <= elapsed:
-            continue
-        chance = (1.0 - above[index] / left) ** count
+    for edge, above in law.later(elapsed + LEAST_HOLD):
+        chance = (1.0 - above / left) ** count
         waited += (edge - at) * (1.0 - (come + chance) / 2)
         value = gain * chance - waited
-        if value > best_value and edge - elapsed >= LEAST_HOLD:
+        if value > best_value:
             best, best_value = edge - elapsed, value
         if waited >= gain:
             break

@@ -6,9 +6,17 @@ A load is started once on a world and goes on for ever; the run decides how long
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from daemon.job import Caller
 from daemon.simulate.world import World
+
+
+class Load(Protocol):
+    """Traffic that is started once, and goes on."""
+
+    def start(self, world: World) -> None: ...
+
 
 Turnaround = Callable[[World], float]
 

@@ -38,6 +38,18 @@ class Model:
     noise: float = 0.05
 
 
+class Processor:
+    """What the workers of several models share: it runs one batch at a time."""
+
+    def __init__(self) -> None:
+        self._free = 0.0
+
+    def run(self, seconds: float, now: float) -> float:
+        """Take a batch; return after how long it ends."""
+        self._free = max(self._free, now) + seconds
+        return self._free - now
+
+
 @dataclass(slots=True)
 class Measured:
     """What a run showed; moments and durations in seconds.
@@ -77,13 +89,21 @@ class Measured:
 class World:
     """One version, its workers and its clock.
 
+    Args:
+        beside: a world whose clock and processor this one shares.
+
     Attributes:
         random: what the load draws from; apart from the workers' noise, so that every policy
             meets the same arrivals. A seed is a run.
     """
 
-    def __init__(self, model: Model, make_collector: MakeCollector, seed: int = 1) -> None:
-        self.clock = FakeClock(start=0.0)
+    def __init__(
+        self, model: Model, make_collector: MakeCollector, seed: int = 1, beside: "World | None" = None
+    ) -> None:
+        self.clock: FakeClock = FakeClock(start=0.0) if beside is None else beside.clock
+        self._processor: Processor | None = None
+        if beside is not None:
+            self._processor = beside._processor = beside._processor or Processor()
         self.random = random.Random(f"load {seed}")
         self._service = random.Random(f"service {seed}")
         self.model = model
@@ -118,7 +138,8 @@ class World:
 
     def _batch_time(self, size: int) -> float:
         noise = self.model.noise
-        return (self.model.a + self.model.c * size) * self._service.uniform(1 - noise, 1 + noise)
+        seconds = (self.model.a + self.model.c * size) * self._service.uniform(1 - noise, 1 + noise)
+        return seconds if self._processor is None else self._processor.run(seconds, self.clock.now())
 
     # PoolListener.
 

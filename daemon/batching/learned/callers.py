@@ -7,6 +7,7 @@ a while ago. Where each of them already has a job here, nobody is left to wait f
 
 from collections import OrderedDict
 
+from daemon.batching.learned.survival import Survival
 from daemon.job import Caller, Home, Job
 
 LEAST_WHILE = 1.0  # seconds
@@ -109,16 +110,12 @@ class Callers:
             self._demote(standing)
         return standing
 
-    def forget_silent(self, now: float, median: float) -> None:
-        """Count those no longer as regulars that have been silent for a while.
-
-        Args:
-            median: seconds from a reply to the next arrival.
-        """
-        since = now - max(LEAST_WHILE, WHILE * median)
+    def forget_silent(self, now: float, turnarounds: Survival) -> None:
+        """Count those no longer as regulars that have been silent for a while."""
         while self._regulars:
             standing = next(iter(self._regulars))
-            if standing.last >= since:
+            silent = now - standing.last
+            if silent <= LEAST_WHILE or silent <= WHILE * turnarounds.median:
                 return
             if standing.outstanding:
                 standing.last = now  # it waits for us, not we for it

@@ -5,8 +5,8 @@ a bucket the values are taken as spread evenly.
 """
 
 import math
-from bisect import bisect_left
-from itertools import accumulate
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 
 FIRST = 0.0001  # seconds, the upper edge of the first bucket
 LAST = 20.0
@@ -25,7 +25,6 @@ class Survival:
         self._sum = 0.0
         self._weight = 1.0  # of the next value; it grows, instead of all others shrinking
         self._total = 0.0
-        self._above: list[float] | None = None
 
     def __repr__(self) -> str:
         return f"<Survival of {self.effective:.1f} values, rate {self.rate:.3g}/s>"
@@ -46,33 +45,30 @@ class Survival:
         self._sum += weight * seconds
         self._total += weight
         self._weight = weight / FORGETTING
-        self._above = None
         if weight > _RESCALE:
             self._counts = [count / weight for count in self._counts]
             self._sum /= weight
             self._total /= weight
             self._weight /= weight
 
-    def above(self) -> list[float]:
-        """The weight of values above each edge; above the last none is known."""
-        if self._above is None:
-            total = self._total
-            self._above = [max(0.0, total - below) for below in accumulate(self._counts)]
-        return self._above
-
     def after(self, seconds: float) -> float:
         """The weight of values later than `seconds`."""
         index = bisect_left(EDGES, seconds)
-        if index >= BUCKETS - 1 and seconds >= LAST:
+        if index == BUCKETS:
             return self._counts[-1] * FIRST  # hardly any: but a silence has to end some time
-        above = self.above()
         share = (EDGES[index] - seconds) / WIDTHS[index]
-        return above[index] + self._counts[index] * share
+        return sum(self._counts[index + 1 :]) + self._counts[index] * share
+
+    def later(self, seconds: float) -> Iterator[tuple[float, float]]:
+        """Give each edge after `seconds` in order, and the weight of values above it."""
+        index = bisect_right(EDGES, seconds)
+        above = sum(self._counts[index:])
+        for edge, count in zip(EDGES[index:], self._counts[index:], strict=True):
+            above -= count
+            yield edge, above
 
     @property
     def median(self) -> float:
         """Seconds, to the upper edge of a bucket; 0.0 without values."""
         half = self._total / 2
-        if not half:
-            return 0.0
-        return next(edge for edge, above in zip(EDGES, self.above(), strict=True) if above <= half)
+        return next((edge for edge, above in self.later(0.0) if above <= half), LAST) if half else 0.0

@@ -1,0 +1,47 @@
+"""`python -m daemon.simulate`: compare the batching policies under traffic drawn at random.
+
+--seeds N         so many runs of each (5)
+--only TEXT       rows whose name has it
+--markdown FILE   write the table there too, between its markers
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from daemon.simulate.table import ROWS, drawing, heading, markdown, measure_all
+
+BEGIN, END = "<!-- simulated -->", "<!-- /simulated -->"
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m daemon.simulate", description="Compare the batching policies.")
+    parser.add_argument("--seeds", type=int, default=5, metavar="N", help="runs of each, with seeds 1 to N (5)")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only rows whose name has this")
+    parser.add_argument(
+        "--markdown", type=Path, metavar="FILE", help="put the table into this file, between its markers"
+    )
+    options = parser.parse_args(arguments)
+    rows = [row for row in ROWS if options.only in row.name]
+    seeds = range(1, options.seeds + 1)
+    if not rows or not seeds:
+        parser.error("nothing to run")
+    results = []
+    for row, cells in measure_all(rows, seeds):
+        print("\n".join(drawing(row, cells)), end="\n\n", flush=True)  # noqa: T201 - what was asked for
+        results.append((row, cells))
+    table = "\n".join(markdown(results))
+    print(f"{heading(seeds)}\n\n{table}")  # noqa: T201
+    if options.markdown:
+        insert(options.markdown, f"{heading(seeds)}\n\n{table}")
+    return 0
+
+
+def insert(page: Path, text: str) -> None:
+    """Replace what is between the markers of a page."""
+    before, _, rest = page.read_text().partition(BEGIN)
+    page.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,114 @@
+"""How other servers decide, from their documentation and source, as collectors: to be compared in the same run.
+
+TorchServe's rule is `fixed`; mosec's and Ray Serve's are the same.
+"""
+
+import math
+from collections import deque
+
+from daemon.batching.auto import Auto
+from daemon.batching.collector import Collector, Facts, Send, Wait
+from daemon.batching.fixed import Fixed
+from daemon.batching.greedy import Greedy
+from daemon.batching.learned.traffic import Traffic
+
+
+class Triton:
+    """The delay counts from the arrival of the oldest request. So does TensorFlow Serving's."""
+
+    name = "triton"
+
+    def __init__(self, batch_size: int, max_delay: float) -> None:
+        self._batch_size = batch_size
+        self._max_delay = max_delay
+
+    def decide(self, facts: Facts, now: float) -> Send | Wait:
+        if facts.waiting >= self._batch_size:
+            return Send(self._batch_size, "full")
+        due = facts.arrived + self._max_delay
+        return Send(facts.waiting, "delay") if now >= due else Wait(due)
+
+    def drained(self) -> None:
+        """Nothing is kept."""
+
+
+class LitServe:
+    """A loop that collects for the delay, whether anything waits or not; it starts anew after each batch."""
+
+    name = "litserve"
+
+    def __init__(self, batch_size: int, max_delay: float, traffic: Traffic) -> None:
+        self._batch_size = batch_size
+        self._max_delay = max_delay
+        self._traffic = traffic
+        self._due: float | None = None
+
+    def decide(self, facts: Facts, now: float) -> Send | Wait:
+        if facts.waiting >= self._batch_size:
+            self._due = None
+            return Send(self._batch_size, "full")
+        if self._due is None:
+            began = max(0.0, self._traffic.last_return)
+            rounds = math.floor((facts.arrived - began) / self._max_delay) + 1 if facts.arrived > began else 1
+            self._due = began + rounds * self._max_delay
+        if now >= self._due:
+            self._due = None
+            return Send(facts.waiting, "delay")
+        return Wait(self._due)
+
+    def drained(self) -> None:
+        self._due = None
+
+
+class BentoML:
+    """It learns a batch's time and how long first requests wait on average, and waits less than that.
+
+    Every millisecond it asks whether n·(the youngest's wait + 1 ms + the time a request costs) is still below 0.95 of
+    that mean wait. (BentoML 1.4, CorkDispatcher.)
+    """
+
+    name = "bentoml"
+    TICK = 0.001
+    DECAY = 0.95
+    KEPT = 50  # batches that the means are over
+    REFRESHED = 5  # every so many batches
+
+    def __init__(self, batch_size: int, traffic: Traffic) -> None:
+        self._batch_size = batch_size
+        self._traffic = traffic
+        self._waits: deque[float] = deque(maxlen=self.KEPT)
+        self._wait = 0.01
+        self._sent = 0
+
+    def decide(self, facts: Facts, now: float) -> Send | Wait:
+        waiting = facts.waiting
+        youngest = now - self._traffic.last_arrival
+        cost = self._traffic.times.c
+        if waiting < self._batch_size and waiting * (youngest + self.TICK + cost) <= self._wait * self.DECAY:
+            return Wait(now + self.TICK)
+        self._waits.append(now - facts.arrived)
+        self._sent += 1
+        if self._sent % self.REFRESHED == 0:
+            self._wait = sum(self._waits) / len(self._waits)
+        return Send(min(waiting, self._batch_size), "at_once")
+
+    def drained(self) -> None:
+        """Nothing is kept."""
+
+
+def make_rule(name: str, batch_size: int, max_delay: float, traffic: Traffic) -> Collector:
+    """Make a collector of ours, or another server's."""
+    match name:
+        case "auto":
+            return Auto(batch_size, max_delay, traffic)
+        case "greedy":
+            return Greedy(batch_size)
+        case "fixed" | "torchserve":
+            return Fixed(batch_size, max_delay)
+        case "triton":
+            return Triton(batch_size, max_delay)
+        case "litserve":
+            return LitServe(batch_size, max_delay, traffic)
+        case "bentoml":
+            return BentoML(batch_size, traffic)
+    raise ValueError(f"no rule is named {name}")

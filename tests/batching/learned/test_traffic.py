@@ -1,0 +1,131 @@
+"""What the dispatcher tells becomes gaps, turnarounds, batch times and who is missing."""
+
+from typing import Any
+
+import pytest
+
+from daemon.batching.learned.traffic import REPLY_LIFE, Traffic
+from daemon.job import Batch, Caller, Job
+
+
+class Told:
+    """Traffic, and short ways to tell it things."""
+
+    def __init__(self, batch_size: int = 4) -> None:
+        self.traffic = Traffic(batch_size)
+
+    def arrive(self, now: float, caller: Caller | None = None) -> Job:
+        job = Job("", (), (), now, lambda reply: None, caller=caller)
+        self.traffic.arrived(job)
+        self.traffic.callers.taken(job)
+        return job
+
+    def answer(
+        self, jobs: list[Job], now: float, seconds: float = 0.01, *, reason: str = "full", first: bool = False
+    ) -> None:
+        self.traffic.returned(Batch(1, jobs, reason, now, first=first), seconds, now)
+        for job in jobs:
+            self.traffic.callers.ended(job, now)
+
+
+def test_gaps_are_between_arrivals() -> None:
+    told = Told()
+    for now in (10.0, 10.5, 10.75):
+        told.arrive(now)
+
+    assert told.traffic.gap == 0.25
+    assert told.traffic.rate == pytest.approx(2 / 0.75, rel=0.01)
+    assert list(told.traffic.trace) == [10.0, 10.5, 10.75]
+
+
+def test_a_reply_is_matched_to_the_next_arrival_whoever_sends_it() -> None:
+    told = Told()
+    job = told.arrive(0.0)
+    told.answer([job], 1.0)
+
+    told.arrive(1.5)
+
+    assert told.traffic.turnarounds.rate == pytest.approx(1 / 0.5)
+
+
+def test_the_oldest_reply_is_matched_first_across_batches() -> None:
+    told = Told()
+    jobs = [told.arrive(0.0), told.arrive(0.0)]
+    told.answer(jobs[:1], 1.0)
+    told.answer(jobs[1:], 1.9)
+
+    told.arrive(2.0)
+    told.arrive(2.0)
+
+    assert told.traffic.turnarounds.rate == pytest.approx(2 / 1.1, rel=0.01)
+
+
+def test_replies_are_kept_for_two_batches_and_two_seconds() -> None:
+    told = Told(batch_size=1)
+    for now in (0.0, 0.1, 0.2):
+        told.answer([told.arrive(now)], now)  # each arrival takes one
+    told.answer([told.arrive(0.3) for _ in range(1)] * 3, 0.3)
+    assert len(told.traffic._replies) == 2
+
+    told.arrive(0.3 + REPLY_LIFE + 0.01)
+
+    assert not told.traffic._replies
+
+
+def test_the_clients_of_the_last_batch_are_missing_until_they_come_back() -> None:
+    told = Told()
+    callers = [Caller() for _ in range(3)]
+    told.answer([told.arrive(0.0, caller) for caller in callers], 1.0)
+    assert told.traffic.missing == 3
+
+    told.arrive(1.1, callers[0])
+
+    assert told.traffic.missing == 2
+
+
+def test_a_kept_connection_that_closes_is_not_waited_for() -> None:
+    told, caller = Told(), Caller()
+    told.answer([told.arrive(0.0, caller)], 0.5)
+    told.answer([told.arrive(0.6, caller)], 1.0)
+
+    caller.close()
+
+    assert told.traffic.missing == 0
+
+
+def test_a_connection_for_one_request_says_nothing_by_closing() -> None:
+    told, caller = Told(), Caller()
+    told.answer([told.arrive(0.0, caller)], 0.5)
+
+    caller.close()
+
+    assert told.traffic.missing == 1
+
+
+def test_a_connection_that_left_an_earlier_batch_is_not_of_the_last() -> None:
+    told, early, late = Told(), Caller(), Caller()
+    for caller in (early, late):
+        told.answer([told.arrive(0.0, caller)], 0.1)
+    told.answer([told.arrive(0.2, early)], 0.3)
+    told.answer([told.arrive(0.4, late)], 0.5)
+
+    early.close()
+
+    assert told.traffic.missing == 1
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param({"first": True}, id="a worker's first batch"),
+        pytest.param({"reason": "retry"}, id="a retry"),
+        pytest.param({"seconds": 0.0}, id="a batch that timed out"),
+    ],
+)
+def test_what_says_nothing_about_batch_times_is_left_out(how: dict[str, Any]) -> None:
+    told = Told()
+
+    told.answer([told.arrive(0.0)], 1.0, **how)
+
+    assert not told.traffic.times.known
+    assert told.traffic.missing == 1, "its client is waited for all the same"

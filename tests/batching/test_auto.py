@@ -1,0 +1,264 @@
+"""`auto`: a batch is held only where holding pays, at most once, and never beyond the maximum delay."""
+
+import math
+from typing import Any
+
+import pytest
+
+from daemon.batching.auto import Auto
+from daemon.batching.collector import Facts, Send, Wait
+from daemon.batching.learned.traffic import Traffic
+from daemon.job import Batch, Caller, Job
+
+DELAY = 0.1
+
+
+class Bench:
+    """A collector and its traffic, with short ways to make things happen."""
+
+    def __init__(self, batch_size: int = 8, max_delay: float = DELAY) -> None:
+        self.traffic = Traffic(batch_size)
+        self.collector = Auto(batch_size, max_delay, self.traffic)
+        self.waiting: list[Job] = []
+        self.now = 100.0
+
+    def arrive(self, *callers: Caller, at: float | None = None) -> None:
+        self.now = self.now if at is None else at
+        for caller in callers:
+            job = Job("", (), (), self.now, lambda reply: None, caller=caller)
+            self.traffic.arrived(job)
+            self.waiting.append(job)
+
+    def serve(self, seconds: float = 0.0084, count: int | None = None) -> None:
+        """Send what waits, and have it answered."""
+        jobs = self.waiting[:count]
+        del self.waiting[: len(jobs)]
+        for job in jobs:
+            self.traffic.callers.taken(job)
+        self.now += seconds
+        self.traffic.returned(Batch(1, jobs, "full", self.now - seconds), seconds, self.now)
+        for job in jobs:
+            self.traffic.callers.ended(job, self.now)
+
+    def learn(self, a: float = 0.008, c: float = 0.0004) -> None:
+        for size in (1, 8, 1, 8):
+            self.traffic.times.add(size, a + c * size)
+
+    def loop(self, callers: list[Caller], turns: int = 20, turnaround: float = 0.001, a: float = 0.008) -> None:
+        """Let clients come back and be served together again and again."""
+        for _ in range(turns):
+            for caller in callers:
+                self.arrive(caller, at=self.now + turnaround / len(callers))
+            self.serve(a + 0.0004 * len(callers))
+
+    def decide(self, **facts: Any) -> Send | Wait:
+        values: dict[str, Any] = {"waiting": len(self.waiting), "idle": 1} | facts
+        return self.collector.decide(Facts(**values), self.now)
+
+
+def test_a_whole_batch_goes_at_once() -> None:
+    bench = Bench(batch_size=2)
+    bench.arrive(Caller(), Caller(), Caller())
+
+    assert bench.decide() == Send(2, "full")
+
+
+def test_a_newcomers_single_request_never_waits() -> None:
+    bench = Bench()
+    bench.arrive(Caller())
+
+    assert bench.decide() == Send(1, "nobody_left")
+
+
+def test_the_first_burst_after_a_start_is_held_as_fixed_would() -> None:
+    bench = Bench()
+    bench.arrive(Caller(), Caller())
+
+    assert bench.decide() == Wait(bench.now + DELAY)
+    assert bench.decide(held=99.96) == Wait(99.96 + DELAY)
+
+
+def test_the_first_requests_are_held_if_two_come_within_the_delay_on_connections_of_their_own() -> None:
+    bench, first, second = Bench(), Caller(), Caller()
+    bench.arrive(first)
+    bench.serve(0.0)
+    first.close()
+    bench.traffic.times.known = False
+
+    bench.arrive(second, at=bench.now + DELAY / 2)
+    assert bench.decide() == Wait(bench.now + DELAY)
+    second.close()
+    bench.arrive(Caller(), at=bench.now + 3 * DELAY)
+
+    assert isinstance(bench.decide(waiting=1), Send)
+
+
+def test_one_kept_alive_client_never_waits() -> None:
+    bench, caller = Bench(), Caller()
+    bench.learn()
+    bench.arrive(caller)
+    bench.serve()
+
+    for _ in range(20):
+        bench.arrive(caller, at=bench.now + 0.001)
+        assert bench.decide() == Send(1, "nobody_left")
+        bench.serve()
+
+
+def test_a_client_that_pipelines_is_one_client() -> None:
+    bench, caller = Bench(), Caller()
+    bench.learn()
+    bench.arrive(caller, caller, caller)
+
+    assert bench.decide() == Send(3, "nobody_left")
+
+
+def test_the_clients_of_the_last_batch_are_waited_for() -> None:
+    bench = Bench()
+    bench.learn()
+    callers = [Caller() for _ in range(4)]
+    bench.loop(callers)
+
+    bench.arrive(callers[0], at=bench.now + 0.0003)
+    decision = bench.decide()
+
+    assert isinstance(decision, Wait) and bench.now + 0.001 <= decision.until < bench.now + 0.01
+
+
+def test_and_the_batch_goes_when_the_last_of_them_is_back() -> None:
+    bench = Bench()
+    bench.learn()
+    callers = [Caller() for _ in range(4)]
+    bench.loop(callers)
+
+    bench.arrive(*callers, at=bench.now + 0.001)
+
+    assert bench.decide() == Send(4, "nobody_left")
+
+
+def test_clients_that_take_longer_than_a_batch_saves_are_not_waited_for() -> None:
+    bench = Bench(max_delay=10.0)
+    bench.learn()
+    callers = [Caller() for _ in range(4)]
+    bench.loop(callers, turnaround=0.2)
+
+    bench.arrive(callers[0], at=bench.now + 0.05)
+
+    assert bench.decide() == Send(1, "no_gain")
+
+
+def test_a_poller_that_comes_now_and_then_is_not_waited_for() -> None:
+    bench, client, poller = Bench(), Caller(), Caller()
+    bench.learn()
+    bench.arrive(poller)
+    bench.serve()
+    bench.arrive(poller, at=bench.now + 0.1)
+    bench.serve()
+    for _ in range(300):
+        bench.arrive(client, at=bench.now + 0.001)
+        bench.serve()
+
+    bench.arrive(client, at=bench.now + 0.001)
+
+    assert bench.decide() == Send(1, "nobody_left")
+
+
+def test_a_small_fixed_cost_is_not_worth_a_timer() -> None:
+    bench = Bench()
+    callers = [Caller() for _ in range(4)]
+    bench.loop(callers, a=0.0015)
+
+    bench.arrive(callers[0], at=bench.now + 0.0003)
+
+    assert bench.decide() == Send(1, "no_gain")
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        pytest.param({"held": 100.0 - DELAY}, "delay", id="held for the maximum delay"),
+        pytest.param({"stopping": True}, "stopping", id="being stopped"),
+        pytest.param({"deadline": 100.019}, "deadline", id="a deadline is near"),
+    ],
+)
+def test_what_ends_a_hold(facts: dict[str, Any], reason: str) -> None:
+    bench = Bench()
+    bench.learn(a=0.016)
+    bench.now = 100.0
+    bench.arrive(Caller(), Caller())
+
+    assert bench.decide(**facts) == Send(2, reason)
+
+
+def test_no_delay_is_no_wait() -> None:
+    bench = Bench(max_delay=0.0)
+    bench.arrive(Caller(), Caller())
+
+    assert bench.decide() == Send(2, "delay")
+
+
+def test_a_hold_ends_with_the_maximum_delay() -> None:
+    bench = Bench(max_delay=0.004)
+    bench.learn()
+    callers = [Caller() for _ in range(4)]
+    bench.loop(callers, turnaround=0.006)
+
+    bench.arrive(callers[0], at=bench.now + 0.0015)
+
+    held = bench.now - 0.002
+    assert bench.decide(held=held) == Wait(held + 0.004)
+
+
+def test_several_idle_workers_take_even_shares_until_batch_times_are_known() -> None:
+    bench = Bench()
+    bench.arrive(*[Caller() for _ in range(5)])
+
+    assert bench.decide(idle=2) == Send(5, "split", over=2)
+    assert bench.decide(idle=9) == Send(5, "split", over=5)
+
+
+@pytest.mark.parametrize(
+    ("c", "decision"),
+    [
+        pytest.param(0.004, Send(8, "split", over=2), id="each job costs much: two workers halve it"),
+        pytest.param(0.0001, Send(8, "full"), id="each job costs little: one batch saves a"),
+    ],
+)
+def test_afterwards_a_batch_is_cut_where_that_is_faster(c: float, decision: Send) -> None:
+    bench = Bench()
+    bench.learn(c=c)
+    bench.arrive(*[Caller() for _ in range(8)])
+
+    assert bench.decide(idle=2) == decision
+
+
+def test_a_burst_is_waited_for_while_its_next_request_is_likely() -> None:
+    bench = Bench(batch_size=32)
+    bench.learn()
+    for _ in range(60):
+        for gap in (0.3, 0.0015, 0.0015):
+            caller = Caller()
+            bench.arrive(caller, at=bench.now + gap)
+            caller.close()
+        bench.serve(0.0092)
+
+    bench.arrive(Caller(), at=bench.now + 0.28)
+    assert isinstance(bench.decide(), Wait), "two more come soon"
+
+    bench.now += 0.1
+    assert bench.decide() == Send(1, "no_gain"), "they did not come"
+
+
+@pytest.mark.parametrize("rate", [5.0, 50.0, 200.0])
+def test_independent_arrivals_are_never_waited_for(rate: float) -> None:
+    bench = Bench(batch_size=32)
+    bench.learn()
+    at = bench.now
+    for step in range(400):
+        at += -math.log(((step * 0.618034) % 1.0) or 0.5) / rate  # exponential gaps, without chance
+        bench.arrive(Caller(), at=at)
+        if len(bench.waiting) < 32:
+            assert isinstance(bench.decide(), Send)
+        bench.serve(0.0, count=len(bench.waiting))
+        bench.traffic.times.spread = True
+        bench.traffic.times.a, bench.traffic.times.c = 0.008, 0.0004
