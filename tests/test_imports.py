@@ -35,7 +35,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "daemon.paths": (),
     "daemon.settings": (),
-    "daemon.simulate": ("daemon.simulate", "daemon.batching", "daemon.workers.engine", "daemon.workers.pool", "daemon.workers.stub"),
+    "daemon.simulate": (
+        "daemon.simulate", "daemon.batching", "daemon.workers.engine", "daemon.workers.pool", "daemon.workers.stub",
+    ),
     "daemon.sockets": ("daemon.paths",),
     "daemon.tokens": ("daemon.config",),
     "daemon.tsconfig": ("daemon.settings",),
