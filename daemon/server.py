@@ -38,7 +38,7 @@ from daemon.metrics.metrics import Metrics
 from daemon.models.registration import Registration
 from daemon.models.registry import Registry
 from daemon.models.startup import Startup
-from daemon.models.store import archives
+from daemon.models.store import sizes
 from daemon.settings import SETTINGS
 from daemon.sockets import address_of, bind_control, bind_tcp, parse_address, take_place, unlink_if_ours
 from daemon.tokens import Tokens, read_tokens
@@ -139,7 +139,7 @@ class Daemon:
                 case "config":
                     return self._settings()
                 case "store":
-                    return archives(config.model_store)
+                    return sizes(config.model_store)
             return None
 
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
@@ -240,6 +240,7 @@ class Daemon:
                     "wanted": model.pool.wanted,
                     "batchSize": model.settings.batch_size,
                     "maxBatchDelay": round(model.settings.max_delay * 1000),
+                    "arrivalsPerSecond": round(model.traffic.rate_at(model.clock.now()), 3),
                     "policy": model.settings.policy,
                     "queued": len(model.queue),
                     "running": model.dispatcher.running,

@@ -27,10 +27,16 @@ _OPERATIONS = {
 }
 _COMMANDS = {
     "/models": {"get": "listModels", "post": "registerModel"},
-    "/models/{model_name}": {"get": "describeModel", "put": "scaleModel", "delete": "unregisterModel"},
+    "/models/{model_name}": {
+        "get": "describeModel",
+        "put": "scaleModel",
+        "patch": "setModel",
+        "delete": "unregisterModel",
+    },
     "/models/{model_name}/{model_version}": {
         "get": "describeVersion",
         "put": "scaleVersion",
+        "patch": "setVersion",
         "delete": "unregisterVersion",
     },
     "/models/{model_name}/{model_version}/set-default": {"put": "setDefault"},
