@@ -239,7 +239,7 @@ class Daemon:
                     "ready": model.pool.ready,
                     "wanted": model.pool.wanted,
                     "batchSize": model.settings.batch_size,
-                    "maxBatchDelay": round(model.settings.max_delay * 1000),
+                    "maxBatchDelay": round(model.settings.max_delay * 1000, 3),
                     "arrivalsPerSecond": round(model.traffic.rate_at(model.clock.now()), 3),
                     "policy": model.settings.policy,
                     "queued": len(model.queue),

@@ -14,15 +14,17 @@ from daemon.errors import BadRequest
 from daemon.models.model import Model
 from daemon.models.setting import change_settings
 
-# Parameter → (setting, how its value is read).
-PARAMETERS: Mapping[str, tuple[str, Callable[[Parameters, str], Any]]] = {
-    "batch_size": ("batch_size", lambda given, name: given.whole(name, least=1, absent=None)),
-    "max_batch_delay": ("max_delay", lambda given, name: _seconds(given.number(name, absent=None))),
-    "batching": ("policy", lambda given, name: given.text(name)),
-    "response_timeout": ("response_timeout", lambda given, name: given.number(name, absent=None)),
-    "startup_timeout": ("startup_timeout", lambda given, name: given.number(name, absent=None)),
-    "job_queue_size": ("queue_jobs", lambda given, name: given.whole(name, least=1, absent=None)),
-    "record_input": ("record_input", lambda given, name: given.boolean(name)),
+Reader = Callable[[Parameters, str], Any]
+
+# Parameter → (setting, its JSON type, how its value is read).
+PARAMETERS: Mapping[str, tuple[str, str, Reader]] = {
+    "batch_size": ("batch_size", "integer", lambda given, name: given.whole(name, least=1, absent=None)),
+    "max_batch_delay": ("max_delay", "number", lambda given, name: _seconds(given.number(name, absent=None))),
+    "batching": ("policy", "string", lambda given, name: given.text(name)),
+    "response_timeout": ("response_timeout", "number", lambda given, name: given.number(name, absent=None)),
+    "startup_timeout": ("startup_timeout", "number", lambda given, name: given.number(name, absent=None)),
+    "job_queue_size": ("queue_jobs", "integer", lambda given, name: given.whole(name, least=1, absent=None)),
+    "record_input": ("record_input", "boolean", lambda given, name: given.boolean(name)),
 }
 
 
@@ -38,7 +40,7 @@ def asked_of(given: Parameters) -> dict[str, Any]:
                 f"{name} cannot be changed while the model is served. What can: {', '.join(PARAMETERS)}."
                 " Workers are scaled with PUT; anything else takes a new registration."
             )
-    values = {setting: read(given, name) for name, (setting, read) in PARAMETERS.items()}
+    values = {setting: read(given, name) for name, (setting, _, read) in PARAMETERS.items()}
     asked = {setting: value for setting, value in values.items() if value is not None}
     if not asked:
         raise BadRequest(f"Nothing is to be changed. What can be: {', '.join(PARAMETERS)}.")

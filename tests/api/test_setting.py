@@ -83,6 +83,22 @@ def test_it_is_on_the_disk_when_it_is_answered(house: House, tmp_path: Path) -> 
     assert (entry["request"]["wishes"]["batch_size"], entry["request"]["wishes"]["since"]) == (8, {"batch_size": "set"})
 
 
+def test_the_description_of_the_api_has_the_parameters(house: House) -> None:
+    _, document = asyncio.run(house.tell("OPTIONS", "/models"))
+
+    command = document["paths"]["/models/{model_name}"]["patch"]
+    kinds = {each["name"]: each["schema"]["type"] for each in command["parameters"] if each["in"] == "query"}
+    assert kinds == {
+        "batch_size": "integer",
+        "max_batch_delay": "number",
+        "batching": "string",
+        "response_timeout": "number",
+        "startup_timeout": "number",
+        "job_queue_size": "integer",
+        "record_input": "boolean",
+    }
+
+
 NAMES = "batch_size, max_batch_delay, batching, response_timeout, startup_timeout, job_queue_size, record_input"
 
 

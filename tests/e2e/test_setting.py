@@ -5,9 +5,11 @@ import json
 import subprocess
 import threading
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from tests.e2e.served import PATIENCE, Served, eventually
+from tsctl.client import Client
 
 CLIENTS = 8
 
@@ -79,6 +81,16 @@ def test_under_load_nothing_is_lost_and_no_worker_starts_anew(served: Served) ->
     assert Counter(batching["reasons"]).total() == Counter(batching["sizes"]).total()
 
 
+def test_a_running_worker_keeps_to_a_response_timeout_that_was_set(served: Served) -> None:
+    served.register("obey")
+
+    served.tsctl("set", "obey", "--response-timeout", "0.3")
+    answer = served.ask("/predictions/obey", b'{"do": "sleep 20"}', content_type="application/json")
+
+    assert answer.status == 500
+    assert "within the response timeout of 0.3 s" in answer.json["message"]
+
+
 def test_what_was_set_survives_a_kill(served: Served) -> None:
     served.register("sized", "--batch-size", "2")
     served.tsctl("set", "sized/1.0", "--batch-size", "4", "--response-timeout", "7")
@@ -99,10 +111,7 @@ def test_a_request_that_is_recorded_can_be_had_on_the_control_socket_only(served
     served.ask("/predictions/sized", b"after")
 
     over_tcp = served.ask("/tsctl/input/sized", method="GET")
-    on_the_socket = subprocess.run(
-        ["curl", "-sS", "--unix-socket", served.environment["TSCTL_SOCKET"], "http://localhost/tsctl/input/sized"],
-        capture_output=True,
-    )
+    on_the_socket = Client(Path(served.environment["TSCTL_SOCKET"])).request("GET", "/tsctl/input/sized")
 
     assert over_tcp.status == 404
-    assert on_the_socket.stdout == b"after"
+    assert (on_the_socket.status, on_the_socket.body) == (200, b"after")

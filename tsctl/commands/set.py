@@ -29,7 +29,7 @@ _MORE_THAN_ZERO = click.FloatRange(min=0, min_open=True)
 @click.option("--response-timeout", type=_MORE_THAN_ZERO, metavar="SECONDS", help="For one batch.")
 @click.option("--startup-timeout", type=_MORE_THAN_ZERO, metavar="SECONDS", help="For loading, of later workers.")
 @click.option("--queue-jobs", type=click.IntRange(min=1), metavar="N", help="Requests that may wait.")
-@click.option("--record-input/--no-record-input", default=None, help="Keep the latest request, for `tsctl tune`.")
+@click.option("--record-input/--no-record-input", default=None, help="Keep the latest request in memory, to repeat it.")
 @click.pass_obj
 def command(
     socket: Path | None,
