@@ -55,7 +55,7 @@ MODELS: dict[str, Archive] = {
         extra="index_to_name.json source_vocab.pt",
         query="handler=text_classifier",
     ),
-    "batched": Archive("slow", query="batch_size=4&max_batch_delay=600"),
+    "batched": Archive("slow", query="batch_size=4&max_batch_delay=600&batching=fixed"),
     "describes": Archive("describes"),
     "explains": Archive("explains", model_file="linear.py"),
     "streams": Archive("streams"),

@@ -55,7 +55,7 @@ class Traffic:
 
     def regulars_at(self, now: float) -> int:
         """How many connections send regularly."""
-        self.callers.forget_silent(now, self.turnarounds.median)
+        self.callers.forget_silent(now, self.turnarounds)
         return self.callers.regulars
 
     def arrived(self, job: Job) -> None:
