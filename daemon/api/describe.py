@@ -32,7 +32,7 @@ def describe(model: Model, customized: dict[str, Any] | None = None) -> dict[str
         "responseTimeout": round(settings.response_timeout),
         "startupTimeout": round(settings.startup_timeout),
         "maxRetryTimeoutInSec": 300,
-        "clientTimeoutInMills": 0,
+        "clientTimeoutInMills": round(settings.client_timeout * 1000),
         "parallelType": "",
         "parallelLevel": 0,
         "deviceType": "gpu" if settings.devices else "cpu",
@@ -93,6 +93,7 @@ def _ours(model: Model) -> dict[str, Any]:
             "policy": model.settings.policy,
             "running": dispatcher.running,
             "reasons": dict(sorted(dispatcher.reasons.items())),
+            "expired": {where: dispatcher.expired[where] for where in ("queue", "worker")},
             "sizes": {str(size): count for size, count in sorted(dispatcher.sizes.items())},
         },
         "workers": [slot.worker.state.name if slot.worker else slot.state.name for slot in pool.slots],
@@ -112,6 +113,8 @@ def _settings(model: Model) -> list[dict[str, Any]]:
         "response_timeout": ("responseTimeout", settings.response_timeout),
         "startup_timeout": ("startupTimeout", settings.startup_timeout),
         "queue_jobs": ("jobQueueSize", settings.queue_jobs),
+        "queue_timeout": ("queueTimeout", settings.queue_timeout),
+        "client_timeout": ("clientTimeoutInMills", round(settings.client_timeout * 1000, 3)),
         "retry": ("retry", settings.retry),
     }
     origins = dict(settings.origins)

@@ -23,6 +23,10 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
+from daemon.batching.learned.times import BatchTimes
+
+SLACK = 0.003  # seconds kept between the expected end of a batch and a deadline
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -43,6 +47,11 @@ class Facts:
     deadline: float = math.inf
     arrived: float = 0.0
     stopping: bool = False
+
+
+def latest(facts: Facts, times: BatchTimes) -> float:
+    """When those that wait must go, so that the first answer is in time; same clock, inf if it has any time."""
+    return facts.deadline - times.of(facts.waiting) - SLACK
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """One version of a model: its queue, its collector, its dispatcher and its pool, wired together."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -16,7 +17,7 @@ from daemon.job import Batch, Job, Outcome, Reply
 from daemon.marfile import Manifest
 from daemon.metrics.version import VersionMetrics
 from daemon.models.archive import ArchiveMark
-from daemon.models.modelconfig import ModelSettings
+from daemon.models.modelconfig import DEFAULT_MAX_DELAY, ModelSettings
 from daemon.models.request import Request
 from daemon.workers.engine import Engine, LoadFailure, WorkerSpec
 from daemon.workers.placement import Placement
@@ -55,6 +56,11 @@ class Source:
     mark: ArchiveMark | None = None
     listed: bool = False
     python: Path | None = None
+
+
+def patience(max_delay: float) -> float:
+    """Seconds that a request of low priority lets others go first; no delay says nothing, so the usual one counts."""
+    return 4 * (max_delay or DEFAULT_MAX_DELAY)
 
 
 class Model:
@@ -117,6 +123,7 @@ class Model:
         self.traffic = Traffic(settings.batch_size)
         collector = make_collector(settings.policy, settings.batch_size, settings.max_delay, self.traffic)
         self.dispatcher = Dispatcher(self.queue, collector, self.pool, clock, self.traffic, self.metrics)
+        self._limit_waiting()
 
     def __repr__(self) -> str:
         return f"<Model {self.name}/{self.version} {self.state.name} {self.queue!r} {self.pool!r}>"
@@ -179,6 +186,11 @@ class Model:
     def refuse_waiting(self) -> None:
         """Answer what still waits: the version is going away."""
         self.dispatcher.refuse_all(self._stopping_error())
+
+    def _limit_waiting(self) -> None:
+        """Tell the queue and the dispatcher how long a job may wait, by the settings; those that wait already, too."""
+        self.queue.patience = patience(self.settings.max_delay)
+        self.dispatcher.expiry.queue_timeout = self.settings.queue_timeout or math.inf
 
     def _stopping_error(self) -> Stopping:
         return Stopping(f'Model "{self.name}" version {self.version} is being stopped.')

@@ -41,7 +41,8 @@ DESCRIBED: dict[str, Any] = {
     "tsctl": {
         "state": "failed",
         "workers": ["GAVE_UP"],
-        "batching": {"policy": "fixed", "running": 0, "sizes": {}, "reasons": {}},
+        "batching": {"policy": "fixed", "running": 0, "sizes": {}, "reasons": {}, "expired": {"queue": 0, "worker": 0}},
+        "settings": [{"name": "queueTimeout", "value": 0.0}, {"name": "clientTimeoutInMills", "value": 0.0}],
         "error": {"message": "ValueError: no [weights]", "traceback": "Traceback\n  line", "output": ["printed"]},
     },
 }
@@ -131,6 +132,18 @@ def test_describe_shows_why_a_model_failed(capsys: pytest.CaptureFixture[str]) -
     assert lines[-4:] == ["ValueError: no [weights]", "Traceback", "  line", "printed"]
 
 
+def test_describe_shows_the_limits_of_a_request_and_what_has_expired(capsys: pytest.CaptureFixture[str]) -> None:
+    from tsctl.commands.describe import show
+
+    settings = [{"name": "queueTimeout", "value": 2.5}, {"name": "clientTimeoutInMills", "value": 250.0}]
+    batching = DESCRIBED["tsctl"]["batching"] | {"expired": {"queue": 3, "worker": 1}}
+    show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"batching": batching, "settings": settings}})
+
+    facts = dict(line.strip().split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[:7])
+    assert facts["timeouts"] == "120 s for a batch, 60 s for loading, 2.5 s in the queue, 250 ms for an answer"
+    assert facts["expired"] == "3 in the queue, 1 with a worker"
+
+
 def test_register_asks_for_one_worker_and_waits(invoke: Invoke, daemon: FakeDaemon) -> None:
     daemon.answer("POST /models", {"status": 'Model "net" registered'})
 
@@ -159,7 +172,7 @@ def test_register_passes_every_option_on(invoke: Invoke, daemon: FakeDaemon) -> 
     invoke(
         *("register", "net.mar", "--batch-size", "8", "--max-delay", "2.5", "--batching", "greedy", "--workers", "3"),
         *("--model-name", "other", "--handler", "mine.py:f", "--response-timeout", "5", "--startup-timeout", "6"),
-        "--no-wait",
+        *("--queue-timeout", "2.5", "--no-wait"),
     )
 
     assert daemon.requests[0].query == {
@@ -173,6 +186,7 @@ def test_register_passes_every_option_on(invoke: Invoke, daemon: FakeDaemon) -> 
         "handler": "mine.py:f",
         "response_timeout": "5.0",
         "startup_timeout": "6.0",
+        "queue_timeout": "2.5",
         "synchronous": "false",
     }
 

@@ -51,7 +51,8 @@ def show(document: dict[str, Any]) -> None:
                 f"{queue['pendingRequests']} waiting, {batching['running']} running,"
                 f" room for {queue['remainingCapacity']}",
             ),
-            ("timeouts", f"{document['responseTimeout']} s for a batch, {document['startupTimeout']} s for loading"),
+            ("timeouts", _timeouts(document)),
+            *_expired(batching["expired"]),
         ]
     )
     if document["workers"]:
@@ -70,6 +71,23 @@ def show(document: dict[str, Any]) -> None:
         render.heading("Error")
         error = ours["error"]
         render.plain("\n".join(filter(None, (error["message"], error["traceback"], *error["output"]))))
+
+
+def _timeouts(document: dict[str, Any]) -> str:
+    texts = [f"{document['responseTimeout']} s for a batch", f"{document['startupTimeout']} s for loading"]
+    named = {setting["name"]: setting["value"] for setting in document["tsctl"]["settings"]}
+    if named["queueTimeout"]:
+        texts.append(f"{named['queueTimeout']:g} s in the queue")
+    if named["clientTimeoutInMills"]:
+        texts.append(f"{named['clientTimeoutInMills']:g} ms for an answer")
+    return ", ".join(texts)
+
+
+def _expired(expired: dict[str, int]) -> list[tuple[str, str]]:
+    """Tell of requests whose time was over, if there were any."""
+    if not any(expired.values()):
+        return []
+    return [("expired", f"{expired['queue']} in the queue, {expired['worker']} with a worker")]
 
 
 def _worker_states(ours: dict[str, Any]) -> list[str]:
