@@ -50,8 +50,13 @@ class Facts:
 
 
 def latest(facts: Facts, times: BatchTimes) -> float:
-    """When those that wait must go, so that the first answer is in time; same clock, inf if it has any time."""
-    return facts.deadline - times.of(facts.waiting) - SLACK
+    """When those that wait must go, so that the first answer is in time; same clock, inf if it has any time.
+
+    Where nothing is known of how long a batch takes, there is no time to lose: -inf.
+    """
+    if facts.deadline == math.inf:
+        return math.inf
+    return facts.deadline - times.of(facts.waiting) - SLACK if times.known else -math.inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,13 @@ from daemon.batching.deadlines import Deadlines
 from daemon.errors import QueueFull
 from daemon.job import Job
 
+USUAL_PATIENCE = 0.4  # seconds
 Lane = OrderedDict[Job, None]  # a linked list: both ends and the middle in O(1)
+
+
+def patience(max_delay: float) -> float:
+    """Seconds that a job of low priority lets others go first; no delay says nothing, so the usual time counts."""
+    return 4 * max_delay or USUAL_PATIENCE
 
 
 class Queue:

@@ -10,14 +10,14 @@ from typing import Any
 from daemon.batching.dispatcher import Dispatcher
 from daemon.batching.learned.traffic import Traffic
 from daemon.batching.policies import make_collector
-from daemon.batching.queue import Queue
+from daemon.batching.queue import Queue, patience
 from daemon.clock import Clock
 from daemon.errors import DaemonError, Loading, NoReadyWorker, Stopping
 from daemon.job import Batch, Job, Outcome, Reply
 from daemon.marfile import Manifest
 from daemon.metrics.version import VersionMetrics
 from daemon.models.archive import ArchiveMark
-from daemon.models.modelconfig import DEFAULT_MAX_DELAY, ModelSettings
+from daemon.models.modelconfig import ModelSettings
 from daemon.models.request import Request
 from daemon.workers.engine import Engine, LoadFailure, WorkerSpec
 from daemon.workers.placement import Placement
@@ -56,11 +56,6 @@ class Source:
     mark: ArchiveMark | None = None
     listed: bool = False
     python: Path | None = None
-
-
-def patience(max_delay: float) -> float:
-    """Seconds that a request of low priority lets others go first; no delay says nothing, so the usual one counts."""
-    return 4 * (max_delay or DEFAULT_MAX_DELAY)
 
 
 class Model:

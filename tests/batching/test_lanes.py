@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.batching.queue import Queue
+from daemon.batching.queue import Queue, patience
 from daemon.job import Budget, Job
-from daemon.models.model import patience
 from tests.build import Client
 
 
