@@ -32,10 +32,12 @@ class Deadlines:
     def next(self) -> float:
         """The earliest deadline, inf if there is none."""
         heap = self._heap
-        while heap and heap[0][2] is None:
+        while heap:
+            deadline: float = heap[0][0]
+            if heap[0][2] is not None:
+                return deadline
             heapq.heappop(heap)
-        deadline: float = heap[0][0] if heap else math.inf
-        return deadline
+        return math.inf
 
     def add(self, job: Job) -> None:
         """Watch a job; one without a deadline is left alone."""

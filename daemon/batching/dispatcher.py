@@ -13,7 +13,7 @@ A job that has no time left is answered then, by a timer if need be, wherever it
 import itertools
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from daemon.batching.collector import Collector, Facts, Send
 from daemon.batching.expiry import Expiry
@@ -36,6 +36,7 @@ class Dispatcher:
     Args:
         traffic: told of every arrival, batch and reply; collectors may learn from it.
         metrics: told of every batch and answer.
+        on_expired: called when jobs have ended because their time was over.
 
     Attributes:
         collector: the policy; may be replaced at any time.
@@ -53,6 +54,7 @@ class Dispatcher:
         clock: Clock,
         traffic: Traffic,
         metrics: VersionMetrics | None = None,
+        on_expired: Callable[[], None] = lambda: None,
     ) -> None:
         self.stopping = False
         self.running = 0
@@ -67,6 +69,7 @@ class Dispatcher:
         self._workers = workers
         self._clock = clock
         self._metrics = metrics or VersionMetrics()
+        self._on_expired = on_expired
         self._batch_ids = itertools.count(1)
         self._awake = False
         self._timer: Timer | None = None
@@ -135,7 +138,8 @@ class Dispatcher:
         job = outcome.job
         if job.phase is Phase.ENDED:
             return  # it has expired
-        self.expiry.sent.discard(job)
+        if job.budget is not None:
+            self.expiry.sent.discard(job)
         if job not in self._left and outcome.reply is None and outcome.retry and job.may_return:
             job.give_back()
             job.queued = now
@@ -162,9 +166,12 @@ class Dispatcher:
             self._timer.cancel()
             self._timer = None
         now = self._clock.now()
-        self._expire(now)
-        self._match(now)
-        self._set_alarm(now)
+        if self.expiry.watching:
+            self._expire(now)
+            self._match(now)
+            self._set_alarm(now)
+        else:
+            self._match(now)
 
     def _match(self, now: float) -> None:
         """Send what is due to idle workers, and set the timer for what is not."""
@@ -194,6 +201,7 @@ class Dispatcher:
 
     def _expire(self, now: float) -> None:
         """Answer those that have no time left."""
+        before = self.expired.total()
         for job, where, error in self.expiry.due(now, self.running > 0):
             if where == "queue":
                 self._queue.remove(job)
@@ -207,6 +215,8 @@ class Dispatcher:
             self._metrics.expired(job, where, now)
             self._traffic.expired(now)
             job.expire(reply_of(error))
+        if self.expired.total() > before:
+            self._on_expired()
 
     def _set_alarm(self, now: float) -> None:
         """See to it that somebody looks when the next job has no time left; looking too early does no harm."""
@@ -233,7 +243,8 @@ class Dispatcher:
         for job in batch.jobs:
             job.send()
             job.sent = now
-            self.expiry.sent.add(job)
+            if job.budget is not None:
+                self.expiry.sent.add(job)
         self.running += len(batch.jobs)
         self.reasons[reason] += 1
         self.sizes[len(batch.jobs)] += 1

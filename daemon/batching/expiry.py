@@ -49,12 +49,20 @@ class Expiry:
     def __repr__(self) -> str:
         return f"<Expiry of {len(self._queue.deadlines)} waiting and {len(self.sent)} sent jobs>"
 
+    @property
+    def watching(self) -> bool:
+        """A job may expire some time."""
+        return self.queue_timeout < math.inf or bool(self.sent) or bool(self._queue.deadlines)
+
     def next(self, now: float, busy: bool) -> float:
         """When to look again, inf for never: no job expires before. `busy`: a batch is running."""
-        due = self._queue.deadlines.next - self._needed(now, busy)
+        due = self.sent.next
+        waiting = self._queue.deadlines.next
+        if waiting < math.inf:
+            due = min(due, waiting - self._needed(now, busy))
         if self.queue_timeout < math.inf:
             due = min(due, *(job.queued + self.queue_timeout for job in self._queue.oldest()), math.inf)
-        return min(due, self.sent.next)
+        return due
 
     def due(self, now: float, busy: bool) -> Iterator[Expired]:
         """Give each job that has expired; the caller ends it before asking for the next."""

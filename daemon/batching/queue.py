@@ -44,12 +44,13 @@ class Queue:
         self.max_bytes = max_bytes
         self.patience = patience
         self.bytes = 0
+        self._count = 0
         self.deadlines = Deadlines()
         self._alone, self._aged, self._normal, self._low = Lane(), Lane(), Lane(), Lane()
         self._lanes = (self._alone, self._aged, self._normal, self._low)
 
     def __len__(self) -> int:
-        return len(self._alone) + len(self._aged) + len(self._normal) + len(self._low)
+        return self._count
 
     def __repr__(self) -> str:
         return f"<Queue {len(self)}/{self.max_jobs} jobs {self.bytes}/{self.max_bytes} bytes>"
@@ -98,11 +99,11 @@ class Queue:
         Raises:
             QueueFull: a limit would be passed; the queue is as before.
         """
-        if len(self) >= self.max_jobs:
+        if self._count >= self.max_jobs:
             raise QueueFull(
                 f'The queue of model "{self._name}" is full: {self.max_jobs} requests wait. Try again later.'
             )
-        if len(self) and self.bytes + job.size > self.max_bytes:
+        if self._count and self.bytes + job.size > self.max_bytes:
             raise QueueFull(
                 f'The queue of model "{self._name}" is full: {self.bytes} of {self.max_bytes} bytes wait,'
                 f" and this request has {job.size}. Try again later."
@@ -136,9 +137,13 @@ class Queue:
         lane[job] = None
         if first:
             lane.move_to_end(job, last=False)
+        self._count += 1
         self.bytes += job.size
-        self.deadlines.add(job)
+        if job.budget is not None:
+            self.deadlines.add(job)
 
     def _gone(self, job: Job) -> None:
+        self._count -= 1
         self.bytes -= job.size
-        self.deadlines.discard(job)
+        if job.budget is not None:
+            self.deadlines.discard(job)

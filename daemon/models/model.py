@@ -69,7 +69,7 @@ class Model:
         replaces: the failed version whose place it took, until that one is retired.
         traffic: what is learned of its requests and batches.
         metrics: what is measured of it; shown once it is registered.
-        listeners: called after each change of the pool, and after each batch.
+        listeners: called after each change of the pool, after each batch, and when jobs have expired.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Model:
         self.pool = Pool(engine, spec, clock, self, cores, placement)
         self.traffic = Traffic(settings.batch_size)
         collector = make_collector(settings.policy, settings.batch_size, settings.max_delay, self.traffic)
-        self.dispatcher = Dispatcher(self.queue, collector, self.pool, clock, self.traffic, self.metrics)
+        self.dispatcher = Dispatcher(self.queue, collector, self.pool, clock, self.traffic, self.metrics, self._changed)
         self._limit_waiting()
 
     def __repr__(self) -> str:

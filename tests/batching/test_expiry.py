@@ -362,6 +362,19 @@ def test_the_delay_starts_anew_after_all_expired() -> None:
     assert bench.sent == ["next"]
 
 
+def test_who_waits_for_the_model_to_be_idle_hears_of_it() -> None:
+    bench = Bench()
+    bench.engine.load_time = 60.0
+    bench.send("a", 2.0)
+    bench.worker.die()
+    idle: list[bool] = []
+    bench.model.listeners.add(lambda: idle.append(bench.model.idle))
+
+    bench.clock.advance(2.5)
+
+    assert idle[-1:] == [True], "the new worker is still loading"
+
+
 def test_nothing_is_watched_without_a_limit() -> None:
     bench = Bench()
     for index in range(5):
