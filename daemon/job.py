@@ -1,6 +1,6 @@
 """A job: one request waiting for its answer. And what travels with it.
 
-              ┌──────RETURN (once)──────┐
+              ┌RETURN (once, if started)┐
               ▼                         │
             QUEUED ───────SEND───────▶ SENT
               │                         │
@@ -8,8 +8,9 @@
 
 A job ends exactly once: answered, or abandoned because its client left. While it is SENT, pieces of
 its answer may go to the client; from the first on it cannot return. A worker that dies
-gives its jobs back, and a job may return to the queue once; `attempt` says how often it was
-sent. Only the dispatcher sends, requeues and ends jobs.
+gives its jobs back. A job that the worker had started may return to the queue once; one that was only
+sent ahead, while the worker was busy, returns as if it had never been sent. `attempt` says how often
+it was sent, less such returns. Only the dispatcher sends, requeues and ends jobs.
 """
 
 from collections.abc import Callable, Sequence
@@ -105,7 +106,7 @@ class Job:
         arrived: when the request was complete, on the daemon's clock.
         size: bytes of its parameters; counts against the queue's limit.
         solo: it travels alone, and before those that do not.
-        attempt: how often it was sent to a worker.
+        attempt: how often it was sent to a worker, less the times that the worker went away before it started.
         begun: a piece of its answer has gone to the client.
         unnamed: its client named no version; metrics tell these apart, as TorchServe does.
         caller: the connection that it came by, or None.
@@ -151,6 +152,11 @@ class Job:
         return f"<Job {self.id} {self.phase.name} attempt={self.attempt} size={self.size}>"
 
     @property
+    def alone(self) -> bool:
+        """It goes in a batch of its own: it asks for that, or a worker died with it."""
+        return self.solo or self.attempt > 0
+
+    @property
     def may_return(self) -> bool:
         return self.phase is Phase.SENT and self.attempt < MAX_ATTEMPTS and not self.begun
 
@@ -159,9 +165,15 @@ class Job:
         self.attempt += 1
 
     def give_back(self) -> None:
+        """Back to the queue: its worker went away."""
         if not self.may_return:
             raise IllegalTransition(f"RETURN in {self.phase.name} after attempt {self.attempt}")
         self._advance(Event.RETURN)
+
+    def give_back_unstarted(self) -> None:
+        """Back to the queue: its worker went away, and had not started it."""
+        self._advance(Event.RETURN)
+        self.attempt -= 1
 
     def answer(self, reply: Reply) -> None:
         self._advance(Event.ANSWER)
@@ -218,6 +230,7 @@ class Outcome:
         retry: whether a returned job may be run again.
         reason: for a returned job: what became of the worker, in words.
         killed: SIGKILL ended the worker, and we did not send it.
+        started: the worker had started the batch.
     """
 
     job: Job
@@ -225,3 +238,4 @@ class Outcome:
     retry: bool = False
     reason: str = field(default="")
     killed: bool = False
+    started: bool = True

@@ -23,6 +23,7 @@ from daemon.clock import Clock, Timer
 from daemon.errors import ResponseTimeout
 from daemon.job import Batch, Outcome, Reply
 from daemon.workers.engine import Exit, LoadFailure, WorkerEvents, WorkerSpec
+from daemon.workers.hand import CAPACITY, Hand
 from daemon.workers.output import OutputReader
 from daemon.workers.state import Event, State, advance
 from handlers import wire
@@ -84,7 +85,7 @@ class LocalWorker(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._socket_closed = False
         self._output = OutputReader(spec.log, self._maybe_exited)
-        self._batch: Batch | None = None
+        self.hand = Hand(CAPACITY)
         self._retry = bool(spec.retry)
         self._killed_because = ""
         self._process = self._spawn()
@@ -95,22 +96,19 @@ class LocalWorker(asyncio.Protocol):
         self._leave_timer: Timer | None = None
 
     def __repr__(self) -> str:
-        batch = f" with {self._batch!r}" if self._batch else ""
+        batch = f" with {self.hand.running!r}" if self.hand else ""
         return (
             f"<LocalWorker pid={self.pid} {self._spec.model_name}/{self._spec.model_version} {self.state.name}{batch}>"
         )
 
-    @property
-    def busy(self) -> bool:
-        return self._batch is not None
-
     # What the pool and the dispatcher ask.
 
     def predict(self, batch: Batch) -> None:
-        assert self.state is State.READY and self._batch is None and self._transport is not None, self
-        self._batch = batch
+        assert self.state is State.READY and self._transport is not None, self
+        self.hand.take(batch)
         rows = [wire.Row(job.id, list(job.headers), list(job.params)) for job in batch.jobs]
-        self._timer = self._clock.later(self._spec.response_timeout, self._response_timeout)
+        if len(self.hand) == 1:
+            self._time_response()
         self._transport.write(wire.encode(wire.Predict(batch.id, rows)))
 
     def set_threads(self, count: int) -> None:
@@ -131,7 +129,7 @@ class LocalWorker(asyncio.Protocol):
         self.state = advance(self.state, Event.STOP)
         if loading:
             self._kill("it was stopped while it was loading")
-        elif self._batch is None:
+        elif not self.hand:
             self._leave()
         else:
             self._set_leave_timer(grace, lambda: self._kill("it did not finish within the grace time"))
@@ -217,10 +215,9 @@ class LocalWorker(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
         how = self._exit_report()
-        if self._batch is not None:
-            killed = self._process.returncode == -signal.SIGKILL and not self._killed_because
-            jobs = self._batch.jobs
-            self._end([Outcome(job, retry=self._retry, reason=how.reason, killed=killed) for job in jobs], 0.0)
+        killed = self._process.returncode == -signal.SIGKILL and not self._killed_because
+        for batch, outcomes in self.hand.give_back(self._retry, how.reason, killed):
+            self._events.ended(self, batch, outcomes, 0.0)
         self._events.exited(self, how)
 
     def _exit_report(self) -> Exit:
@@ -244,8 +241,13 @@ class LocalWorker(asyncio.Protocol):
             self._events.load_failed(self, failure)
             self._kill(f"startup timeout of {seconds:g} s")
 
+    def _time_response(self) -> None:
+        """The response timeout begins: with a batch, and again with each piece of its answers."""
+        self._timer.cancel()
+        self._timer = self._clock.later(self._spec.response_timeout, self._response_timeout)
+
     def _response_timeout(self) -> None:
-        if self._batch is None:
+        if not self.hand:
             return
         error = ResponseTimeout(
             f"The worker did not answer within the response timeout of {self._spec.response_timeout:g} s"
@@ -255,7 +257,8 @@ class LocalWorker(asyncio.Protocol):
         if self.state is State.READY:
             self.state = advance(self.state, Event.STOP)  # it gets nothing more
         self._kill(f"response timeout of {self._spec.response_timeout:g} s")
-        self._end([Outcome(job, reply) for job in self._batch.jobs], 0.0)
+        batch = self.hand.finish()
+        self._events.ended(self, batch, [Outcome(job, reply) for job in batch.jobs], 0.0)
 
     # asyncio.Protocol: the daemon's end of the socketpair.
 
@@ -314,28 +317,28 @@ class LocalWorker(asyncio.Protocol):
         self._transport.write(wire.encode(load))
 
     def _streamed(self, chunk: wire.Chunk) -> None:
-        if self._batch is None:
+        batch = self.hand.running
+        if batch is None or batch.id != chunk.batch:
             return  # ended by the response timeout
-        self._timer.cancel()  # the response timeout is for each piece
-        self._timer = self._clock.later(self._spec.response_timeout, self._response_timeout)
+        self._time_response()
         for row, piece in chunk.pieces:
-            self._events.streamed(self, self._batch.jobs[row], _reply(piece))
+            self._events.streamed(self, batch.jobs[row], _reply(piece))
 
     def _done(self, done: wire.Done) -> None:
         self._measured(done.measured)
-        if self._batch is None:
-            return  # the batch was ended by the response timeout
-        self._timer.cancel()
+        batch = self.hand.running
+        if batch is None or batch.id != done.batch:
+            return  # ended by the response timeout
+        self.hand.finish()
+        if self.hand:
+            self._time_response()  # the worker has started the next one
+        else:
+            self._timer.cancel()
         self.answered = True
-        outcomes = [Outcome(job, _reply(answer)) for job, answer in zip(self._batch.jobs, done.answers, strict=True)]
-        self._end(outcomes, done.seconds)
-        if self.state is State.DRAINING and self._batch is None:
+        outcomes = [Outcome(job, _reply(answer)) for job, answer in zip(batch.jobs, done.answers, strict=True)]
+        self._events.ended(self, batch, outcomes, done.seconds)
+        if self.state is State.DRAINING and not self.hand:
             self._leave()
-
-    def _end(self, outcomes: Sequence[Outcome], seconds: float) -> None:
-        batch, self._batch = self._batch, None
-        assert batch is not None
-        self._events.ended(self, batch, outcomes, seconds)
 
 
 def _reply(answer: wire.Answer) -> Reply:
