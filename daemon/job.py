@@ -22,12 +22,16 @@ MAX_ATTEMPTS = 2
 
 
 class Phase(Enum):
+    __hash__ = object.__hash__  # of Enum it is Python code, 0.1 µs, and seven were run for each request
+
     QUEUED = auto()  # it waits for a worker
     SENT = auto()  # a worker has it
     ENDED = auto()  # it was answered or abandoned
 
 
 class Event(Enum):
+    __hash__ = object.__hash__
+
     SEND = auto()
     RETURN = auto()
     ANSWER = auto()
@@ -53,7 +57,7 @@ class Param(NamedTuple):
     value: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, as Outcome: that makes them at a third of the speed, 1.5 µs a request
 class Reply:
     """The answer to one job.
 
@@ -221,7 +225,7 @@ class Batch:
         return f"<Batch {self.id} of {len(self.jobs)} ({self.reason})>"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Outcome:
     """How one job of a batch came back from a worker: answered, or returned unanswered.
 

@@ -21,36 +21,51 @@ from handlers.rows import sendable
 from handlers.runtime import Runtime
 from handlers.warmup import warm_up
 
+READ_SIZE = 64 * 1024  # bytes read at once; of a larger frame the rest is read to its place
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 _OUR_FILES = (f"{Path(__file__).parent}{os.sep}", "<frozen importlib")
 
 
 class Wire:
-    """The worker's end of the socketpair, blocking."""
+    """The worker's end of the socketpair, blocking.
+
+    It reads what is there, so that a small frame takes one call, and one that came meanwhile takes none.
+    """
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
+        self._view = memoryview(bytearray(READ_SIZE))
+        self._start = self._end = 0  # of what was read and not yet taken
 
     def send(self, message: wire.ToDaemon) -> None:
         self._sock.sendall(wire.encode(message))
 
     def receive(self) -> wire.ToWorker | None:
         """Wait for the next message; None when the daemon has closed its end."""
-        head = self._exactly(wire.LENGTH.size)
-        if head is None:
-            return None
-        body = self._exactly(wire.LENGTH.unpack(head)[0])
-        return None if body is None else wire.decode_for_worker(body)
-
-    def _exactly(self, count: int) -> bytearray | None:
-        buffer = bytearray(count)
-        view = memoryview(buffer)
-        while view:
-            received = self._sock.recv_into(view)
+        while self._end - self._start < wire.LENGTH.size:
+            if not self._read():
+                return None
+        (length,) = wire.LENGTH.unpack_from(self._view, self._start)
+        self._start += wire.LENGTH.size
+        there = min(length, self._end - self._start)
+        body = bytearray(length)  # of its own: what is decoded are views into it
+        body[:there] = self._view[self._start : self._start + there]
+        self._start += there
+        missing = memoryview(body)[there:]
+        while missing:
+            received = self._sock.recv_into(missing)
             if not received:
                 return None
-            view = view[received:]
-        return buffer
+            missing = missing[received:]
+        return wire.decode_for_worker(body)
+
+    def _read(self) -> int:
+        """Read once, after what is left of the last time; gives 0 when the daemon has closed its end."""
+        left = bytes(self._view[self._start : self._end])
+        self._view[: len(left)] = left
+        received = self._sock.recv_into(self._view[len(left) :])
+        self._start, self._end = 0, len(left) + received
+        return received
 
 
 def die_with(parent: int) -> None:

@@ -17,6 +17,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from daemon.errors import BadRequest
 from daemon.job import Param
 
+_FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
 FILE_TYPE = "application/octet-stream"  # of a file part that does not say
 
 
@@ -26,6 +27,8 @@ def parse_body(content_type: str, body: bytes) -> list[Param]:
     Raises:
         BadRequest: a form that is not one.
     """
+    if not content_type.lstrip().lower().startswith(_FORMS):
+        return [Param("body", _mime_type(content_type), body)]
     kind, options = parse_options_header(content_type)
     if kind == b"multipart/form-data" and options.get(b"boundary"):
         return _last_of_each(_multipart(options[b"boundary"], body))

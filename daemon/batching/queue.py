@@ -44,11 +44,12 @@ class Queue:
         Raises:
             QueueFull: a limit would be passed; the queue is as before.
         """
-        if len(self) >= self.max_jobs:
+        waiting = len(self)
+        if waiting >= self.max_jobs:
             raise QueueFull(
                 f'The queue of model "{self._name}" is full: {self.max_jobs} requests wait. Try again later.'
             )
-        if len(self) and self.bytes + job.size > self.max_bytes:
+        if waiting and self.bytes + job.size > self.max_bytes:
             raise QueueFull(
                 f'The queue of model "{self._name}" is full: {self.bytes} of {self.max_bytes} bytes wait,'
                 f" and this request has {job.size}. Try again later."

@@ -8,6 +8,8 @@ from daemon.errors import BadRequest, DaemonError, MethodNotAllowed
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request, new_request_id
 
+_OURS = frozenset((b"host", b"content-length", b"transfer-encoding", b"expect", b"x-request-id"))
+_OURS_LENGTHS = frozenset(map(len, _OURS))  # so that most names need not be made lower case
 LONGEST_ID = 128  # characters of an `x-request-id` that is taken from the client
 
 
@@ -59,6 +61,7 @@ class Receiver:
         self._parser = httptools.HttpRequestParser(self)
         self._url = b""
         self._headers: list[tuple[str, str]] = []
+        self._ours: list[tuple[bytes, str]] = []  # those that say something to us, with their names in lower case
         self._head_bytes = 0
         self._told = False  # the parser has told something of what it was fed
         self._untold_bytes = 0  # what it keeps to itself: a header, a trailer or a chunk's size without an end
@@ -118,12 +121,13 @@ class Receiver:
         self.body_bytes = self._untold_bytes = 0
         self._url = b""
         self._headers = []
+        self._ours = []
         self._head_bytes = 0
         self._body = []
         self._id = ""
 
     def on_url(self, url: bytes) -> None:
-        self._url += url
+        self._url = self._url + url if self._url else url
         self._count_head(len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -131,10 +135,11 @@ class Receiver:
         if self.in_body:
             return  # a trailer: nobody here has a use for it, and it must not pass for a header
         text = value.rstrip(b" \t").decode("latin-1")
-        self._headers.append((name.decode("latin-1"), text))
-        if len(name) == 12 and name.lower() == b"x-request-id":
-            self._id = text if len(text) <= LONGEST_ID and text.isascii() and text.isprintable() else ""
-        if len(self._headers) > self._limits.max_headers:
+        headers = self._headers
+        headers.append((name.decode("latin-1"), text))
+        if len(name) in _OURS_LENGTHS and (ours := name.lower()) in _OURS:
+            self._ours.append((ours, text))
+        if len(headers) > self._limits.max_headers:
             raise self._head_too_large()
 
     def on_headers_complete(self) -> None:
@@ -147,20 +152,22 @@ class Receiver:
             return  # to be read again
         hosts = length = 0
         expects = False
-        for name, value in self._headers:
-            match name.lower():
-                case "host":
+        for name, value in self._ours:
+            match name:
+                case b"host":
                     hosts += 1
-                case "content-length":
+                case b"content-length":
                     length = int(value) if value.isdigit() else 0
-                case "transfer-encoding" if version == "1.0":
+                case b"transfer-encoding" if version == "1.0":
                     raise BadRequest("HTTP/1.0 has no transfer encodings.")
-                case "transfer-encoding" if value.lower() != "chunked":
+                case b"transfer-encoding" if value.lower() != "chunked":
                     raise Refused(501, "BadRequestException", f"The transfer encoding `{value}` is not understood.")
-                case "expect" if value.lower() != "100-continue":
+                case b"expect" if value.lower() != "100-continue":
                     raise Refused(417, "BadRequestException", f"The expectation `{value}` cannot be met.")
-                case "expect":
+                case b"expect":
                     expects = True
+                case b"x-request-id":
+                    self._id = value if len(value) <= LONGEST_ID and value.isascii() and value.isprintable() else ""
         if hosts > 1 or (not hosts and version == "1.1"):
             raise BadRequest("A request needs one Host header.")
         if length > self._limits.max_body:
@@ -203,7 +210,8 @@ class Receiver:
         self._untold_bytes = 0
 
     def _count_head(self, count: int) -> None:
-        self._tell()
+        self._told = True
+        self._untold_bytes = 0
         self._head_bytes += count
         if self._head_bytes > self._limits.max_head:
             raise self._head_too_large()

@@ -78,7 +78,7 @@ class Pool:
 
     @property
     def ready(self) -> int:
-        return sum(slot.state is SlotState.UP for slot in self.slots)
+        return len([slot for slot in self.slots if slot.state is SlotState.UP])
 
     @property
     def hopeless(self) -> bool:
