@@ -6,6 +6,7 @@ own, so a handler may print whatever it likes.
 
 import ctypes
 import logging
+import mmap
 import os
 import signal
 import socket
@@ -36,9 +37,21 @@ class Wire:
         self._sock = sock
         self._view = memoryview(bytearray(READ_SIZE))
         self._start = self._end = 0  # of what was read and not yet taken
+        self._arena = memoryview(b"")
 
     def send(self, message: wire.ToDaemon) -> None:
         self._sock.sendall(wire.encode(message))
+
+    def map_arena(self) -> None:
+        """Map the memory in which large values are, if the daemon shares it. Nothing may have been received yet."""
+        head, descriptors, _, _ = socket.recv_fds(self._sock, READ_SIZE, 1)
+        self._view[: len(head)] = head
+        self._end = len(head)
+        for descriptor in descriptors:
+            share = self.receive()
+            if isinstance(share, wire.Share):
+                self._arena = memoryview(mmap.mmap(descriptor, share.size, access=mmap.ACCESS_READ))
+            os.close(descriptor)  # the map has one of its own
 
     def receive(self) -> wire.ToWorker | None:
         """Wait for the next message; None when the daemon has closed its end."""
@@ -57,7 +70,13 @@ class Wire:
             if not received:
                 return None
             missing = missing[received:]
-        return wire.decode_for_worker(body)
+        message: wire.ToWorker = wire.decode_for_worker(body)
+        if isinstance(message, wire.Predict):
+            for stored in message.stored:
+                name, kind, _ = message.rows[stored.row].params[stored.param]
+                value = self._arena[stored.offset : stored.offset + stored.length]
+                message.rows[stored.row].params[stored.param] = (name, kind, value)
+        return message
 
     def _read(self) -> int:
         """Read once, after what is left of the last time; gives 0 when the daemon has closed its end."""
@@ -112,6 +131,7 @@ def load_model(load: wire.Load) -> Runtime:
 def serve(connection: Wire) -> int:
     """Load what the first message names and run batches; returns the exit code."""
     connection.send(wire.Hello(os.getpid()))
+    connection.map_arena()
     message = connection.receive()
     if not isinstance(message, wire.Load):
         return 0

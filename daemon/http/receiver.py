@@ -1,9 +1,14 @@
-"""Bytes to requests: llhttp (httptools) parses, this puts the pieces together and keeps the limits."""
+"""Bytes to requests: llhttp (httptools) parses, this puts the pieces together and keeps the limits.
+
+A large body whose length is known is not parsed: there is nothing in it to be found. What came with its
+headers is copied into the arena, and the rest is received there (`space`, `filled`).
+"""
 
 from collections.abc import Callable
 
 import httptools
 
+from daemon.arena import SHARED_FROM, Payload, Storage, Stored
 from daemon.errors import BadRequest, DaemonError, MethodNotAllowed
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request, new_request_id
@@ -34,6 +39,7 @@ class Receiver:
         now: the time, for `Request.received`.
         on_request: called with each complete request.
         on_expect: called when a client waits for `100 Continue` before it sends its body.
+        storage: where large bodies are received; None for nowhere in particular.
 
     Attributes:
         begun: a request has begun and is not complete.
@@ -48,6 +54,7 @@ class Receiver:
         now: Callable[[], float],
         on_request: Callable[[Request], None],
         on_expect: Callable[[], None],
+        storage: Storage | None = None,
     ) -> None:
         self.begun = False
         self.in_body = False
@@ -58,6 +65,8 @@ class Receiver:
         self._now = now
         self._on_request = on_request
         self._on_expect = on_expect
+        self._storage = storage
+        self._stored: Stored | None = None  # where the body is received, if it is large
         self._parser = httptools.HttpRequestParser(self)
         self._url = b""
         self._headers: list[tuple[str, str]] = []
@@ -69,7 +78,26 @@ class Receiver:
         self._body: list[bytes] = []
         self._id = ""  # the client's name for the request; empty if it gave none that can be used
 
-    def feed(self, data: bytes) -> None:
+    def space(self) -> memoryview | None:
+        """Where the next bytes belong, and no others: the rest of a large body. None if they are to be fed."""
+        if self._stored is None or self.closed:
+            return None
+        return self._stored.view[self.body_bytes :]
+
+    def filled(self, count: int) -> None:
+        """So many bytes were put where `space` said."""
+        self.body_bytes += count
+        if self._stored is not None and self.body_bytes == len(self._stored):
+            parser = self._parser
+            self._parser = httptools.HttpRequestParser(self)  # the old one waits for a body that it will never see
+            self._complete(parser)
+
+    def leave(self) -> None:
+        """Nothing more comes."""
+        self.closed = True
+        self._stored = None
+
+    def feed(self, data: bytes | memoryview) -> None:
         """Take what has arrived.
 
         Raises:
@@ -89,7 +117,7 @@ class Receiver:
                 raise BadRequest("Invalid HTTP message.") from None
             raise cause from None
         if head_end is not None:
-            self._decline_upgrade(data[head_end:])
+            self._decline_upgrade(bytes(data[head_end:]))
         elif self.begun and not self._told:
             self._untold_bytes += len(data)
             if self._untold_bytes > self._limits.max_head:
@@ -124,6 +152,7 @@ class Receiver:
         self._ours = []
         self._head_bytes = 0
         self._body = []
+        self._stored = None
         self._id = ""
 
     def on_url(self, url: bytes) -> None:
@@ -172,6 +201,8 @@ class Receiver:
             raise BadRequest("A request needs one Host header.")
         if length > self._limits.max_body:
             raise self._body_too_large(f"{length} bytes")
+        if length >= SHARED_FROM and self._storage is not None:
+            self._stored = self._storage.take(length)
         if expects and version != "1.0":
             self._on_expect()
 
@@ -180,24 +211,34 @@ class Receiver:
         self.body_bytes += len(body)
         if self.body_bytes > self._limits.max_body:
             raise self._body_too_large(f"{self.body_bytes} bytes or more")
-        self._body.append(body)
+        if self._stored is None:
+            self._body.append(body)
+        else:
+            self._stored.view[self.body_bytes - len(body) : self.body_bytes] = body
 
     def on_message_complete(self) -> None:
-        if self._parser.should_upgrade():
-            return
+        if not self._parser.should_upgrade():
+            self._complete(self._parser)
+
+    def _complete(self, parser: httptools.HttpRequestParser) -> None:
+        """The request is complete; its parser knows the first line."""
         self.begun = False
-        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+        body: Payload
+        if self._stored is not None:
+            body, self._stored = self._stored, None
+        else:
+            body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         request_id = self._id or new_request_id()
         self._body, self._id = [], ""
         self._on_request(
             Request(
-                self._parser.get_method().decode("latin-1"),
+                parser.get_method().decode("latin-1"),
                 self._url.decode("latin-1"),
                 self._headers,
                 body,
-                http_1_0=self._parser.get_http_version() == "1.0",
+                http_1_0=parser.get_http_version() == "1.0",
                 # A client that offers to upgrade gets its answer in HTTP/1.1, and is done.
-                keep_alive=self._parser.should_keep_alive() and not self._upgrade,
+                keep_alive=parser.should_keep_alive() and not self._upgrade,
                 received=self._now(),
                 id=request_id,
             )

@@ -19,10 +19,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
+from daemon.arena import Arena
 from daemon.clock import Clock, Timer
 from daemon.errors import ResponseTimeout
 from daemon.job import Batch, Outcome, Reply
 from daemon.workers.engine import Exit, LoadFailure, WorkerEvents, WorkerSpec
+from daemon.workers.frames import predict_of, reply_of, share
 from daemon.workers.hand import CAPACITY, Hand
 from daemon.workers.output import OutputReader
 from daemon.workers.state import Event, State, advance
@@ -44,17 +46,23 @@ class LocalEngine:
 
     Args:
         environment: what workers start from; by default the daemon's own.
+        arena: where large values of jobs may be; None if they never are.
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, clock: Clock, environment: Mapping[str, str] | None = None
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        environment: Mapping[str, str] | None = None,
+        arena: Arena | None = None,
     ) -> None:
         self._loop = loop
         self._clock = clock
         self._environment = os.environ if environment is None else environment
+        self._arena = arena
 
     def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> "LocalWorker":
-        return LocalWorker(spec, events, self._loop, self._clock, self._environment)
+        return LocalWorker(spec, events, self._loop, self._clock, self._environment, self._arena)
 
 
 class LocalWorker(asyncio.Protocol):
@@ -67,6 +75,7 @@ class LocalWorker(asyncio.Protocol):
         loop: asyncio.AbstractEventLoop,
         clock: Clock,
         environment: Mapping[str, str],
+        arena: Arena | None,
     ) -> None:
         self.state = State.STARTING
         self.answered = False
@@ -79,6 +88,7 @@ class LocalWorker(asyncio.Protocol):
         self._loop = loop
         self._clock = clock
         self._environment = environment
+        self._arena = arena
         self._threads = spec.threads
         self._told_batch_size = spec.batch_size
         self._reader = wire.FrameReader()
@@ -106,10 +116,9 @@ class LocalWorker(asyncio.Protocol):
     def predict(self, batch: Batch) -> None:
         assert self.state is State.READY and self._transport is not None, self
         self.hand.take(batch)
-        rows = [wire.Row(job.id, list(job.headers), list(job.params)) for job in batch.jobs]
         if len(self.hand) == 1:
             self._time_response()
-        self._transport.write(wire.encode(wire.Predict(batch.id, rows)))
+        self._transport.write(wire.encode(predict_of(batch)))
 
     def set_threads(self, count: int) -> None:
         if count != self._threads and self.state is State.READY and self._transport is not None:
@@ -143,6 +152,7 @@ class LocalWorker(asyncio.Protocol):
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
         try:
+            share(ours, self._arena)
             process = subprocess.Popen(
                 # -P: the model's directory is the working directory, and must not come first on sys.path.
                 [
@@ -322,7 +332,7 @@ class LocalWorker(asyncio.Protocol):
             return  # ended by the response timeout
         self._time_response()
         for row, piece in chunk.pieces:
-            self._events.streamed(self, batch.jobs[row], _reply(piece))
+            self._events.streamed(self, batch.jobs[row], reply_of(piece))
 
     def _done(self, done: wire.Done) -> None:
         self._measured(done.measured)
@@ -335,11 +345,7 @@ class LocalWorker(asyncio.Protocol):
         else:
             self._timer.cancel()
         self.answered = True
-        outcomes = [Outcome(job, _reply(answer)) for job, answer in zip(batch.jobs, done.answers, strict=True)]
+        outcomes = [Outcome(job, reply_of(answer)) for job, answer in zip(batch.jobs, done.answers, strict=True)]
         self._events.ended(self, batch, outcomes, done.seconds)
         if self.state is State.DRAINING and not self.hand:
             self._leave()
-
-
-def _reply(answer: wire.Answer) -> Reply:
-    return Reply(answer.status, answer.body, answer.phrase, answer.headers, answer.error)

@@ -17,7 +17,7 @@ from daemon.workers.state import Event, State, advance
 
 def echo(job: Job) -> Reply:
     """Answer with the request's first parameter."""
-    return Reply(200, job.params[0].value if job.params else b"")
+    return Reply(200, bytes(job.params[0].value) if job.params else b"")
 
 
 @dataclass

@@ -4,10 +4,11 @@ import math
 
 import pytest
 
+from daemon.arena import SHARED_FROM, Arena
 from daemon.batching.ahead import may_send_ahead
 from daemon.batching.collector import Facts
 from daemon.clock import FakeClock
-from daemon.job import Job, Phase
+from daemon.job import Job, Param, Phase, Reply
 from daemon.models.model import Model
 from daemon.workers.stub import StubEngine
 from tests.build import Client, make_model
@@ -195,3 +196,22 @@ def test_a_worker_that_leaves_finishes_both_batches() -> None:
 
     assert bench.client.statuses == dict.fromkeys("abcd", 200)
     assert bench.model.pool.empty
+
+
+def test_what_a_job_has_in_the_arena_stays_until_the_job_ends() -> None:
+    bench = Bench()
+    arena = Arena(1024**2)
+    stored = arena.take(SHARED_FROM)
+    assert stored is not None
+    stored.view[:5] = b"hello"
+    replies: list[Reply] = []
+    bench.model.submit(Job("a", [Param("body", "", stored)], [], bench.clock.now(), replies.append))
+    del stored
+    bench.clock.settle()
+
+    bench.engine.workers[0].die()
+    assert arena.used == SHARED_FROM
+    bench.clock.advance(10.0)
+
+    assert replies[0].body[:5] == b"hello" and len(replies[0].body) == SHARED_FROM
+    assert arena.used == 0
