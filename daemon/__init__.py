@@ -18,6 +18,7 @@ imports torch, so it starts in well under a second; the command line imports nei
     endpoints  tokens      the TCP addresses and what is served at each; the bearer tokens
     marfile                the archive's manifest, and writing archives
     job                    Job, Batch, Outcome, Reply: what travels
+    arena                  memory shared with the workers, for large bodies
     clock  errors          time as an object; what clients are told
     http/                  bytes ↔ requests and answers; knows no models
     api/                   the routes: predictions, TorchServe's management API; who may ask
@@ -26,9 +27,9 @@ imports torch, so it starts in well under a second; the command line imports nei
     metrics/               what is counted and measured, and its text for Prometheus
     workers/               who does the work: engines, workers, pools
 
-    may import       http: job errors clock · api: http models metrics, the reasons in batching.collector ·
+    may import       http: job errors clock arena · api: http models metrics, the reasons in batching.collector ·
                      models: batching workers metrics · batching: the interface workers.engine, metrics ·
-                     workers: job errors clock handlers.wire · metrics: job errors clock handlers.wire
+                     workers: job errors clock arena handlers.wire · metrics: job errors clock handlers.wire
 
 Five walks
 

@@ -24,6 +24,7 @@ from daemon import logs, paths
 from daemon.api.inference import inference_routes
 from daemon.api.management import management_routes
 from daemon.api.metrics import metrics_routes
+from daemon.arena import open_arena
 from daemon.clock import LoopClock
 from daemon.config import Config
 from daemon.endpoints import Endpoint, bind_endpoints, choose_endpoints, guarded_router, listen, tls_context
@@ -121,7 +122,8 @@ class Daemon:
         clock = LoopClock(loop)
         registry, metrics = Registry(), Metrics()
         model_logs = logs.ModelLogs(config.state_dir, foreground=self._foreground)
-        engine = LocalEngine(loop, clock, model_environment(os.environ, config))
+        arena = open_arena()
+        engine = LocalEngine(loop, clock, model_environment(os.environ, config), arena)
         registration = Registration(config, registry, engine, clock, model_logs, metrics)
         registration.clean()
         access_log = logs.AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground)
@@ -153,12 +155,12 @@ class Daemon:
         routes = inference_routes(registry) | own_routes
         commands = management_routes(registry, registration, own, local_paths=True)
         allowed = {0, os.getuid()}
-        private = Listener(Router(join(routes, commands)), limits, clock, tell, peer_allowed=lambda uid: uid in allowed)
+        private = Listener(Router(join(routes, commands)), limits, clock, tell, lambda uid: uid in allowed, arena)
         listeners, servers = [private], [await loop.create_unix_server(private.connect, sock=control)]
         remote = management_routes(registry, registration, None, local_paths=False)
         for endpoint, listening in bound:
             application = guarded_router(endpoint, listening, config, self._tokens, routes, remote)
-            public = Listener(application, limits, clock, tell)
+            public = Listener(application, limits, clock, tell, storage=arena)
             listeners.append(public)
             servers.append(await listen(public, listening, self._tls if endpoint.tls else None))
         if measured is not None:

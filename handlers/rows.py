@@ -8,6 +8,7 @@ import io
 import json
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from handlers import wire
@@ -17,14 +18,16 @@ from handlers.errors import InvalidResult, NotSerialisable
 FAILED = "InternalServerException"  # TorchServe's word for whatever goes wrong in a worker
 
 
-def decode_row(row: wire.Row) -> dict[str, Any]:
-    """Make the dict that a handler finds in `data`: parameter name → value.
+def decode_rows(rows: Sequence[wire.Row]) -> list[dict[str, Any]]:
+    """Make the dicts that a handler finds in `data`: parameter name → value.
 
     JSON and text are decoded by content type, compared as it was sent; what cannot be decoded, and
     everything else, is a bytearray. `TS_DECODE_INPUT_REQUEST=false` turns decoding off.
     """
-    decode = os.environ.get("TS_DECODE_INPUT_REQUEST", "true") == "true"
-    return {name: _decode(kind, value) if decode else bytearray(value) for name, kind, value in row.params}
+    decode = os.environ.get("TS_DECODE_INPUT_REQUEST", "true") == "true"  # 1.5 µs where it is not set: not for each row
+    return [
+        {name: _decode(kind, value) if decode else bytearray(value) for name, kind, value in row.params} for row in rows
+    ]
 
 
 def _decode(content_type: str, value: bytes | memoryview) -> Any:

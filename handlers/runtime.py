@@ -13,7 +13,7 @@ from handlers.envelopes.entry import enveloped
 from handlers.errors import InvalidResult, NotSerialisable, PredictionException, UnreadablePayload, UnreadableRows
 from handlers.kinds import Kind, kind_of
 from handlers.loader import EntryPoint, load_handler
-from handlers.rows import decode_row, encode_item, failure, headers_of, items_of
+from handlers.rows import decode_rows, encode_item, failure, headers_of, items_of
 
 
 def read_model_config(load: wire.Load) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class Runtime:
         """
         self._send = send
         self._handler_time = 0.0
-        data = [decode_row(row) for row in rows]
+        data = decode_rows(rows)
         answers = self._handle_readable(rows, data, self._find_unreadable(rows, data), range(len(rows)))
         labels = (("ModelName", self._context.model_name), ("Level", "Model"))
         self._tally.add("gauge", "HandlerTime", "ms", labels, self._handler_time * 1000)  # without a line in the log

@@ -4,7 +4,8 @@
     │ length: u32  │ message: msgpack       │   one frame
     └──────────────┴───────────────────────┘
 
-    daemon → worker   Load, then Predict … ; Threads, BatchSize at any time; end of stream: leave
+    daemon → worker   Share, if there is an arena; Load, then Predict … ; Threads, BatchSize at any time;
+                      end of stream: leave
     worker → daemon   Hello, then Loaded or LoadFailed, then for each Predict any number of Chunks and one Done
 
 No sockets and no asyncio here: bytes in, messages out.
@@ -48,10 +49,16 @@ class Load(msgspec.Struct, array_like=True, tag=1):
     gpu_id: int | None = None
 
 
+class Share(msgspec.Struct, array_like=True, tag=5):
+    """The first frame; a descriptor of the arena comes with it (SCM_RIGHTS), of `size` bytes that can be read."""
+
+    size: int
+
+
 class Row(msgspec.Struct, array_like=True):
     """One request of a batch.
 
-    `params` are (name, content type, value); the values are views into the frame.
+    `params` are (name, content type, value); the values are views into the frame, or into the arena.
     """
 
     id: str
@@ -59,9 +66,21 @@ class Row(msgspec.Struct, array_like=True):
     params: list[tuple[str, str, Payload]]
 
 
+class Stored(msgspec.Struct, array_like=True):
+    """Where a value is that is not in the frame, but in the arena."""
+
+    row: int
+    param: int
+    offset: int
+    length: int
+
+
 class Predict(msgspec.Struct, array_like=True, tag=2):
+    """Run a batch. The values of `stored` are empty in the rows."""
+
     batch: int
     rows: list[Row]
+    stored: list[Stored] = []
 
 
 class Threads(msgspec.Struct, array_like=True, tag=3):
@@ -139,7 +158,7 @@ class Done(msgspec.Struct, array_like=True, tag=4):
     measured: list[Measurement] = []
 
 
-ToWorker = Load | Predict | Threads | BatchSize
+ToWorker = Share | Load | Predict | Threads | BatchSize
 ToDaemon = Hello | Loaded | LoadFailed | Chunk | Done
 
 _encoder = msgspec.msgpack.Encoder()

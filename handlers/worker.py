@@ -6,6 +6,7 @@ own, so a handler may print whatever it likes.
 
 import ctypes
 import logging
+import mmap
 import os
 import signal
 import socket
@@ -21,36 +22,69 @@ from handlers.rows import sendable
 from handlers.runtime import Runtime
 from handlers.warmup import warm_up
 
+READ_SIZE = 64 * 1024  # bytes read at once; of a larger frame the rest is read to its place
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 _OUR_FILES = (f"{Path(__file__).parent}{os.sep}", "<frozen importlib")
 
 
 class Wire:
-    """The worker's end of the socketpair, blocking."""
+    """The worker's end of the socketpair, blocking.
+
+    It reads what is there, so that a small frame takes one call, and one that came meanwhile takes none.
+    """
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
+        self._view = memoryview(bytearray(READ_SIZE))
+        self._start = self._end = 0  # of what was read and not yet taken
+        self._arena = memoryview(b"")
 
     def send(self, message: wire.ToDaemon) -> None:
         self._sock.sendall(wire.encode(message))
 
+    def map_arena(self) -> None:
+        """Map the memory in which large values are, if the daemon shares it. Nothing may have been received yet."""
+        head, descriptors, _, _ = socket.recv_fds(self._sock, READ_SIZE, 1)
+        self._view[: len(head)] = head
+        self._end = len(head)
+        for descriptor in descriptors:
+            share = self.receive()
+            if isinstance(share, wire.Share):
+                self._arena = memoryview(mmap.mmap(descriptor, share.size, access=mmap.ACCESS_READ))
+            os.close(descriptor)  # the map has one of its own
+
     def receive(self) -> wire.ToWorker | None:
         """Wait for the next message; None when the daemon has closed its end."""
-        head = self._exactly(wire.LENGTH.size)
-        if head is None:
-            return None
-        body = self._exactly(wire.LENGTH.unpack(head)[0])
-        return None if body is None else wire.decode_for_worker(body)
-
-    def _exactly(self, count: int) -> bytearray | None:
-        buffer = bytearray(count)
-        view = memoryview(buffer)
-        while view:
-            received = self._sock.recv_into(view)
+        while self._end - self._start < wire.LENGTH.size:
+            if not self._read():
+                return None
+        (length,) = wire.LENGTH.unpack_from(self._view, self._start)
+        self._start += wire.LENGTH.size
+        there = min(length, self._end - self._start)
+        body = bytearray(length)  # of its own: what is decoded are views into it
+        body[:there] = self._view[self._start : self._start + there]
+        self._start += there
+        missing = memoryview(body)[there:]
+        while missing:
+            received = self._sock.recv_into(missing)
             if not received:
                 return None
-            view = view[received:]
-        return buffer
+            missing = missing[received:]
+        message: wire.ToWorker = wire.decode_for_worker(body)
+        if isinstance(message, wire.Predict):
+            for stored in message.stored:
+                name, kind, _ = message.rows[stored.row].params[stored.param]
+                value = self._arena[stored.offset : stored.offset + stored.length]
+                message.rows[stored.row].params[stored.param] = (name, kind, value)
+        return message
+
+    def _read(self) -> int:
+        """Read once, after what is left of the last time; gives 0 when the daemon has closed its end."""
+        left = bytes(self._view[self._start : self._end])
+        self._view[: len(left)] = left
+        received = self._sock.recv_into(self._view[len(left) :])
+        self._start, self._end = 0, len(left) + received
+        return received
 
 
 def die_with(parent: int) -> None:
@@ -97,6 +131,7 @@ def load_model(load: wire.Load) -> Runtime:
 def serve(connection: Wire) -> int:
     """Load what the first message names and run batches; returns the exit code."""
     connection.send(wire.Hello(os.getpid()))
+    connection.map_arena()
     message = connection.receive()
     if not isinstance(message, wire.Load):
         return 0

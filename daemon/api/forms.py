@@ -14,23 +14,27 @@ from urllib.parse import unquote_to_bytes
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
+from daemon.arena import Payload, Stored
 from daemon.errors import BadRequest
 from daemon.job import Param
 
+_FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
 FILE_TYPE = "application/octet-stream"  # of a file part that does not say
 
 
-def parse_body(content_type: str, body: bytes) -> list[Param]:
-    """Split a body by its content type.
+def parse_body(content_type: str, body: Payload) -> list[Param]:
+    """Split a body by its content type; the parts of one in the arena stay there.
 
     Raises:
         BadRequest: a form that is not one.
     """
+    if not content_type.lstrip().lower().startswith(_FORMS):
+        return [Param("body", _mime_type(content_type), body)]
     kind, options = parse_options_header(content_type)
     if kind == b"multipart/form-data" and options.get(b"boundary"):
         return _last_of_each(_multipart(options[b"boundary"], body))
     if kind == b"application/x-www-form-urlencoded":
-        return _last_of_each(_urlencoded(body))
+        return _last_of_each(_urlencoded(bytes(body)))
     return [Param("body", _mime_type(content_type), body)]
 
 
@@ -66,12 +70,13 @@ def _unquote(text: bytes) -> bytes:
 class _Parts:
     """Collects the parts of a multipart body from the parser's callbacks."""
 
-    def __init__(self) -> None:
+    def __init__(self, body: Payload) -> None:
         self.params: list[Param] = []
         self.ended = False
+        self._body = body
         self._headers: dict[bytes, bytes] = {}
         self._name = self._value = b""
-        self._data: list[bytes] = []
+        self._data: list[tuple[int, int]] = []
 
     def part_begin(self) -> None:
         self._headers, self._data = {}, []
@@ -86,8 +91,8 @@ class _Parts:
         self._headers[self._name.lower()] = self._value
         self._name = self._value = b""
 
-    def part_data(self, data: bytes, start: int, end: int) -> None:
-        self._data.append(data[start:end])
+    def part_data(self, data: bytes, start: int, end: int) -> None:  # noqa: ARG002 - all was written at once
+        self._data.append((start, end))
 
     def part_end(self) -> None:
         _, options = parse_options_header(self._headers.get(b"content-disposition", b""))
@@ -96,15 +101,23 @@ class _Parts:
             raise BadRequest("A part of the multipart body has no name.")
         is_file = b"filename" in options
         kind = self._headers.get(b"content-type", FILE_TYPE.encode()) if is_file else b""  # a plain part is bytes
-        value = self._data[0] if len(self._data) == 1 else b"".join(self._data)
-        self.params.append(Param(name.decode("utf-8", "replace"), _mime_type(kind.decode("latin-1")), value))
+        self.params.append(Param(name.decode("utf-8", "replace"), _mime_type(kind.decode("latin-1")), self._content()))
+
+    def _content(self) -> Payload:
+        body, data = self._body, self._data
+        if isinstance(body, Stored):
+            start, end = (data[0][0], data[-1][1]) if data else (0, 0)
+            if sum(stop - begin for begin, stop in data) == end - start:  # one piece, however it was told
+                return body.part(start, end)
+            body = bytes(body)
+        return b"".join([body[start:end] for start, end in data])
 
     def end(self) -> None:
         self.ended = True
 
 
-def _multipart(boundary: bytes, body: bytes) -> list[Param]:
-    parts = _Parts()
+def _multipart(boundary: bytes, body: Payload) -> list[Param]:
+    parts = _Parts(body)
     try:
         parser = MultipartParser(
             boundary,
@@ -118,7 +131,7 @@ def _multipart(boundary: bytes, body: bytes) -> list[Param]:
                 "on_end": parts.end,
             },
         )
-        parser.write(body)
+        parser.write(bytes(body))
         parser.finalize()
     except FormParserError as error:
         raise BadRequest(f"The multipart body is broken: {error}") from None

@@ -131,7 +131,7 @@ def _named(exchange: Exchange, registry: Registry) -> str:
         return name
     fields = {param.name: param.value for param in parameters_of(exchange)}
     if "model_name" in fields:
-        return fields["model_name"].decode("utf-8", "replace")
+        return bytes(fields["model_name"]).decode("utf-8", "replace")
     only = registry.defaults()
     if len(only) != 1:
         raise BadRequest("Parameter model_name is required.")

@@ -35,7 +35,7 @@ class Facts:
 
     Attributes:
         waiting: jobs in the queue, at least 1.
-        idle: workers that can take a batch now, at least 1.
+        idle: workers that have nothing; at least 1 where a collector decides.
         held: since when a job has waited beside an idle worker, seconds on the clock of `now`; None if none has.
         deadline: when the first answer is due, same clock.
         arrived: when the first of the jobs came, same clock.

@@ -4,8 +4,11 @@
 requeues or ends a job, so no half-states exist. It runs once per turn of the event loop, after
 the bytes that have already arrived have become jobs.
 
+A worker may get a second batch while it runs one (ahead.py): then it need not wait for us in between.
+
 A job whose worker died comes back to the head of the queue once, and then travels alone: if it
-is what kills workers, it takes nobody with it.
+is what kills workers, it takes nobody with it. Jobs of a batch that the worker had not started
+come back as they went.
 
 A job that has no time left is answered then, by a timer if need be, wherever it is (see expiry.py).
 """
@@ -14,7 +17,9 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+from daemon.batching.ahead import may_send_ahead
 from daemon.batching.collector import Collector, Facts, Send
 from daemon.batching.expiry import Expiry
 from daemon.batching.learned.traffic import Traffic
@@ -23,7 +28,7 @@ from daemon.clock import Clock, Timer
 from daemon.errors import DaemonError, WorkerDied, WorkerKilled
 from daemon.job import Batch, Job, Outcome, Phase, Reply
 from daemon.metrics.version import VersionMetrics
-from daemon.workers.engine import IdleWorkers
+from daemon.workers.engine import FreeWorkers, Worker
 
 
 def reply_of(error: DaemonError) -> Reply:
@@ -51,7 +56,7 @@ class Dispatcher:
         self,
         queue: Queue,
         collector: Collector,
-        workers: IdleWorkers,
+        workers: FreeWorkers,
         clock: Clock,
         traffic: Traffic,
         metrics: VersionMetrics | None = None,
@@ -143,7 +148,10 @@ class Dispatcher:
         if job.budget is not None:
             self.expiry.sent.discard(job)
         if job not in self._left and outcome.reply is None and outcome.retry and job.may_return:
-            job.give_back()
+            if outcome.started:
+                job.give_back()
+            else:
+                job.give_back_unstarted()
             job.queued = now
             self._queue.put_back(job)
             self._callers.queued(job)
@@ -183,23 +191,37 @@ class Dispatcher:
             head = queue.head
             # 1. A job whose worker died goes alone, and first; so does one that asks for that.
             if head.alone:
-                self._send(1, "retry" if head.attempt else "solo", now)
+                self._send(workers.take_idle(), 1, "retry" if head.attempt else "solo", now)
                 continue
             # 2. The collector says that a batch is due …
-            held, arrived = queue.since()
-            facts = Facts(len(queue), workers.idle, held, queue.deadlines.next, arrived, self.stopping)
-            decision = self.collector.decide(facts, now)
+            decision = self.collector.decide(self._facts(), now)
             if isinstance(decision, Send):
                 left = decision.count
                 for share in range(decision.over, 0, -1):
                     size = -(-left // share)
-                    self._send(size, decision.reason, now)
+                    self._send(self._workers.take_idle(), size, decision.reason, now)
                     left -= size
                 continue
             # 3. … or when to ask again.
             queue.hold(now)
             self._timer = self._clock.later(decision.until - now, self._pump)
             return
+        # 4. Nobody is idle: whole batches go ahead.
+        while len(queue) and workers.granting and self._may_send_ahead(now):
+            self._send(workers.take_granting(), self._traffic.batch_size, "ahead", now)
+
+    def _facts(self) -> Facts:
+        queue = self._queue
+        held, arrived = queue.since()
+        return Facts(len(queue), self._workers.idle, held, queue.deadlines.next, arrived, self.stopping)
+
+    def _may_send_ahead(self, now: float) -> bool:
+        head, size = self._queue.head, self._traffic.batch_size
+        seconds = self._traffic.times.of(size)
+        facts = self._facts()
+        if self._queue.low:
+            facts = replace(facts, waiting=facts.waiting - self._queue.low)
+        return not head.alone and may_send_ahead(facts, self._workers.ready, size, seconds, now)
 
     def _expire(self, now: float) -> None:
         """Answer those that have no time left."""
@@ -239,8 +261,7 @@ class Dispatcher:
             self._callers.taken(job)
         return jobs
 
-    def _send(self, count: int, reason: str, now: float) -> None:
-        worker = self._workers.take_idle()
+    def _send(self, worker: Worker, count: int, reason: str, now: float) -> None:
         batch = Batch(next(self._batch_ids), self._take(count), reason, now, first=not worker.answered)
         held = batch.jobs[0].held
         if held is not None and now - held > self.longest_hold and reason != "retry":

@@ -29,6 +29,8 @@ def patience(max_delay: float) -> float:
 class Queue:
     """A bounded queue from which any job can be taken out in constant time, or O(log n) if it has a deadline.
 
+    Those that travel alone stand before all others, so no batch ever has one in its middle.
+
     Args:
         name: the model, for messages.
         max_jobs, max_bytes: limits; a job larger than `max_bytes` is taken when the queue is empty.
@@ -58,6 +60,11 @@ class Queue:
     @property
     def head(self) -> Job:
         return next(iter(self._alone or self._aged or self._normal or self._low))
+
+    @property
+    def low(self) -> int:
+        """How many are of low priority, and have not waited long enough to go first."""
+        return len(self._low)
 
     def oldest(self) -> Iterator[Job]:
         """Give the job of each lane that has waited longest."""

@@ -13,6 +13,8 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Phase(Enum):
+    __hash__ = object.__hash__  # of Enum it is Python code
+
     IDLE = auto()  # nothing received, nothing owed: keep-alive
     HEADERS = auto()  # a request has begun, its headers are not complete
     BODY = auto()  # its body is not complete; the first look at its rate comes then

@@ -24,7 +24,12 @@ class FakeTransport(asyncio.Transport):
         half_closes: our side alone can be shut down; over TLS it cannot.
     """
 
-    def __init__(self, protocol: asyncio.Protocol, soon: Callable[[Callable[[], None]], None], **extra: Any) -> None:
+    def __init__(
+        self,
+        protocol: asyncio.Protocol | asyncio.BufferedProtocol,
+        soon: Callable[[Callable[[], None]], None],
+        **extra: Any,
+    ) -> None:
         super().__init__(extra)
         self.written = bytearray()
         self.eof = False
@@ -48,8 +53,23 @@ class FakeTransport(asyncio.Transport):
         """Deliver bytes from the peer; while reading is paused they wait."""
         if not self.reading:
             self._waiting += data
-        elif not self.closed:
+        else:
+            while data and not self.closed:
+                data = self._deliver(data)
+
+    def _deliver(self, data: bytes) -> bytes:
+        """Deliver what fits where the protocol wants it; give the rest."""
+        if not self.reading:
+            self._waiting += data
+            return b""
+        if not isinstance(self._protocol, asyncio.BufferedProtocol):
             self._protocol.data_received(data)
+            return b""
+        buffer = memoryview(self._protocol.get_buffer(-1))
+        count = min(len(buffer), len(data))
+        buffer[:count] = data[:count]
+        self._protocol.buffer_updated(count)
+        return data[count:]
 
     def receive_eof(self) -> None:
         """The peer closes its side."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from daemon.arena import Storage
 from daemon.clock import Clock, Timer
 from daemon.http.deadlines import Deadlines, Phase
 from daemon.http.exchange import Exchange
@@ -32,12 +33,14 @@ class Listener:
         clock: Clock,
         access: Access = lambda request, status, seconds: None,
         peer_allowed: Callable[[int], bool] = lambda uid: True,
+        storage: Storage | None = None,
     ) -> None:
         self.application = application
         self.limits = limits
         self.clock = clock
         self.access = access
         self.peer_allowed = peer_allowed
+        self.storage = storage
         self.stopping = False
         self.connections: set[Connection] = set()
         self._deadlines: Deadlines[Connection] = Deadlines({

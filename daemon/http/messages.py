@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
+from daemon.arena import Payload
 from daemon.errors import BadRequest, DaemonError, PredictionFailed
 from daemon.job import Reply
 
@@ -50,7 +51,7 @@ class Request:
     method: str
     target: str
     headers: list[tuple[str, str]]
-    body: bytes = b""
+    body: Payload = b""
     http_1_0: bool = False
     keep_alive: bool = True
     began: float = 0.0
@@ -87,7 +88,7 @@ class Request:
     def json(self) -> Any:
         """Raises: BadRequest, if the body is not JSON."""
         try:
-            return json.loads(self.body)
+            return json.loads(bytes(self.body))
         except (ValueError, RecursionError) as error:
             raise BadRequest(f"The body is not JSON: {error}") from None
 

@@ -23,6 +23,7 @@ import struct
 from collections import deque
 from typing import Protocol, cast
 
+from daemon.arena import Storage
 from daemon.clock import Clock, Timer
 from daemon.errors import BadRequest, DaemonError, ReceivedTooSlowly
 from daemon.http.budget import HEADER, read_budget
@@ -36,6 +37,9 @@ from daemon.job import Caller
 LINGER_BYTES = 1024 * 1024
 MIN_RATE = 1000.0  # bytes a second that a body must come at, on average
 JOINED_BODY = 16 * 1024  # bytes; smaller answers are written in one piece
+# Bytes read at once. Of a large body, so much at most passes through the parser and is copied.
+READ_SIZE = 32 * 1024
+_ARRIVING = memoryview(bytearray(READ_SIZE))
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -44,6 +48,7 @@ class Host(Protocol):
 
     limits: HttpLimits
     clock: Clock
+    storage: Storage | None
     stopping: bool
     connections: "set[Connection]"
 
@@ -60,13 +65,18 @@ class Host(Protocol):
     def phase(self, connection: "Connection") -> Phase | None: ...
 
 
-class Connection(asyncio.Protocol):
-    """One client's connection."""
+class Connection(asyncio.BufferedProtocol):
+    """One client's connection.
+
+    The transport asks where to put what arrives, receives it, and tells at once: so what is not a large body
+    may come into one buffer for all connections.
+    """
 
     def __init__(self, host: Host) -> None:
         self.caller = Caller()
         self._host = host
-        self._receiver = Receiver(host.limits, host.clock.now, self._requested, self._expected)
+        self._receiver = Receiver(host.limits, host.clock.now, self._requested, self._expected, host.storage)
+        self._in_place = False  # what arrives next is a part of a body, and comes to its place
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
         self._exchanges: deque[Exchange] = deque()
         self._peer = ""
@@ -98,19 +108,27 @@ class Connection(asyncio.Protocol):
             self._peer = ":".join(map(str, (transport.get_extra_info("peername") or ("unknown",))[:2]))
         self._host.enter(self, Phase.IDLE)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - we know better
+        space = self._receiver.space()
+        self._in_place = space is not None
+        return _ARRIVING if space is None else space
+
+    def buffer_updated(self, nbytes: int) -> None:
         if self._receiver.closed:
-            self._discard(len(data))
+            self._discard(nbytes)
             return
         try:
-            self._receiver.feed(data)
+            if self._in_place:
+                self._receiver.filled(nbytes)
+            else:
+                self._receiver.feed(_ARRIVING[:nbytes])
         except DaemonError as error:
             self._refuse(error)
         self._watch()
 
     def eof_received(self) -> bool:
         self._finished = True
-        self._receiver.closed = True
+        self._receiver.leave()
         if not self._transport.can_write_eof():
             self._transport.close()  # TLS has no half-closed connection: who closes its side has left
             return False
@@ -129,7 +147,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - lost is lost
         self._lost = True
-        self._receiver.closed = True
+        self._receiver.leave()
         self._host.connections.discard(self)
         self._host.leave(self)
         self.caller.close()
@@ -161,7 +179,7 @@ class Connection(asyncio.Protocol):
         self._exchanges.append(exchange)
         if exchange.close or self._host.stopping:
             exchange.close = True
-            self._receiver.closed = True  # whatever it sends after its last request is not for us
+            self._receiver.leave()  # whatever it sends after its last request is not for us
         self._host.application(exchange)
 
     def _expected(self) -> None:
@@ -192,7 +210,7 @@ class Connection(asyncio.Protocol):
             return
         if self._exchanges:
             self._exchanges[-1].close = True
-            self._receiver.closed = True
+            self._receiver.leave()
         else:
             self._transport.close()
 
@@ -240,7 +258,7 @@ class Connection(asyncio.Protocol):
 
     def _refuse(self, error: DaemonError) -> None:
         """Answer what is being received with an error, and read nothing more."""
-        self._receiver.closed = True
+        self._receiver.leave()
         self._continue_owed = False
         request = self._receiver.request_so_far()
         request.peer = self._peer
@@ -250,7 +268,7 @@ class Connection(asyncio.Protocol):
 
     def _shut_down(self) -> None:
         """The last answer is out: say so, and throw away what still comes."""
-        self._receiver.closed = True
+        self._receiver.leave()
         self._cut(0)
         if self._finished or not (self._transport.can_write_eof() or self._receiver.begun):
             self._transport.close()  # over TLS, that nothing more comes can only be said by closing

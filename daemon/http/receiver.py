@@ -1,15 +1,24 @@
-"""Bytes to requests: llhttp (httptools) parses, this puts the pieces together and keeps the limits."""
+"""Bytes to requests: llhttp (httptools) parses, this puts the pieces together and keeps the limits.
+
+A large body whose length is known is not parsed: there is nothing in it to be found. What came with its
+headers is copied into the arena, and the rest is received there (`space`, `filled`).
+"""
 
 from collections.abc import Callable
 
 import httptools
 
+from daemon.arena import SHARED_FROM, Payload, Storage, Stored
 from daemon.errors import BadRequest, DaemonError, MethodNotAllowed
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request, new_request_id
 
+_OURS = frozenset((
+    b"host", b"content-length", b"transfer-encoding", b"expect", b"x-request-id", b"x-request-deadline-ms",
+    b"x-request-priority",
+))  # fmt: skip
+_OURS_LENGTHS = frozenset(map(len, _OURS))  # so that most names need not be made lower case
 LONGEST_ID = 128  # characters of an `x-request-id` that is taken from the client
-_NOTED_LENGTHS = frozenset({12, 18, 21})  # of the headers that `_note` knows
 
 
 class Refused(DaemonError):
@@ -33,6 +42,7 @@ class Receiver:
         now: the time, for `Request.received`.
         on_request: called with each complete request.
         on_expect: called when a client waits for `100 Continue` before it sends its body.
+        storage: where large bodies are received; None for nowhere in particular.
 
     Attributes:
         begun: a request has begun and is not complete.
@@ -48,6 +58,7 @@ class Receiver:
         now: Callable[[], float],
         on_request: Callable[[Request], None],
         on_expect: Callable[[], None],
+        storage: Storage | None = None,
     ) -> None:
         self.begun = False
         self.in_body = False
@@ -60,9 +71,12 @@ class Receiver:
         self._now = now
         self._on_request = on_request
         self._on_expect = on_expect
+        self._storage = storage
+        self._stored: Stored | None = None  # where the body is received, if it is large
         self._parser = httptools.HttpRequestParser(self)
         self._url = b""
         self._headers: list[tuple[str, str]] = []
+        self._ours: list[tuple[bytes, str]] = []  # those that say something to us, with their names in lower case
         self._head_bytes = 0
         self._told = False  # the parser has told something of what it was fed
         self._untold_bytes = 0  # what it keeps to itself: a header, a trailer or a chunk's size without an end
@@ -70,7 +84,26 @@ class Receiver:
         self._body: list[bytes] = []
         self._id = ""  # the client's name for the request; empty if it gave none that can be used
 
-    def feed(self, data: bytes) -> None:
+    def space(self) -> memoryview | None:
+        """Where the next bytes belong, and no others: the rest of a large body. None if they are to be fed."""
+        if self._stored is None or self.closed:
+            return None
+        return self._stored.view[self.body_bytes :]
+
+    def filled(self, count: int) -> None:
+        """So many bytes were put where `space` said."""
+        self.body_bytes += count
+        if self._stored is not None and self.body_bytes == len(self._stored):
+            parser = self._parser
+            self._parser = httptools.HttpRequestParser(self)  # the old one waits for a body that it will never see
+            self._complete(parser)
+
+    def leave(self) -> None:
+        """Nothing more comes."""
+        self.closed = True
+        self._stored = None
+
+    def feed(self, data: bytes | memoryview) -> None:
         """Take what has arrived.
 
         Raises:
@@ -90,7 +123,7 @@ class Receiver:
                 raise BadRequest("Invalid HTTP message.") from None
             raise cause from None
         if head_end is not None:
-            self._decline_upgrade(data[head_end:])
+            self._decline_upgrade(bytes(data[head_end:]))
         elif self.begun and not self._told:
             self._untold_bytes += len(data)
             if self._untold_bytes > self._limits.max_head:
@@ -122,13 +155,15 @@ class Receiver:
         self.body_bytes = self._untold_bytes = 0
         self._url = b""
         self._headers = []
+        self._ours = []
         self._head_bytes = 0
         self._body = []
+        self._stored = None
         self._id = ""
         self.budget = self.priority = None
 
     def on_url(self, url: bytes) -> None:
-        self._url += url
+        self._url = self._url + url if self._url else url
         self._count_head(len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -136,19 +171,12 @@ class Receiver:
         if self.in_body:
             return  # a trailer: nobody here has a use for it, and it must not pass for a header
         text = value.rstrip(b" \t").decode("latin-1")
-        self._headers.append((name.decode("latin-1"), text))
-        if len(name) in _NOTED_LENGTHS:
-            self._note(name.lower(), text)
-        if len(self._headers) > self._limits.max_headers:
+        headers = self._headers
+        headers.append((name.decode("latin-1"), text))
+        if len(name) in _OURS_LENGTHS and (ours := name.lower()) in _OURS:
+            self._ours.append((ours, text))
+        if len(headers) > self._limits.max_headers:
             raise self._head_too_large()
-
-    def _note(self, name: bytes, text: str) -> None:
-        if name == b"x-request-id":
-            self._id = text if len(text) <= LONGEST_ID and text.isascii() and text.isprintable() else ""
-        elif name == b"x-request-deadline-ms":
-            self.budget = text
-        elif name == b"x-request-priority":
-            self.priority = text
 
     def on_headers_complete(self) -> None:
         self.in_body = True
@@ -160,24 +188,32 @@ class Receiver:
             return  # to be read again
         hosts = length = 0
         expects = False
-        for name, value in self._headers:
-            match name.lower():
-                case "host":
+        for name, value in self._ours:
+            match name:
+                case b"host":
                     hosts += 1
-                case "content-length":
+                case b"content-length":
                     length = int(value) if value.isdigit() else 0
-                case "transfer-encoding" if version == "1.0":
+                case b"transfer-encoding" if version == "1.0":
                     raise BadRequest("HTTP/1.0 has no transfer encodings.")
-                case "transfer-encoding" if value.lower() != "chunked":
+                case b"transfer-encoding" if value.lower() != "chunked":
                     raise Refused(501, "BadRequestException", f"The transfer encoding `{value}` is not understood.")
-                case "expect" if value.lower() != "100-continue":
+                case b"expect" if value.lower() != "100-continue":
                     raise Refused(417, "BadRequestException", f"The expectation `{value}` cannot be met.")
-                case "expect":
+                case b"expect":
                     expects = True
+                case b"x-request-id":
+                    self._id = value if len(value) <= LONGEST_ID and value.isascii() and value.isprintable() else ""
+                case b"x-request-deadline-ms":
+                    self.budget = value
+                case b"x-request-priority":
+                    self.priority = value
         if hosts > 1 or (not hosts and version == "1.1"):
             raise BadRequest("A request needs one Host header.")
         if length > self._limits.max_body:
             raise self._body_too_large(f"{length} bytes")
+        if length >= SHARED_FROM and self._storage is not None:
+            self._stored = self._storage.take(length)
         if expects and version != "1.0":
             self._on_expect()
 
@@ -186,24 +222,34 @@ class Receiver:
         self.body_bytes += len(body)
         if self.body_bytes > self._limits.max_body:
             raise self._body_too_large(f"{self.body_bytes} bytes or more")
-        self._body.append(body)
+        if self._stored is None:
+            self._body.append(body)
+        else:
+            self._stored.view[self.body_bytes - len(body) : self.body_bytes] = body
 
     def on_message_complete(self) -> None:
-        if self._parser.should_upgrade():
-            return
+        if not self._parser.should_upgrade():
+            self._complete(self._parser)
+
+    def _complete(self, parser: httptools.HttpRequestParser) -> None:
+        """The request is complete; its parser knows the first line."""
         self.begun = False
-        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+        body: Payload
+        if self._stored is not None:
+            body, self._stored = self._stored, None
+        else:
+            body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         request_id = self._id or new_request_id()
         self._body, self._id = [], ""
         self._on_request(
             Request(
-                self._parser.get_method().decode("latin-1"),
+                parser.get_method().decode("latin-1"),
                 self._url.decode("latin-1"),
                 self._headers,
                 body,
-                http_1_0=self._parser.get_http_version() == "1.0",
+                http_1_0=parser.get_http_version() == "1.0",
                 # A client that offers to upgrade gets its answer in HTTP/1.1, and is done.
-                keep_alive=self._parser.should_keep_alive() and not self._upgrade,
+                keep_alive=parser.should_keep_alive() and not self._upgrade,
                 began=self.body_began,
                 received=self._now(),
                 budget=self.budget,
@@ -219,7 +265,8 @@ class Receiver:
         self._untold_bytes = 0
 
     def _count_head(self, count: int) -> None:
-        self._tell()
+        self._told = True
+        self._untold_bytes = 0
         self._head_bytes += count
         if self._head_bytes > self._limits.max_head:
             raise self._head_too_large()

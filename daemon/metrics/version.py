@@ -83,7 +83,8 @@ class VersionMetrics:
         if seconds:
             self.inference_time.observe(seconds)
             self.returned_at, self.last_inference_time = now, seconds
-            self.last_overhead = max(0.0, now - batch.sent - seconds)
+            if batch.reason != "ahead":  # which waited in the worker, too
+                self.last_overhead = max(0.0, now - batch.sent - seconds)
 
     def answered(self, job: Job, now: float) -> None:
         """A job that a worker had was answered."""

@@ -5,8 +5,8 @@ it. Everything is a plain call, so the same pool and dispatcher run over process
 (`local.py`), over a fake on a virtual clock (`stub.py`), and later over a cluster.
 
 The order of events for one worker: `loaded` or `load_failed` at most once; then for each `predict`
-any number of `streamed` and one `ended`; `exited` exactly once, last. A worker that goes away with a batch first
-ends it, with its jobs returned.
+any number of `streamed` and one `ended`; `exited` exactly once, last. A worker that goes away with batches in hand
+first ends them, the last sent first, with their jobs returned.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from daemon.job import Batch, Job, Outcome, Reply
+from daemon.workers.hand import Hand
 from daemon.workers.state import State
 from handlers.wire import Measurement
 
@@ -95,11 +96,11 @@ class Worker(Protocol):
     load_time: float  # seconds from its start until it was ready; 0.0 before
 
     @property
-    def busy(self) -> bool:
-        """Whether it has a batch."""
+    def hand(self) -> Hand:
+        """The batches that it has, and how many it may have."""
 
     def predict(self, batch: Batch) -> None:
-        """Run a batch; it must be READY and not busy. Returns at once."""
+        """Run a batch after those in hand; it must be READY, and have room for it. Returns at once."""
 
     def set_threads(self, count: int) -> None:
         """Use this many intra-op threads from the next batch on."""
@@ -137,12 +138,16 @@ class Engine(Protocol):
         """Begin to start a worker; raises OSError if that is impossible right away."""
 
 
-class IdleWorkers(Protocol):
+class FreeWorkers(Protocol):
     """What the dispatcher needs to know of a pool."""
 
     @property
     def idle(self) -> int:
-        """Workers that can take a batch now."""
+        """Workers that have nothing."""
+
+    @property
+    def granting(self) -> int:
+        """Workers that have a batch and take one more, to start it without a pause."""
 
     @property
     def ready(self) -> int:
@@ -150,3 +155,6 @@ class IdleWorkers(Protocol):
 
     def take_idle(self) -> Worker:
         """Give one idle worker, the longest idle first; there must be one."""
+
+    def take_granting(self) -> Worker:
+        """Give the granting worker that has run its batch the longest; there must be one."""

@@ -19,10 +19,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
+from daemon.arena import Arena
 from daemon.clock import Clock, Timer
 from daemon.errors import ResponseTimeout
 from daemon.job import Batch, Outcome, Reply
 from daemon.workers.engine import Exit, LoadFailure, WorkerEvents, WorkerSpec
+from daemon.workers.frames import predict_of, reply_of, share
+from daemon.workers.hand import CAPACITY, Hand
 from daemon.workers.output import OutputReader
 from daemon.workers.state import Event, State, advance
 from handlers import wire
@@ -43,17 +46,23 @@ class LocalEngine:
 
     Args:
         environment: what workers start from; by default the daemon's own.
+        arena: where large values of jobs may be; None if they never are.
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, clock: Clock, environment: Mapping[str, str] | None = None
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        environment: Mapping[str, str] | None = None,
+        arena: Arena | None = None,
     ) -> None:
         self._loop = loop
         self._clock = clock
         self._environment = os.environ if environment is None else environment
+        self._arena = arena
 
     def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> "LocalWorker":
-        return LocalWorker(spec, events, self._loop, self._clock, self._environment)
+        return LocalWorker(spec, events, self._loop, self._clock, self._environment, self._arena)
 
 
 class LocalWorker(asyncio.Protocol):
@@ -66,6 +75,7 @@ class LocalWorker(asyncio.Protocol):
         loop: asyncio.AbstractEventLoop,
         clock: Clock,
         environment: Mapping[str, str],
+        arena: Arena | None,
     ) -> None:
         self.state = State.STARTING
         self.answered = False
@@ -78,13 +88,14 @@ class LocalWorker(asyncio.Protocol):
         self._loop = loop
         self._clock = clock
         self._environment = environment
+        self._arena = arena
         self._threads = spec.threads
         self._told_batch_size = spec.batch_size
         self._reader = wire.FrameReader()
         self._transport: asyncio.Transport | None = None
         self._socket_closed = False
         self._output = OutputReader(spec.log, self._maybe_exited)
-        self._batch: Batch | None = None
+        self.hand = Hand(CAPACITY)
         self._retry = bool(spec.retry)
         self._killed_because = ""
         self._process = self._spawn()
@@ -95,23 +106,19 @@ class LocalWorker(asyncio.Protocol):
         self._leave_timer: Timer | None = None
 
     def __repr__(self) -> str:
-        batch = f" with {self._batch!r}" if self._batch else ""
+        batch = f" with {self.hand.running!r}" if self.hand else ""
         return (
             f"<LocalWorker pid={self.pid} {self._spec.model_name}/{self._spec.model_version} {self.state.name}{batch}>"
         )
 
-    @property
-    def busy(self) -> bool:
-        return self._batch is not None
-
     # What the pool and the dispatcher ask.
 
     def predict(self, batch: Batch) -> None:
-        assert self.state is State.READY and self._batch is None and self._transport is not None, self
-        self._batch = batch
-        rows = [wire.Row(job.id, list(job.headers), list(job.params)) for job in batch.jobs]
-        self._timer = self._clock.later(self._spec.response_timeout, self._response_timeout)
-        self._transport.write(wire.encode(wire.Predict(batch.id, rows)))
+        assert self.state is State.READY and self._transport is not None, self
+        self.hand.take(batch)
+        if len(self.hand) == 1:
+            self._time_response()
+        self._transport.write(wire.encode(predict_of(batch)))
 
     def set_threads(self, count: int) -> None:
         if count != self._threads and self.state is State.READY and self._transport is not None:
@@ -131,7 +138,7 @@ class LocalWorker(asyncio.Protocol):
         self.state = advance(self.state, Event.STOP)
         if loading:
             self._kill("it was stopped while it was loading")
-        elif self._batch is None:
+        elif not self.hand:
             self._leave()
         else:
             self._set_leave_timer(grace, lambda: self._kill("it did not finish within the grace time"))
@@ -145,6 +152,7 @@ class LocalWorker(asyncio.Protocol):
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
         try:
+            share(ours, self._arena)
             process = subprocess.Popen(
                 # -P: the model's directory is the working directory, and must not come first on sys.path.
                 [
@@ -217,10 +225,9 @@ class LocalWorker(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
         how = self._exit_report()
-        if self._batch is not None:
-            killed = self._process.returncode == -signal.SIGKILL and not self._killed_because
-            jobs = self._batch.jobs
-            self._end([Outcome(job, retry=self._retry, reason=how.reason, killed=killed) for job in jobs], 0.0)
+        killed = self._process.returncode == -signal.SIGKILL and not self._killed_because
+        for batch, outcomes in self.hand.give_back(self._retry, how.reason, killed):
+            self._events.ended(self, batch, outcomes, 0.0)
         self._events.exited(self, how)
 
     def _exit_report(self) -> Exit:
@@ -244,8 +251,13 @@ class LocalWorker(asyncio.Protocol):
             self._events.load_failed(self, failure)
             self._kill(f"startup timeout of {seconds:g} s")
 
+    def _time_response(self) -> None:
+        """The response timeout begins: with a batch, and again with each piece of its answers."""
+        self._timer.cancel()
+        self._timer = self._clock.later(self._spec.response_timeout, self._response_timeout)
+
     def _response_timeout(self) -> None:
-        if self._batch is None:
+        if not self.hand:
             return
         error = ResponseTimeout(
             f"The worker did not answer within the response timeout of {self._spec.response_timeout:g} s"
@@ -255,7 +267,8 @@ class LocalWorker(asyncio.Protocol):
         if self.state is State.READY:
             self.state = advance(self.state, Event.STOP)  # it gets nothing more
         self._kill(f"response timeout of {self._spec.response_timeout:g} s")
-        self._end([Outcome(job, reply) for job in self._batch.jobs], 0.0)
+        batch = self.hand.finish()
+        self._events.ended(self, batch, [Outcome(job, reply) for job in batch.jobs], 0.0)
 
     # asyncio.Protocol: the daemon's end of the socketpair.
 
@@ -314,29 +327,25 @@ class LocalWorker(asyncio.Protocol):
         self._transport.write(wire.encode(load))
 
     def _streamed(self, chunk: wire.Chunk) -> None:
-        if self._batch is None:
+        batch = self.hand.running
+        if batch is None or batch.id != chunk.batch:
             return  # ended by the response timeout
-        self._timer.cancel()  # the response timeout is for each piece
-        self._timer = self._clock.later(self._spec.response_timeout, self._response_timeout)
+        self._time_response()
         for row, piece in chunk.pieces:
-            self._events.streamed(self, self._batch.jobs[row], _reply(piece))
+            self._events.streamed(self, batch.jobs[row], reply_of(piece))
 
     def _done(self, done: wire.Done) -> None:
         self._measured(done.measured)
-        if self._batch is None:
-            return  # the batch was ended by the response timeout
-        self._timer.cancel()
+        batch = self.hand.running
+        if batch is None or batch.id != done.batch:
+            return  # ended by the response timeout
+        self.hand.finish()
+        if self.hand:
+            self._time_response()  # the worker has started the next one
+        else:
+            self._timer.cancel()
         self.answered = True
-        outcomes = [Outcome(job, _reply(answer)) for job, answer in zip(self._batch.jobs, done.answers, strict=True)]
-        self._end(outcomes, done.seconds)
-        if self.state is State.DRAINING and self._batch is None:
+        outcomes = [Outcome(job, reply_of(answer)) for job, answer in zip(batch.jobs, done.answers, strict=True)]
+        self._events.ended(self, batch, outcomes, done.seconds)
+        if self.state is State.DRAINING and not self.hand:
             self._leave()
-
-    def _end(self, outcomes: Sequence[Outcome], seconds: float) -> None:
-        batch, self._batch = self._batch, None
-        assert batch is not None
-        self._events.ended(self, batch, outcomes, seconds)
-
-
-def _reply(answer: wire.Answer) -> Reply:
-    return Reply(answer.status, answer.body, answer.phrase, answer.headers, answer.error)

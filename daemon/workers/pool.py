@@ -60,6 +60,7 @@ class Pool:
         self._cores = cores
         self._placement = placement or Placement()
         self._idle: dict[Worker, None] = {}  # in the order they came free
+        self._granting: dict[Worker, None] = {}  # in the order that they started their batches
         self._leaving: set[Worker] = set()
         self._timer: Timer | None = None
 
@@ -72,8 +73,12 @@ class Pool:
         return len(self._idle)
 
     @property
+    def granting(self) -> int:
+        return len(self._granting)
+
+    @property
     def ready(self) -> int:
-        return sum(slot.state is SlotState.UP for slot in self.slots)
+        return len([slot for slot in self.slots if slot.state is SlotState.UP])
 
     @property
     def hopeless(self) -> bool:
@@ -93,6 +98,14 @@ class Pool:
     def take_idle(self) -> Worker:
         worker = next(iter(self._idle))
         del self._idle[worker]
+        if worker.hand.capacity > 1:
+            self._granting[worker] = None
+        return worker
+
+    def take_granting(self) -> Worker:
+        worker = next(iter(self._granting))
+        if len(worker.hand) + 1 >= worker.hand.capacity:
+            del self._granting[worker]
         return worker
 
     def scale(self, wanted: int) -> None:
@@ -174,9 +187,14 @@ class Pool:
         worker = slot.worker
         if worker is None:
             return
-        self._idle.pop(worker, None)
+        self._take_out(worker)
         self._leaving.add(worker)
         worker.drain(grace)
+
+    def _take_out(self, worker: Worker) -> None:
+        """It gets nothing more."""
+        self._idle.pop(worker, None)
+        self._granting.pop(worker, None)
 
     def _slot_of(self, worker: Worker) -> Slot | None:
         return next((slot for slot in self.slots if slot.worker is worker), None)
@@ -203,8 +221,9 @@ class Pool:
         self._listener.pool_changed()
 
     def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
+        self._take_out(worker)
         if worker.state is State.READY:
-            self._idle[worker] = None
+            (self._granting if worker.hand else self._idle)[worker] = None
         self._listener.batch_ended(batch, outcomes, seconds)
         if worker in self._idle:
             self._listener.worker_idle()
@@ -213,7 +232,7 @@ class Pool:
         self._listener.job_streamed(job, piece)
 
     def exited(self, worker: Worker, how: Exit) -> None:
-        self._idle.pop(worker, None)
+        self._take_out(worker)
         self._leaving.discard(worker)
         self._placement.release(worker.gpu_id)
         slot = self._slot_of(worker)

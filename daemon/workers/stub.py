@@ -5,18 +5,19 @@ how long loading and a batch take, and whether loading fails. A test can also ki
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from daemon.clock import Clock, Timer
 from daemon.job import Batch, Job, Outcome, Reply
 from daemon.workers.engine import Exit, LoadFailure, WorkerEvents, WorkerSpec
+from daemon.workers.hand import CAPACITY, Hand
 from daemon.workers.state import Event, State, advance
 
 
 def echo(job: Job) -> Reply:
     """Answer with the request's first parameter."""
-    return Reply(200, job.params[0].value if job.params else b"")
+    return Reply(200, bytes(job.params[0].value) if job.params else b"")
 
 
 @dataclass
@@ -28,6 +29,7 @@ class StubEngine:
         batch_time: batch size → seconds.
         load_failure: what every load ends with, or None if loading works.
         answer: job → reply.
+        capacity: batches that a worker may hold.
         workers: every worker ever started, in order.
     """
 
@@ -36,6 +38,7 @@ class StubEngine:
     batch_time: Callable[[int], float] = field(default=lambda _size: 0.0)
     load_failure: LoadFailure | None = None
     answer: Callable[[Job], Reply] = echo
+    capacity: int = CAPACITY
     workers: list["StubWorker"] = field(default_factory=list)
 
     def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> "StubWorker":
@@ -59,24 +62,20 @@ class StubWorker:
         self.spec = spec
         self.threads = spec.threads
         self.batches: list[Batch] = []  # all it was ever given
+        self.hand = Hand(engine.capacity)
         self._engine = engine
         self._events = events
-        self._batch: Batch | None = None
         self._timer: Timer = engine.clock.later(engine.load_time, self._load)
 
     def __repr__(self) -> str:
-        return f"<StubWorker {self.pid} {self.state.name}{' busy' if self.busy else ''}>"
-
-    @property
-    def busy(self) -> bool:
-        return self._batch is not None
+        return f"<StubWorker {self.pid} {self.state.name}{' busy' if self.hand else ''}>"
 
     def predict(self, batch: Batch) -> None:
-        assert self.state is State.READY and not self.busy, self
-        self._batch = batch
+        assert self.state is State.READY, self
+        self.hand.take(batch)
         self.batches.append(batch)
-        seconds = self._engine.batch_time(len(batch.jobs))
-        self._timer = self._engine.clock.later(seconds, lambda: self._finish(seconds))
+        if len(self.hand) == 1:
+            self._begin(batch)
 
     def set_threads(self, count: int) -> None:
         self.threads = count
@@ -86,21 +85,21 @@ class StubWorker:
 
     def drain(self, grace: float) -> None:  # noqa: ARG002 - a stub's batch always ends
         self.state = advance(self.state, Event.STOP)
-        if not self.busy:
+        if not self.hand:
             self._exit(0, "stopped")
 
     def kill(self) -> None:
         self.die("killed")
 
     def die(self, reason: str = "killed by SIGKILL", retry: bool = True, killed: bool = False) -> None:
-        """End as a crashed process would: its batch comes back, then it exits."""
+        """End as a crashed process would: its batches come back, then it exits."""
         if self.state is not State.EXITED:
             self._exit(None, reason, retry, killed)
 
     def stream(self, body: bytes) -> None:
         """Give each job of the running batch a piece of its answer."""
-        assert self._batch is not None
-        for job in self._batch.jobs:
+        assert self.hand.running is not None
+        for job in self.hand.running.jobs:
             self._events.streamed(self, job, Reply(200, body))
 
     def _load(self) -> None:
@@ -114,21 +113,22 @@ class StubWorker:
         self.load_time = self._engine.clock.now() - self.started
         self._events.loaded(self)
 
-    def _finish(self, seconds: float) -> None:
-        assert self._batch is not None
-        self.answered = True
-        self._end([Outcome(job, self._engine.answer(job)) for job in self._batch.jobs], seconds)
-        if self.state is State.DRAINING:
-            self._exit(0, "stopped")
+    def _begin(self, batch: Batch) -> None:
+        seconds = self._engine.batch_time(len(batch.jobs))
+        self._timer = self._engine.clock.later(seconds, lambda: self._finish(seconds))
 
-    def _end(self, outcomes: Sequence[Outcome], seconds: float) -> None:
-        batch, self._batch = self._batch, None
-        assert batch is not None
-        self._events.ended(self, batch, outcomes, seconds)
+    def _finish(self, seconds: float) -> None:
+        self.answered = True
+        batch = self.hand.finish()
+        if self.hand.running is not None:
+            self._begin(self.hand.running)
+        self._events.ended(self, batch, [Outcome(job, self._engine.answer(job)) for job in batch.jobs], seconds)
+        if self.state is State.DRAINING and not self.hand:
+            self._exit(0, "stopped")
 
     def _exit(self, code: int | None, reason: str, retry: bool = True, killed: bool = False) -> None:
         self._timer.cancel()
         self.state = advance(self.state, Event.EXITED)
-        if self._batch is not None:
-            self._end([Outcome(job, None, retry, reason, killed) for job in self._batch.jobs], 0.0)
+        for batch, outcomes in self.hand.give_back(retry, reason, killed):
+            self._events.ended(self, batch, outcomes, 0.0)
         self._events.exited(self, Exit(code, reason))

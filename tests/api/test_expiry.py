@@ -20,8 +20,9 @@ PRIORITY = "x-request-priority: "
 
 @pytest.fixture
 def house(tmp_path: Path) -> House:
-    """Every batch takes a second."""
+    """Every batch takes a second, and waits in the queue until its worker is idle."""
     house = House(tmp_path, queue_jobs="100")
+    house.engine.capacity = 1
     house.engine.batch_time = lambda size: 1.0
     return house
 
@@ -38,7 +39,7 @@ def told(peer: Peer) -> tuple[int, Any]:
 
 def sent(house: House) -> list[bytes]:
     """The bodies of the jobs that workers were given, in that order."""
-    return [job.params[0].value for each in house.engine.workers for batch in each.batches for job in batch.jobs]
+    return [bytes(job.params[0].value) for each in house.engine.workers for batch in each.batches for job in batch.jobs]
 
 
 @pytest.mark.parametrize("target", ["/predictions/m", "/explanations/m/1.0", "/v2/models/m/infer", "/models/m/invoke"])

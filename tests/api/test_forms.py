@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.api.forms import FILE_TYPE, parse_body
+from daemon.arena import Arena, Payload, Stored
 from daemon.errors import BadRequest
 from daemon.job import Param
 
@@ -194,3 +195,35 @@ def test_any_body_is_parameters_or_a_bad_request(content_type: str, body: bytes)
 
     assert not (params and refusal)
     assert all(isinstance(param.value, bytes) and param.name for param in params)
+
+
+def stored(body: bytes) -> Stored:
+    place = Arena(1024**2).take(len(body))
+    assert place is not None
+    place.view[:] = body
+    return place
+
+
+@given(values=st.lists(st.text("\r\n-b83faX", max_size=30), max_size=4))
+def test_parts_of_a_body_in_the_arena_stay_there(values: list[str]) -> None:
+    names = [f"p{number}" for number in range(len(values))]
+    parts = [
+        part(f'form-data; name="{name}"; filename="f"', value.encode())
+        for name, value in zip(names, values, strict=True)
+    ]
+    body = multipart(*parts)
+
+    params = parse_body(MULTIPART, stored(body))
+
+    assert [param.name for param in params] == [param.name for param in parse_body(MULTIPART, body)]
+    assert [bytes(param.value) for param in params] == [param.value for param in parse_body(MULTIPART, body)]
+    assert all(isinstance(param.value, Stored) for param in params)
+
+
+@pytest.mark.parametrize("content_type", [URLENCODED, "image/png"])
+def test_a_body_in_the_arena_means_what_it_means_elsewhere(content_type: str) -> None:
+    body: Payload = b"a=1&b=%20"
+
+    there = parse_body(content_type, stored(bytes(body)))
+
+    assert [param._replace(value=bytes(param.value)) for param in there] == parse_body(content_type, body)

@@ -167,9 +167,9 @@ def test_a_full_queue_is_told_with_the_time_to_come_again(house: House) -> None:
     slowly(house)
     model = serve(house, config="batchSize: 1")
 
-    peers = [house.send("POST", "/predictions/m") for _ in range(4)]  # one runs, two wait
+    peers = [house.send("POST", "/predictions/m") for _ in range(5)]  # one runs, one is next, two wait
 
-    (answer,) = peers[3].answers
+    (answer,) = peers[4].answers
     assert (answer.status, answer.headers["retry-after"]) == (503, "1")
     assert json.loads(answer.body)["type"] == "ServiceUnavailableException"
     assert len(model.queue) == 2
@@ -197,13 +197,14 @@ def test_a_client_that_leaves_takes_its_waiting_job_with_it(house: House) -> Non
     slowly(house)
     model = serve(house)
     house.send("POST", "/predictions/m")
-    second = house.send("POST", "/predictions/m")
+    house.send("POST", "/predictions/m")
+    third = house.send("POST", "/predictions/m")
     assert len(model.queue) == 1
 
-    second.finish()
+    third.finish()
 
     assert len(model.queue) == 0
-    assert second.transport.closed
+    assert third.transport.closed
 
 
 def test_a_client_that_closes_its_side_gets_what_is_running(house: House) -> None:

@@ -16,7 +16,7 @@ class Bench:
 
     def __init__(self, *, workers: int = 1, batch_time: float = 1.0, **settings: Any) -> None:
         self.clock = FakeClock()
-        self.engine = StubEngine(self.clock, batch_time=lambda size: batch_time)
+        self.engine = StubEngine(self.clock, batch_time=lambda size: batch_time, capacity=1)
         self.model: Model = make_model(self.engine, self.clock, **{"policy": "greedy"} | settings)
         self.client = Client()
         self.answered_at: dict[str, float] = {}

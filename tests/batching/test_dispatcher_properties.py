@@ -60,6 +60,7 @@ class Service(RuleBasedStateMachine):
         )  # fmt: skip
         self.sent: dict[str, Sent] = {}
         self.queue_timeout = queue_timeout
+        self.died_in: dict[str, int] = {}  # job → the batch that its worker had started when it died
         self.model.pool.scale(workers)
         self.clock.advance(0.02)
 
@@ -96,7 +97,11 @@ class Service(RuleBasedStateMachine):
     @precondition(lambda self: self.running_workers())
     @rule(data=st.data(), retry=st.booleans())
     def a_worker_dies(self, data: st.DataObject, retry: bool) -> None:
-        data.draw(st.sampled_from(self.running_workers())).die(retry=retry)
+        worker = data.draw(st.sampled_from(self.running_workers()))
+        started = worker.hand.running
+        if started is not None:
+            self.died_in |= {job.id: started.id for job in started.jobs}
+        worker.die(retry=retry)
 
     @rule(wanted=st.integers(0, 4))
     def the_pool_is_scaled(self, wanted: int) -> None:
@@ -117,7 +122,7 @@ class Service(RuleBasedStateMachine):
     @invariant()
     def every_job_is_somewhere(self) -> None:
         phases = [sent.job.phase for sent in self.sent.values()]
-        in_workers = {job for worker in self.engine.workers if worker.busy for job in worker.batches[-1].jobs}
+        in_workers = {job for worker in self.engine.workers for batch in worker.hand for job in batch.jobs}
         assert phases.count(Phase.QUEUED) == len(self.model.queue)
         assert self.model.dispatcher.running == len(in_workers)
         late = {sent.job for sent in self.sent.values() if sent.late}  # a worker may still have one
@@ -128,13 +133,15 @@ class Service(RuleBasedStateMachine):
 
     @invariant()
     def a_batch_is_never_too_large_and_a_retried_job_travels_alone(self) -> None:
-        seen: set[str] = set()
         for batch in self.batches():
             assert 1 <= len(batch.jobs) <= self.batch_size
-            again = [job for job in batch.jobs if job.id in seen]
+            again = [job for job in batch.jobs if self.died_in.get(job.id, batch.id) < batch.id]
             assert not again or len(batch.jobs) == 1
             assert bool(again) == (batch.reason == "retry")
-            seen.update(job.id for job in batch.jobs)
+
+    @invariant()
+    def a_batch_that_goes_ahead_is_full(self) -> None:
+        assert all(len(batch.jobs) == self.batch_size for batch in self.batches() if batch.reason == "ahead")
 
     @invariant()
     def first_in_is_first_out_within_a_priority(self) -> None:
@@ -199,7 +206,8 @@ class Service(RuleBasedStateMachine):
         assert len(pool.slots) == pool.wanted
         up = [slot.worker for slot in pool.slots if slot.state is SlotState.UP]
         assert all(worker is not None and worker.state is State.READY for worker in up)
-        assert pool.idle == sum(worker is not None and not worker.busy for worker in up)
+        assert pool.idle == sum(worker is not None and not worker.hand for worker in up)
+        assert pool.granting == sum(worker is not None and len(worker.hand) == 1 for worker in up)
         leaving = [worker for worker in self.running_workers() if worker not in pool.workers]
         assert all(worker.state is State.DRAINING for worker in leaving)
 

@@ -197,17 +197,20 @@ def test_a_request_that_takes_too_long_is_answered_in_time_and_the_worker_goes_o
 
 
 def test_a_client_that_leaves_takes_its_queued_request_with_it(obeying: Served) -> None:
-    running, leaving = obeying.connect(), obeying.connect()
+    running, ahead, leaving = obeying.connect(), obeying.connect(), obeying.connect()
     headers = {"Content-Type": "application/json"}
-    running.request("POST", OBEY, json.dumps({"do": "sleep 1"}), headers)
+    running.request("POST", OBEY, json.dumps({"do": "sleep 3"}), headers)
     eventually(lambda: obeying.describe("obey")["tsctl"]["batching"]["running"] == 1, "the first request runs")
+    ahead.request("POST", OBEY, json.dumps({"do": "nothing"}), headers)
+    eventually(lambda: obeying.describe("obey")["tsctl"]["batching"]["running"] == 2, "the second one is sent ahead")
     leaving.request("POST", OBEY, json.dumps({"do": "nothing"}), headers)
-    eventually(lambda: obeying.describe("obey")["jobQueueStatus"]["pendingRequests"] == 1, "the second one waits")
+    eventually(lambda: obeying.describe("obey")["jobQueueStatus"]["pendingRequests"] == 1, "the third one waits")
     sent = sum(obeying.describe("obey")["tsctl"]["batching"]["sizes"].values())
 
     leaving.close()
 
     eventually(lambda: obeying.describe("obey")["jobQueueStatus"]["pendingRequests"] == 0, "it is taken out")
-    assert running.getresponse().status == 200
-    running.close()
+    for connection in (running, ahead):
+        assert connection.getresponse().status == 200
+        connection.close()
     assert sum(obeying.describe("obey")["tsctl"]["batching"]["sizes"].values()) == sent

@@ -176,18 +176,40 @@ def test_scaling_down_lets_a_worker_finish_its_batch(served: Served) -> None:
 def test_a_full_queue_refuses_with_retry_after(idle: Served, tmp_path: Path) -> None:
     idle.start("--queue-jobs", "1")
     idle.register("obey")
-    first, second = idle.connect(), idle.connect()
+    first, second, third = idle.connect(), idle.connect(), idle.connect()
     headers = {"Content-Type": "application/json"}
-    first.request("POST", "/predictions/obey", json.dumps({"do": "sleep 1"}), headers)
+    first.request("POST", "/predictions/obey", json.dumps({"do": "sleep 3"}), headers)
     eventually(lambda: idle.describe("obey")["tsctl"]["batching"]["running"] == 1, "the first request runs")
     second.request("POST", "/predictions/obey", json.dumps({"do": "nothing"}), headers)
-    eventually(lambda: idle.describe("obey")["jobQueueStatus"]["pendingRequests"] == 1, "the second one waits")
+    eventually(lambda: idle.describe("obey")["tsctl"]["batching"]["running"] == 2, "the second one is sent ahead")
+    third.request("POST", "/predictions/obey", json.dumps({"do": "nothing"}), headers)
+    eventually(lambda: idle.describe("obey")["jobQueueStatus"]["pendingRequests"] == 1, "the third one waits")
 
     answer = obey(idle, "nothing")
 
     assert (answer.status, answer.headers["retry-after"]) == (503, "1")
     assert 'The queue of model "obey" is full: 1 requests wait' in answer.json["message"]
-    assert first.getresponse().status == 200
-    assert second.getresponse().status == 200
-    first.close()
-    second.close()
+    for connection in (first, second, third):
+        assert connection.getresponse().status == 200
+        connection.close()
+
+
+def test_a_worker_killed_with_two_batches_in_hand_leaves_nobody_waiting(served: Served) -> None:
+    served.register("obey", "--batch-size", "2", "--max-delay", "0")
+    (worker,) = worker_pids(served, "obey")
+    headers = {"Content-Type": "application/json"}
+    connections = [served.connect() for _ in range(6)]
+    for connection in connections:
+        connection.request("POST", "/predictions/obey", json.dumps({"do": "sleep 0.3"}), headers)
+    eventually(lambda: "ahead" in served.describe("obey")["tsctl"]["batching"]["reasons"], "a batch is sent ahead")
+
+    os.kill(worker, signal.SIGKILL)
+
+    statuses = [connection.getresponse().status for connection in connections]
+    assert statuses.count(507) in (
+        1,
+        2,
+    )  # the batch that ran; the others had not started, and are run by the next worker
+    assert statuses.count(200) == 6 - statuses.count(507)
+    for connection in connections:
+        connection.close()

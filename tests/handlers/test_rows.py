@@ -11,10 +11,15 @@ import torch
 from handlers import wire
 from handlers.context import RequestProcessor
 from handlers.errors import NotSerialisable
-from handlers.rows import decode_row, encode_item, failure, headers_of
+from handlers.rows import decode_rows, encode_item, failure, headers_of
 from tests.handlers.samples import row
 
 JSON = "application/json"
+
+
+def decode_row(row: wire.Row) -> dict[str, Any]:
+    (decoded,) = decode_rows([row])
+    return decoded
 
 
 def answer_to(item: Any) -> wire.Answer:

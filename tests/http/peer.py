@@ -34,7 +34,7 @@ def chunked(*chunks: bytes) -> bytes:
 
 
 def echo(exchange: Exchange) -> None:
-    exchange.respond(Response(200, exchange.request.body))
+    exchange.respond(Response(200, bytes(exchange.request.body)))
 
 
 @dataclass

@@ -64,7 +64,7 @@ def test_a_body_that_arrives_in_time_is_answered_and_the_rest_is_the_models_busi
     server.clock.advance(10.0)
 
     (exchange,) = server.exchanges
-    exchange.respond(Response(200, exchange.request.body))
+    exchange.respond(Response(200, bytes(exchange.request.body)))
 
     assert (peer.statuses, peer.bodies) == ([200], [b"abcd"])
     assert (exchange.request.began, exchange.request.received) == (1000.0, 1000.25)

@@ -64,7 +64,7 @@ def test_order_and_cuts_never_change_who_gets_which_answer(order: list[int], cut
     for start, end in itertools.pairwise(places):
         peer.send(stream[start:end])
     for index in order:
-        answer(server, index, server.exchanges[index].request.body)
+        answer(server, index, bytes(server.exchanges[index].request.body))
 
     assert peer.bodies == [b"%d" % i for i in range(5)]
 

@@ -41,7 +41,7 @@ class Reader:
     @property
     def known(self) -> list[Known]:
         """All that a request says, but for its random id."""
-        return [(r.method, r.target, r.headers, r.body, r.http_1_0, r.keep_alive) for r in self.requests]
+        return [(r.method, r.target, r.headers, bytes(r.body), r.http_1_0, r.keep_alive) for r in self.requests]
 
 
 def bytewise(data: bytes) -> list[bytes]:

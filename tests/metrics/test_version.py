@@ -19,7 +19,7 @@ class Bench:
 
     def __init__(self, **settings: Any) -> None:
         self.clock = FakeClock()
-        self.engine = StubEngine(self.clock, batch_time=lambda size: 2.0)
+        self.engine = StubEngine(self.clock, batch_time=lambda size: 2.0, capacity=1)
         self.model: Model = make_model(self.engine, self.clock, **settings)
         self.metrics: VersionMetrics = self.model.metrics
         self.model.pool.scale(1)

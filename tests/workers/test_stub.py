@@ -49,12 +49,12 @@ def test_a_batch_takes_its_time_and_echoes() -> None:
     bench.clock.settle()
 
     bench.predict(size=2)
-    assert bench.worker.busy and not bench.worker.answered
+    assert bench.worker.hand and not bench.worker.answered
     bench.clock.advance(0.2)
 
     assert bench.log.events == ["loaded", "ended 1 after 0.2"]
     assert [outcome.reply and outcome.reply.body for outcome in bench.log.outcomes] == [b"0", b"1"]
-    assert not bench.worker.busy and bench.worker.answered
+    assert not bench.worker.hand and bench.worker.answered
 
 
 def test_an_idle_worker_leaves_when_drained() -> None:

@@ -1,0 +1,54 @@
+"""What a worker has in hand: the batch that it runs, and those sent ahead, in the order they are run.
+
+A worker takes the next batch when it has answered the one before, without waiting for the daemon:
+waking an idle process costs about 45 µs each way. So only the first can have started; the others,
+should the worker go away, were never seen by a handler.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+
+from daemon.job import Batch, Outcome
+
+CAPACITY = 2  # batches: one runs, one is there when it ends
+
+
+class Hand:
+    """Args: `capacity`, how many batches it holds at most."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self._batches: deque[Batch] = deque()
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def __iter__(self) -> Iterator[Batch]:
+        return iter(self._batches)
+
+    def __repr__(self) -> str:
+        return f"<Hand {' '.join(map(repr, self._batches)) or 'empty'}>"
+
+    @property
+    def running(self) -> Batch | None:
+        """The batch that has started."""
+        return self._batches[0] if self._batches else None
+
+    def take(self, batch: Batch) -> None:
+        assert len(self._batches) < self.capacity, self
+        self._batches.append(batch)
+
+    def finish(self) -> Batch:
+        """Take out the batch that ran; the next one starts."""
+        return self._batches.popleft()
+
+    def give_back(self, retry: bool, reason: str, killed: bool) -> Iterator[tuple[Batch, list[Outcome]]]:
+        """Take out all batches, for the worker went away; the last first, as each goes to the head of the queue.
+
+        Args:
+            retry: whether what has started may be run again.
+        """
+        while self._batches:
+            batch = self._batches.pop()
+            started = not self._batches
+            yield batch, [Outcome(job, None, retry or not started, reason, killed, started) for job in batch.jobs]

@@ -1,0 +1,224 @@
+"""A busy worker gets one more batch, if it is full and there is one for every worker."""
+
+import math
+
+import pytest
+
+from daemon.arena import SHARED_FROM, Arena
+from daemon.batching.ahead import may_send_ahead
+from daemon.batching.collector import Facts
+from daemon.clock import FakeClock
+from daemon.job import Job, Param, Phase, Reply
+from daemon.models.model import Model
+from daemon.workers.stub import StubEngine
+from tests.build import Client, make_model
+
+
+@pytest.mark.parametrize(
+    ("waiting", "ready", "deadline", "expected"),
+    [
+        pytest.param(4, 1, math.inf, True, id="a full batch goes to the only worker"),
+        pytest.param(3, 1, math.inf, False, id="less than a full batch does not"),
+        pytest.param(8, 2, math.inf, True, id="two workers: one for each of them"),
+        pytest.param(7, 2, math.inf, False, id="two workers: not enough for both"),
+        pytest.param(4, 1, 102.0, True, id="its deadline leaves time for two batches"),
+        pytest.param(4, 1, 101.9, False, id="its deadline comes before two batches end"),
+    ],
+)
+def test_may_send_ahead(waiting: int, ready: int, deadline: float, expected: bool) -> None:
+    facts = Facts(waiting, idle=0, deadline=deadline)
+
+    assert may_send_ahead(facts, ready, batch_size=4, seconds=1.0, now=100.0) is expected
+
+
+@pytest.mark.parametrize(("deadline", "expected"), [(1e9, False), (math.inf, True)])
+def test_no_deadline_is_risked_before_batch_times_are_known(deadline: float, expected: bool) -> None:
+    facts = Facts(4, idle=0, deadline=deadline)
+
+    assert may_send_ahead(facts, 1, batch_size=4, seconds=0.0, now=100.0) is expected
+
+
+class Bench:
+    """A model with stub workers, each batch taking a second."""
+
+    def __init__(self, *, workers: int = 1, capacity: int = 2, policy: str = "greedy") -> None:
+        self.clock = FakeClock()
+        self.engine = StubEngine(self.clock, batch_time=lambda size: 1.0, capacity=capacity)
+        self.model: Model = make_model(self.engine, self.clock, batch_size=2, policy=policy)
+        self.client = Client()
+        self.model.pool.scale(workers)
+        self.clock.settle()
+
+    def send(self, names: str) -> dict[str, Job]:
+        jobs = {name: self.client.job(name, arrived=self.clock.now()) for name in names}
+        for job in jobs.values():
+            self.model.submit(job)
+        self.clock.settle()
+        return jobs
+
+    @property
+    def batches(self) -> list[str]:
+        sent = sorted((b for worker in self.engine.workers for b in worker.batches), key=lambda batch: batch.id)
+        return ["".join(job.id for job in batch.jobs) for batch in sent]
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        return dict(self.model.dispatcher.reasons)
+
+
+@pytest.mark.parametrize("policy", ["greedy", "fixed", "auto"])
+def test_a_busy_worker_holds_one_full_batch_more(policy: str) -> None:
+    bench = Bench(policy=policy)
+
+    bench.send("abcdefg")
+
+    assert bench.batches == ["ab", "cd"]
+    assert bench.reasons == {"full": 1, "ahead": 1}
+    assert len(bench.model.queue) == 3 and bench.model.dispatcher.running == 4
+
+
+def test_a_batch_that_is_not_full_waits_for_the_worker() -> None:
+    bench = Bench()
+    bench.send("abc")
+    assert bench.batches == ["ab"]
+
+    bench.clock.advance(1.0)
+
+    assert bench.batches == ["ab", "c"]
+
+
+def test_a_batch_that_was_sent_ahead_runs_without_a_pause() -> None:
+    bench = Bench()
+    bench.send("abcd")
+
+    bench.clock.advance(1.0)
+    assert set(bench.client.answered) == set("ab")
+    bench.clock.advance(1.0)
+
+    assert set(bench.client.answered) == set("abcd")
+    assert bench.model.pool.idle == 1 and bench.model.pool.granting == 0
+
+
+def test_an_idle_worker_comes_before_a_busy_one() -> None:
+    bench = Bench(workers=2)
+
+    bench.send("abcd")
+
+    assert [len(worker.batches) for worker in bench.engine.workers] == [1, 1]
+
+
+def test_the_worker_that_is_done_first_gets_the_next_batch() -> None:
+    bench = Bench(workers=2)
+    bench.send("ab")
+    bench.clock.advance(0.5)
+    bench.send("cd")
+
+    bench.send("efgh")
+
+    assert [len(worker.batches) for worker in bench.engine.workers] == [2, 1]
+
+
+def test_nothing_goes_ahead_to_a_worker_that_holds_one_batch_only() -> None:
+    bench = Bench(capacity=1)
+
+    bench.send("abcdef")
+
+    assert bench.batches == ["ab"]
+
+
+def test_a_job_that_travels_alone_is_not_sent_ahead() -> None:
+    bench = Bench()
+    bench.send("ab")
+
+    bench.model.submit(Job("X", [], [], bench.clock.now(), lambda reply: None, solo=True))
+    bench.send("cdef")
+
+    assert bench.batches == ["ab"]
+
+
+def test_only_the_batch_that_had_started_is_charged_when_a_worker_dies() -> None:
+    bench = Bench()
+    jobs = bench.send("abcde")
+
+    bench.engine.workers[0].die()
+
+    assert [job.attempt for job in jobs.values()] == [1, 1, 0, 0, 0]
+    assert {job.phase for job in jobs.values()} == {Phase.QUEUED}
+
+
+def test_after_a_death_what_had_started_goes_alone_and_the_rest_as_it_was() -> None:
+    bench = Bench()
+    bench.send("abcde")
+
+    bench.engine.workers[0].die()
+    bench.clock.advance(10.0)
+
+    assert bench.batches == ["ab", "cd", "a", "b", "cd", "e"]
+    assert bench.reasons == {"full": 1, "ahead": 2, "retry": 2, "at_once": 1}
+    assert bench.client.statuses == dict.fromkeys("abcde", 200)
+
+
+def test_what_had_not_started_runs_again_even_where_handlers_may_not() -> None:
+    bench = Bench()
+    bench.send("abcd")
+
+    bench.engine.workers[0].die(retry=False)
+    assert bench.client.statuses == {"a": 500, "b": 500}
+    bench.clock.advance(10.0)
+
+    assert bench.client.statuses == {"a": 500, "b": 500, "c": 200, "d": 200}
+
+
+def test_when_two_workers_die_no_retried_job_gets_into_a_batch() -> None:
+    bench = Bench(workers=2)
+    jobs = bench.send("abcdefgh")
+    bench.model.abandon(jobs["h"])  # so that what comes back last is not a full batch
+
+    for worker in bench.engine.workers:
+        worker.die()
+    bench.clock.advance(20.0)
+
+    assert all(len(batch) == 1 for batch in bench.batches[4:] if set(batch) & set("abcd"))
+    assert bench.client.statuses == dict.fromkeys("abcdefg", 200)
+
+
+def test_a_job_sent_ahead_whose_client_left_does_not_come_back() -> None:
+    bench = Bench()
+    jobs = bench.send("abcd")
+    bench.model.abandon(jobs["c"])
+
+    bench.engine.workers[0].die(retry=False)
+    bench.clock.advance(10.0)
+
+    assert jobs["c"].phase is Phase.ENDED
+    assert bench.batches[2:] == ["d"]
+
+
+def test_a_worker_that_leaves_finishes_both_batches() -> None:
+    bench = Bench()
+    bench.send("abcd")
+
+    bench.model.pool.scale(0)
+    bench.clock.advance(2.0)
+
+    assert bench.client.statuses == dict.fromkeys("abcd", 200)
+    assert bench.model.pool.empty
+
+
+def test_what_a_job_has_in_the_arena_stays_until_the_job_ends() -> None:
+    bench = Bench()
+    arena = Arena(1024**2)
+    stored = arena.take(SHARED_FROM)
+    assert stored is not None
+    stored.view[:5] = b"hello"
+    replies: list[Reply] = []
+    bench.model.submit(Job("a", [Param("body", "", stored)], [], bench.clock.now(), replies.append))
+    del stored
+    bench.clock.settle()
+
+    bench.engine.workers[0].die()
+    assert arena.used == SHARED_FROM
+    bench.clock.advance(10.0)
+
+    assert replies[0].body[:5] == b"hello" and len(replies[0].body) == SHARED_FROM
+    assert arena.used == 0

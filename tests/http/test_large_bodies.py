@@ -1,0 +1,188 @@
+"""A large body goes around the parser, to its place in the arena; nobody can tell, however the stream is cut."""
+
+import itertools
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.arena import PAGE, Arena, Stored
+from daemon.http import receiver
+from daemon.http.exchange import Exchange
+from daemon.http.messages import Response
+from tests.http.peer import LIMITS, Peer, Server, chunked, echo, get, post
+
+LARGE = 10  # bytes, for these tests
+BODY = bytes(range(40))
+
+
+@pytest.fixture(autouse=True)
+def _large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receiver, "SHARED_FROM", LARGE)
+
+
+def echo_and_tell(exchange: Exchange) -> None:
+    kind = type(exchange.request.body).__name__
+    exchange.respond(Response(200, bytes(exchange.request.body), [("Kind", kind)]))
+
+
+class Storing(Server):
+    """A listener with an arena. It keeps no exchange, so that places become free."""
+
+    def __init__(self, pages: int = 4) -> None:
+        super().__init__(echo_and_tell, replace(LIMITS, max_body=4 * PAGE))
+        self.arena = self.listener.storage = Arena(pages * PAGE)
+
+    def _take(self, exchange: Exchange) -> None:
+        self._application(exchange)
+
+
+def kinds(peer: Peer) -> list[str]:
+    return [answer.headers["kind"] for answer in peer.answers]
+
+
+def test_a_large_body_is_received_into_the_arena_wherever_the_stream_is_cut() -> None:
+    server = Storing()
+    stream = post(BODY)
+
+    for cut in range(len(stream) + 1):
+        peer = server.connect()
+        peer.send(stream[:cut])
+        peer.send(stream[cut:])
+
+        assert peer.bodies == [BODY], cut
+        assert kinds(peer) == ["Stored"]
+        assert server.arena.used == 0
+
+
+def test_byte_by_byte() -> None:
+    server = Storing()
+    peer = server.connect()
+
+    for byte in post(BODY) * 2:
+        peer.send(bytes([byte]))
+
+    assert peer.bodies == [BODY, BODY]
+    assert kinds(peer) == ["Stored", "Stored"]
+
+
+@given(cuts=st.lists(st.integers(0, 400), max_size=8))
+def test_what_follows_a_large_body_is_the_next_request(cuts: list[int]) -> None:
+    server = Storing()
+    peer = server.connect()
+    stream = post(BODY) + get("/") + post(b"small") + post(BODY[::-1]) + chunked(BODY[:20], BODY[20:])
+    places = sorted({0, len(stream), *(cut % len(stream) for cut in cuts)})
+
+    for start, end in itertools.pairwise(places):
+        peer.send(stream[start:end])
+
+    assert peer.bodies == [BODY, b"", b"small", BODY[::-1], BODY]
+    assert server.arena.used == 0
+
+
+@pytest.mark.parametrize(
+    ("stream", "kind"),
+    [
+        pytest.param(post(BODY[: LARGE - 1]), "bytes", id="a small body"),
+        pytest.param(post(BODY[:LARGE]), "Stored", id="a body that is just large"),
+        pytest.param(chunked(BODY), "bytes", id="a body of unknown length"),
+    ],
+)
+def test_only_a_large_body_of_known_length_goes_there(stream: bytes, kind: str) -> None:
+    peer = Storing().connect()
+
+    peer.send(stream)
+
+    assert kinds(peer) == [kind]
+
+
+def test_when_the_arena_is_full_a_body_goes_the_ordinary_way() -> None:
+    server = Storing(pages=1)
+    first, second = server.connect(), server.connect()
+    first.send(post(BODY)[:-1])
+
+    second.send(post(BODY))
+
+    assert kinds(second) == ["bytes"] and second.bodies == [BODY]
+    first.send(BODY[-1:])
+    assert kinds(first) == ["Stored"] and first.bodies == [BODY]
+
+
+def test_a_client_that_leaves_within_its_body_makes_room() -> None:
+    server = Storing()
+    peer = server.connect()
+    peer.send(post(BODY)[:-5])
+    assert server.arena.used == PAGE
+
+    peer.leave()
+
+    assert server.arena.used == 0
+
+
+def test_so_does_one_that_closes_its_side_within_its_body() -> None:
+    server = Storing()
+    peer = server.connect()
+    peer.send(post(BODY)[:-5])
+
+    peer.finish()
+
+    assert server.arena.used == 0 and peer.transport.closed
+
+
+def test_a_body_that_is_too_slow_is_refused_and_makes_room() -> None:
+    server = Storing()
+    peer = server.connect()
+    peer.send(post(BODY)[:-5])
+
+    server.clock.advance(LIMITS.body_timeout + 1)
+
+    assert peer.statuses == [408]
+    assert server.arena.used == 0
+
+
+def test_a_body_over_the_limit_takes_no_room() -> None:
+    server = Storing()
+    peer = server.connect()
+
+    peer.send(post(bytes(4 * PAGE + 1))[:200])
+
+    assert peer.statuses == [413]
+    assert server.arena.used == 0
+
+
+def test_the_last_request_of_a_connection_may_have_a_large_body() -> None:
+    peer = Storing().connect()
+
+    peer.send(post(BODY, "Connection: close"))
+
+    (answer,) = peer.answers
+    assert answer.body == BODY and not answer.keeps
+
+
+def test_who_waits_for_100_is_told_to_go_on() -> None:
+    peer = Storing().connect()
+
+    peer.send(post(BODY, "Expect: 100-continue")[: -len(BODY)])
+
+    assert bytes(peer.transport.written) == b"HTTP/1.1 100 Continue\r\n\r\n"
+    peer.transport.written.clear()
+    peer.send(BODY)
+    assert peer.bodies == [BODY]
+
+
+def test_a_place_is_kept_until_the_answer() -> None:
+    server = Server(limits=replace(LIMITS, max_body=4 * PAGE))
+    arena = server.listener.storage = Arena(4 * PAGE)
+    peer = server.connect()
+    peer.send(post(BODY))
+    assert arena.used == PAGE
+    (exchange,) = server.exchanges
+    assert isinstance(exchange.request.body, Stored)
+
+    echo(exchange)
+    server.exchanges.clear()
+    del exchange
+
+    assert peer.bodies == [BODY]
+    assert arena.used == 0

@@ -1,0 +1,65 @@
+"""What is in the arena does not travel: its place does, and the worker finds it there."""
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from daemon.arena import Arena
+from daemon.job import Batch, Job, Param
+from daemon.workers.frames import predict_of, share
+from handlers import wire
+from handlers.worker import Wire
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield ours, theirs
+
+
+def job(*params: Param) -> Job:
+    return Job("r", params, [("a", "b")], 0.0, lambda reply: None)
+
+
+def test_a_worker_finds_values_of_the_frame_and_of_the_arena(pair: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = pair
+    arena = Arena(1024**2)
+    stored = arena.take(100_000)
+    assert stored is not None
+    stored.view[:] = b"ab" * 50_000
+    worker = Wire(theirs)
+    jobs = [job(Param("x", "t", b"small"), Param("y", "", stored)), job(Param("z", "", stored.part(1, 4)))]
+
+    share(ours, arena)
+    frame = wire.encode(predict_of(Batch(7, jobs, "full")))
+    ours.sendall(frame)
+    worker.map_arena()
+    message = worker.receive()
+
+    assert len(frame) < 200
+    assert isinstance(message, wire.Predict) and message.batch == 7
+    values = [[(name, kind, bytes(value)) for name, kind, value in row.params] for row in message.rows]
+    assert values == [[("x", "t", b"small"), ("y", "", b"ab" * 50_000)], [("z", "", b"bab")]]
+
+
+def test_without_an_arena_the_first_message_is_just_that(pair: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = pair
+    worker = Wire(theirs)
+
+    share(ours, None)
+    ours.sendall(wire.encode(wire.Threads(3)) + wire.encode(wire.Threads(4)))
+    worker.map_arena()
+
+    assert [worker.receive(), worker.receive()] == [wire.Threads(3), wire.Threads(4)]
+
+
+def test_a_daemon_that_has_gone_is_seen(pair: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = pair
+    worker = Wire(theirs)
+    ours.close()
+
+    worker.map_arena()
+
+    assert worker.receive() is None
