@@ -206,6 +206,21 @@ def test_the_queue_timeout_can_be_asked_for_at_registration(house: House) -> Non
     assert house.registry.find("m").settings.queue_timeout == 2.5
 
 
+def test_a_queue_timeout_that_is_set_counts_for_those_that_wait_already(house: House) -> None:
+    serve(house)
+    peers = [house.send("POST", "/predictions/m") for _ in range(3)]
+    house.clock.advance(0.25)
+
+    status, _ = asyncio.run(house.tell("PATCH", "/models/m?queue_timeout=0.5&max_batch_delay=1000"))
+    house.clock.advance(0.249)
+    assert [peer.statuses for peer in peers] == [[], [], []]
+    house.clock.advance(0.002)
+
+    assert status == 200
+    assert [peer.statuses for peer in peers] == [[], [504], [504]]
+    assert house.registry.find("m").queue.patience == 4.0
+
+
 def test_an_answer_that_has_begun_is_cut_off_visibly(house: House) -> None:
     serve(house)
     peer = house.send("POST", "/predictions/m", b"", BUDGET + "500")
