@@ -67,6 +67,7 @@ class Dispatcher:
         self.reasons: Counter[str] = Counter()
         self.sizes: Counter[int] = Counter()
         self.longest_hold = 0.0
+        self._all_busy_at = -math.inf  # when the last idle worker got work
         self.expired: Counter[str] = Counter()
         self.expiry = Expiry(queue, traffic)
         self._queue = queue
@@ -261,11 +262,17 @@ class Dispatcher:
             self._callers.taken(job)
         return jobs
 
+    def _note_hold(self, held: float | None, now: float) -> None:
+        """A job is sent that has waited beside an idle worker since `held`: until now, or until that one got work."""
+        if held is not None:
+            until = self._all_busy_at if self._all_busy_at > held else now
+            self.longest_hold = max(self.longest_hold, until - held)
+        if not self._workers.idle:
+            self._all_busy_at = now
+
     def _send(self, worker: Worker, count: int, reason: str, now: float) -> None:
         batch = Batch(next(self._batch_ids), self._take(count), reason, now, first=not worker.answered)
-        held = batch.jobs[0].held
-        if held is not None and now - held > self.longest_hold and reason != "retry":
-            self.longest_hold = now - held
+        self._note_hold(batch.jobs[0].held, now)
         for job in batch.jobs:
             job.send()
             job.sent = now
