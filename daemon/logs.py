@@ -6,9 +6,11 @@ Files are rotated at 100 MB, five are kept.
 
 import logging
 import sys
+import time
 from collections.abc import Callable
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from typing import Protocol
 
 from daemon import paths
 from daemon.clock import Clock
@@ -59,6 +61,15 @@ class _LineLog:
             handler.close()
 
 
+class Answered(Protocol):
+    """A request, as the access log sees it."""
+
+    method: str
+    target: str
+    peer: str
+    id: str
+
+
 class AccessLog:
     """A line for each request, written in batches: at most `FLUSH_EVERY` later, or at 1 000 lines."""
 
@@ -66,6 +77,13 @@ class AccessLog:
         self._log = _LineLog(path, foreground)
         self._clock = clock
         self._lines: list[str] = []
+
+    def answered(self, request: Answered, status: int, seconds: float) -> None:
+        """Add the line of a request that was answered `seconds` after it was complete."""
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S")
+        what = f'"{request.method} {request.target}" {status} {seconds * 1000:.1f}ms'
+        line = f"{stamp} {request.peer} {what} {request.id}"
+        self.add(line if line.isprintable() else ascii(line)[1:-1])
 
     def add(self, line: str) -> None:
         if not self._lines:

@@ -126,12 +126,6 @@ class Daemon:
         registration.clean()
         access_log = logs.AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground)
 
-        def access(request: Request, status: int, seconds: float) -> None:
-            stamp = time.strftime("%Y-%m-%dT%H:%M:%S")
-            what = f'"{request.method} {request.target}" {status} {seconds * 1000:.1f}ms'
-            line = f"{stamp} {request.peer} {what} {request.id}"
-            access_log.add(line if line.isprintable() else ascii(line)[1:-1])
-
         def own(word: str) -> Any | None:
             match word:
                 case "status":
@@ -143,7 +137,7 @@ class Daemon:
             return None
 
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
-        write = access if config.access_log else _no_access
+        write = access_log.answered if config.access_log else _no_access
 
         def tell(request: Request, status: int, seconds: float) -> None:
             metrics.answered(status)

@@ -67,7 +67,7 @@ def main(rounds: int) -> None:
                     str(handler),
                     "--export-path",
                     str(served.store),
-                )  # noqa: E501
+                )
                 served.tsctl("register", f"{model}.mar", "--batch-size", "8", "--max-delay", "10")
                 for connections in CONNECTIONS:
                     pairs = [
