@@ -16,20 +16,22 @@ the dispatcher sends, requeues and ends jobs.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from enum import Enum, auto
+from enum import IntEnum, auto
 from typing import Any, NamedTuple, Protocol
+
+import msgspec
 
 MAX_ATTEMPTS = 2
 
 
-class Phase(Enum):
+# IntEnum: the hash of a plain Enum is a Python call, eight of them for each request (0.8 µs).
+class Phase(IntEnum):
     QUEUED = auto()  # it waits for a worker
     SENT = auto()  # a worker has it
     ENDED = auto()  # it was answered, or has expired, or was abandoned
 
 
-class Event(Enum):
+class Event(IntEnum):
     SEND = auto()
     RETURN = auto()
     ANSWER = auto()
@@ -80,8 +82,9 @@ class Budget(NamedTuple):
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+# Structs, not frozen dataclasses: those set each attribute by a call. A reply and an outcome cost 0.7 µs
+# instead of 7 on a busy machine, and there is one of each for every request (tests/benchmarks/layers/queue.py).
+class Reply(msgspec.Struct, frozen=True):
     """The answer to one job.
 
     Attributes:
@@ -237,8 +240,7 @@ class Job:
             raise IllegalTransition(f"{event.name} in {self.phase.name}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(msgspec.Struct, frozen=True):
     """Jobs that travel together.
 
     Attributes:
@@ -257,8 +259,7 @@ class Batch:
         return f"<Batch {self.id} of {len(self.jobs)} ({self.reason})>"
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """How one job of a batch came back from a worker: answered, or returned unanswered.
 
     Attributes:
@@ -271,5 +272,5 @@ class Outcome:
     job: Job
     reply: Reply | None = None
     retry: bool = False
-    reason: str = field(default="")
+    reason: str = ""
     killed: bool = False

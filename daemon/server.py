@@ -21,6 +21,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from daemon import logs, paths
+from daemon.access import AccessLog
 from daemon.api.inference import inference_routes
 from daemon.api.management import management_routes
 from daemon.api.metrics import metrics_routes
@@ -124,7 +125,7 @@ class Daemon:
         engine = LocalEngine(loop, clock, model_environment(os.environ, config))
         registration = Registration(config, registry, engine, clock, model_logs, metrics)
         registration.clean()
-        access_log = logs.AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground)
+        access_log = AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground)
 
         def own(word: str) -> Any | None:
             match word:
@@ -137,7 +138,7 @@ class Daemon:
             return None
 
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
-        write = access_log.answered if config.access_log else _no_access
+        write = access_log.note if config.access_log else _no_access
 
         def tell(request: Request, status: int, seconds: float) -> None:
             metrics.answered(status)

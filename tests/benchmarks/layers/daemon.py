@@ -11,6 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from daemon.http.messages import Request
 from tests.benchmarks.layers.stack import Stack, access_log, post
 from tests.benchmarks.layers.timing import microseconds, table
 
@@ -24,9 +25,9 @@ def make_stack(folder: Path) -> Stack:
     log = access_log(folder, stack.clock)
     metrics = stack.metrics
 
-    def tell(request: object, status: int, seconds: float) -> None:
+    def tell(request: Request, status: int, seconds: float) -> None:
         metrics.answered(status)
-        log.answered(request, status, seconds)  # type: ignore[arg-type]
+        log.note(request, status, seconds)
 
     stack.connections.listener.access = tell
     return stack

@@ -21,7 +21,7 @@ def request_cost(size: int, folder: Path | None = None) -> float:
     """Parse a request with a body of `size`, answer it; with a folder, write the access log there."""
     clock = FakeClock()
     log = None if folder is None else access_log(folder, clock)
-    connections = Connections(answer, clock, CONNECTIONS, None if log is None else log.answered)
+    connections = Connections(answer, clock, CONNECTIONS, None if log is None else log.note)
     request = post("model-0", size)
     connections.send(request)
     connections.check()

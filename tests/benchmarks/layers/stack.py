@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from daemon.access import AccessLog
 from daemon.api.auth import OPEN, guarded, inference_check
 from daemon.api.inference import inference_routes
 from daemon.clock import FakeClock
@@ -13,7 +14,6 @@ from daemon.http.limits import HttpLimits
 from daemon.http.listener import Access, Listener
 from daemon.http.messages import Request
 from daemon.http.router import Router
-from daemon.logs import AccessLog
 from daemon.metrics.metrics import Metrics
 from daemon.models.model import Model
 from daemon.models.registry import Registry
