@@ -1,7 +1,7 @@
 """Compare servers: `python -m tests.benchmarks [--only NAME,…] [--peers NAME,…] [--rounds N] [--shorten F] [--report]`.
 
-Writes docs/benchmarks.md, its pictures, and .bench/results.json; the last round is saved as it ends, so
-that an interrupted run leaves a page. `--report` only writes the page again, from those results.
+Writes docs/benchmarks.md, its pictures, and .bench/results.json, which is saved after each workload; an
+interrupted run leaves the page of what it has. `--report` only writes the page again, from those results.
 """
 
 import argparse
@@ -81,8 +81,8 @@ def measure(peers: Sequence[str], workloads: Sequence[Workload], rounds: int, re
                     results.troubles.append(f"{workload.title}, {name}: {str(error).splitlines()[0]}")
             if workload.in_process:
                 run_in_process(workload, number, results)
-        results.facts["rounds"] = number + 1
-        results.save(RESULTS)
+            results.facts["rounds"] = number + 1
+            results.save(RESULTS)
 
 
 def options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -133,8 +133,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         measure(given.peers, workloads, given.rounds, results)
     except KeyboardInterrupt:
-        print("interrupted; the page is of the rounds that were complete", file=sys.stderr)
-        results = Results.load(RESULTS)
+        print("interrupted; the page is of what was measured", file=sys.stderr)
+        results.facts["whole"] = False
     print(f"wrote {page.write(results)}")
     return 0
 

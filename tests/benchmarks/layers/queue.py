@@ -1,7 +1,7 @@
 """From submit to reply: `python -m tests.benchmarks.layers.queue`. Queue, collector, dispatcher, pool, metrics."""
 
 from daemon.clock import FakeClock
-from daemon.job import Job, Param, Reply
+from daemon.job import Caller, Job, Param, Reply
 from daemon.workers.stub import StubEngine
 from tests.benchmarks.layers.timing import microseconds, table
 from tests.build import make_model
@@ -11,7 +11,7 @@ JOBS = 32
 
 
 def job_cost(batch_size: int, policy: str = "fixed", body: bytes = b"x" * 100) -> float:
-    """One job of 32 that come together, with a stub for the worker and a fake clock, whose costs are in it."""
+    """One job of 32 that come together from as many connections; the costs of the stub and the clock are in it."""
     clock = FakeClock()
     engine = StubEngine(clock)
     model = make_model(engine, clock, batch_size=batch_size, policy=policy, max_delay=0.01)
@@ -19,12 +19,14 @@ def job_cost(batch_size: int, policy: str = "fixed", body: bytes = b"x" * 100) -
     clock.settle()
     replies: list[Reply] = []
     params = [Param("body", "", body)]
+    callers = [Caller() for _ in range(JOBS)]
 
     def run() -> None:
         replies.clear()
+        clock.advance(0.001)
         now = clock.now()
-        for _ in range(JOBS):
-            model.submit(Job("id", params, [], now, replies.append))
+        for caller in callers:
+            model.submit(Job("id", params, [], now, replies.append, caller=caller))
         clock.settle()
         engine.workers[0].batches.clear()
 
@@ -52,6 +54,7 @@ def main() -> None:
         "Queue, collector, dispatcher, metrics",
         [
             ("a job in a batch of 8, fixed", job_cost(8)),
+            ("a job in a batch of 8, auto", job_cost(8, "auto")),
             ("a job in a batch of 8, greedy", job_cost(8, "greedy")),
             ("a job in a batch of 1", job_cost(1)),
             ("of the first: the fake clock", fakes_cost(8)),

@@ -134,6 +134,8 @@ def page(results: Results) -> str:
     parts += ["## First answer after start\n", _START, start_table(results)]
     if results.peers("kill"):
         parts += [f"## {WORKLOADS['kill'].title}\n", _KILL, kill_table(results)]
+    if (PICTURES / "growth.svg").is_file():
+        parts += ["## Growth\n", _GROWTH]
     lost = losses(results)
     parts.append("## Where we lose\n")
     parts.append("\n".join(f"* {line}" for line in lost) + "\n" if lost else "Nowhere, in this run.\n")
@@ -184,6 +186,12 @@ and the most. CPU and memory (PSS) are those of all processes of a server. Every
 """
 _START = "From the start of the process to the first good answer; the server is asked again every 10 ms.\n"
 _KILL = "Eight clients ask all the time, a batch takes 20 ms, default settings.\n"
+_GROWTH = """\
+What a request costs the daemon must not depend on how much there is. Measured on the daemon's own path from bytes to
+bytes, with stubs for the network and the workers (`python -m tests.benchmarks.layers.growth`):
+
+![Cost of a request by open connections, registered models and waiting jobs](benchmarks/growth.svg)
+"""
 _CAVEATS = """\
 ## Caveats
 
