@@ -43,10 +43,12 @@ def test_it_is_started_until_it_answers_and_stopped_whole(tmp_path: Path, served
 
 
 def test_what_answers_wrongly_does_not_start(tmp_path: Path, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.benchmarks.peers.peer.START", 0.5)
+    def wrong(answer: bytes) -> bool:
+        monkeypatch.setattr("tests.benchmarks.peers.peer.START", 0.0)  # patience ends with the first answer
+        return False
 
     with pytest.raises(DidNotStart, match="its last answer was 200 b'100'"):
-        Fake().start(Setup(replace(served, right=lambda answer: False), tmp_path))
+        Fake().start(Setup(replace(served, right=wrong), tmp_path))
 
 
 def test_its_cost_is_that_of_all_its_processes(running: Running) -> None:
