@@ -78,7 +78,7 @@ def kill_table(results: Results) -> str:
 def start_table(results: Results) -> str:
     """Seconds from starting the server to its first good answer, by workload."""
     names = [name for name in results.facts["workloads"] if name in WORKLOADS and name != "kill"]
-    rows = [["", *(WORKLOADS[name].title.partition(",")[0] for name in names)]]
+    rows = [["", *(WORKLOADS[name].title for name in names)]]
     for peer in results.facts["peers"]:
         found = [results.median(name, 0, peer, "first") for name in names]
         rows.append([_bold(peer), *("" if v is None else f"{v:.2f} s" for v in found)])

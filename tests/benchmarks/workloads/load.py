@@ -27,8 +27,8 @@ def run(running: Running, workload: Workload) -> Iterator[tuple[int, Figures]]:
             "p50": found.p50,
             "p95": found.p95,
             "p99": found.p99,
-            "errors": found.errors,
-            "wrong": int(answer.status != 200 or not served.right(answer.body)),
+            "errors": found.errors + (answer.status != 200),
+            "wrong": int(answer.status == 200 and not served.right(answer.body)),
             "pss": running.pss,
         }
         if found.requests:
