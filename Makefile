@@ -3,9 +3,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-DEBIAN_PACKAGES := bash curl fish make openssl zsh
+DEBIAN_PACKAGES := bash curl fish make openssl wrk zsh
 
-.PHONY: demo test lint types unit conformance simulate completions system-packages clean
+.PHONY: demo test lint types unit conformance simulate bench completions system-packages clean
 
 # Trains a small network, serves it and ResNet-152, and shows what batching does.
 demo: $(VENV)/.installed
@@ -30,6 +30,11 @@ conformance: $(VENV)/.installed
 # Compares the batching policies on a virtual clock, and writes the table of docs/batching.md; about two minutes.
 simulate: $(VENV)/.installed
 	$(BIN)/python -m daemon.simulate --markdown docs/batching.md $(SIMULATE)
+
+# Measures TorchServe, mosec and LitServe beside our daemon, and writes docs/benchmarks.md; needs wrk and Java 17, and a
+# quiet machine for an hour. BENCH="--only constant --peers tsctl,mosec --rounds 1" measures a part.
+bench: $(VENV)/.installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.benchmarks $(BENCH)
 
 # The scripts that a package or a distribution installs; a test keeps them fresh.
 completions: $(VENV)/.installed
@@ -57,4 +62,4 @@ $(VENV)/.installed: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) .tools .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .bench .tools .mypy_cache .pytest_cache .ruff_cache

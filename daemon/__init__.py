@@ -15,6 +15,7 @@ imports torch, so it starts in well under a second; the command line imports nei
     config  settings       every setting: flag, environment name, key of config.properties, default
     tsconfig environment   TorchServe's config.properties; what workers find in their environment
     paths  sockets  logs   where files are; listening sockets and the lock; log files
+    access                 the access log
     endpoints  tokens      the TCP addresses and what is served at each; the bearer tokens
     marfile                the archive's manifest, and writing archives
     job                    Job, Batch, Outcome, Reply: what travels

@@ -21,6 +21,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from daemon import logs, paths
+from daemon.access import AccessLog
 from daemon.api.inference import inference_routes
 from daemon.api.management import management_routes
 from daemon.api.metrics import metrics_routes
@@ -126,13 +127,7 @@ class Daemon:
         engine = LocalEngine(loop, clock, model_environment(os.environ, config), arena)
         registration = Registration(config, registry, engine, clock, model_logs, metrics)
         registration.clean()
-        access_log = logs.AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground)
-
-        def access(request: Request, status: int, seconds: float) -> None:
-            stamp = time.strftime("%Y-%m-%dT%H:%M:%S")
-            what = f'"{request.method} {request.target}" {status} {seconds * 1000:.1f}ms'
-            line = f"{stamp} {request.peer} {what} {request.id}"
-            access_log.add(line if line.isprintable() else ascii(line)[1:-1])
+        access_log = AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground)
 
         def own(word: str) -> Any | None:
             match word:
@@ -145,7 +140,7 @@ class Daemon:
             return None
 
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
-        write = access if config.access_log else _no_access
+        write = access_log.note if config.access_log else _no_access
 
         def tell(request: Request, status: int, seconds: float) -> None:
             metrics.answered(status)

@@ -24,6 +24,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "set": ("Models", "Change how a model is served, while it serves."),
     "default": ("Models", "Choose a model's default version."),
     "predict": ("Models", "Send a file to a model and print the answer."),
+    "bench": ("Models", "Send a file to a model many times; measure it."),
     "completion": ("Shell", "Print the completion script of a shell."),
 }
 

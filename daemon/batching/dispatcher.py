@@ -17,7 +17,8 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+import msgspec
 
 from daemon.batching.ahead import may_send_ahead
 from daemon.batching.collector import Collector, Facts, Send
@@ -221,7 +222,7 @@ class Dispatcher:
         seconds = self._traffic.times.of(size)
         facts = self._facts()
         if self._queue.low:
-            facts = replace(facts, waiting=facts.waiting - self._queue.low)
+            facts = msgspec.structs.replace(facts, waiting=facts.waiting - self._queue.low)
         return not head.alone and may_send_ahead(facts, self._workers.ready, size, seconds, now)
 
     def _expire(self, now: float) -> None:
@@ -263,10 +264,9 @@ class Dispatcher:
         return jobs
 
     def _note_hold(self, held: float | None, now: float) -> None:
-        """A job is sent that has waited beside an idle worker since `held`: until now, or until that one got work."""
-        if held is not None:
-            until = self._all_busy_at if self._all_busy_at > held else now
-            self.longest_hold = max(self.longest_hold, until - held)
+        """A job is sent that has waited since `held`; beside an idle worker, unless that one got work meanwhile."""
+        if held is not None and held >= self._all_busy_at:
+            self.longest_hold = max(self.longest_hold, now - held)
         if not self._workers.idle:
             self._all_busy_at = now
 

@@ -6,15 +6,13 @@ phase at a time. No clock here: the time is an argument.
 """
 
 from collections.abc import Hashable, Mapping
-from enum import Enum, auto
+from enum import IntEnum, auto
 from typing import Generic, TypeVar
 
 T = TypeVar("T", bound=Hashable)
 
 
-class Phase(Enum):
-    __hash__ = object.__hash__  # of Enum it is Python code
-
+class Phase(IntEnum):  # its hash is not a Python call, as a plain Enum's is
     IDLE = auto()  # nothing received, nothing owed: keep-alive
     HEADERS = auto()  # a request has begun, its headers are not complete
     BODY = auto()  # its body is not complete; the first look at its rate comes then
@@ -39,7 +37,9 @@ class Deadlines(Generic[T]):
 
     def enter(self, who: T, phase: Phase, now: float) -> float:
         """Start the phase's allowance anew, and say when it ends."""
-        self.leave(who)
+        before = self._phase.get(who)
+        if before is not None:
+            del self._entered[before][who]
         self._phase[who] = phase
         due = self._entered[phase][who] = now + self._allowances[phase]
         return due

@@ -1,13 +1,16 @@
 """Requests and responses, without a connection."""
 
+import itertools
 import json
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl, unquote
+
+import msgspec
 
 from daemon.arena import Payload
 from daemon.errors import BadRequest, DaemonError, PredictionFailed
@@ -21,23 +24,29 @@ _FIXED = (
     "Cache-Control: no-cache; no-store, must-revalidate, private\r\n"
     "Expires: Thu, 01 Jan 1970 00:00:00 UTC\r\n"
 )
+_KEEP = _FIXED + "connection: keep-alive\r\n"
+_CLOSE = _FIXED + "connection: close\r\n"
 _OURS = frozenset({
     "pragma", "cache-control", "expires", "connection", "content-length", "transfer-encoding", "x-request-id",
 })  # fmt: skip
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110, section 5.6.2
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 _BODILESS = frozenset({204, 304})
+_numbers = itertools.count(random.getrandbits(32))
+_DAEMON = "-{:04x}-4{:03x}-a{:03x}-{:08x}".format(*map(random.getrandbits, (16, 12, 12, 32)))
 _UNPRINTABLE = dict.fromkeys((*range(9), *range(10, 32), 127), " ")  # CR and LF would end the header
 
 
 def new_request_id() -> str:
-    """Make a random UUID (version 4 in form). Not a secret, so the fast generator will do."""
-    digits = f"{random.getrandbits(128):032x}"
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
+    """Make a UUID (version 4 in form): the daemon's own random digits and a number that does not repeat.
+
+    Not a secret, so it need not be random: that costs 0.9 µs, this 0.3 (tests/benchmarks/layers/http.py).
+    """
+    number = next(_numbers)
+    return f"{number * 0x9E3779B1 & 0xFFFFFFFF:08x}{_DAEMON}{number >> 32 & 0xFFFF:04x}"  # odd: 2³² different ones
 
 
-@dataclass(slots=True)
-class Request:
+class Request(msgspec.Struct):
     """One request, complete.
 
     Attributes:
@@ -59,12 +68,14 @@ class Request:
     budget: str | None = None
     priority: str | None = None
     peer: str = ""
-    id: str = field(default_factory=new_request_id)
+    id: str = msgspec.field(default_factory=new_request_id)
 
     @property
     def path(self) -> list[str]:
         """The path's segments, percent-decoded; empty ones at the end are dropped."""
         path = self.target.partition("?")[0]
+        if "%" not in path and path.startswith("/") and not path.endswith("/"):
+            return path[1:].split("/")
         if not path.startswith("/") and "://" in path:  # absolute form: http://host/path
             path = "/" + path.partition("://")[2].partition("/")[2]
         segments = [unquote(segment) if "%" in segment else segment for segment in path.split("/")[1:]]
@@ -93,8 +104,7 @@ class Request:
             raise BadRequest(f"The body is not JSON: {error}") from None
 
 
-@dataclass(slots=True)
-class Response:
+class Response(msgspec.Struct):
     """One answer."""
 
     status: int
@@ -109,23 +119,31 @@ class Response:
             sized: the body is all there will be, so that its length can be told.
             chunked: the body comes in chunks.
         """
-        lines = [f"HTTP/1.1 {self.status} {_clean(self.phrase) or _PHRASES.get(self.status, '')}\r\n"]
-        for name, value in self.headers:
-            if name.lower() not in _OURS and _TOKEN.fullmatch(name):
-                lines.append(f"{name}: {_clean(value)}\r\n")
-        lines.append(f"x-request-id: {request_id}\r\n")
-        lines.append(_FIXED)
-        lines.append("connection: keep-alive\r\n" if keep_alive else "connection: close\r\n")
+        first = _first_lines(self.status, self.phrase, tuple(self.headers))
+        last = _KEEP if keep_alive else _CLOSE
         if chunked:
-            lines.append("transfer-encoding: chunked\r\n")
+            length = "transfer-encoding: chunked\r\n\r\n"
         elif sized and self.status not in _BODILESS:
-            lines.append(f"content-length: {len(self.body)}\r\n")
-        lines.append("\r\n")
-        return "".join(lines).encode("latin-1", "replace")
+            length = f"content-length: {len(self.body)}\r\n\r\n"
+        else:
+            length = "\r\n"
+        return f"{first}{request_id}\r\n{last}{length}".encode("latin-1", "replace")
 
     @property
     def bodiless(self) -> bool:
         return self.status in _BODILESS
+
+
+@lru_cache(256)  # most answers begin alike; each of these costs 0.6 µs
+def _first_lines(status: int, phrase: str, headers: Sequence[tuple[str, str]]) -> str:
+    """The status line and an answer's own headers, up to the value of the request id."""
+    lines = [f"HTTP/1.1 {status} {_clean(phrase) or _PHRASES.get(status, '')}\r\n"]
+    lines += [
+        f"{name}: {_clean(value)}\r\n"
+        for name, value in headers
+        if name.lower() not in _OURS and _TOKEN.fullmatch(name)
+    ]
+    return "".join((*lines, "x-request-id: "))
 
 
 def _clean(text: str) -> str:

@@ -240,7 +240,8 @@ class Connection(asyncio.BufferedProtocol):
             if exchange.close:
                 self._shut_down()
                 return
-        self._send_continue()
+        if self._continue_owed:
+            self._send_continue()
         self._watch()
 
     def _write(self, pieces: list[bytes]) -> None:
@@ -299,7 +300,8 @@ class Connection(asyncio.BufferedProtocol):
         """Put the connection under the deadline that its state asks for."""
         if self._lost or self._writing_paused or self._discarded is not None:
             return
-        self._update_reading()
+        if self._reading_paused or len(self._exchanges) >= self._host.limits.pipeline:
+            self._update_reading()
         if self._receiver.begun and not self._receiver.closed:
             wanted = Phase.BODY if self._receiver.in_body else Phase.HEADERS
             phase = self._host.phase(self)

@@ -167,7 +167,11 @@ class Receiver:
         self._count_head(len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._count_head(len(name) + len(value) + 4)
+        # `_tell` and `_count_head` without their calls: this runs for each header (0.5 µs less)
+        self._told, self._untold_bytes = True, 0
+        self._head_bytes += len(name) + len(value) + 4
+        if self._head_bytes > self._limits.max_head:
+            raise self._head_too_large()
         if self.in_body:
             return  # a trailer: nobody here has a use for it, and it must not pass for a header
         text = value.rstrip(b" \t").decode("latin-1")

@@ -100,7 +100,11 @@ def talk(address: Address, request: bytes, patience: float = PATIENCE) -> tuple[
     connection = socket.socket(family, socket.SOCK_STREAM)
     line = Line(connection)
     connection.settimeout(patience)
-    connection.connect(address)
+    try:
+        connection.connect(address)
+    except OSError:
+        connection.close()
+        raise
     try:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # answered before all was read
             connection.sendall(request)

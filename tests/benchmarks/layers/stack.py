@@ -1,0 +1,109 @@
+"""The daemon's own path, from bytes to bytes, on a fake clock: connections, routes, models with stub workers."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from daemon.access import AccessLog
+from daemon.api.auth import OPEN, guarded, inference_check
+from daemon.api.inference import inference_routes
+from daemon.clock import FakeClock
+from daemon.http.exchange import Exchange
+from daemon.http.fake import FakeTransport
+from daemon.http.limits import HttpLimits
+from daemon.http.listener import Access, Listener
+from daemon.http.messages import Request
+from daemon.http.router import Router
+from daemon.metrics.metrics import Metrics
+from daemon.models.model import Model
+from daemon.models.registry import Registry
+from daemon.workers.stub import StubEngine
+from tests.build import make_model
+
+LIMITS = HttpLimits(64 * 2**20)
+
+
+def post(model: str, size: int = 100) -> bytes:
+    """A prediction as wrk sends it."""
+    head = f"POST /predictions/{model} HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nContent-Length: {size}\r\n\r\n"
+    return head.encode() + bytes(size)
+
+
+def _nobody(request: Request, status: int, seconds: float) -> None:
+    """Nobody is told of answers."""
+
+
+class Connections:
+    """Open connections to one listener.
+
+    Args:
+        wanted: how many.
+    """
+
+    def __init__(
+        self,
+        application: Callable[[Exchange], None],
+        clock: FakeClock,
+        wanted: int,
+        access: Access | None = None,
+    ) -> None:
+        self.clock = clock
+        self.listener = Listener(application, LIMITS, clock, access or _nobody)
+        peer = ("127.0.0.1", 50000)
+        self.transports = [FakeTransport(self.listener.connect(), clock.soon, peername=peer) for _ in range(wanted)]
+        clock.settle()
+
+    def send(self, request: bytes, first: int = 0, count: int | None = None) -> None:
+        """Send a request on `count` connections, beginning with `first`; what they answered before is forgotten."""
+        chosen = self.transports[first : None if count is None else first + count]
+        for transport in chosen:
+            transport.written.clear()
+            transport.receive(request)
+        self.clock.settle()
+
+    def check(self) -> None:
+        """Every connection has had a good answer."""
+        assert all(transport.written.startswith(b"HTTP/1.1 200 ") for transport in self.transports)
+
+
+class Stack:
+    """Models with one stub worker each, behind the inference routes.
+
+    Args:
+        access: who is told of each answer, besides the metrics.
+    """
+
+    def __init__(self, connections: int = 32, models: int = 1, access: Access | None = None, **settings: Any) -> None:
+        self.clock = FakeClock()
+        self.engine = StubEngine(self.clock)
+        self.registry = Registry()
+        self.metrics = Metrics()
+        settings = {"batch_size": 8, "max_delay": 0.01, "queue_jobs": 100_000, "queue_bytes": 2**40} | settings
+        for number in range(models):
+            self.add(f"model-{number}", settings)
+        self.clock.settle()
+        routes = guarded(inference_routes(self.registry), inference_check("", ""), unguarded=OPEN)
+
+        def tell(request: Request, status: int, seconds: float) -> None:
+            self.metrics.answered(status)
+            if access is not None:
+                access(request, status, seconds)
+
+        self.connections = Connections(Router(routes), self.clock, connections, tell)
+
+    def ask(self, request: bytes, first: int = 0, count: int | None = None) -> None:
+        """Send a request on `count` connections; all are answered when this returns."""
+        self.connections.send(request, first, count)
+        for worker in self.engine.workers:
+            worker.batches.clear()  # it would keep all of them
+
+    def add(self, name: str, settings: dict[str, Any]) -> Model:
+        model = make_model(self.engine, self.clock, name=name, **settings)
+        model.scale(1, 1)
+        self.registry.add(model)
+        self.metrics.add(model.metrics)
+        return model
+
+
+def access_log(folder: Path, clock: FakeClock) -> AccessLog:
+    return AccessLog(folder / "access.log", clock, foreground=False)

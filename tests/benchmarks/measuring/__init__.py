@@ -1,0 +1,1 @@
+"""How it is measured: a load generator that is nobody's own, /proc, and medians."""

@@ -1,0 +1,101 @@
+"""wrk: the load generator for everybody. One thread, keep-alive, a closed loop."""
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+TIMEOUT = 30  # seconds that wrk waits for an answer before it counts a time-out
+
+# Prints what was counted as one JSON line; latencies are in microseconds.
+_SCRIPT = """\
+local file = io.open({body}, "rb")
+wrk.method = "POST"
+wrk.body = file:read("*a")
+file:close()
+{headers}
+done = function(summary, latency, requests)
+  local e = summary.errors
+  print(string.format(
+    'RESULT {{"requests": %d, "duration": %d, "connect": %d, "read": %d, "write": %d, "status": %d, "timeout": %d, '
+      .. '"p50": %d, "p90": %d, "p95": %d, "p99": %d, "max": %d}}',
+    summary.requests, summary.duration, e.connect, e.read, e.write, e.status, e.timeout,
+    latency:percentile(50), latency:percentile(90), latency:percentile(95), latency:percentile(99), latency.max))
+end
+"""
+
+
+class NoWrk(RuntimeError):
+    """wrk is not installed, or did not run; the message says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What wrk saw; latencies in seconds.
+
+    Attributes:
+        errors: connections that failed, answers that did not come or had no status of 2xx or 3xx.
+    """
+
+    requests: int
+    seconds: float
+    errors: int
+    p50: float
+    p90: float
+    p95: float
+    p99: float
+    longest: float
+
+    @property
+    def rate(self) -> float:
+        """Good answers a second."""
+        return max(0, self.requests - self.errors) / self.seconds if self.seconds else 0.0
+
+
+def version() -> str:
+    """Raises: NoWrk, if there is none."""
+    if shutil.which("wrk") is None:
+        raise NoWrk("there is no program `wrk`: `make system-packages` installs it")
+    said = subprocess.run(["wrk", "-v"], capture_output=True, text=True).stdout
+    return said.split("[")[0].strip()
+
+
+def script(body: Path, headers: Mapping[str, str]) -> str:
+    """Make the Lua program that sends this body with these headers."""
+    lines = [f"wrk.headers[{json.dumps(name)}] = {json.dumps(value)}" for name, value in headers.items()]
+    return _SCRIPT.format(body=json.dumps(str(body)), headers="\n".join(lines))
+
+
+def parse(output: str) -> Load:
+    """Read what the program printed.
+
+    Raises:
+        NoWrk: it printed no figures.
+    """
+    line = next((line for line in output.splitlines() if line.startswith("RESULT ")), None)
+    if line is None:
+        raise NoWrk(f"wrk printed no figures:\n{output}")
+    found = json.loads(line.removeprefix("RESULT "))
+    errors = sum(found[kind] for kind in ("connect", "read", "write", "status", "timeout"))
+    seconds = {name: found[name] / 1e6 for name in ("p50", "p90", "p95", "p99")}
+    return Load(found["requests"], found["duration"] / 1e6, errors, **seconds, longest=found["max"] / 1e6)
+
+
+def run(url: str, body: Path, headers: Mapping[str, str], connections: int, seconds: float) -> Load:
+    """Send `body` over and over for `seconds`, rounded to whole ones.
+
+    Raises:
+        NoWrk: it is not there, or did not run.
+    """
+    version()
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as program:
+        program.write(script(body, headers))
+        program.flush()
+        command = ["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", f"--timeout={TIMEOUT}s"]
+        done = subprocess.run([*command, "-s", program.name, url], capture_output=True, text=True)
+    if done.returncode:
+        raise NoWrk(f"wrk ended with exit code {done.returncode}:\n{done.stdout}{done.stderr}")
+    return parse(done.stdout)

@@ -1,0 +1,12 @@
+"""The servers that are compared, by name. Each is one file with a `Peer` in it.
+
+All are given the same: one worker, batches of at most eight, a delay of 10 ms, and else their defaults.
+"""
+
+from tests.benchmarks.peers.litserve import LitServe
+from tests.benchmarks.peers.mosec import Mosec
+from tests.benchmarks.peers.ours import Ours
+from tests.benchmarks.peers.peer import Peer
+from tests.benchmarks.peers.torchserve import TorchServe
+
+PEERS: dict[str, Peer] = {peer.name: peer for peer in (Ours(), TorchServe(), Mosec(), LitServe())}

@@ -1,0 +1,37 @@
+"""mosec: Rust in front, Python workers."""
+
+from pathlib import Path
+
+from tests.benchmarks.environments import environment, version_in
+from tests.benchmarks.models import app_environment
+from tests.benchmarks.peers.peer import Peer, Running, Setup, free_port, spawn
+
+APP = Path(__file__).parent / "apps" / "mosec_app.py"
+
+
+class Mosec(Peer):
+    name = "mosec"
+
+    def __init__(self) -> None:
+        self._packages = ("mosec==0.9.8",)
+
+    def install(self) -> str:
+        return version_in(self._python(), self.name)
+
+    def _python(self) -> Path:
+        return environment(self.name, self._packages)
+
+    def launch(self, setup: Setup) -> Running:
+        port = free_port()
+        command: list[str | Path] = [
+            self._python(),
+            APP,
+            "--address",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--timeout",
+            "120000",
+        ]
+        process = spawn(command, setup.folder, app_environment(setup.served, setup.batch_size, setup.delay))
+        return Running(process, port, "/inference", setup.folder / "output.log", ("spawn_main",))

@@ -1,0 +1,64 @@
+"""TorchServe, the predecessor: Java in front, Python workers. The archive is the one that tsctl serves."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from tests.benchmarks.environments import Missing, environment, version_in
+from tests.benchmarks.models import archive
+from tests.benchmarks.peers.peer import Peer, Running, Setup, free_port, spawn
+
+PACKAGES = (
+    "torchserve==0.12.0",
+    "torch-model-archiver==0.12.0",
+    "captum",            # its vision handler imports it, and its requirements do not say so
+    "setuptools<81",     # its archiver imports pkg_resources
+    "packaging",
+    "numpy",
+    "pyyaml",
+)  # fmt: skip
+JAVA = 17
+
+
+class TorchServe(Peer):
+    name = "torchserve"
+
+    def install(self) -> str:
+        java = shutil.which("java")
+        said = "" if java is None else subprocess.run([java, "-version"], capture_output=True, text=True).stderr
+        found = re.search(r'version "(\d+)', said)
+        if found is None or int(found[1]) < JAVA:
+            raise Missing(f"TorchServe needs a Java {JAVA} runtime: on Debian `openjdk-{JAVA}-jre-headless`")
+        return version_in(self._python(), "torchserve")
+
+    def _python(self) -> Path:
+        return environment(self.name, PACKAGES)
+
+    def launch(self, setup: Setup) -> Running:
+        python, folder = self._python(), setup.folder
+        store = folder / "store"
+        store.mkdir()
+        mar = archive(setup.served, store, setup.batch_size, setup.delay)
+        port, name = free_port(), setup.served.name
+        model = {
+            "defaultVersion": True, "marName": mar.name, "minWorkers": 1, "maxWorkers": 1,
+            "batchSize": setup.batch_size, "maxBatchDelay": round(setup.delay * 1000), "responseTimeout": 120,
+        }  # fmt: skip
+        config = folder / "config.properties"
+        config.write_text(
+            f"inference_address=http://127.0.0.1:{port}\n"
+            f"management_address=http://127.0.0.1:{free_port()}\n"
+            f"metrics_address=http://127.0.0.1:{free_port()}\n"
+            f"grpc_inference_port={free_port()}\n"
+            f"grpc_management_port={free_port()}\n"
+            f"load_models={mar.name}\n"
+            f"models={json.dumps({name: {'1.0': model}})}\n"
+        )
+        command: list[str | Path] = [
+            python, "-m", "ts.model_server", "--start", "--foreground", "--ncs", "--disable-token-auth",
+            "--model-store", store, "--ts-config", config,
+        ]  # fmt: skip
+        process = spawn(command, folder, {"TEMP": str(folder), "TMPDIR": str(folder), "LOG_LOCATION": str(folder)})
+        return Running(process, port, f"/predictions/{name}", folder / "output.log", ("model_service_worker",))

@@ -1,0 +1,5 @@
+"""What is done to each server, by name."""
+
+from tests.benchmarks.workloads.workload import KILL, LOADS, Workload
+
+WORKLOADS: dict[str, Workload] = {workload.name: workload for workload in (*LOADS, KILL)}

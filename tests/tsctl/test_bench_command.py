@@ -1,0 +1,273 @@
+"""`tsctl bench`: what it asks the load generator for, and what it makes of its figures."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tsctl.conftest import Invoke
+from tests.tsctl.fake_daemon import FakeDaemon
+from tsctl import generator
+from tsctl.commands.bench import notes
+from tsctl.loadgen.tally import Tally
+
+# Stands for the load generator: writes down its order, then says what the file says.
+STAND_IN = """
+import json, sys
+order = json.loads(sys.stdin.buffer.readline())
+body = sys.stdin.buffer.read(order["body_bytes"]).decode()
+json.dump({"order": order, "body": body}, open(sys.argv[1], "w"))
+print(open(sys.argv[2]).read(), flush=True)
+"""
+
+
+class StandIn:
+    """The load generator of a test.
+
+    Attributes:
+        order, body: what it was given.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._taken, self._said = folder / "taken.json", folder / "said"
+        self.command = (sys.executable, "-c", STAND_IN, str(self._taken), str(self._said))
+
+    def say(self, *events: dict[str, Any]) -> None:
+        self._said.write_text("\n".join(map(json.dumps, events)))
+
+    @property
+    def order(self) -> Any:
+        return json.loads(self._taken.read_text())["order"]
+
+    @property
+    def body(self) -> Any:
+        return json.loads(self._taken.read_text())["body"]
+
+
+def figures(*seconds: float, **more: Any) -> dict[str, Any]:
+    tally = Tally()
+    for each in seconds:
+        tally.answered(200, 5, each)
+    return {"stage": "done", "brokenOff": False, "first": 0.02} | tally.document(2.0, 0.5) | more
+
+
+def describe(sizes: dict[str, int]) -> list[dict[str, Any]]:
+    return [{"tsctl": {"batching": {"sizes": sizes, "reasons": {"full": sum(sizes.values())}}}}]
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    made = StandIn(tmp_path)
+    made.say(figures(0.01, 0.02))
+    monkeypatch.setattr(generator, "GENERATOR", made.command)
+    for name in generator.TOKEN_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    return made
+
+
+@pytest.fixture
+def photo(tmp_path: Path) -> Path:
+    (tmp_path / "cat.jpg").write_text("a cat")
+    return tmp_path / "cat.jpg"
+
+
+@pytest.fixture
+def serving(daemon: FakeDaemon) -> FakeDaemon:
+    """A daemon with the model `net`, plain HTTP and no token."""
+    daemon.answer("GET /tsctl/status", {"inferenceAddress": "http://127.0.0.1:8080"})
+    daemon.answer("GET /tsctl/config", [{"name": "certificate_file", "value": None}])
+    daemon.answer("GET /models/net", describe({"8": 3}))
+    return daemon
+
+
+def test_it_is_a_closed_loop_of_eight_for_ten_seconds(
+    invoke: Invoke, serving: FakeDaemon, stand_in: StandIn, photo: Path
+) -> None:
+    result = invoke("bench", "net", photo)
+
+    assert result.exit_code == 0, result.output
+    order = stand_in.order
+    assert (order["connections"], order["rate"], order["seconds"], order["requests"]) == (8, None, 10.0, None)
+    assert (order["host"], order["port"], order["target"]) == ("127.0.0.1", 8080, "/predictions/net")
+    assert stand_in.body == "a cat"
+
+
+def test_a_number_of_requests_has_no_end_in_time(
+    invoke: Invoke, serving: FakeDaemon, stand_in: StandIn, photo: Path
+) -> None:
+    invoke("bench", "net", photo, "-n", "100", "-c", "3")
+
+    assert (stand_in.order["requests"], stand_in.order["seconds"], stand_in.order["connections"]) == (100, None, 3)
+
+
+def test_a_rate_is_an_open_loop_with_the_spacing_of_independent_users(
+    invoke: Invoke, serving: FakeDaemon, stand_in: StandIn, photo: Path
+) -> None:
+    result = invoke("bench", "net", photo, "--rate", "50", "--json")
+
+    document = json.loads(result.stdout)
+    assert (stand_in.order["rate"], stand_in.order["spacing"]) == (50.0, "poisson")
+    assert document["load"] == {"connections": 1000, "rate": 50.0, "spacing": "poisson"}
+
+
+def test_json_has_the_figures_and_the_batches(
+    invoke: Invoke, serving: FakeDaemon, stand_in: StandIn, photo: Path
+) -> None:
+    result = invoke("bench", "net", photo, "--json")
+
+    document = json.loads(result.stdout)
+    assert (document["model"], document["bodyBytes"], document["requests"]) == ("net", 5, 2)
+    assert document["batches"] == {"sizes": {}, "reasons": {}}
+    assert "stage" not in document
+
+
+def test_for_people_there_are_percentiles_and_drawings(
+    invoke: Invoke, serving: FakeDaemon, stand_in: StandIn, photo: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stand_in.say(figures(*[0.01] * 98, 0.5, 0.5, statuses={"200": 100, "503": 7}, failures={"timeout": 2}))
+
+    result = invoke("bench", "net", photo)
+
+    shown = result.stdout + capfd.readouterr().out
+    assert "closed loop, 8 connections" in shown
+    assert "7 × status 503, 2 × not answered in time" in shown
+    assert "p99.9" in shown
+    assert "█" in shown
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "gained"),
+    [
+        pytest.param({"1": 1, "8": 3}, {"1": 1, "8": 10}, {"8": 7}, id="what came meanwhile"),
+        pytest.param({"8": 100}, {"8": 4}, {"8": 4}, id="all, if the model was registered anew"),
+    ],
+)
+def test_batches_are_those_of_the_run(before: dict[str, int], after: dict[str, int], gained: dict[str, int]) -> None:
+    from tsctl.commands.bench import _gained
+
+    assert _gained(before, after) == gained
+
+
+def test_over_the_control_socket_if_there_is_no_other_address(
+    invoke: Invoke, serving: FakeDaemon, stand_in: StandIn, photo: Path
+) -> None:
+    serving.answer("GET /tsctl/status", {"inferenceAddress": ""})
+
+    invoke("bench", "net", photo)
+
+    assert stand_in.order["unix"] == str(serving.path)
+
+
+def test_an_address_of_all_interfaces_is_asked_at_this_machine(
+    invoke: Invoke, serving: FakeDaemon, stand_in: StandIn, photo: Path
+) -> None:
+    serving.answer("GET /tsctl/status", {"inferenceAddress": "http://0.0.0.0:9000"})
+
+    invoke("bench", "net", photo)
+
+    assert (stand_in.order["host"], stand_in.order["port"]) == ("127.0.0.1", 9000)
+
+
+class TestToken:
+    @pytest.fixture(autouse=True)
+    def _asked_for(self, serving: FakeDaemon, tmp_path: Path) -> None:
+        (tmp_path / "own").write_text("the daemon's\n")
+        settings = [
+            {"name": "inference_token", "value": "set"},
+            {"name": "inference_token_file", "value": str(tmp_path / "own")},
+        ]
+        serving.answer("GET /tsctl/config", settings)
+
+    def header(self, stand_in: StandIn) -> str:
+        return str(dict(stand_in.order["headers"])["Authorization"])
+
+    def test_it_is_in_the_daemons_own_file(self, invoke: Invoke, stand_in: StandIn, photo: Path) -> None:
+        invoke("bench", "net", photo)
+
+        assert self.header(stand_in) == "Bearer the daemon's"
+
+    def test_the_environment_comes_before_it(
+        self, invoke: Invoke, stand_in: StandIn, photo: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("TSCTL_INFERENCE_TOKEN", "mine")
+
+        invoke("bench", "net", photo)
+
+        assert self.header(stand_in) == "Bearer mine"
+
+    def test_a_file_that_is_given_comes_first(
+        self, invoke: Invoke, stand_in: StandIn, photo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("TSCTL_INFERENCE_TOKEN", "mine")
+        (tmp_path / "given").write_text("given")
+
+        invoke("bench", "net", photo, "--token-file", tmp_path / "given")
+
+        assert self.header(stand_in) == "Bearer given"
+
+    def test_without_one_it_says_how_to_give_it(
+        self, invoke: Invoke, serving: FakeDaemon, stand_in: StandIn, photo: Path
+    ) -> None:
+        serving.answer("GET /tsctl/config", [{"name": "inference_token", "value": "set"}])
+
+        result = invoke("bench", "net", photo)
+
+        assert result.exit_code == 1
+        assert "name its file with `--token-file`" in result.stderr
+
+
+def test_no_token_is_shown_where_none_is_asked_for(
+    invoke: Invoke, serving: FakeDaemon, stand_in: StandIn, photo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TSCTL_INFERENCE_TOKEN", "mine")  # a handler would find it among the headers
+
+    invoke("bench", "net", photo)
+
+    assert stand_in.order["headers"] == []
+
+
+def test_a_first_request_that_fails_ends_it_with_the_daemons_words(
+    invoke: Invoke, serving: FakeDaemon, stand_in: StandIn, photo: Path
+) -> None:
+    stand_in.say({"stage": "refused", "status": 400, "body": json.dumps({"message": "not an image"})})
+
+    result = invoke("bench", "net", photo)
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "error: not an image\n"
+
+
+def test_a_run_without_a_good_answer_fails(invoke: Invoke, serving: FakeDaemon, stand_in: StandIn, photo: Path) -> None:
+    stand_in.say(figures(failures={"closed": 9}, requests=9))
+
+    result = invoke("bench", "net", photo)
+
+    assert result.exit_code == 1
+    assert result.stderr.endswith("error: no request was answered well\n")
+
+
+def test_a_generator_that_ends_early_is_an_error(
+    invoke: Invoke, serving: FakeDaemon, stand_in: StandIn, photo: Path
+) -> None:
+    stand_in.say({"stage": "running", "seconds": 1.0, "requests": 5, "errors": 0})
+
+    result = invoke("bench", "net", photo)
+
+    assert result.exit_code == 1
+    assert "the load generator ended with exit code 0" in result.stderr
+
+
+def test_two_kinds_of_load_are_wrong_usage(invoke: Invoke, photo: Path) -> None:
+    result = invoke("bench", "net", photo, "-c", "8", "--rate", "5")
+
+    assert result.exit_code == 2
+
+
+@pytest.mark.parametrize(("cpu", "said"), [(0.2, 0), (0.97, 1)], ids=["little", "nearly a core"])
+def test_it_says_when_it_is_itself_the_bottleneck(cpu: float, said: int) -> None:
+    found = notes({"generatorCpu": cpu, "brokenOff": False})
+
+    assert len(found) == said
+    assert all("97% of a core" in note for note in found)

@@ -1,0 +1,114 @@
+"""The load generator's connection and order, without a network."""
+
+import io
+import json
+
+import pytest
+
+from daemon.clock import FakeClock
+from daemon.http.fake import FakeTransport
+from tsctl.loadgen.connection import Connection, State
+from tsctl.loadgen.order import read
+
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+class Recorder:
+    """A client that writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+
+    def free(self, connection: Connection) -> None:
+        self.events.append("free")
+
+    def answered(self, connection: Connection, status: int, length: int) -> None:
+        self.events.append(f"answered {status} with {length}")
+
+    def lost(self, connection: Connection, owing: bool) -> None:
+        self.events.append("lost, owing" if owing else "lost")
+
+
+class Peer:
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.client = Recorder()
+        self.connection = Connection(self.client, b"request")
+        self.transport = FakeTransport(self.connection, self.clock.soon)
+        self.client.events.clear()
+        self.connection.send(1.0)
+
+    def receive(self, data: bytes) -> list[str]:
+        self.transport.receive(data)
+        self.clock.settle()
+        return self.client.events
+
+
+def test_an_answer_frees_the_connection() -> None:
+    peer = Peer()
+
+    assert peer.transport.written == b"request"
+    assert peer.receive(ANSWER) == ["answered 200 with 2", "free"]
+    assert peer.connection.state is State.IDLE
+
+
+@pytest.mark.parametrize("cut", range(1, len(ANSWER)))
+def test_an_answer_may_come_in_pieces(cut: int) -> None:
+    peer = Peer()
+
+    assert peer.receive(ANSWER[:cut]) == []
+    assert peer.receive(ANSWER[cut:]) == ["answered 200 with 2", "free"]
+
+
+def test_a_chunked_answer_is_one() -> None:
+    peer = Peer()
+
+    events = peer.receive(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n0\r\n\r\n")
+
+    assert events == ["answered 200 with 3", "free"]
+
+
+def test_a_connection_that_the_server_closes_is_not_used_again() -> None:
+    peer = Peer()
+
+    events = peer.receive(b"HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+
+    assert events == ["answered 503 with 0", "lost"]
+
+
+@pytest.mark.parametrize("data", [b"", ANSWER[:30]], ids=["before", "in the middle of"])
+def test_a_connection_that_breaks_off_an_answer_owes_it(data: bytes) -> None:
+    peer = Peer()
+    peer.receive(data)
+
+    peer.transport.lose()
+    peer.clock.settle()
+
+    assert peer.client.events == ["lost, owing"]
+
+
+def test_what_is_no_http_breaks_the_connection_off() -> None:
+    assert Peer().receive(b"nonsense\r\n\r\n") == ["lost, owing"]
+
+
+def order_of(body: bytes = b"", **fields: object) -> io.BytesIO:
+    return io.BytesIO(json.dumps({"target": "/p", "body_bytes": len(body)} | fields).encode() + b"\n" + body)
+
+
+def test_an_order_becomes_one_request() -> None:
+    sending = read(order_of(b"a\nb", host="::1", port=80, headers=[["A", "b"]]))
+
+    assert sending.request == b"POST /p HTTP/1.1\r\nHost: [::1]:80\r\nA: b\r\nContent-Length: 3\r\n\r\na\nb"
+    assert sending.connect_options == {"host": "::1", "port": 80}
+
+
+def test_a_unix_socket_is_a_path() -> None:
+    assert read(order_of(unix="/run/s")).connect_options == {"path": "/run/s"}
+
+
+@pytest.mark.parametrize(
+    "stream", [order_of(spacing="random"), order_of(unknown=1), order_of(body_bytes=9)], ids=["value", "field", "body"]
+)
+def test_an_order_that_makes_no_sense_is_refused(stream: io.BytesIO) -> None:
+    with pytest.raises(ValueError):
+        read(stream)

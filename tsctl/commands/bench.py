@@ -1,0 +1,227 @@
+"""`tsctl bench`."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tsctl.client import Client, content_type_of, model_path
+from tsctl.errors import CliError
+from tsctl.options import json_option, model_argument
+
+SECONDS = 10.0
+MOST_CONNECTIONS = 1000  # of the open loop
+BUSY = 0.85  # of a core; from there on the load generator may be what limits
+
+
+# What becomes of a request that is not answered, in words.
+FAILURES = {
+    "closed": "connection closed without an answer",
+    "refused": "connection refused",
+    "timeout": "not answered in time",
+    "unanswered": "unanswered at the end",
+}
+
+
+@click.command
+@model_argument
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("-c", "--connections", type=click.IntRange(min=1), metavar="N", help="Clients at a time [default: 8].")
+@click.option(
+    "--rate", type=click.FloatRange(min=0, min_open=True), metavar="R", help="Start R requests a second, see above."
+)
+@click.option("-n", "--requests", type=click.IntRange(min=1), metavar="N", help="Stop after N requests.")
+@click.option(
+    "-t", "--seconds", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Stop after S s [default: 10]."
+)
+@click.option(
+    "--spacing",
+    type=click.Choice(["poisson", "constant"]),
+    default="poisson",
+    help="Of requests with --rate: as of independent users [default], or even.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    metavar="S",
+    help="Seconds that an answer may take [default: 60].",
+)
+@click.option("--content-type", metavar="TYPE", help="Of the file [default: by its name for JSON and text, else none].")
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="For predictions [default: TSCTL_INFERENCE_TOKEN, TSCTL_TOKEN, the daemon's file].",
+)
+@json_option
+@click.pass_obj
+def command(
+    socket: Path | None,
+    model: str,
+    file: Path,
+    connections: int | None,
+    rate: float | None,
+    requests: int | None,
+    seconds: float | None,
+    spacing: str,
+    timeout: float,
+    content_type: str | None,
+    token_file: Path | None,
+    as_json: bool,
+) -> None:
+    """Send FILE (`-` is stdin) to MODEL many times, over HTTP, and measure.
+
+    \b
+    Two kinds of load:
+      -c N      N clients; each sends again when it has its answer (closed loop).
+                Says what the model can do.
+      --rate R  requests start R times a second, whatever the model does (open
+                loop). Says what users would wait: a latency counts from the
+                moment the request was meant to start.
+
+    Latencies are those of good answers (2xx). Ctrl-C ends the run and shows the result so far.
+    """
+    if rate is not None and connections is not None:
+        raise click.UsageError("`--connections` and `--rate` are two kinds of load: give one of them")
+    body = _read(file)
+    client = Client(socket)
+    before = _batching(client, model)
+    order = way_to_order(client, model, file, content_type, token_file) | {
+        "connections": connections or (8 if rate is None else MOST_CONNECTIONS),
+        "rate": rate,
+        "spacing": spacing,
+        "requests": requests,
+        "seconds": seconds if seconds is not None or requests is not None else SECONDS,
+        "timeout": timeout,
+    }
+    found = _run(order, body, model)
+    after = _batching(client, model)
+    found["batches"] = {what: _gained(before[what], after[what]) for what in ("sizes", "reasons")}
+    load = {name: order[name] for name in ("connections", "rate", "spacing")}
+    document = {"model": model, "bodyBytes": len(body), "load": load if rate else {"connections": load["connections"]}}
+    if as_json:
+        del found["stage"]
+        click.echo(json.dumps(document | found, indent=2))
+    else:
+        show(document | found)
+    for note in notes(found):
+        click.echo(f"{click.style('note:', fg='yellow')} {note}", err=True)
+    if not found["latency"]["max"]:
+        raise CliError("no request was answered well")
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    except OSError as error:
+        raise CliError(f"cannot read `{file}`: {error.strerror}") from None
+
+
+def way_to_order(
+    client: Client, model: str, file: Path, content_type: str | None, token_file: Path | None
+) -> dict[str, Any]:
+    """Make the part of an order that says what is sent, and where."""
+    from tsctl.generator import way_to
+
+    way = way_to(client, token_file)
+    kind = content_type if content_type is not None else content_type_of(file)
+    headers = [*way.pop("headers", []), *([["Content-Type", kind]] if kind else [])]
+    return way | {"target": f"/predictions/{model_path(model)}", "headers": headers}
+
+
+def _batching(client: Client, model: str) -> dict[str, dict[str, int]]:
+    document = client.json("GET", f"/models/{model_path(model)}")[0]
+    batching: dict[str, dict[str, int]] = document["tsctl"]["batching"]
+    return batching
+
+
+def _gained(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    """What was counted between two looks; a model that was registered anew meanwhile began at zero."""
+    gained = {name: count - before.get(name, 0) for name, count in after.items()}
+    if any(count < 0 for count in gained.values()):
+        gained = dict(after)
+    return {name: count for name, count in gained.items() if count}
+
+
+def _run(order: dict[str, Any], body: bytes, model: str) -> dict[str, Any]:
+    """Run the load generator to its end, or to Ctrl-C; give what it counted."""
+    from tsctl.generator import generator
+    from tsctl.render import live
+
+    requests, seconds = order["requests"], order["seconds"]
+    with generator(order, body) as running, live() as progress:
+        progress.show(f"the first request to {model}")
+        for attempt in range(2):
+            try:
+                for event in running.events():
+                    if event["stage"] == "done":
+                        return event
+                    errors = f", {event['errors']} errors" if event["errors"] else ""
+                    text = (
+                        f"{model}: {event['requests']} requests, {event['requests'] / event['seconds']:.0f}/s{errors}"
+                    )
+                    by_count = event["requests"] / requests if requests else 0.0
+                    by_time = event["seconds"] / seconds if seconds else 0.0
+                    progress.show(text, min(1.0, max(by_count, by_time)), 1.0)
+            except KeyboardInterrupt:
+                if attempt:
+                    raise
+                running.break_off()
+        raise CliError("the load generator said nothing")
+
+
+def notes(found: dict[str, Any]) -> list[str]:
+    """What one should know about the figures."""
+    said = []
+    if found["generatorCpu"] >= BUSY:
+        said.append(
+            f"the load generator itself used {found['generatorCpu']:.0%} of a core:"
+            " it may be what limits, not the model (wrk costs less)"
+        )
+    if found["brokenOff"]:
+        said.append("interrupted; these are the figures so far")
+    return said
+
+
+def show(document: dict[str, Any]) -> None:
+    """Print the result for people."""
+    from tsctl import render
+
+    load, latency = document["load"], document["latency"]
+    if "rate" in load:
+        kind = f"open loop, {load['rate']:g} requests a second, {load['spacing']} spacing"
+    else:
+        kind = f"closed loop, {load['connections']} connections"
+    wrong = [f"{count} × status {status}" for status, count in document["statuses"].items() if status[0] != "2"]
+    wrong += [f"{count} × {FAILURES[kind]}" for kind, count in document["failures"].items()]
+    render.facts(
+        [
+            ("model", f"{document['model']}, {render.bytes_text(document['bodyBytes'])} a request"),
+            ("load", f"{kind}, for {document['seconds']:.1f} s"),
+            ("throughput", f"{document['requestsPerSecond']:.1f} good answers a second"),
+            ("requests", f"{document['requests']}, the first alone in {_time(document['first'])}"),
+            ("errors", ", ".join(wrong) or "none"),
+        ]
+    )
+    if not latency["max"]:
+        return
+    render.heading("Latency")
+    names = ("p50", "p90", "p95", "p99", "p99.9", "max", "mean")
+    render.table([f">{name}" for name in names], [[_time(latency[name]) for name in names]])
+    click.echo()
+    render.histogram([(f"≤ {_time(bar['upTo'])}", bar["count"]) for bar in document["histogram"]])
+    if document["batches"]["sizes"]:
+        render.heading("Batches by size")
+        render.histogram(list(document["batches"]["sizes"].items()))
+        render.heading("Batches by reason")
+        render.histogram(list(document["batches"]["reasons"].items()))
+
+
+def _time(seconds: float) -> str:
+    """Write a latency with three digits."""
+    if seconds >= 1.0:
+        return f"{seconds:.3g} s" if seconds < 100 else f"{seconds:.0f} s"
+    return f"{seconds * 1000:.3g} ms" if seconds >= 0.001 else f"{seconds * 1e6:.0f} µs"

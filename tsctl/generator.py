@@ -1,0 +1,139 @@
+"""Run the load generator against a model: the way to the inference address, and its process.
+
+The daemon itself says, on the control socket, where its inference address is, which certificate it
+shows there, and which file holds the token that it asks for.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from tsctl.client import Client, checked
+from tsctl.errors import CliError
+
+# -P: a folder named `tsctl` where the user happens to be is not ours.
+GENERATOR = (sys.executable, "-P", "-m", "tsctl.loadgen")
+TOKEN_VARIABLES = ("TSCTL_INFERENCE_TOKEN", "TSCTL_TOKEN")  # the management token opens predictions, too
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+
+
+def way_to(client: Client, token_file: Path | None) -> dict[str, Any]:
+    """Say how to reach predictions: the part of an order that names the address and the token.
+
+    Without an inference address it is the control socket, which needs no token.
+
+    Raises:
+        CliError: a token is needed, and there is none that can be read.
+    """
+    url = client.json("GET", "/tsctl/status")["inferenceAddress"]
+    if not url:
+        return {"unix": str(client.path)}
+    settings = {setting["name"]: setting["value"] for setting in client.json("GET", "/tsctl/config")}
+    split = urlsplit(url)
+    host = split.hostname or ""
+    way: dict[str, Any] = {"host": _EVERYWHERE.get(host, host), "port": split.port}
+    if split.scheme == "https":
+        way["certificate"] = _readable(Path(settings["certificate_file"]), "the daemon's certificate")
+    if "inference_token" in settings:
+        own = settings.get("inference_token_file")
+        way["headers"] = [["Authorization", f"Bearer {_token(token_file, Path(own) if own else None)}"]]
+    return way
+
+
+def _token(given: Path | None, own: Path | None) -> str:
+    found = None if given is not None else next(filter(None, map(os.environ.get, TOKEN_VARIABLES)), None)
+    if found is None:
+        file = given or own
+        if file is None:
+            raise CliError(
+                "predictions need a token here", f"name its file with `--token-file`, or set {TOKEN_VARIABLES[0]}"
+            )
+        found = Path(_readable(file, "the token file")).read_text("latin-1")
+    return found.strip()
+
+
+def _readable(file: Path, what: str) -> str:
+    try:
+        file.open("rb").close()
+    except OSError as error:
+        raise CliError(f"cannot read {what} `{file}`: {error.strerror}") from None
+    return str(file)
+
+
+class Generator:
+    """The running load generator."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+
+    def break_off(self) -> None:
+        """Ask for what has been counted so far."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """Yield what it tells, `running` and then `done`; after Ctrl-C it may be called again.
+
+        Raises:
+            CliError: the first request failed, or the generator did.
+        """
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            event: dict[str, Any] = json.loads(line)
+            match event["stage"]:
+                case "failed":
+                    raise CliError(event["message"])
+                case "refused":
+                    _refused(event["status"], event["body"])
+                case _:
+                    yield event
+                    if event["stage"] == "done":
+                        return
+        raise CliError(f"the load generator ended with exit code {self._process.wait()}; what it printed is above")
+
+
+@contextmanager
+def generator(order: dict[str, Any], body: bytes) -> Iterator[Generator]:
+    """Run the load generator while the block lasts. Ctrl-C at the terminal does not reach it."""
+    # Unbuffered: a line is read as it comes, and Ctrl-C loses none.
+    process = subprocess.Popen(
+        GENERATOR, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
+    )
+    try:
+        assert process.stdin is not None
+        line = json.dumps(order | {"body_bytes": len(body)}).encode() + b"\n"
+        try:
+            for piece in (line, body):
+                _write(process, piece)
+        except BrokenPipeError:
+            pass  # it will say why
+        yield Generator(process)
+    finally:
+        process.kill()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()
+        process.wait()
+
+
+def _write(process: subprocess.Popen[bytes], data: bytes) -> None:
+    view = memoryview(data)
+    assert process.stdin is not None
+    while view:
+        view = view[process.stdin.write(view) :]
+
+
+def _refused(status: int, body: str) -> None:
+    try:
+        document = json.loads(body)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict) or "message" not in document:
+        document = {"message": f"the model answered the first request with status {status}\n{body}"}
+    checked(status, document)

@@ -1,0 +1,81 @@
+"""`python -P -m tsctl.loadgen`: an order from stdin, JSON lines to stdout."""
+
+import asyncio
+import contextlib
+import json
+import os
+import resource
+import sys
+import time
+from typing import Any
+
+import uvloop
+
+from tsctl.loadgen.closed import ClosedLoop
+from tsctl.loadgen.loop import Loop
+from tsctl.loadgen.open import OpenLoop
+from tsctl.loadgen.order import Sending, read
+from tsctl.loadgen.single import Failed, ask_once
+
+EVERY = 0.2  # seconds between two `running` lines
+SHOWN = 2000  # characters of an answer
+
+
+def tell(stage: str, **facts: Any) -> None:
+    print(json.dumps({"stage": stage} | facts), flush=True)  # noqa: T201 - what the command reads
+
+
+async def run(sending: Sending) -> int:
+    """Ask once, then run; the exit code is 1 if not even the first request was answered well."""
+    loop = asyncio.get_running_loop()
+    broken_off = asyncio.Event()
+    loop.add_reader(sys.stdin.fileno(), lambda: _stdin_ended(loop, broken_off))
+    try:
+        first = await ask_once(sending, loop)
+    except Failed as error:
+        tell("failed", message=str(error))
+        return 1
+    if first.status >= 400:
+        tell("refused", status=first.status, body=first.body.decode("utf-8", "replace")[:SHOWN])
+        return 1
+    kind = ClosedLoop if sending.order.rate is None else OpenLoop
+    running = kind(sending, loop)
+    cpu = time.process_time()
+    telling = loop.create_task(_tell_progress(running))
+    try:
+        await running.run(broken_off)
+    finally:
+        telling.cancel()
+    used = time.process_time() - cpu
+    tell("done", brokenOff=broken_off.is_set(), first=first.seconds, **running.tally.document(running.seconds, used))
+    return 0
+
+
+def _stdin_ended(loop: asyncio.AbstractEventLoop, broken_off: asyncio.Event) -> None:
+    if not os.read(sys.stdin.fileno(), 4096):
+        loop.remove_reader(sys.stdin.fileno())
+        broken_off.set()
+
+
+async def _tell_progress(running: Loop) -> None:
+    while True:
+        await asyncio.sleep(EVERY)
+        tally = running.tally
+        tell("running", seconds=running.seconds, requests=tally.ended, errors=tally.errors)
+
+
+def main() -> int:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # a connection is a descriptor
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    # Unbuffered: what comes after the body is read by nobody, and its end must be seen.
+    with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as stdin:
+        sending = read(stdin)
+    try:
+        return uvloop.run(run(sending))
+    except BrokenPipeError:  # whoever asked has gone
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

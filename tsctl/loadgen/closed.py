@@ -1,0 +1,34 @@
+"""The closed loop: so many clients, and each sends its next request when the last was answered."""
+
+import time
+
+from tsctl.loadgen.connection import Connection
+from tsctl.loadgen.loop import Loop
+
+
+class ClosedLoop(Loop):
+    """`connections` of them."""
+
+    def _start(self) -> None:
+        wanted = self._order.connections
+        for _ in range(wanted if self._left is None else min(wanted, self._left)):
+            self._open()
+
+    def free(self, connection: Connection) -> None:
+        if self._take():
+            connection.send(time.monotonic())
+        elif self._idle_now():
+            self._stop_sending()
+
+    def _replace(self) -> None:
+        if self._left != 0:
+            self._open()
+        elif self._idle_now():
+            self._stop_sending()
+
+    def _refused(self) -> None:
+        if self._take():  # a request that could not even be sent
+            self.tally.failed("refused")
+
+    def _idle_now(self) -> bool:
+        return self._order.requests is not None and self.tally.ended >= self._order.requests

@@ -1,0 +1,113 @@
+"""One connection of the load generator: a request out, an answer in, then the next.
+
+CONNECTING ──▶ IDLE ◀──send, answer──▶ BUSY
+    │            │                       │
+    └────────────┴───────lost────────────┴──▶ CLOSED
+"""
+
+import asyncio
+import time
+from enum import Enum, auto
+from typing import Protocol, cast
+
+import httptools
+
+from tsctl.loadgen.order import no_delay
+
+
+class State(Enum):
+    CONNECTING = auto()  # it may not be used yet
+    IDLE = auto()  # it can take a request
+    BUSY = auto()  # an answer is owed
+    CLOSED = auto()  # it is gone
+
+
+class Client(Protocol):
+    """Who uses a connection: one of the loops."""
+
+    def free(self, connection: "Connection") -> None:
+        """It can take a request."""
+
+    def answered(self, connection: "Connection", status: int, length: int) -> None:
+        """The answer to its request is complete; `free` or `lost` follows."""
+
+    def lost(self, connection: "Connection", owing: bool) -> None:
+        """It is closed; `owing`: in the middle of an answer, or before it."""
+
+
+class Connection(asyncio.Protocol):
+    """A connection, and the request it has sent.
+
+    Attributes:
+        intended: when its request was meant to start, on `time.monotonic`.
+        sent: when it was sent.
+        body: the last answer's, if `keep` asked for it.
+    """
+
+    def __init__(self, client: Client, request: bytes, *, keep: bool = False) -> None:
+        self.state = State.CONNECTING
+        self.intended = 0.0
+        self.sent = 0.0
+        self.body = b""
+        self._client = client
+        self._request = request
+        self._keep = keep
+        self._length = 0
+        self._parser = httptools.HttpResponseParser(self)
+        self._transport: asyncio.Transport = cast(asyncio.Transport, None)
+
+    def __repr__(self) -> str:
+        return f"<Connection {self.state.name}>"
+
+    def send(self, intended: float) -> None:
+        """Send the request; the connection must be idle."""
+        assert self.state is State.IDLE
+        self.state = State.BUSY
+        self.intended = intended
+        self.sent = time.monotonic()
+        self._length = 0
+        self.body = b""
+        self._transport.write(self._request)
+
+    def abort(self) -> None:
+        """Close it now; the client is told that it is lost."""
+        if self.state is not State.CONNECTING:
+            self._transport.abort()
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        sock = transport.get_extra_info("socket")
+        if sock is not None:
+            no_delay(sock)
+        self.state = State.IDLE
+        self._client.free(self)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError:
+            self.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - lost is lost
+        owing = self.state is State.BUSY
+        self.state = State.CLOSED
+        self._client.lost(self, owing)
+
+    # The parser calls these. There is no `on_header`: it would be called for each, for nothing.
+
+    def on_body(self, body: bytes) -> None:
+        self._length += len(body)
+        if self._keep:
+            self.body += body
+
+    def on_message_complete(self) -> None:
+        if self.state is not State.BUSY or self._parser.get_status_code() < 200:
+            return
+        self.state = State.IDLE
+        self._client.answered(self, self._parser.get_status_code(), self._length)
+        if not self._parser.should_keep_alive():
+            self._transport.close()
+        else:
+            self._client.free(self)

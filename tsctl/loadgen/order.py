@@ -1,0 +1,96 @@
+"""What is to be sent, where, how often, and for how long: the first line of stdin, and the body after it."""
+
+import socket
+import ssl
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Literal
+
+import msgspec
+
+
+class Order(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One run of the load generator.
+
+    Attributes:
+        unix: path of the Unix socket; empty for `host` and `port`.
+        certificate: a PEM file whose first certificate is the server's own; empty for plain HTTP.
+        target: the path of the request line.
+        headers: names and values; `Content-Length` is added.
+        body_bytes: how many bytes of body follow the line.
+        connections: of the closed loop; in the open loop there are never more than this.
+        rate: requests a second of the open loop; None asks for the closed loop.
+        requests, seconds: what ends the run; None does not.
+        timeout: seconds that an answer may take.
+    """
+
+    host: str = ""
+    port: int = 0
+    unix: str = ""
+    certificate: str = ""
+    target: str
+    headers: list[tuple[str, str]] = []
+    body_bytes: int = 0
+    connections: int = 8
+    rate: float | None = None
+    spacing: Literal["poisson", "constant"] = "poisson"
+    requests: int | None = None
+    seconds: float | None = None
+    timeout: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """An order, ready to be sent.
+
+    Attributes:
+        request: its one request, head and body.
+        connect_options: for `loop.create_connection`, or with `unix` for `create_unix_connection`.
+    """
+
+    order: Order
+    request: bytes
+    connect_options: dict[str, Any]
+
+
+def tls_context(certificate: str) -> ssl.SSLContext:
+    """Trust this certificate and no other: it is the daemon's own file, so its name need not be this host's."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # the leaf itself is the anchor
+    context.load_verify_locations(certificate)
+    return context
+
+
+def read(stream: BinaryIO) -> Sending:
+    """Read an order and its body."""
+    order = msgspec.json.decode(stream.readline(), type=Order)
+    body = bytearray()
+    while len(body) < order.body_bytes:
+        piece = stream.read(order.body_bytes - len(body))
+        if not piece:
+            raise ValueError(f"{len(body)} of {order.body_bytes} bytes of the body came")
+        body += piece
+    host = order.host if ":" not in order.host else f"[{order.host}]"
+    lines = [
+        f"POST {order.target} HTTP/1.1",
+        "Host: localhost" if order.unix else f"Host: {host}:{order.port}",
+        *(f"{name}: {value}" for name, value in order.headers),
+        f"Content-Length: {len(body)}",
+    ]
+    return Sending(order, "\r\n".join((*lines, "", "")).encode("latin-1") + body, connect_options(order))
+
+
+def connect_options(order: Order) -> dict[str, Any]:
+    """Say where to connect, and how; over TLS all connections share a context."""
+    if order.unix:
+        return {"path": order.unix}
+    options: dict[str, Any] = {"host": order.host, "port": order.port}
+    if order.certificate:
+        options |= {"ssl": tls_context(order.certificate), "server_hostname": order.host}
+    return options
+
+
+def no_delay(sock: socket.socket) -> None:
+    """Send small requests at once."""
+    if sock.family in (socket.AF_INET, socket.AF_INET6):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

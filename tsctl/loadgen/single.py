@@ -1,0 +1,64 @@
+"""One request, before many: to see that the model answers, and to pay for what only the first costs."""
+
+import asyncio
+import time
+from dataclasses import dataclass
+
+from tsctl.loadgen.connection import Connection
+from tsctl.loadgen.order import Sending
+
+
+class Failed(Exception):
+    """There was no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """The first answer; `seconds` from the connection's start."""
+
+    status: int
+    body: bytes
+    seconds: float
+
+
+class _Once:
+    """The client of one connection, for one request."""
+
+    def __init__(self, answer: "asyncio.Future[int]") -> None:
+        self._answer = answer
+
+    def free(self, connection: Connection) -> None:
+        if not self._answer.done():
+            connection.send(time.monotonic())
+
+    def answered(self, connection: Connection, status: int, length: int) -> None:  # noqa: ARG002
+        self._answer.set_result(status)
+
+    def lost(self, connection: Connection, owing: bool) -> None:  # noqa: ARG002
+        if not self._answer.done():
+            self._answer.set_exception(Failed("the connection was closed before the first answer"))
+
+
+async def ask_once(sending: Sending, loop: asyncio.AbstractEventLoop) -> First:
+    """Send the request on a connection of its own.
+
+    Raises:
+        Failed: it could not be sent, or was not answered in time.
+    """
+    answer: asyncio.Future[int] = loop.create_future()
+    connection = Connection(_Once(answer), sending.request, keep=True)
+    began = time.monotonic()
+    try:
+        if sending.order.unix:
+            await loop.create_unix_connection(lambda: connection, **sending.connect_options)
+        else:
+            await loop.create_connection(lambda: connection, **sending.connect_options)
+    except OSError as error:
+        raise Failed(f"cannot connect: {error.strerror or error}") from None
+    try:
+        status = await asyncio.wait_for(answer, sending.order.timeout)
+    except TimeoutError:
+        raise Failed(f"the first request was not answered within {sending.order.timeout:g} s") from None
+    finally:
+        connection.abort()
+    return First(status, connection.body, time.monotonic() - began)

@@ -1,0 +1,169 @@
+"""What was counted: answers by status, failures by kind, latencies by bucket.
+
+A latency goes into one of 128 buckets for each power of two, so any percentile is exact to 0.4 %,
+however long the run is, in a few kilobytes. (The idea of HdrHistogram, without its code.)
+"""
+
+import math
+from bisect import bisect_left
+from collections import Counter
+from typing import Any
+
+PARTS = 128  # buckets for each doubling
+PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.9)
+
+
+class Latencies:
+    """Seconds by bucket.
+
+    Attributes:
+        count, sum, least, most: of all values; the last two are 0.0 without any.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.sum = 0.0
+        self.least = 0.0
+        self.most = 0.0
+        self._buckets: Counter[int] = Counter()
+
+    def add(self, seconds: float) -> None:
+        """Count one latency, above 0."""
+        self._buckets[_bucket(seconds)] += 1
+        self.sum += seconds
+        if seconds > self.most:
+            self.most = seconds
+        if seconds < self.least or not self.count:
+            self.least = seconds
+        self.count += 1
+
+    def percentile(self, percent: float) -> float:
+        """The least value that `percent` of all do not exceed (nearest rank); 0.0 if there are none."""
+        rank = max(1, math.ceil(self.count * percent / 100))
+        seen = 0
+        for bucket in sorted(self._buckets):
+            seen += self._buckets[bucket]
+            if seen >= rank:
+                return min(max(_middle(bucket), self.least), self.most)
+        return 0.0
+
+    def bars(self) -> list[tuple[float, int]]:
+        """Sum up the buckets for a drawing.
+
+        Returns:
+            (upper bound in seconds, count), with round bounds; the slowest thousandth, which may be far
+            away, is all in the last one, whose bound is the largest value.
+        """
+        if not self.count:
+            return []
+        bounds = bounds_between(self.least, self.percentile(99.9))
+        counts = [0] * (len(bounds) + 1)
+        for bucket, count in self._buckets.items():
+            counts[bisect_left(bounds, _middle(bucket))] += count
+        bars = list(zip((*bounds, max(self.most, bounds[-1])), counts, strict=True))
+        return bars if counts[-1] else bars[:-1]
+
+
+def bounds_between(least: float, most: float) -> list[float]:
+    """Choose round bounds, at most 17, of which the last is at least `most`.
+
+    Evenly spaced if the values are of one order of magnitude, otherwise 1, 2, 5, 10, 20, ...
+    """
+    if most > 20 * least:
+        exponents = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
+        series = [digit * 10.0**exponent for exponent in exponents for digit in (1, 2, 5)]
+    else:
+        rough = max((most - least) / 12, least / 50)
+        step = next(step for step in _steps(rough) if step >= rough)
+        series = [index * step for index in range(math.ceil(least / step), math.ceil(most / step) + 1)]
+    first = bisect_left(series, least)
+    return [round(bound, 9) for bound in series[first : bisect_left(series, most) + 1]]
+
+
+def _steps(rough: float) -> list[float]:
+    exponent = math.floor(math.log10(rough))
+    return [digit * 10.0**exponent for digit in (1, 2, 5, 10)]
+
+
+def _bucket(seconds: float) -> int:
+    fraction, exponent = math.frexp(seconds)  # seconds = fraction · 2^exponent, fraction in [0.5, 1)
+    return exponent * PARTS + int((fraction - 0.5) * (2 * PARTS))
+
+
+def _lower(bucket: int) -> float:
+    exponent, part = divmod(bucket, PARTS)
+    return math.ldexp(0.5 + part / (2 * PARTS), exponent)
+
+
+def _middle(bucket: int) -> float:
+    return (_lower(bucket) + _lower(bucket + 1)) / 2
+
+
+class Tally:
+    """The figures of one run.
+
+    Attributes:
+        statuses: answers by HTTP status.
+        failures: requests without an answer: `closed`, `refused`, `timeout`, `unanswered` at the end.
+        latencies: of good answers (2xx). What is refused at once would flatter the others.
+        body_bytes: of all answers' bodies.
+        closed_at: when the last request started, on the clock of the run; 0.0 while they still start.
+        in_time: good answers until then. Throughput counts these; latencies also those that came after.
+    """
+
+    def __init__(self) -> None:
+        self.statuses: Counter[int] = Counter()
+        self.failures: Counter[str] = Counter()
+        self.latencies = Latencies()
+        self.body_bytes = 0
+        self.closed_at = 0.0
+        self.in_time = 0
+
+    def close(self, now: float) -> None:
+        """No request starts any more."""
+        self.closed_at = now
+        self.in_time = self.latencies.count
+
+    @property
+    def ended(self) -> int:
+        """Requests that were answered or failed."""
+        return self.statuses.total() + self.failures.total()
+
+    @property
+    def errors(self) -> int:
+        return self.ended - self.latencies.count
+
+    def answered(self, status: int, length: int, seconds: float) -> None:
+        self.statuses[status] += 1
+        self.body_bytes += length
+        if 200 <= status < 300:
+            self.latencies.add(seconds)
+
+    def failed(self, kind: str) -> None:
+        self.failures[kind] += 1
+
+    def document(self, seconds: float, cpu: float) -> dict[str, Any]:
+        """All figures, for JSON.
+
+        Args:
+            seconds: how long requests were sent.
+            cpu: seconds of processor time of this process, meanwhile.
+        """
+        found = self.latencies
+        return {
+            "requests": self.ended,
+            "errors": self.errors,
+            "statuses": {str(status): count for status, count in sorted(self.statuses.items())},
+            "failures": dict(sorted(self.failures.items())),
+            "seconds": seconds,
+            "requestsPerSecond": (self.in_time if self.closed_at else found.count) / seconds if seconds else 0.0,
+            "bodyBytesPerSecond": self.body_bytes / seconds if seconds else 0.0,
+            "generatorCpu": cpu / seconds if seconds else 0.0,
+            "latency": {
+                "mean": found.sum / found.count if found.count else 0.0,
+                "min": found.least,
+                **{f"p{percent:g}": found.percentile(percent) for percent in PERCENTILES},
+                "max": found.most,
+            },
+            "histogram": [{"upTo": bound, "count": count} for bound, count in found.bars()],
+        }
