@@ -1,21 +1,23 @@
 """`python -P -m handlers.worker FD PARENT`: frames in, one batch at a time, frames out.
 
 Load, then Predict after Predict, until the daemon closes its end. The frames have a socket of their
-own, so a handler may print whatever it likes.
+own (connection.py), so a handler may print whatever it likes.
 """
 
+import contextlib
 import ctypes
 import logging
 import os
 import signal
-import socket
 import sys
 import time
 import traceback
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 from handlers import compat, wire
+from handlers.connection import Connection, Disconnected, take_over
 from handlers.errors import HandlerError
 from handlers.rows import sendable
 from handlers.runtime import Runtime
@@ -23,34 +25,6 @@ from handlers.warmup import warm_up
 
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 _OUR_FILES = (f"{Path(__file__).parent}{os.sep}", "<frozen importlib")
-
-
-class Wire:
-    """The worker's end of the socketpair, blocking."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        self._sock = sock
-
-    def send(self, message: wire.ToDaemon) -> None:
-        self._sock.sendall(wire.encode(message))
-
-    def receive(self) -> wire.ToWorker | None:
-        """Wait for the next message; None when the daemon has closed its end."""
-        head = self._exactly(wire.LENGTH.size)
-        if head is None:
-            return None
-        body = self._exactly(wire.LENGTH.unpack(head)[0])
-        return None if body is None else wire.decode_for_worker(body)
-
-    def _exactly(self, count: int) -> bytearray | None:
-        buffer = bytearray(count)
-        view = memoryview(buffer)
-        while view:
-            received = self._sock.recv_into(view)
-            if not received:
-                return None
-            view = view[received:]
-        return buffer
 
 
 def die_with(parent: int) -> None:
@@ -94,8 +68,13 @@ def load_model(load: wire.Load) -> Runtime:
     return runtime
 
 
-def serve(connection: Wire) -> int:
-    """Load what the first message names and run batches; returns the exit code."""
+def serve(connection: Connection) -> int:
+    """Load what the first message names and run batches; returns the exit code.
+
+    Raises:
+        Disconnected: the handler took the connection away.
+        BrokenPipeError, ConnectionResetError: the daemon is gone.
+    """
     connection.send(wire.Hello(os.getpid()))
     message = connection.receive()
     if not isinstance(message, wire.Load):
@@ -103,9 +82,9 @@ def serve(connection: Wire) -> int:
     began = time.perf_counter()
     try:
         runtime = load_model(message)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - user code may raise anything
+    except BaseException as error:  # noqa: BLE001 - user code may raise anything
         failed = load_failure(error)
-        print(failed.traceback, file=sys.stderr, flush=True)  # noqa: T201 - the model's log
+        tell(failed.traceback)
         connection.send(failed)
         return wire.EXIT_LOAD_FAILED
     connection.send(wire.Loaded(time.perf_counter() - began, runtime.own_handle, runtime.measured()))
@@ -119,26 +98,44 @@ def serve(connection: Wire) -> int:
     return 0
 
 
-def _send_pieces(connection: Wire, batch: int, pieces: list[tuple[int, wire.Answer]]) -> None:
+def _send_pieces(connection: Connection, batch: int, pieces: list[tuple[int, wire.Answer]]) -> None:
     connection.send(wire.Chunk(batch, pieces))
 
 
-def main(arguments: list[str]) -> int:
+def tell(text: str) -> None:
+    """Write to the model's log, if the handler has left us one."""
+    with contextlib.suppress(Exception):
+        print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def talk(descriptor: int) -> int:
+    """Serve over an inherited socket; returns the exit code. Raises nothing."""
+    try:
+        connection = Connection(take_over(descriptor))
+        os.register_at_fork(after_in_child=connection.leave_in_child)
+        return serve(connection)
+    except Disconnected as error:
+        tell(str(error))
+        return wire.EXIT_DISCONNECTED
+    except (BrokenPipeError, ConnectionResetError):
+        return 0  # the daemon has gone
+    except BaseException:  # noqa: BLE001 - perhaps a signal handler's, between two batches
+        tell(traceback.format_exc())
+        return 1
+
+
+def main(arguments: list[str]) -> NoReturn:
     descriptor, parent = map(int, arguments)
     die_with(parent)
     # What a handler logs goes to the model's log as it is (as in TorchServe), line by line.
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     logging.basicConfig(stream=sys.stdout, format="%(message)s", level=logging.INFO)
-    os.set_inheritable(descriptor, False)
-    with socket.socket(fileno=descriptor) as sock:
-        try:
-            return serve(Wire(sock))
-        except (BrokenPipeError, ConnectionResetError):
-            return 0  # the daemon has gone
+    code = talk(descriptor)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # the handler may have closed it
+            stream.flush()
+    os._exit(code)  # threads that the handler left running must not keep the process
 
 
 if __name__ == "__main__":
-    code = main(sys.argv[1:])
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)  # threads that the handler left running must not keep the process
+    main(sys.argv[1:])
