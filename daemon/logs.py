@@ -1,4 +1,4 @@
-"""The daemon's logs: its own, the access log, and one for what each model's workers print.
+"""The daemon's logs: its own, and one for what each model's workers print; access.py has the access log.
 
 Under `tsctl start` they go to files in the state directory; under `tsctl run` to stderr as well.
 Files are rotated at 100 MB, five are kept.
@@ -11,12 +11,9 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from daemon import paths
-from daemon.clock import Clock
 
 MAX_BYTES = 100_000_000
 KEPT_FILES = 5
-FLUSH_EVERY = 0.5  # seconds
-_LINES_AT_ONCE = 1000
 
 _FORMAT = "%(asctime)s %(levelname)-7s %(message)s"
 
@@ -41,7 +38,7 @@ def set_up(state_dir: Path, level: str, *, foreground: bool) -> None:
         root.handlers.append(shown)
 
 
-class _LineLog:
+class LineLog:
     """Lines for one file, written without a level or a time of its own."""
 
     def __init__(self, path: Path, foreground: bool) -> None:
@@ -59,45 +56,19 @@ class _LineLog:
             handler.close()
 
 
-class AccessLog:
-    """A line for each request, written in batches: at most `FLUSH_EVERY` later, or at 1 000 lines."""
-
-    def __init__(self, path: Path, clock: Clock, *, foreground: bool) -> None:
-        self._log = _LineLog(path, foreground)
-        self._clock = clock
-        self._lines: list[str] = []
-
-    def add(self, line: str) -> None:
-        if not self._lines:
-            self._clock.later(FLUSH_EVERY, self.flush)
-        self._lines.append(line)
-        if len(self._lines) >= _LINES_AT_ONCE:
-            self.flush()
-
-    def flush(self) -> None:
-        if self._lines:
-            self._log.write("\n".join(self._lines))
-            self._lines = []
-
-    def close(self) -> None:
-        """Write what is left; nothing may be added after."""
-        self.flush()
-        self._log.close()
-
-
 class ModelLogs:
     """The files that take what workers print: one for each model version, opened when it is registered."""
 
     def __init__(self, state_dir: Path, *, foreground: bool) -> None:
         self._state_dir = state_dir
         self._foreground = foreground
-        self._open: dict[tuple[str, str], _LineLog] = {}
+        self._open: dict[tuple[str, str], LineLog] = {}
 
     def open(self, name: str, version: str) -> Callable[[str], None]:
         """Give the function that writes one line."""
         log = self._open.get((name, version))
         if log is None:
-            log = _LineLog(paths.model_log(self._state_dir, name, version), self._foreground)
+            log = LineLog(paths.model_log(self._state_dir, name, version), self._foreground)
             self._open[name, version] = log
         return log.write
 

@@ -33,7 +33,6 @@ STOPS: dict[str, tuple[Callable[[str], bool], str]] = {
     "keystore_pass": (bool, _NO_TLS),
     "keystore_type": (bool, _NO_TLS),
     "enable_grpc_ssl": (lambda value: value.lower() == "true", _NO_TLS),
-    "metrics_address": (lambda value: value.lower().startswith("https:"), _NO_TLS),
 }
 
 # TorchServe's other keys: they have no meaning here.

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from daemon import logs, paths
+from daemon.access import AccessLog, line_of
 from daemon.clock import FakeClock
+from daemon.http.messages import Request
 
 
 @pytest.fixture
@@ -48,14 +50,14 @@ def test_in_the_foreground_it_is_shown_too(tmp_path: Path, capsys: pytest.Captur
 @dataclass
 class Access:
     clock: FakeClock
-    log: logs.AccessLog
+    log: AccessLog
     file: Path
 
 
 @pytest.fixture
 def access(tmp_path: Path) -> Iterator[Access]:
     clock, file = FakeClock(), tmp_path / "access.log"
-    log = logs.AccessLog(file, clock, foreground=False)
+    log = AccessLog(file, clock, foreground=False)
     yield Access(clock, log, file)
     log.close()
 
@@ -96,7 +98,7 @@ def test_percent_signs_are_text(access: Access) -> None:
 
 def test_a_full_log_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "MAX_BYTES", 10)
-    log = logs.AccessLog(tmp_path / "access.log", FakeClock(), foreground=False)
+    log = AccessLog(tmp_path / "access.log", FakeClock(), foreground=False)
 
     for line in ("first line", "second line"):
         log.add(line)
@@ -105,6 +107,19 @@ def test_a_full_log_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     assert (tmp_path / "access.log").read_text() == "second line\n"
     assert (tmp_path / "access.log.1").read_text() == "first line\n"
+
+
+@pytest.mark.parametrize(
+    ("target", "shown"),
+    [("/predictions/m?a=1", "/predictions/m?a=1"), ("/\x1b[2J\xe9", "/\\x1b[2J\\xe9")],
+    ids=["as it came", "but for what does not print"],
+)
+def test_the_line_of_a_request(target: str, shown: str) -> None:
+    request = Request("POST", target, [], peer="127.0.0.1:4000", id="an-id")
+
+    line = line_of(request, 200, 0.0123, "2030-01-02T03:04:05")
+
+    assert line == f'2030-01-02T03:04:05 127.0.0.1:4000 "POST {shown}" 200 12.3ms an-id'
 
 
 class Versions:

@@ -180,7 +180,6 @@ def test_unknown_keys_are_a_warning_and_meaningless_ones_a_note(tmp_path: Path) 
         "keystore_pass=changeit",
         "keystore_type=PKCS12",
         "enable_grpc_ssl=true",
-        "metrics_address=HTTPS://0.0.0.0:8445",
     ],
 )
 def test_a_key_whose_loss_would_weaken_security_stops_the_start(line: str, tmp_path: Path) -> None:

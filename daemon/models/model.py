@@ -160,6 +160,11 @@ class Model:
         self.dispatcher.abandon(job)
         self._changed()
 
+    def start(self) -> None:
+        """Have the workers that its settings ask for."""
+        if self.settings.min_workers:
+            self.scale(self.settings.min_workers, self.settings.max_workers)
+
     def scale(self, least: int, most: int) -> None:
         """Have at least `least` and at most `most` workers."""
         self.min_workers, self.max_workers = least, most

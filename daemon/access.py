@@ -1,0 +1,48 @@
+"""The access log: a line for each request, written in batches."""
+
+import time
+from pathlib import Path
+
+from daemon.clock import Clock
+from daemon.http.messages import Request
+from daemon.logs import LineLog
+
+FLUSH_EVERY = 0.5  # seconds
+_LINES_AT_ONCE = 1000
+
+
+class AccessLog:
+    """Lines are written at most `FLUSH_EVERY` later, or at 1 000 of them."""
+
+    def __init__(self, path: Path, clock: Clock, *, foreground: bool) -> None:
+        self._log = LineLog(path, foreground)
+        self._clock = clock
+        self._lines: list[str] = []
+
+    def note(self, request: Request, status: int, seconds: float) -> None:
+        """Add the line of a request; `seconds` from its receipt to its answer."""
+        self.add(line_of(request, status, seconds, time.strftime("%Y-%m-%dT%H:%M:%S")))
+
+    def add(self, line: str) -> None:
+        if not self._lines:
+            self._clock.later(FLUSH_EVERY, self.flush)
+        self._lines.append(line)
+        if len(self._lines) >= _LINES_AT_ONCE:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._lines:
+            self._log.write("\n".join(self._lines))
+            self._lines = []
+
+    def close(self) -> None:
+        """Write what is left; nothing may be added after."""
+        self.flush()
+        self._log.close()
+
+
+def line_of(request: Request, status: int, seconds: float, stamp: str) -> str:
+    """Write a request in one line; what does not print is escaped, as a client chose it."""
+    what = f'"{request.method} {request.target}" {status} {seconds * 1000:.1f}ms'
+    line = f"{stamp} {request.peer} {what} {request.id}"
+    return line if line.isprintable() else ascii(line)[1:-1]
