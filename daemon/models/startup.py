@@ -1,6 +1,6 @@
 """What is served from the start: what the last run had registered, and what a list names.
 
-The list is `--models`, or `load_models` of config.properties. It wins over the snapshot: what it
+The list is `--models`, or `load_models` or `model_snapshot` of config.properties. It wins over the snapshot: what it
 names is loaded, and a version that an earlier list brought, and this one no longer names, is not
 restored. Without a list all of the snapshot is restored. What was set since (`scale`, a default
 version) counts for either.
@@ -21,7 +21,7 @@ from pathlib import Path
 from daemon.config import Config
 from daemon.errors import Conflict, DaemonError, NotRemembered
 from daemon.models.archive import mark_of
-from daemon.models.modelconfig import Wishes
+from daemon.models.modelconfig import Wishes, wishes_of
 from daemon.models.registration import Registration
 from daemon.models.registry import Registry
 from daemon.models.request import Request
@@ -202,7 +202,8 @@ class Startup:
 
     def _remembered(self, name: str, version: str) -> Wishes | None:
         said = (entry.request.wishes for entry in self._entries if (entry.name, entry.version) == (name, version))
-        return next(said, None)
+        block = self._config.snapshot_block.get(name, {}).get(version)
+        return next(said, None if block is None else wishes_of(block))
 
     def _set_default(self, name: str, version: str) -> None:
         """Make a version the default if it is to be: somebody chose it, the `models` block says so, or it was."""
@@ -210,7 +211,7 @@ class Startup:
         if any(entry.chosen for entry in known):
             wanted = known[0].version
         else:
-            block = self._config.models_block.get(name, {})
+            block = {**self._config.models_block.get(name, {}), **self._config.snapshot_block.get(name, {})}
             said = [each for each, values in block.items() if values.get("defaultVersion") is True]
             wanted = next(iter(said), known[0].version if known else "")
         if version == wanted and self._registry.holds(name, version):

@@ -67,6 +67,8 @@ MODELS: dict[str, Archive] = {
     "no_import": Archive("no_import"),
     "no_class": Archive("no_class"),
     "two_classes": Archive("two_classes"),
+    "plain": Archive("plain"),
+    "sums": Archive("sums"),
     "v1": Archive("entry.py:infer", model="versions", version="1.0"),
     "v2": Archive("shows", model="versions", version="2.0"),
     "yaml": Archive(

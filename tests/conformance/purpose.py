@@ -4,6 +4,7 @@ A rule looks at both answers, so that nothing else can hide behind it. One for a
 differs; one for named cases says which two statuses stand against each other.
 """
 
+import json
 from collections.abc import Callable
 
 from tests.conformance.compare import MISSING, Difference, Purpose
@@ -67,7 +68,7 @@ def _described(difference: Difference) -> bool:
 
 
 def _fewer_workers(difference: Difference) -> bool:
-    ends = (".minWorkers", ".maxWorkers", ".responseTimeout", ".workers", "body.status")
+    ends = (".minWorkers", ".maxWorkers", ".responseTimeout", ".startupTimeout", ".workers", "body.status")
     return difference.theirs.status == difference.ours.status == 200 and difference.where.endswith(ends)
 
 
@@ -76,6 +77,13 @@ def _queue_full(difference: Difference) -> bool:
     full = difference.where == "body.message" and ours.startswith("The queue of model ") and " is full: " in ours
     return (difference.theirs.status, difference.ours.status) == (503, 503) and (
         full or differs("header retry-after", MISSING, "1")(difference)
+    )
+
+
+def _no_token(difference: Difference) -> bool:
+    answers = difference.theirs, difference.ours
+    return all(b"InvalidKeyException" in answer.body for answer in answers) and stands((400, 401), (400, 403))(
+        difference
     )
 
 
@@ -124,6 +132,7 @@ PURPOSES: tuple[Purpose, ...] = (
         _described,
         "an OPTIONS request to a model", "an OPTIONS request to the root", "the API description",
         "management: an OPTIONS request", "management: an OPTIONS request to a model",
+        "a description of the API without a token",
     ),
     purpose(
         "a broken form",
@@ -165,11 +174,26 @@ PURPOSES: tuple[Purpose, ...] = (
     ),
     purpose(
         "unreadable rows",
-        "A row that a built-in handler cannot read is the client's mistake: 400, and its batch-mates are answered.",
+        "What a built-in handler or envelope cannot read is the client's mistake: 400; its batch-mates are answered.",
         stands((503, 400)),
         "base_handler: what is no array of numbers", "image_classifier: bytes that are no image",
         "image_classifier: text that is no base64", "image_classifier: no body",
         "object_detector: bytes that are no image",
+        "json: an object without instances", "json: a list", "json: what is no JSON",
+        "kserve: an object without instances", "kserve: what is no JSON", "kservev2: no inputs",
+        "kservev2: an input without a shape", "kservev2: a shape that does not fit", "kservev2: what is no JSON",
+    ),
+    purpose(
+        "JSON without its content type",
+        "An envelope reads JSON from bytes, too; TorchServe's `json` fails on them.",
+        stands((503, 200)),
+        "json: JSON that does not say so",
+    ),
+    purpose(
+        "no instances",
+        "No instances have no predictions; TorchServe's envelope fails on an empty list.",
+        stands((503, 200)),
+        "json: no instances",
     ),
     purpose(
         "importances fit their words",
@@ -187,7 +211,7 @@ PURPOSES: tuple[Purpose, ...] = (
         "the whole path",
         "A route is the whole path: there is nothing below /ping.",
         stands((200, 404)),
-        "ping with a further segment",
+        "ping with a further segment", "below /metrics",
     ),
     purpose(
         "what RFC 9112 forbids",
@@ -218,7 +242,7 @@ PURPOSES: tuple[Purpose, ...] = (
         "refused bodies",
         "The refusal says why, in JSON, and closes the connection, because the body is unread.",
         stands((413, 413), (417, 417)),
-        "a body over the limit", "an expectation that is unknown",
+        "a body over the limit", "an expectation that is unknown", "max_request_size: a body above it",
     ),
     purpose(
         "one socket for both",
@@ -321,5 +345,47 @@ PURPOSES: tuple[Purpose, ...] = (
         _fewer_workers,
         "workers, batch and timeouts from model-config.yaml",
         "parameters win over model-config.yaml, but not for workers and timeouts",
+        "model-config.yaml wins over the defaults",
+    ),
+    purpose(
+        "more is measured",
+        "Counters begin at zero; every handler's times are measured, and histograms of ours are added.",
+        lambda difference: difference.where.startswith("body.") and difference.their_value == MISSING,
+        "predictions are counted by model and version", "latencies have the same labels", "the times of handlers",
+        "all of them", "by POST",
+    ),
+    purpose(
+        "no names without values",
+        "A metric that has no value is not named.",
+        lambda difference: (
+            difference.our_value == MISSING and difference.where.startswith("body.")
+            and '"samples": {}' in json.dumps(difference.their_value)
+        ),
+        "all of them",
+    ),
+    purpose("401 and 403", "Without a token the answer is 401, with a wrong one 403, as RFC 9110 has it.", _no_token),
+    purpose(
+        "probes need no token",
+        "Load balancers ask for health, and have no token.",
+        stands((400, 200)),
+        "ping without a token",
+    ),
+    purpose(
+        "who may register may predict",
+        "The token of the commands is good for predictions, too.",
+        stands((400, 200)),
+        "a prediction: the token of commands",
+    ),
+    purpose(
+        "no token for nothing",
+        "What is not there needs no token.",
+        stands((400, 404)),
+        "a route that is not there, without a token",
+    ),
+    purpose(
+        "a token is no header of the handler's",
+        "A handler does not see the token of the daemon.",
+        differs(".Authorization", "Bearer <inference token>", MISSING),
+        "what a handler sees of the token",
     ),
 )  # fmt: skip
