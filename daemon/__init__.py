@@ -28,9 +28,9 @@ imports torch, so it starts in well under a second; the command line imports nei
     metrics/               what is counted and measured, and its text for Prometheus
     workers/               who does the work: engines, workers, pools
 
-    may import       http: job errors clock · api: http models metrics · models: batching workers metrics ·
-                     batching: the interface workers.engine, metrics · workers: job errors clock
-                     handlers.wire · metrics: job errors clock handlers.wire
+    may import       http: job errors clock · api: http models metrics, the reasons in batching.collector ·
+                     models: batching workers metrics · batching: the interface workers.engine, metrics ·
+                     workers: job errors clock handlers.wire · metrics: job errors clock handlers.wire
 
 Five walks
 

@@ -2,6 +2,7 @@
 
     DaemonError
     ├─ ModelNotFound · VersionNotFound · ResourceNotFound        404
+    ├─ NoSample                                                  404
     ├─ MethodNotAllowed                                          405
     ├─ BadRequest · InvalidModel · RequirementsFailed            400
     ├─ DownloadFailed                                            400
@@ -66,6 +67,19 @@ class ResourceNotFound(DaemonError):
 
     def __init__(self) -> None:
         super().__init__("Requested resource is not found, please refer to API document.")
+
+
+class NoSample(DaemonError):
+    """There is no request of this model that could be sent again."""
+
+    status = 404
+    kind = "ResourceNotFoundException"
+
+    def __init__(self, name: str, version: str, reason: str) -> None:
+        super().__init__(
+            f"There is no sample input of {name}/{version}: {reason}."
+            f" Name a file, or keep the next request with `tsctl set {name}/{version} --record-input`."
+        )
 
 
 class MethodNotAllowed(DaemonError):

@@ -38,7 +38,7 @@ from daemon.metrics.metrics import Metrics
 from daemon.models.registration import Registration
 from daemon.models.registry import Registry
 from daemon.models.startup import Startup
-from daemon.models.store import archives
+from daemon.models.store import sizes
 from daemon.sockets import address_of, bind_control, take_place, unlink_if_ours
 from daemon.status import Urls, settings_document, status_document
 from daemon.tokens import Tokens, read_tokens
@@ -113,7 +113,7 @@ class Daemon:
                 case "config":
                     return settings_document(config, tokens)
                 case "store":
-                    return archives(config.model_store)
+                    return sizes(config.model_store)
             return None
 
         def tell(request: Request, status: int, seconds: float) -> None:

@@ -36,7 +36,9 @@ class Connection:
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
-        self._file = self._identity()
+        self._number = sock.fileno()
+        status = os.fstat(self._number)
+        self._device, self._inode = status.st_dev, status.st_ino
         self._owner = os.getpid()
         self._lock = threading.Lock()
 
@@ -50,7 +52,7 @@ class Connection:
         frame = wire.encode(message)
         if os.getpid() != self._owner:
             _end_child()
-        if self._identity() != self._file:
+        if not self._is_ours():
             raise Disconnected
         with self._lock:
             self._sock.sendall(frame)
@@ -69,15 +71,16 @@ class Connection:
 
     def leave_in_child(self) -> None:
         """Close a forked child's copy, so that the daemon sees the connection end when the worker does."""
-        if self._identity() == self._file:
+        if self._is_ours():
             self._sock.close()
 
-    def _identity(self) -> tuple[int, int] | None:
+    def _is_ours(self) -> bool:
+        """Whether the descriptor is still the socket that it was."""
         try:
-            status = os.fstat(self._sock.fileno())
+            status = os.fstat(self._number)
         except OSError:
-            return None
-        return status.st_dev, status.st_ino
+            return False
+        return status.st_ino == self._inode and status.st_dev == self._device
 
     def _exactly(self, count: int) -> bytearray | None:
         buffer = bytearray(count)
@@ -88,7 +91,7 @@ class Connection:
             except ConnectionResetError:
                 return None
             except OSError as error:
-                if self._identity() == self._file:
+                if self._is_ours():
                     raise
                 raise Disconnected from error
             if not received:

@@ -68,6 +68,10 @@ class Runtime:
         entry.initialize(context)
         return cls(entry, context)
 
+    def set_batch_size(self, most: int) -> None:
+        """Tell the handler of a batch size that was changed; what it made of the old one in `initialize` stays."""
+        self._context.system_properties["batch_size"] = most
+
     def run(self, rows: Sequence[wire.Row], send: SendPieces = no_pieces) -> list[wire.Answer]:
         """Answer each row, in order. Raises nothing.
 

@@ -4,7 +4,7 @@
     │ length: u32  │ message: msgpack       │   one frame
     └──────────────┴───────────────────────┘
 
-    daemon → worker   Load, then Predict … ; Threads at any time; end of stream: leave
+    daemon → worker   Load, then Predict … ; Threads, BatchSize at any time; end of stream: leave
     worker → daemon   Hello, then Loaded or LoadFailed, then for each Predict any number of Chunks and one Done
 
 No sockets and no asyncio here: bytes in, messages out.
@@ -74,6 +74,12 @@ class Threads(msgspec.Struct, array_like=True, tag=3):
     count: int
 
 
+class BatchSize(msgspec.Struct, array_like=True, tag=4):
+    """A batch may have this many rows from the next one on."""
+
+    most: int
+
+
 class Hello(msgspec.Struct, array_like=True, tag=1):
     pid: int
 
@@ -137,7 +143,7 @@ class Done(msgspec.Struct, array_like=True, tag=4):
     measured: list[Measurement] = []
 
 
-ToWorker = Load | Predict | Threads
+ToWorker = Load | Predict | Threads | BatchSize
 ToDaemon = Hello | Loaded | LoadFailed | Chunk | Done
 
 _encoder = msgspec.msgpack.Encoder()

@@ -95,6 +95,8 @@ def serve(connection: Connection) -> int:
             connection.send(wire.Done(message.batch, answers, time.perf_counter() - began, runtime.measured()))
         elif isinstance(message, wire.Threads):
             set_threads(message.count)
+        elif isinstance(message, wire.BatchSize):
+            runtime.set_batch_size(message.most)
     return 0
 
 

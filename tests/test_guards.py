@@ -152,7 +152,7 @@ def test_without_a_body_the_connection_of_a_stranger_stays_open(tmp_path: Path) 
 
 
 PATHS = (
-    "/", "/models", "/models/m", "/models/m/1.0", "/models/m/1.0/set-default", "/models/m/invoke", "/models/invoke",
+    "/models", "/models/m", "/models/m/1.0", "/models/m/1.0/set-default", "/models/m/invoke", "/models/invoke",
     "/v1/models/m", "/v1/models/m:predict", "/v1/models/m:explain", "/v1/models/m:train", "/v1/models", "/v1",
     "/v2/models/m/infer", "/invocations", "/predictions/m/1.0/a/b", "/explanations/m",
 )  # fmt: skip
@@ -161,7 +161,7 @@ PATHS = (
 @pytest.mark.parametrize("target", PATHS)
 @pytest.mark.parametrize("token", ["i", "m", "x", ""])
 def test_the_head_is_judged_as_the_route_judges_it(tmp_path: Path, target: str, token: str) -> None:
-    """Where predictions and commands share an address, both checks agree on whose a path is."""
+    """Where both share an address, both agree on whose a path is; open routes take no body from strangers."""
     there, _ = guarded(tmp_path, BOTH)
     shown = (f"Authorization: Bearer {token}",) if token else ()
 

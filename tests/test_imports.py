@@ -16,7 +16,8 @@ LEAVES = ("daemon.clock", "daemon.errors", "daemon.job")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon": ("daemon",),
     "daemon.api": (
-        "daemon.api", "daemon.http", "daemon.metrics", "daemon.models", "daemon.workers.engine", "daemon.workers.state",
+        "daemon.api", "daemon.http", "daemon.metrics", "daemon.models", "daemon.batching.collector",
+        "daemon.workers.engine", "daemon.workers.state",
     ),
     "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine"),
     "daemon.clock": (),

@@ -37,8 +37,14 @@ def complete_model(ctx: click.Context, _param: click.Parameter, incomplete: str)
 
 def complete_archive(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Archives of the model store; a path where none fits."""
-    found = [name for name in _ask(ctx, "/tsctl/store") or [] if name.startswith(incomplete)]
-    return [CompletionItem(name) for name in found] or [CompletionItem(incomplete, type="file")]
+    found = [archive for archive in _ask(ctx, "/tsctl/store") or [] if archive["name"].startswith(incomplete)]
+    items = [CompletionItem(archive["name"], help=_size(archive["bytes"])) for archive in found]
+    return items or [CompletionItem(incomplete, type="file")]
+
+
+def _size(count: int | None) -> str:
+    """A file's size, or that it is a directory. Not by tsctl.render: TAB is not to wait for rich."""
+    return "directory" if count is None else f"{count / 2**20:.1f} MiB"
 
 
 def _ask(ctx: click.Context, target: str) -> Any:

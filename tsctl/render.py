@@ -17,6 +17,7 @@ err = Console(stderr=True, highlight=False)
 
 _STATE_STYLES = {"ready": "green", "loading": "yellow", "failed": "red", "stopping": "yellow", "no workers": "dim"}
 _BAR = 40  # columns of a histogram's longest bar
+_SHORT_BAR = 12
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -53,17 +54,20 @@ def plain(text: str) -> None:
     out.print(Text(text), soft_wrap=True)
 
 
-def histogram(counts: Sequence[tuple[str, int]]) -> None:
-    """Draw a bar for each label, as long as its count."""
+def histogram(counts: Sequence[tuple[str, int]], notes: Sequence[str] = ()) -> None:
+    """Draw a bar for each label, as long as its count; with notes shorter ones, and what each means."""
     most = max((count for _, count in counts), default=0)
+    longest = _SHORT_BAR if notes else _BAR
     grid = Table(box=None, pad_edge=False, show_header=False)
     grid.add_column(justify="right")
     grid.add_column()
     grid.add_column(justify="right")
-    for label, count in counts:
-        length = count / most * _BAR if most else 0
+    grid.add_column(style="dim")
+    for (label, count), note in zip(counts, notes or [""] * len(counts), strict=True):
+        length = count / most * longest if most else 0
         bar = "█" * int(length) + ("▌" if length % 1 >= 0.5 else "")
-        grid.add_row(_cell(label), Text(bar or ("▏" if count else ""), style="cyan"), str(count))
+        drawn = Text(bar or ("▏" if count else ""), style="cyan")
+        grid.add_row(*map(_cell, (label, drawn, count, note)))
     out.print(grid)
 
 
@@ -79,6 +83,15 @@ def bytes_text(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024
     return f"{count:.1f} GiB"
+
+
+def number_text(value: float) -> str:
+    """Write a number with about three digits that count, and no exponent."""
+    if value >= 99.95 or value == 0:
+        return f"{value:.0f}"
+    if value >= 9.995:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if value >= 0.995 else f"{value:.2g}" if value >= 0.001 else "0"
 
 
 def duration_text(seconds: float) -> str:

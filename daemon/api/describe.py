@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from daemon.api.batching import batching_of
 from daemon.models.model import Model
 from daemon.workers.engine import Worker
 from daemon.workers.state import State
@@ -79,7 +80,7 @@ def _resident_bytes(pid: int) -> int:
 
 
 def _ours(model: Model) -> dict[str, Any]:
-    pool, dispatcher = model.pool, model.dispatcher
+    pool = model.pool
     failure = pool.failure
     error = None
     if failure is not None:
@@ -89,22 +90,17 @@ def _ours(model: Model) -> dict[str, Any]:
     return {
         "state": model.state.value,
         "error": error,
-        "batching": {
-            "policy": model.settings.policy,
-            "running": dispatcher.running,
-            "reasons": dict(sorted(dispatcher.reasons.items())),
-            "sizes": {str(size): count for size, count in sorted(dispatcher.sizes.items())},
-        },
+        "batching": batching_of(model),
         "workers": [slot.worker.state.name if slot.worker else slot.state.name for slot in pool.slots],
         "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
         "settings": _settings(model),
     }
 
 
-def _settings(model: Model) -> list[dict[str, Any]]:
-    """Each setting under its name in `model-config.yaml`, in that file's units, and who said so."""
+def settings_of(model: Model) -> dict[str, tuple[str, Any]]:
+    """Each setting: its name in `model-config.yaml`, and its value in that file's units."""
     settings = model.settings
-    values = {
+    return {
         "batch_size": ("batchSize", settings.batch_size),
         "max_delay": ("maxBatchDelay", round(settings.max_delay * 1000, 3)),
         "policy": ("batching", settings.policy),
@@ -113,10 +109,17 @@ def _settings(model: Model) -> list[dict[str, Any]]:
         "startup_timeout": ("startupTimeout", settings.startup_timeout),
         "queue_jobs": ("jobQueueSize", settings.queue_jobs),
         "retry": ("retry", settings.retry),
+        "record_input": ("recordInput", settings.record_input),
     }
-    origins = dict(settings.origins)
-    if model.request.wishes.workers is not None:
-        origins["workers"] = "register"  # or `scale`, since
+
+
+def _settings(model: Model) -> list[dict[str, Any]]:
+    """Each setting, and who said so."""
+    origins = dict(model.settings.origins)
+    wishes = model.request.wishes
+    if wishes.workers is not None:
+        origins["workers"] = wishes.since.get("workers", "register")
     return [
-        {"name": key, "value": value, "origin": origins.get(name, "default")} for name, (key, value) in values.items()
+        {"name": key, "value": value, "origin": origins.get(name, "default")}
+        for name, (key, value) in settings_of(model).items()
     ]

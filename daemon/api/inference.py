@@ -53,7 +53,8 @@ def inference_routes(registry: Registry, started: Callable[[], bool] = lambda: T
         injected = [("explain", str(explain))]
         if url_path is not None:
             injected.insert(0, ("url_path", url_path))
-        predict(exchange, model, parameters_of(exchange), injected, unnamed=version is None)
+        params = parameters_of(exchange)
+        predict(exchange, model, params, injected, unnamed=version is None, repeatable=not explain)
 
     def below_a_model(explain: bool) -> Route:
         def route(exchange: Exchange, path: list[str]) -> None:

@@ -4,10 +4,11 @@
     GET    /models                      list default versions
     GET    /models/MODEL[/VERSION|/all] describe; with ?customized=true the handler is asked, too
     PUT    /models/MODEL[/VERSION]      scale
+    PATCH  /models/MODEL[/VERSION]      change settings, see setting.py
     PUT    /models/MODEL/VERSION/set-default
     DELETE /models/MODEL[/VERSION]      unregister
     GET    /v1/models/MODEL             KServe's question whether a model is ready
-    GET    /tsctl/status · /tsctl/config · /tsctl/store
+    GET    /tsctl/…                     only on the control socket, see own.py
 
 A client that accepts `application/x-ndjson` is told the progress of registering and scaling: JSON
 objects, a line each, the last with the status and the document that would have been the answer.
@@ -21,7 +22,9 @@ from typing import Any
 from daemon.api.customized import customized_metadata
 from daemon.api.describe import describe
 from daemon.api.openapi import describe_management
+from daemon.api.own import own_route
 from daemon.api.parameters import Parameters
+from daemon.api.setting import asked_of, change
 from daemon.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Response, error_body, json_response, status_response
@@ -45,8 +48,8 @@ def management_routes(
     """Make the routes.
 
     Args:
-        own: what `/tsctl/WORD` answers, None if there is nothing of that name; without it there is no
-            such route.
+        own: what `/tsctl/WORD` answers of the daemon, None if there is nothing of that name; without it
+            there is no route `/tsctl`.
         local_paths: whether archives outside the model store may be registered here.
     """
 
@@ -66,6 +69,10 @@ def management_routes(
             exchange.respond(status_response(sentence))
         elif method == "PUT" and len(path) in (1, 2):
             await _run(exchange, _scale(registry, registration, exchange, *path))
+        elif method == "PATCH" and len(path) in (1, 2):
+            document = change(registry.find(*path), asked_of(Parameters(exchange.request)))
+            await registration.save()
+            exchange.respond(json_response(document))
         elif method == "DELETE" and len(path) in (1, 2):
             model = await registration.unregister(path[0], path[1] if path[1:] else None)
             exchange.respond(status_response(f'Model "{model.name}" unregistered'))
@@ -83,19 +90,7 @@ def management_routes(
         raise MethodNotAllowed
 
     routes: dict[str, Route] = {"models": models, "v1": kserve, "": root}
-    return routes if own is None else routes | {"tsctl": _ours(own)}
-
-
-def _ours(own: Callable[[str], Any | None]) -> Route:
-    def ours(exchange: Exchange, path: list[str]) -> None:
-        if exchange.request.method != "GET":
-            raise MethodNotAllowed
-        document = own(path[0]) if len(path) == 1 else None
-        if document is None:
-            raise ResourceNotFound
-        exchange.respond(json_response(document))
-
-    return ours
+    return routes if own is None else routes | {"tsctl": own_route(registry, own)}
 
 
 async def _describe(registry: Registry, exchange: Exchange, name: str, version: str | None = None) -> None:

@@ -37,6 +37,7 @@ def metrics_routes(registry: Registry, metrics: Metrics, host: Host, gpus: Gpus)
             families.sums(metrics),
             families.last_batches(metrics),
             _pools(registry),
+            _learned(registry),
             families.machine(host.read()),
             families.gpus(found),
             families.ours(metrics),
@@ -77,3 +78,21 @@ def _pools(registry: Registry) -> Iterator[Metric]:
     yield family(
         "tsctl_workers_wanted", "gauge", "Workers that there should be", [(la, m.pool.wanted) for la, m in models]
     )
+
+
+def _learned(registry: Registry) -> Iterator[Metric]:
+    """What batching goes by, as it is now: a batch of n takes a + c·n."""
+    models = [({"model": model.name, "version": model.version}, model) for model in registry]
+    known = [(labels, model.traffic.times) for labels, model in models if model.traffic.times.known]
+    yield family(
+        "tsctl_learned_batch_seconds", "gauge", "What a batch takes whatever its size, as learned",
+        [(labels, times.a) for labels, times in known],
+    )  # fmt: skip
+    yield family(
+        "tsctl_learned_request_seconds", "gauge", "What each request adds to a batch, as learned",
+        [(labels, times.c) for labels, times in known],
+    )  # fmt: skip
+    yield family(
+        "tsctl_arrivals_per_second", "gauge", "Requests a second, lately",
+        [(labels, model.traffic.rate_at(model.clock.now())) for labels, model in models],
+    )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from daemon.api.setting import PARAMETERS
+
 _ERROR = {
     "type": "object",
     "required": ["code", "type", "message"],
@@ -27,10 +29,16 @@ _OPERATIONS = {
 }
 _COMMANDS = {
     "/models": {"get": "listModels", "post": "registerModel"},
-    "/models/{model_name}": {"get": "describeModel", "put": "scaleModel", "delete": "unregisterModel"},
+    "/models/{model_name}": {
+        "get": "describeModel",
+        "put": "scaleModel",
+        "patch": "setModel",
+        "delete": "unregisterModel",
+    },
     "/models/{model_name}/{model_version}": {
         "get": "describeVersion",
         "put": "scaleVersion",
+        "patch": "setVersion",
         "delete": "unregisterVersion",
     },
     "/models/{model_name}/{model_version}/set-default": {"put": "setDefault"},
@@ -83,9 +91,10 @@ def _prediction(operation: str, path: str) -> dict[str, Any]:
 
 def _command(operation: str, path: str) -> dict[str, Any]:
     document = {"application/json": {"schema": {"type": "object"}}}
+    settings = _setting_parameters() if operation in ("setModel", "setVersion") else []
     return {
         "operationId": operation,
-        "parameters": _path_parameters(path),
+        "parameters": _path_parameters(path) + settings,
         "responses": {"200": {"description": "Done.", "content": document}} | _failures(),
     }
 
@@ -93,6 +102,10 @@ def _command(operation: str, path: str) -> dict[str, Any]:
 def _path_parameters(path: str) -> list[dict[str, Any]]:
     names = [part.partition("}")[0] for part in path.split("{")[1:]]
     return [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
+
+
+def _setting_parameters() -> list[dict[str, Any]]:
+    return [{"name": name, "in": "query", "schema": {"type": kind}} for name, (_, kind, _) in PARAMETERS.items()]
 
 
 def _failures() -> dict[str, Any]:

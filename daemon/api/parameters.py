@@ -17,6 +17,10 @@ class Parameters:
                 raise BadRequest("The body should be a JSON object.")
             self._values = document
 
+    @property
+    def names(self) -> list[str]:
+        return list(self._values)
+
     def text(self, name: str, *, empty: bool = False) -> str | None:
         """A string; one without characters is None, unless `empty`."""
         value = self._values.get(name)
@@ -45,8 +49,8 @@ class Parameters:
             raise BadRequest(f"{name} is {value!r}, and should be a whole number{limits}.")
         return number
 
-    def number(self, name: str) -> float | None:
-        """A number of at least 0; -1 is None."""
+    def number(self, name: str, *, absent: float | None = -1) -> float | None:
+        """A number of at least 0; `absent` as in `whole`."""
         value = self._values.get(name)
         if value is None or value == "":
             return None
@@ -54,11 +58,20 @@ class Parameters:
             number = -2.0 if isinstance(value, bool) else float(value)
         except (TypeError, ValueError, OverflowError):
             number = -2.0
-        if number == -1:
+        if number == absent:
             return None
         if not 0 <= number < 1e9:
             raise BadRequest(f"{name} is {value!r}, and should be a number of at least 0.")
         return number
+
+    def boolean(self, name: str) -> bool | None:
+        """True or false and nothing else; None if it is not given."""
+        value = self._values.get(name)
+        if value is None or value == "":
+            return None
+        if str(value).lower() not in ("true", "false"):
+            raise BadRequest(f"{name} is {value!r}, and should be true or false.")
+        return str(value).lower() == "true"
 
     def flag(self, name: str, default: bool) -> bool:
         value = self._values.get(name)

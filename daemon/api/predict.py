@@ -8,6 +8,7 @@ from daemon.http.exchange import Exchange
 from daemon.http.messages import Response, reply_response
 from daemon.job import Job, Param, Phase, Reply
 from daemon.models.model import Model
+from daemon.models.sample import MOST_BYTES, RECORDED, Sample
 
 
 def parameters_of(exchange: Exchange, *, with_query: bool = False) -> list[Param]:
@@ -31,19 +32,26 @@ def predict(
     injected: Sequence[tuple[str, str]],
     *,
     unnamed: bool = True,
+    repeatable: bool = False,
 ) -> None:
     """Submit a job; its answer comes when the model has it.
 
     Args:
         injected: headers that the handler finds beside the client's: `explain`, `url_path`.
         unnamed: the client named no version.
+        repeatable: body and content type are all that it takes to ask the same again.
 
     Raises:
         NoReadyWorker, Stopping, QueueFull: the model does not accept it.
     """
     request = exchange.request
+    kept = None
+    if model.settings.record_input and repeatable and len(request.body) <= MOST_BYTES:
+        kept = Sample(request.body, request.header("content-type"), RECORDED)
 
     def deliver(reply: Reply) -> None:
+        if kept is not None and reply.status == 200 and not reply.error:
+            model.record(kept)
         if not exchange.started:
             exchange.respond(reply_response(reply))
         elif reply.error:

@@ -4,24 +4,26 @@ A collector is a plain object. It is asked only while a worker is idle and a job
 facts and the time, and answers `Send` or `Wait`. It knows no clock, no asyncio and no jobs, so
 the same object serves in production, in tests and in simulations.
 
-Reasons, as counted and shown for each batch:
-
-    full         there were enough jobs for a whole batch
-    delay        a job had been held for the maximum delay
-    deadline     a job would otherwise be answered too late
-    stopping     the version is being shut down
-    nobody_left  everybody who could join is there already
-    no_gain      waiting would cost more than it saves
-    split        cut evenly over several idle workers
-    ahead        sent to a worker that is still busy with the batch before
-    at_once      the policy does not wait
-    retry        a job whose worker died, alone
-    solo         a job that travels alone: a question to the handler about itself
+Each batch has a reason, which is counted and shown; see `REASONS`.
 """
 
 import math
 from dataclasses import dataclass
 from typing import Protocol
+
+REASONS: dict[str, str] = {
+    "full": "there were enough requests for a whole batch",
+    "delay": "a request had been held for the maximum delay",
+    "deadline": "a request would otherwise be answered too late",
+    "stopping": "the version is being shut down",
+    "nobody_left": "everybody who could join was there already",
+    "no_gain": "waiting would have cost more than it saved",
+    "split": "cut evenly over several idle workers",
+    "ahead": "sent to a worker that was still busy with the batch before",
+    "at_once": "the policy does not wait",
+    "retry": "a request whose worker died, alone",
+    "solo": "a question to the handler about itself, alone",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ class Dispatcher:
         collector: the policy; may be replaced at any time.
         running: jobs that a worker has now.
         reasons, sizes: how many batches were sent for each reason, and of each size.
+        longest_hold: the most seconds that a job has waited beside an idle worker.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Dispatcher:
         self.running = 0
         self.reasons: Counter[str] = Counter()
         self.sizes: Counter[int] = Counter()
+        self.longest_hold = 0.0
         self._queue = queue
         self.collector = collector
         self._traffic = traffic
@@ -184,6 +186,9 @@ class Dispatcher:
     def _send(self, count: int, reason: str, now: float) -> None:
         worker = self._workers.take_idle()
         batch = Batch(next(self._batch_ids), self._take(count), reason, now, first=not worker.answered)
+        held = batch.jobs[0].held
+        if held is not None and now - held > self.longest_hold and reason != "retry":
+            self.longest_hold = now - held
         for job in batch.jobs:
             job.send()
         self.running += len(batch.jobs)

@@ -24,7 +24,8 @@ class Fixed:
         if facts.stopping:
             return self._send(facts.waiting, "stopping")
         if self._forming_since is None:
-            self._forming_since = now
+            # The policy may have been chosen while jobs were held: they have waited since then.
+            self._forming_since = now if facts.held is None else facts.held
         due = self._forming_since + self._max_delay
         if now >= due:
             return self._send(facts.waiting, "delay")

@@ -6,6 +6,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from daemon.batching.collector import Collector
 from daemon.batching.dispatcher import Dispatcher
 from daemon.batching.learned.traffic import Traffic
 from daemon.batching.policies import make_collector
@@ -18,6 +19,7 @@ from daemon.metrics.version import VersionMetrics
 from daemon.models.archive import ArchiveMark
 from daemon.models.modelconfig import ModelSettings
 from daemon.models.request import Request
+from daemon.models.sample import Sample
 from daemon.workers.engine import Engine, LoadFailure, WorkerSpec
 from daemon.workers.placement import Placement
 from daemon.workers.pool import Pool
@@ -66,6 +68,7 @@ class Model:
         lost: it was registered in an earlier run, and its files are gone.
         was_ready: a worker has been ready since it was registered.
         replaces: the failed version whose place it took, until that one is retired.
+        recorded: the latest request that can be sent again, if it is to be kept.
         traffic: what is learned of its requests and batches.
         metrics: what is measured of it; shown once it is registered.
         listeners: called after each change of the pool, and after each batch.
@@ -95,6 +98,8 @@ class Model:
         self.stopping = False
         self.was_ready = False
         self.replaces: Model | None = None
+        self.recorded: Sample | None = None
+        self.clock = clock
         self.listeners: set[Callable[[], None]] = set()
         self.metrics = VersionMetrics(self.name, self.version)
         spec = WorkerSpec(
@@ -115,8 +120,7 @@ class Model:
         self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)
         self.pool = Pool(engine, spec, clock, self, cores, placement)
         self.traffic = Traffic(settings.batch_size)
-        collector = make_collector(settings.policy, settings.batch_size, settings.max_delay, self.traffic)
-        self.dispatcher = Dispatcher(self.queue, collector, self.pool, clock, self.traffic, self.metrics)
+        self.dispatcher = Dispatcher(self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics)
 
     def __repr__(self) -> str:
         return f"<Model {self.name}/{self.version} {self.state.name} {self.queue!r} {self.pool!r}>"
@@ -160,6 +164,11 @@ class Model:
         self.dispatcher.abandon(job)
         self._changed()
 
+    def record(self, sample: Sample) -> None:
+        """Keep a request that was answered well, unless nobody wants that any more."""
+        if self.settings.record_input:
+            self.recorded = sample
+
     def start(self) -> None:
         """Have the workers that its settings ask for."""
         if self.settings.min_workers:
@@ -169,6 +178,17 @@ class Model:
         """Have at least `least` and at most `most` workers."""
         self.min_workers, self.max_workers = least, most
         self.pool.scale(min(max(self.pool.wanted, least), most))
+
+    def change(self, settings: ModelSettings) -> None:
+        """Serve by other settings from now on: what waits is looked at anew, what runs is finished."""
+        self.settings = settings
+        if not settings.record_input:
+            self.recorded = None
+        self.queue.max_jobs = settings.queue_jobs
+        self.traffic.batch_size = settings.batch_size
+        self.dispatcher.collector = self._make_collector()
+        self.pool.set_limits(settings.batch_size, settings.response_timeout, settings.startup_timeout)
+        self.dispatcher.wake()
 
     def lose(self, reason: str) -> None:
         """Stay listed as failed: the files that it was served from are gone."""
@@ -184,6 +204,10 @@ class Model:
     def refuse_waiting(self) -> None:
         """Answer what still waits: the version is going away."""
         self.dispatcher.refuse_all(self._stopping_error())
+
+    def _make_collector(self) -> Collector:
+        settings = self.settings
+        return make_collector(settings.policy, settings.batch_size, settings.max_delay, self.traffic)
 
     def _stopping_error(self) -> Stopping:
         return Stopping(f'Model "{self.name}" version {self.version} is being stopped.')

@@ -28,7 +28,11 @@ _REFUSED = ("sequenceBatching", "continuousBatching", "parallelType", "torchrun"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
-    """How a version is served; times in seconds, `retry` and `devices` as in WorkerSpec."""
+    """How a version is served; times in seconds, `retry` and `devices` as in WorkerSpec.
+
+    Attributes:
+        record_input: keep the latest request's body in memory; see recorded.py.
+    """
 
     batch_size: int
     max_delay: float
@@ -41,17 +45,19 @@ class ModelSettings:
     queue_bytes: int
     retry: bool | None = None
     devices: Sequence[int] = ()
+    record_input: bool = False
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)  # setting → who said so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """What a registration asks for; None where it says nothing.
+    """What a registration asks for, or somebody since; None where nobody says anything.
 
     Attributes:
         workers: workers to start.
         max_workers: workers to have at most, if that is more.
         fallback_workers: workers to start if neither `workers` nor the archive says.
+        since: those that were asked for after the registration, with the command: `set` or `scale`.
     """
 
     batch_size: int | None = None
@@ -62,6 +68,9 @@ class Wishes:
     fallback_workers: int = 0
     response_timeout: float | None = None
     startup_timeout: float | None = None
+    queue_jobs: int | None = None
+    record_input: bool | None = None
+    since: Mapping[str, str] = field(default_factory=dict)
 
 
 # TorchServe's keys that change nothing here; whoever set one should know.
@@ -130,8 +139,7 @@ def merge(
     policy = _first(wishes.policy, _word(document, "batching", POLICIES), DEFAULT_POLICY)
     if batch_size < 1:
         raise BadRequest(f"batch_size is {batch_size}, and should be at least 1.")
-    if policy not in POLICIES:
-        raise BadRequest(f"batching is `{policy}`, and should be one of {', '.join(POLICIES)}.")
+    check_policy(policy)
     check_workers(max_workers)
     return ModelSettings(
         batch_size=batch_size,
@@ -141,10 +149,11 @@ def merge(
         max_workers=max_workers,
         response_timeout=_first(wishes.response_timeout, _number(document, "responseTimeout"), config.response_timeout),
         startup_timeout=_first(wishes.startup_timeout, _number(document, "startupTimeout"), config.startup_timeout),
-        queue_jobs=_first(_whole(document, "jobQueueSize", 1), config.queue_jobs),
+        queue_jobs=_first(wishes.queue_jobs, _whole(document, "jobQueueSize", 1), config.queue_jobs),
         queue_bytes=config.queue_bytes,
         retry=_boolean(document, "retry"),
         devices=_devices(document, gpus),
+        record_input=_first(wishes.record_input, _boolean(document, "recordInput"), False),
         origins=_origins(wishes, document),
     )
 
@@ -175,19 +184,26 @@ _KEYS: dict[str, tuple[str | None, str]] = {
     "workers": ("workers", "minWorkers"),
     "response_timeout": ("response_timeout", "responseTimeout"),
     "startup_timeout": ("startup_timeout", "startupTimeout"),
-    "queue_jobs": (None, "jobQueueSize"),
+    "queue_jobs": ("queue_jobs", "jobQueueSize"),
     "retry": (None, "retry"),
+    "record_input": ("record_input", "recordInput"),
 }
 
 
 def _origins(wishes: Wishes, document: _Said) -> dict[str, str]:
-    """Say where each value came from: "register", the archive, the block or "default"."""
+    """Say where each value came from: "register", "set", "scale", the archive, the block or "default"."""
     origins = {}
     for name, (wish, key) in _KEYS.items():
         said = document.get(key) is not None and (name != "workers" or document[key])  # no workers says nothing
         asked = wish is not None and getattr(wishes, wish) is not None
-        origins[name] = "register" if asked else document.source(key) if said else "default"
+        origins[name] = wishes.since.get(name, "register") if asked else document.source(key) if said else "default"
     return origins
+
+
+def check_policy(policy: str) -> None:
+    """Raises: BadRequest, if there is no such collector."""
+    if policy not in POLICIES:
+        raise BadRequest(f"batching is `{policy}`, and should be one of {', '.join(POLICIES)}.")
 
 
 def check_workers(count: int) -> None:

@@ -179,7 +179,8 @@ class Registration:
             raise BadRequest(f"{model.name}/{model.version} has no files to start workers from; register it again.")
         model.scale(least, most)
         wanted = model.pool.wanted
-        wishes = replace(model.request.wishes, workers=least, max_workers=most)
+        wishes = model.request.wishes
+        wishes = replace(wishes, workers=least, max_workers=most, since={**wishes.since, "workers": "scale"})
         model.request = replace(model.request, wishes=wishes)
         _log.info("scaled %s/%s to %d workers", model.name, model.version, model.pool.wanted)
         await self.save()

@@ -2,6 +2,8 @@
 
 import re
 from pathlib import Path
+from stat import S_ISDIR
+from typing import Any
 
 from daemon.errors import ArchiveNotFound
 
@@ -42,6 +44,19 @@ def locate(url: str, store: Path | None, *, local_paths: bool) -> Path:
         raise ArchiveNotFound(f"Model not found at: {url}" if path.is_absolute() and url == str(path)
                               else f"Model not found at: {url} (looked in {store})")  # fmt: skip
     return path
+
+
+def sizes(store: Path | None) -> list[dict[str, Any]]:
+    """List what could be registered from the store: `name`, and `bytes` of a file (None of a directory)."""
+    found = []
+    for name in archives(store):
+        assert store is not None
+        try:
+            status = (store / name).stat()
+        except OSError:
+            continue  # it is being replaced
+        found.append({"name": name, "bytes": None if S_ISDIR(status.st_mode) else status.st_size})
+    return found
 
 
 def archives(store: Path | None) -> list[str]:

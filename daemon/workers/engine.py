@@ -104,6 +104,9 @@ class Worker(Protocol):
     def set_threads(self, count: int) -> None:
         """Use this many intra-op threads from the next batch on."""
 
+    def set_limits(self, batch_size: int, response_timeout: float) -> None:
+        """Count on batches of this size, and answer them within this many seconds, from the next batch on."""
+
     def drain(self, grace: float) -> None:
         """Finish what it has, then leave; killed after `grace` seconds."""
 

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 from daemon.clock import Clock, Timer
@@ -78,6 +79,7 @@ class LocalWorker(asyncio.Protocol):
         self._clock = clock
         self._environment = environment
         self._threads = spec.threads
+        self._told_batch_size = spec.batch_size
         self._reader = wire.FrameReader()
         self._transport: asyncio.Transport | None = None
         self._socket_closed = False
@@ -115,6 +117,12 @@ class LocalWorker(asyncio.Protocol):
         if count != self._threads and self.state is State.READY and self._transport is not None:
             self._threads = count
             self._transport.write(wire.encode(wire.Threads(count)))
+
+    def set_limits(self, batch_size: int, response_timeout: float) -> None:
+        self._spec = replace(self._spec, batch_size=batch_size, response_timeout=response_timeout)
+        if batch_size != self._told_batch_size and self.state is State.READY and self._transport is not None:
+            self._told_batch_size = batch_size
+            self._transport.write(wire.encode(wire.BatchSize(batch_size)))
 
     def drain(self, grace: float) -> None:
         if self.state in (State.DRAINING, State.EXITED):
@@ -305,6 +313,7 @@ class LocalWorker(asyncio.Protocol):
 
     def _send_model(self) -> None:
         spec = self._spec
+        self._told_batch_size = spec.batch_size
         load = wire.Load(
             spec.model_name, spec.model_version, str(spec.model_dir), spec.handler,
             dict(spec.manifest), spec.batch_size, spec.threads, spec.gpu_id,

@@ -106,6 +106,14 @@ class Pool:
             worker.set_threads(self._threads)
         self.reconcile()
 
+    def set_limits(self, batch_size: int, response_timeout: float, startup_timeout: float) -> None:
+        """Serve by these from the next batch on; the startup timeout is for workers that start from now on."""
+        self._spec = dataclasses.replace(
+            self._spec, batch_size=batch_size, response_timeout=response_timeout, startup_timeout=startup_timeout
+        )
+        for worker in self.workers:
+            worker.set_limits(batch_size, response_timeout)
+
     def give_up(self, failure: LoadFailure) -> None:
         """Have one place that no worker will ever take: there is nothing to start."""
         self.wanted = 1
@@ -182,6 +190,7 @@ class Pool:
         slot.state = SlotState.UP
         self.failure = None
         worker.set_threads(self._threads)
+        worker.set_limits(self._spec.batch_size, self._spec.response_timeout)
         self._idle[worker] = None
         self._listener.pool_changed()
         self._listener.worker_idle()

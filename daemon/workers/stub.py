@@ -6,7 +6,7 @@ how long loading and a batch take, and whether loading fails. A test can also ki
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from daemon.clock import Clock, Timer
 from daemon.job import Batch, Job, Outcome, Reply
@@ -80,6 +80,9 @@ class StubWorker:
 
     def set_threads(self, count: int) -> None:
         self.threads = count
+
+    def set_limits(self, batch_size: int, response_timeout: float) -> None:
+        self.spec = replace(self.spec, batch_size=batch_size, response_timeout=response_timeout)
 
     def drain(self, grace: float) -> None:  # noqa: ARG002 - a stub's batch always ends
         self.state = advance(self.state, Event.STOP)

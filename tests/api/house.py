@@ -34,15 +34,26 @@ class House:
     Args:
         root: an empty directory.
         local_paths: whether archives outside the store may be registered.
+        own: whether `/tsctl/…` is answered, as on the control socket.
+        max_body: the largest body of a request, in bytes.
         nvidia_smi: the program that tells the GPUs.
         settings: further settings, as texts.
     """
 
-    def __init__(self, root: Path, *, local_paths: bool = True, nvidia_smi: str | None = None, **settings: str) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        local_paths: bool = True,
+        nvidia_smi: str | None = None,
+        own: bool = True,
+        max_body: int = 10_000,
+        **settings: str,
+    ) -> None:
         self.store = root / "store"
         self.store.mkdir()
         flags = {"state_dir": str(root), "model_store": str(self.store), "socket": str(root / "s"), "queue_jobs": "2"}
-        self._server = Server(self._route, HttpLimits(max_body=10_000))
+        self._server = Server(self._route, HttpLimits(max_body=max_body))
         self.clock, self.exchanges = self._server.clock, self._server.exchanges
         self.registry, self.metrics = Registry(), Metrics()
         self.engine = StubEngine(self.clock)
@@ -51,9 +62,8 @@ class House:
         self.registration = Registration(config, self.registry, self.engine, self.clock, logs, self.metrics)
         self.registration.clean()
         self.started = True  # what is served from the start has been registered
-        self._commands = management_routes(
-            self.registry, self.registration, {"status": {"pid": 1}}.get, local_paths=local_paths
-        )
+        told = {"status": {"pid": 1}}.get if own else None
+        self._commands = management_routes(self.registry, self.registration, told, local_paths=local_paths)
         self._measured = metrics_routes(self.registry, self.metrics, Host(), Gpus(self.clock, nvidia_smi))
         self._predictions = inference_routes(self.registry, lambda: self.started)
         self._router = Router(join(self._predictions, self._commands, self._measured))

@@ -166,10 +166,11 @@ def test_each_setting_is_told_with_who_said_so(house: House) -> None:
         "startupTimeout": (120.0, "default"),
         "jobQueueSize": (2, "default"),
         "retry": (None, "default"),
+        "recordInput": (False, "default"),
     }
 
 
-def test_a_number_of_workers_that_was_set_since_is_a_registrations(house: House) -> None:
+def test_a_number_of_workers_that_was_scaled_to_since_says_so(house: House) -> None:
     house.put("m", config="minWorkers: 1")
 
     async def scale() -> Model:
@@ -179,4 +180,4 @@ def test_a_number_of_workers_that_was_set_since_is_a_registrations(house: House)
 
     told = {each["name"]: (each["value"], each["origin"]) for each in ours(asyncio.run(scale()))["settings"]}
 
-    assert told["minWorkers"] == (0, "register")
+    assert told["minWorkers"] == (0, "scale")

@@ -48,7 +48,7 @@ def test_what_was_registered_comes_back_as_it_was(end: Any, served: Served) -> N
     eventually(lambda: all_ready(served), "every worker is ready")
     assert listed(served) == before
     assert before["echo/1.0"] == ("ready", 1, 4, 20, "greedy", False)
-    assert before["echo/2.0"] == ("ready", 2, 1, 100, "fixed", True)
+    assert before["echo/2.0"] == ("ready", 2, 1, 100, "auto", True)
     assert served.describe("echo/1.0")["loadedAtStartup"] is True
     assert served.ask("/predictions/echo", b"x").status == 200
 

@@ -58,7 +58,16 @@ def test_each_kind_of_model_classifies_images(shared: Served, tmp_path: Path, na
         program = torch.export.export(network(), (torch.zeros(2, 3, 224, 224),), dynamic_shapes=({0: rows},))
         torch.export.save(program, tmp_path / "model.pt2")
         files = {"serialized_file": tmp_path / "model.pt2"}
-    shared.tsctl("register", pack(shared, kind, names, **files), "--batch-size", "4", "--max-delay", "1000")
+    shared.tsctl(
+        "register",
+        pack(shared, kind, names, **files),
+        "--batch-size",
+        "4",
+        "--max-delay",
+        "1000",
+        "--batching",
+        "fixed",
+    )
 
     with ThreadPoolExecutor(4) as clients:
         sent = [*COLOURS, "red"]
@@ -72,7 +81,7 @@ def test_each_kind_of_model_classifies_images(shared: Served, tmp_path: Path, na
 
 def test_an_image_that_cannot_be_read_fails_alone(shared: Served, names: Path) -> None:
     archive = pack(shared, "colours", names, model_file=ARCHIVES / "small_net.py")
-    shared.tsctl("register", archive, "--batch-size", "4", "--max-delay", "1000")
+    shared.tsctl("register", archive, "--batch-size", "4", "--max-delay", "1000", "--batching", "fixed")
     bodies = [image("red"), b"no image at all", image("blue"), image("green")[:60]]
 
     with ThreadPoolExecutor(4) as clients:

@@ -48,7 +48,9 @@ class Archives:
             model_file=model_file if model else None,
             serialized_file=self.weights(f"{name}.pt", import_file(model_file).weights()) if model else None,
             extra_files=",".join(map(str, extra)),
-            config_file=self.file(f"{name}/model-config.yaml", f"batchSize: {BATCH}\nmaxBatchDelay: 5000\n{config}"),
+            config_file=self.file(
+                f"{name}/model-config.yaml", f"batchSize: {BATCH}\nmaxBatchDelay: 5000\nbatching: fixed\n{config}"
+            ),
         )
         archive = write_archive(packing, self.served.store, force=True)
         self.served.tsctl("register", archive.name)

@@ -17,6 +17,8 @@ ECHO = """
     import torch
     def handle(data, context):
         return data and [each.get("body", b"") for each in data]
+    def batch_size(data, context):
+        return data and [context.system_properties["batch_size"] for _ in data]
     def threads(data, context):
         return data and [torch.get_num_threads() for _ in data]
 """
@@ -98,6 +100,15 @@ def test_the_daemon_chooses_the_threads(model_dir: Path) -> None:
         torch.set_num_threads(before)
 
     assert [message.answers[0].body for message in said if isinstance(message, wire.Done)] == [b"1", b"2"]
+
+
+def test_a_handler_finds_a_batch_size_that_was_changed(model_dir: Path) -> None:
+    write(model_dir / "mine.py", ECHO)
+    run = wire.Predict(1, [row(b"")])
+
+    _, said = converse([load_of(model_dir, "mine.py:batch_size"), run, wire.BatchSize(8), run])
+
+    assert [message.answers[0].body for message in said if isinstance(message, wire.Done)] == [b"2", b"8"]
 
 
 def test_a_handler_written_for_torchserve_loads(model_dir: Path) -> None:

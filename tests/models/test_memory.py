@@ -51,7 +51,9 @@ def test_scaling_is_remembered_and_the_rest_of_the_request_stays(tmp_path: Path)
 
         await bench.registration.scale(model, 1, 3, synchronous=False, progress=no_progress)
 
-        assert bench.remembered["m/1.0"].request.wishes == Wishes(batch_size=4, workers=1, max_workers=3)
+        assert bench.remembered["m/1.0"].request.wishes == Wishes(
+            batch_size=4, workers=1, max_workers=3, since={"workers": "scale"}
+        )
 
     run(tmp_path, scenario)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from daemon.errors import ArchiveNotFound
-from daemon.models.store import archives, locate
+from daemon.models.store import archives, locate, sizes
 
 
 @pytest.fixture
@@ -76,6 +76,14 @@ def test_a_name_needs_a_store() -> None:
 
 def test_the_store_lists_what_could_be_registered(store: Path) -> None:
     assert archives(store) == ["a.tar.gz", "b.mar", "c.tgz", "d.model", "inner"]
+
+
+def test_the_store_tells_sizes(store: Path) -> None:
+    (store / "b.mar").write_bytes(bytes(10))
+
+    assert sizes(store)[1] == {"name": "b.mar", "bytes": 10}
+    assert sizes(store)[4] == {"name": "inner", "bytes": None}
+    assert sizes(None) == []
 
 
 def test_without_a_store_there_is_nothing_to_list(tmp_path: Path) -> None:

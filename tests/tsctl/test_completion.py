@@ -19,6 +19,7 @@ MODELS: list[dict[str, Any]] = [
     {"name": "resnet", "version": "1.0", "state": "failed", "default": False},
     {"name": "mnist", "version": "1.0", "state": "ready", "default": True},
 ]
+STORE = [{"name": "resnet.mar", "bytes": 230 * 2**20}, {"name": "mnist", "bytes": None}]
 
 
 def tab(line: str) -> list[str]:
@@ -109,14 +110,22 @@ def test_the_socket_on_the_line_is_asked(tmp_path: Path) -> None:
 
 
 def test_archives_complete_by_the_model_stores_names(daemon: FakeDaemon) -> None:
-    daemon.answer("GET /tsctl/store", ["resnet.mar", "mnist.mar"])
+    daemon.answer("GET /tsctl/store", STORE)
 
     assert words(complete_archive(context_of(), PARAMETER, "res")) == ["resnet.mar"]
-    assert words(complete_archive(context_of(), PARAMETER, "")) == ["resnet.mar", "mnist.mar"]
+    assert words(complete_archive(context_of(), PARAMETER, "")) == ["resnet.mar", "mnist"]
+
+
+def test_an_archives_size_is_shown_beside_it(daemon: FakeDaemon) -> None:
+    daemon.answer("GET /tsctl/store", STORE)
+
+    items = complete_archive(context_of(), PARAMETER, "")
+
+    assert [item.help for item in items] == ["230.0 MiB", "directory"]
 
 
 def test_an_archive_that_is_not_in_the_store_is_a_path(daemon: FakeDaemon) -> None:
-    daemon.answer("GET /tsctl/store", ["resnet.mar"])
+    daemon.answer("GET /tsctl/store", STORE[:1])
 
     (item,) = complete_archive(context_of(), PARAMETER, "./mi")
 

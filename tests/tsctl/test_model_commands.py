@@ -22,6 +22,7 @@ def model(name: str, version: str, *, default: bool = True, state: str = "ready"
         "batchSize": 8,
         "maxBatchDelay": 50,
         "policy": "fixed",
+        "arrivalsPerSecond": 12.34,
         "queued": 3,
         "running": 4,
     }
@@ -41,7 +42,22 @@ DESCRIBED: dict[str, Any] = {
     "tsctl": {
         "state": "failed",
         "workers": ["GAVE_UP"],
-        "batching": {"policy": "fixed", "running": 0, "sizes": {}, "reasons": {}},
+        "batching": {
+            "policy": "fixed",
+            "batchSize": 8,
+            "maxBatchDelay": 2.5,
+            "running": 0,
+            "learned": {"batchMs": None, "requestMs": None, "guess": False},
+            "arrivalsPerSecond": 0.0,
+            "turnaroundMs": None,
+            "regularConnections": 0,
+            "openConnections": 0,
+            "longestHoldMs": 0.0,
+            "sizes": {},
+            "reasons": {},
+            "meanings": {},
+        },
+        "settings": [{"name": "responseTimeout", "value": 0.5}, {"name": "startupTimeout", "value": 60.0}],
         "error": {"message": "ValueError: no [weights]", "traceback": "Traceback\n  line", "output": ["printed"]},
     },
 }
@@ -54,9 +70,9 @@ def test_ls_is_a_table_with_a_star_at_a_default_among_several(invoke: Invoke, da
     result = invoke("ls")
 
     rows = [line.split() for line in result.stdout.splitlines()]
-    assert rows[0] == ["MODEL", "VERSION", "STATE", "WORKERS", "BATCH", "DELAY", "BATCHING", "QUEUE"]
+    assert rows[0] == ["MODEL", "VERSION", "STATE", "WORKERS", "BATCH", "DELAY", "BATCHING", "REQ/S", "QUEUE"]
     assert rows[1][:4] == ["net", "2.0", "*", "ready"]
-    assert rows[2] == ["net", "1.0", "failed", "1/2", "8", "50", "ms", "fixed", "3"]
+    assert rows[2] == ["net", "1.0", "failed", "1/2", "8", "50", "ms", "fixed", "12.3", "3"]
     assert rows[3][:3] == ["other", "1.0", "ready"]
 
 
@@ -131,6 +147,73 @@ def test_describe_shows_why_a_model_failed(capsys: pytest.CaptureFixture[str]) -
     assert lines[-4:] == ["ValueError: no [weights]", "Traceback", "  line", "printed"]
 
 
+def with_batches(**batching: Any) -> dict[str, Any]:
+    ours = DESCRIBED["tsctl"]
+    batching = {"sizes": {"1": 90, "8": 10}, "reasons": {"delay": 1, "full": 99}} | batching
+    return DESCRIBED | {"tsctl": ours | {"error": None, "batching": ours["batching"] | batching}}
+
+
+def described(capsys: pytest.CaptureFixture[str], document: dict[str, Any]) -> list[str]:
+    """What a person sees, with single spaces."""
+    from tsctl.commands.describe import show
+
+    show(document)
+    return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_describe_shows_the_settings_in_their_units(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = described(capsys, DESCRIBED)
+
+    assert "batching fixed, at most 8 requests, 2.5 ms delay" in lines
+    assert "timeouts 0.5 s for a batch, 60 s for loading" in lines
+    assert "Traffic" not in lines
+
+
+def test_describe_shows_what_was_learned(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = described(
+        capsys,
+        with_batches(
+            learned={"batchMs": 8.1, "requestMs": 0.4, "guess": False}, arrivalsPerSecond=12.04, turnaroundMs=1327.4,
+            regularConnections=7, openConnections=9, longestHoldMs=19.87,
+        ),
+    )  # fmt: skip
+
+    start = lines.index("Traffic")
+    assert lines[start + 1 : start + 6] == [
+        "a batch takes 8.10 ms + 0.4 ms a request (learned)",
+        "arrivals 12.0 requests/s lately",
+        "connections 7 regular of 9 open",
+        "turnaround 1327 ms from an answer to a request, the median",
+        "longest hold 19.9 ms beside an idle worker",
+    ]
+
+
+def test_describe_says_that_a_guess_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = described(capsys, with_batches(learned={"batchMs": 4.0, "requestMs": 4.0, "guess": True}))
+
+    assert "a batch takes 4.00 ms + 4.00 ms a request (a guess, while all batches have the same size)" in lines
+
+
+def test_describe_says_what_each_reason_means_the_most_frequent_first(capsys: pytest.CaptureFixture[str]) -> None:
+    meanings = {"full": "there were enough", "delay": "it was held"}
+
+    lines = described(capsys, with_batches(meanings=meanings))
+
+    start = lines.index("Batches by reason")
+    assert lines[start + 1 : start + 3] == ["full ████████████ 99 there were enough", "delay ▏ 1 it was held"]
+
+
+def test_describe_draws_many_batch_sizes_by_ranges(capsys: pytest.CaptureFixture[str]) -> None:
+    few = {str(size): 1 for size in range(1, 17)}
+
+    assert "16" in [line.split()[0] for line in described(capsys, with_batches(sizes=few)) if line]
+    lines = described(capsys, with_batches(sizes=few | {"33": 5}))
+
+    start = lines.index("Batches by size")
+    drawn = [(line.split()[0], line.split()[-1]) for line in lines[start + 1 : start + 8]]
+    assert drawn == [("1", "1"), ("2", "1"), ("3-4", "2"), ("5-8", "4"), ("9-16", "8"), ("17-32", "0"), ("33-64", "5")]
+
+
 def test_register_asks_for_one_worker_and_waits(invoke: Invoke, daemon: FakeDaemon) -> None:
     daemon.answer("POST /models", {"status": 'Model "net" registered'})
 
@@ -194,6 +277,65 @@ def test_scale_says_from_what_to_what(invoke: Invoke, daemon: FakeDaemon) -> Non
 
     assert result.stdout == "Scaled `net` 1.0 from 1 to 4 workers\n"
     assert daemon.requests[1].query == {"min_worker": "4", "max_worker": "4", "synchronous": "true"}
+
+
+def changed(*changes: tuple[str, Any, Any]) -> dict[str, Any]:
+    """Make the answer to `PATCH /models/net`."""
+    told = [{"name": name, "from": before, "to": now} for name, before, now in changes]
+    return {"status": "changed", "modelName": "net", "modelVersion": "1.0", "changes": told}
+
+
+def test_set_says_from_what_to_what(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer(
+        "PATCH /models/net",
+        changed(
+            ("batchSize", 1, 8), ("maxBatchDelay", 100.0, 2.5), ("batching", "auto", "fixed"),
+            ("responseTimeout", 120.0, 120.0), ("recordInput", False, True), ("queueTimeout", None, 3.0),
+        ),
+    )  # fmt: skip
+
+    result = invoke("set", "net", "--batch-size", "8")
+
+    assert result.stdout.splitlines() == [
+        "Set the batch size of `net` 1.0 from 1 to 8",
+        "Set the maximum delay of `net` 1.0 from 100 to 2.5 ms",
+        "Set the batching of `net` 1.0 from auto to fixed",
+        "The response timeout of `net` 1.0 stays 120 s",
+        "Set the recording of input of `net` 1.0 from off to on",
+        "Set the queueTimeout of `net` 1.0 from none to 3",
+    ]
+
+
+def test_set_passes_every_option_on(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("PATCH /models/net/1.0", changed(("batchSize", 1, 8)))
+
+    invoke(
+        *("set", "net/1.0", "--batch-size", "8", "--max-delay", "2.5", "--batching", "greedy", "--queue-jobs", "9"),
+        *("--response-timeout", "5", "--startup-timeout", "6", "--no-record-input"),
+    )
+
+    assert daemon.requests[0].query == {
+        "batch_size": "8",
+        "max_batch_delay": "2.5",
+        "batching": "greedy",
+        "response_timeout": "5.0",
+        "startup_timeout": "6.0",
+        "job_queue_size": "9",
+        "record_input": "false",
+    }
+
+
+def test_set_without_an_option_is_wrong_usage(invoke: Invoke, daemon: FakeDaemon) -> None:
+    result = invoke("set", "net")
+
+    assert result.exit_code == 2
+    assert "nothing is to be changed: give at least one option, such as `--batch-size 8`" in result.stderr
+    assert daemon.requests == []
+
+
+@pytest.mark.parametrize("option", ["--batch-size=0", "--max-delay=-1", "--response-timeout=0", "--queue-jobs=0"])
+def test_set_refuses_what_cannot_be(invoke: Invoke, option: str) -> None:
+    assert invoke("set", "net", option).exit_code == 2
 
 
 def test_default_sets_the_version(invoke: Invoke, daemon: FakeDaemon) -> None:

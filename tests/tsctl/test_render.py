@@ -133,3 +133,14 @@ def test_on_a_terminal_progress_is_shown_and_taken_away(monkeypatch: pytest.Monk
 
     assert "loading [red]net[/red]" in terminal.getvalue()
     assert terminal.getvalue().endswith("\x1b[2K")  # the line is erased
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"), (0.0004, "0"), (0.0123, "0.012"), (0.4, "0.4"), (1.0, "1.00"), (9.994, "9.99"),
+        (12.34, "12.3"), (99.96, "100"), (1327.4, "1327"),
+    ],
+)  # fmt: skip
+def test_numbers_have_about_three_digits(value: float, text: str) -> None:
+    assert render.number_text(value) == text

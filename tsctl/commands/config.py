@@ -19,8 +19,8 @@ def command(socket: Path | None, model: str | None, as_json: bool) -> None:
 
     \b
     A daemon's setting: flag, environment, a config.properties file, or default.
-    A model's: register (or scale), its model-config.yaml, the models block of
-    config.properties, or default.
+    A model's: register, set or scale since, its model-config.yaml, the models
+    block of config.properties, or default.
     """
     client = Client(socket)
     if model is None:

@@ -10,6 +10,8 @@ import click
 from tsctl.client import Client, model_path
 from tsctl.options import json_option, model_argument
 
+MOST_BARS = 16  # of a histogram, so that it stays on the screen
+
 
 @click.command
 @model_argument
@@ -37,6 +39,7 @@ def show(document: dict[str, Any]) -> None:
 
     ours = document["tsctl"]
     batching, queue = ours["batching"], document["jobQueueStatus"]
+    settings = {setting["name"]: setting["value"] for setting in ours["settings"]}
     render.facts(
         [
             ("model", f"{document['modelName']} {document['modelVersion']}"),
@@ -44,14 +47,18 @@ def show(document: dict[str, Any]) -> None:
             ("archive", document["modelUrl"]),
             (
                 "batching",
-                f"{batching['policy']}, at most {document['batchSize']} requests, {document['maxBatchDelay']} ms delay",
+                f"{batching['policy']}, at most {batching['batchSize']} requests,"
+                f" {batching['maxBatchDelay']:g} ms delay",
             ),
             (
                 "queue",
                 f"{queue['pendingRequests']} waiting, {batching['running']} running,"
                 f" room for {queue['remainingCapacity']}",
             ),
-            ("timeouts", f"{document['responseTimeout']} s for a batch, {document['startupTimeout']} s for loading"),
+            (
+                "timeouts",
+                f"{settings['responseTimeout']:g} s for a batch, {settings['startupTimeout']:g} s for loading",
+            ),
         ]
     )
     if document["workers"]:
@@ -62,14 +69,49 @@ def show(document: dict[str, Any]) -> None:
         ]
         render.table((">PID", "STATE", ">MEMORY", "STARTED"), rows)
     if batching["sizes"]:
+        render.heading("Traffic")
+        render.facts(_traffic(batching))
         render.heading("Batches by size")
-        render.histogram([(size, count) for size, count in batching["sizes"].items()])
+        render.histogram(_ranges({int(size): count for size, count in batching["sizes"].items()}))
         render.heading("Batches by reason")
-        render.histogram(list(batching["reasons"].items()))
+        reasons = sorted(batching["reasons"].items(), key=lambda pair: -pair[1])
+        render.histogram(reasons, notes=[batching["meanings"].get(reason, "") for reason, _ in reasons])
     if ours["error"]:
         render.heading("Error")
         error = ours["error"]
         render.plain("\n".join(filter(None, (error["message"], error["traceback"], *error["output"]))))
+
+
+def _traffic(batching: dict[str, Any]) -> list[tuple[str, str]]:
+    """What the daemon has learned of a version's requests, and goes by."""
+    from tsctl.render import number_text
+
+    learned, turnaround = batching["learned"], batching["turnaroundMs"]
+    facts = []
+    if learned["batchMs"] is not None:
+        source = "a guess, while all batches have the same size" if learned["guess"] else "learned"
+        cost = f"{number_text(learned['batchMs'])} ms + {number_text(learned['requestMs'])} ms a request"
+        facts.append(("a batch takes", f"{cost} ({source})"))
+    facts.append(("arrivals", f"{number_text(batching['arrivalsPerSecond'])} requests/s lately"))
+    regular, there = batching["regularConnections"], batching["openConnections"]
+    facts.append(("connections", f"{regular} regular of {there} open"))
+    if turnaround is not None:
+        facts.append(("turnaround", f"{number_text(turnaround)} ms from an answer to a request, the median"))
+    facts.append(("longest hold", f"{number_text(batching['longestHoldMs'])} ms beside an idle worker"))
+    return facts
+
+
+def _ranges(sizes: dict[int, int]) -> list[tuple[str, int]]:
+    """Make bars of batch sizes: one for each, or if they are many, 1, 2, 3-4, 5-8, 9-16 and so on."""
+    if len(sizes) <= MOST_BARS:
+        return [(str(size), count) for size, count in sorted(sizes.items())]
+    bars = {}
+    low = high = 1
+    while low <= max(sizes):
+        count = sum(count for size, count in sizes.items() if low <= size <= high)
+        bars[str(high) if low == high else f"{low}-{high}"] = count
+        low, high = high + 1, high * 2
+    return list(bars.items())
 
 
 def _worker_states(ours: dict[str, Any]) -> list[str]:

@@ -13,7 +13,10 @@ from tsctl.options import json_option
 @json_option
 @click.pass_obj
 def command(socket: Path | None, as_json: bool) -> None:
-    """List the registered models; `*` marks a default version among several."""
+    """List the registered models; `*` marks a default version among several.
+
+    REQ/S is the rate at which requests have come lately.
+    """
     models = Client(socket).json("GET", "/tsctl/status")["models"]
     if as_json:
         click.echo(json.dumps(models, indent=2))
@@ -31,10 +34,11 @@ def command(socket: Path | None, as_json: bool) -> None:
             render.state(model["state"]),
             f"{model['ready']}/{model['wanted']}",
             model["batchSize"],
-            f"{model['maxBatchDelay']} ms",
+            f"{model['maxBatchDelay']:g} ms",
             model["policy"],
+            render.number_text(model["arrivalsPerSecond"]),
             model["queued"],
         )
         for model in models
     ]
-    render.table(("MODEL", "VERSION", "STATE", ">WORKERS", ">BATCH", ">DELAY", "BATCHING", ">QUEUE"), rows)
+    render.table(("MODEL", "VERSION", "STATE", ">WORKERS", ">BATCH", ">DELAY", "BATCHING", ">REQ/S", ">QUEUE"), rows)

@@ -46,6 +46,18 @@ class Traffic:
         """Arrivals a second, lately."""
         return self.gaps.rate
 
+    def rate_at(self, now: float) -> float:
+        """Arrivals a second, the silence since the last one included; 0.0 before there are two."""
+        gaps = self.gaps
+        if not gaps.rate:
+            return 0.0
+        return gaps.effective / (gaps.effective / gaps.rate + max(0.0, now - self.last_arrival))
+
+    def regulars_at(self, now: float) -> int:
+        """How many connections send regularly."""
+        self.callers.forget_silent(now, self.turnarounds)
+        return self.callers.regulars
+
     def arrived(self, job: Job) -> None:
         now = job.arrived
         if self.trace:

@@ -1,0 +1,78 @@
+"""`GET /tsctl/…`: what the control socket tells, and no TCP address does.
+
+    /tsctl/status · config · store   the daemon; its settings; the archives of the model store, `name` and `bytes`
+    /tsctl/trace/MODEL[/VERSION]     when the latest requests came, and what it was served by; no bodies
+    /tsctl/input/MODEL[/VERSION]     a request's body that can be sent again, as it was, with its content type. The
+                                     header `X-Tsctl-Input` says where it is from: `recorded`, or `warmup`
+
+The trace: `times` in seconds since the first of them, the latest 20 000; `silence`, seconds since the last;
+`settings` by their names in `model-config.yaml`; `batching` as describe tells it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from daemon.api.batching import batching_of
+from daemon.api.describe import settings_of
+from daemon.errors import MethodNotAllowed, NoSample, ResourceNotFound
+from daemon.http.exchange import Exchange
+from daemon.http.messages import JSON, Response, json_response
+from daemon.http.router import Route
+from daemon.models.model import Model
+from daemon.models.registry import Registry
+from daemon.models.sample import warmup_sample
+
+
+def own_route(registry: Registry, own: Callable[[str], Any | None]) -> Route:
+    """Make the route.
+
+    Args:
+        own: what a single word answers of the daemon, None if there is nothing of that name.
+    """
+
+    async def route(exchange: Exchange, path: list[str]) -> None:
+        if exchange.request.method != "GET":
+            raise MethodNotAllowed
+        match path:
+            case ["trace", *named] if len(named) in (1, 2):
+                # Not `json_response`: twenty thousand numbers, each on a line, would hold everybody up.
+                trace = msgspec.json.encode(trace_of(registry.find(*named)))
+                exchange.respond(Response(200, trace, (JSON,)))
+            case ["input", *named] if len(named) in (1, 2):
+                exchange.respond(await _input(registry.find(*named)))
+            case [word] if (document := own(word)) is not None:
+                exchange.respond(json_response(document))
+            case _:
+                raise ResourceNotFound
+
+    return route
+
+
+def trace_of(model: Model) -> dict[str, Any]:
+    """Tell when requests came, for replaying them."""
+    traffic = model.traffic
+    trace = list(traffic.trace)
+    return {
+        "modelName": model.name,
+        "modelVersion": model.version,
+        "times": [round(moment - trace[0], 6) for moment in trace],
+        "silence": round(model.clock.now() - trace[-1], 6) if trace else None,
+        "workers": model.pool.wanted,
+        "settings": dict(settings_of(model).values()),
+        "batching": batching_of(model),
+    }
+
+
+async def _input(model: Model) -> Response:
+    sample = model.recorded
+    if sample is None:
+        sample = await asyncio.to_thread(warmup_sample, model.source.directory, model.source.document)
+    if sample is None:
+        reason = "its archive has no `warmup` sample, and "
+        reason += "no request has come that could be kept" if model.settings.record_input else "no request is kept"
+        raise NoSample(model.name, model.version, reason)
+    typed = [("Content-Type", sample.content_type)] if sample.content_type else []
+    return Response(200, sample.body, (*typed, ("X-Tsctl-Input", sample.origin)))

@@ -1,0 +1,218 @@
+"""Why batches were sent, and what was learned of the traffic: in the describe document and in `/metrics`."""
+
+import ast
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+import daemon.batching
+from daemon.api.batching import batching_of
+from daemon.batching.collector import REASONS
+from tests.api.house import House
+from tests.metrics.reading import values
+
+M = "model=m,version=1.0"
+
+
+def visit(root: Path, scenario: Callable[[House], Awaitable[None]]) -> None:
+    async def main() -> None:
+        await scenario(House(root))
+
+    asyncio.run(main())
+
+
+async def metrics_of(house: House) -> dict[str, float]:
+    return values((await house.ask("GET", "/metrics")).body.decode())
+
+
+def post(house: House, count: int = 1) -> None:
+    for _ in range(count):
+        house.send("POST", "/predictions/m")
+    house.clock.settle()
+
+
+async def full(house: House) -> None:
+    await house.serve("m", config="batchSize: 2\nbatching: fixed")
+    post(house, 2)
+
+
+async def delay(house: House) -> None:
+    await house.serve("m", config="batchSize: 2\nbatching: fixed")
+    post(house)
+    house.clock.advance(0.2)
+
+
+async def stopping(house: House) -> None:
+    model = await house.serve("m", config="batchSize: 2\nbatching: fixed")
+    post(house)
+    model.stop()
+    house.clock.settle()
+
+
+async def nobody_left(house: House) -> None:
+    await house.serve("m", config="batchSize: 2")
+    post(house)
+
+
+async def no_gain(house: House) -> None:
+    model = await house.serve("m", config="batchSize: 2")
+    model.traffic.times.add(1, 0.001)
+    post(house)
+
+
+async def split(house: House) -> None:
+    await house.serve("m", workers=2, config="batchSize: 4")
+    post(house)
+
+
+async def at_once(house: House) -> None:
+    await house.serve("m", config="batchSize: 2\nbatching: greedy")
+    post(house)
+
+
+async def retry(house: House) -> None:
+    house.engine.batch_time = lambda size: 1.0
+    await house.serve("m")
+    post(house)
+    house.engine.workers[0].die()
+    house.clock.advance(1.0)
+
+
+async def solo(house: House) -> None:
+    await house.serve("m")
+    await house.ask("GET", "/models/m?customized=true")
+
+
+SCENARIOS = (full, delay, stopping, nobody_left, no_gain, split, at_once, retry, solo)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_reason_is_counted_in_metrics_and_told_with_its_meaning(
+    tmp_path: Path, scenario: Callable[[House], Awaitable[None]]
+) -> None:
+    async def see(house: House) -> None:
+        await scenario(house)
+
+        reason = scenario.__name__
+        lines = await metrics_of(house)
+        batching = batching_of(house.registry.find("m"))
+        assert lines[f"tsctl_batches_total{{model=m,reason={reason},version=1.0}}"] == 1
+        assert batching["reasons"][reason] == 1
+        assert batching["meanings"][reason] == REASONS[reason]
+
+    visit(tmp_path, see)
+
+
+def test_whoever_sends_a_batch_gives_a_reason_of_the_table() -> None:
+    given = set()
+    for file in Path(daemon.batching.__path__[0]).glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in (
+                "Send",
+                "_send",
+            ):
+                constants = (part for argument in node.args for part in ast.walk(argument))
+                given |= {part.value for part in constants if isinstance(part, ast.Constant)}
+    given = {each for each in given if isinstance(each, str)}
+
+    assert {scenario.__name__ for scenario in SCENARIOS} <= given <= set(REASONS)
+
+
+def test_before_the_first_batch_nothing_is_known(tmp_path: Path) -> None:
+    async def scenario(house: House) -> None:
+        model = await house.serve("m", config="batchSize: 8\nmaxBatchDelay: 2.5")
+
+        assert batching_of(model) == {
+            "policy": "auto",
+            "batchSize": 8,
+            "maxBatchDelay": 2.5,
+            "running": 0,
+            "learned": {"batchMs": None, "requestMs": None, "guess": False},
+            "arrivalsPerSecond": 0.0,
+            "turnaroundMs": None,
+            "regularConnections": 0,
+            "openConnections": 0,
+            "longestHoldMs": 0.0,
+            "reasons": {},
+            "meanings": {},
+            "sizes": {},
+        }
+        lines = await metrics_of(house)
+        assert lines[f"tsctl_arrivals_per_second{{{M}}}"] == 0
+        assert not any(line.startswith("tsctl_learned") for line in lines)
+
+    visit(tmp_path, scenario)
+
+
+def test_what_was_learned_is_told(tmp_path: Path) -> None:
+    async def scenario(house: House) -> None:
+        house.engine.batch_time = lambda size: 0.008 + 0.0004 * size
+        model = await house.serve("m", config="batchSize: 2\nbatching: fixed")
+        for count in (1, 1, 2, 1, 2):
+            post(house, count)
+            house.clock.advance(0.5)
+        told = batching_of(model)
+
+        assert told["learned"] == {
+            "batchMs": pytest.approx(8.0),
+            "requestMs": pytest.approx(0.4),
+            "guess": False,
+        }
+        lines = await metrics_of(house)
+        assert lines[f"tsctl_learned_batch_seconds{{{M}}}"] == pytest.approx(0.008)
+        assert lines[f"tsctl_learned_request_seconds{{{M}}}"] == pytest.approx(0.0004)
+        assert lines[f"tsctl_arrivals_per_second{{{M}}}"] == pytest.approx(told["arrivalsPerSecond"], abs=0.001)
+
+    visit(tmp_path, scenario)
+
+
+def test_one_size_alone_leaves_a_guess(tmp_path: Path) -> None:
+    async def scenario(house: House) -> None:
+        house.engine.batch_time = lambda size: 0.008
+        model = await house.serve("m")
+        for _ in range(2):  # the first batch of a worker takes longer, and does not count
+            post(house)
+            house.clock.advance(1.0)
+
+        assert batching_of(model)["learned"] == {"batchMs": 4.0, "requestMs": 4.0, "guess": True}
+
+    visit(tmp_path, scenario)
+
+
+def test_a_rate_sinks_while_nobody_comes(tmp_path: Path) -> None:
+    async def scenario(house: House) -> None:
+        model = await house.serve("m")
+        for _ in range(11):
+            post(house)
+            house.clock.advance(0.1)
+        busy = batching_of(model)["arrivalsPerSecond"]
+        house.clock.advance(8.9)
+
+        # Ten gaps of 0.1 s; then silence, of 0.1 s and of 9 s.
+        assert busy == pytest.approx(10 / 1.1, rel=0.05)
+        assert batching_of(model)["arrivalsPerSecond"] == pytest.approx(10 / 10, rel=0.05)
+
+    visit(tmp_path, scenario)
+
+
+def test_connections_turnaround_and_the_longest_hold_are_told(tmp_path: Path) -> None:
+    async def scenario(house: House) -> None:
+        house.engine.batch_time = lambda size: 0.1
+        model = await house.serve("m", config="batchSize: 8\nmaxBatchDelay: 30\nbatching: fixed")
+        head = b"POST /predictions/m HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
+        peer = house.send("POST", "/predictions/m")
+        for _ in range(5):
+            house.clock.advance(0.15)  # held for 30 ms, run for 100, and 20 until the next
+            peer.send(head)
+        told = batching_of(model)
+
+        assert (told["regularConnections"], told["openConnections"]) == (1, 1)
+        assert told["longestHoldMs"] == pytest.approx(30.0)
+        assert 20.0 <= told["turnaroundMs"] <= 32.0  # the upper edge of a bucket
+
+        house.clock.advance(20.0)
+        assert batching_of(model)["regularConnections"] == 0
+
+    visit(tmp_path, scenario)

@@ -1,0 +1,117 @@
+"""`tsctl set` on a model under load: nothing is lost, no worker starts anew, and a restart keeps it."""
+
+import http.client
+import json
+import subprocess
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.served import PATIENCE, Served, eventually
+from tsctl.client import Client
+
+CLIENTS = 8
+
+
+class Load:
+    """Clients that ask one after the other, each on its own kept connection, until they are told to stop."""
+
+    def __init__(self, served: Served, target: str) -> None:
+        self.answers: list[dict[str, Any]] = []
+        self.failures: list[str] = []
+        self._served, self._target = served, target
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(CLIENTS)]
+
+    def __enter__(self) -> "Load":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(PATIENCE)
+
+    def _run(self) -> None:
+        connection = self._served.connect()
+        try:
+            while not self._stop.is_set():
+                connection.request("POST", self._target, b"x")
+                response = connection.getresponse()
+                body = response.read()
+                if response.status == 200:
+                    self.answers.append(json.loads(body))
+                else:
+                    self.failures.append(f"{response.status} {body!r}")
+        except (OSError, http.client.HTTPException) as error:
+            self.failures.append(repr(error))
+        finally:
+            connection.close()
+
+    def see(self, rows: int, batch_size: int) -> None:
+        """Wait for an answer of a batch of this size, whose handler was told this batch size."""
+        eventually(
+            lambda: any(each["rows"] == rows and each["batchSize"] == batch_size for each in self.answers[-200:]),
+            f"a batch of {rows} where {batch_size} are allowed",
+        )
+
+
+def test_under_load_nothing_is_lost_and_no_worker_starts_anew(served: Served) -> None:
+    served.register("sized", "--batch-size", "1")
+
+    with Load(served, "/predictions/sized") as load:
+        load.see(rows=1, batch_size=1)
+        said = served.tsctl("set", "sized", "--batch-size", "8", "--max-delay", "20", "--batching", "fixed")
+        load.see(rows=8, batch_size=8)
+        for batching, size in (("greedy", 4), ("auto", 2), ("fixed", 8), ("auto", 3)):
+            served.tsctl("set", "sized", "--batching", batching, "--batch-size", str(size))
+            load.see(rows=size, batch_size=size)
+
+    assert said.splitlines() == [
+        "Set the batch size of `sized` 1.0 from 1 to 8",
+        "Set the maximum delay of `sized` 1.0 from 100 to 20 ms",
+        "Set the batching of `sized` 1.0 from auto to fixed",
+    ]
+    assert load.failures == []
+    assert len({answer["pid"] for answer in load.answers}) == 1
+    batching = served.describe("sized")["tsctl"]["batching"]
+    assert sum(int(size) * count for size, count in batching["sizes"].items()) == len(load.answers)
+    assert Counter(batching["reasons"]).total() == Counter(batching["sizes"]).total()
+
+
+def test_a_running_worker_keeps_to_a_response_timeout_that_was_set(served: Served) -> None:
+    served.register("obey")
+
+    served.tsctl("set", "obey", "--response-timeout", "0.3")
+    answer = served.ask("/predictions/obey", b'{"do": "sleep 20"}', content_type="application/json")
+
+    assert answer.status == 500
+    assert "within the response timeout of 0.3 s" in answer.json["message"]
+
+
+def test_what_was_set_survives_a_kill(served: Served) -> None:
+    served.register("sized", "--batch-size", "2")
+    served.tsctl("set", "sized/1.0", "--batch-size", "4", "--response-timeout", "7")
+
+    subprocess.run(["kill", "-9", str(served.pid)], check=True)
+    served.start()
+
+    settings = json.loads(served.tsctl("config", "sized", "--json"))
+    told = {each["name"]: (each["value"], each["origin"]) for each in settings}
+    assert (told["batchSize"], told["responseTimeout"]) == ((4, "set"), (7.0, "set"))
+    assert told["maxBatchDelay"] == (100.0, "default")
+
+
+def test_a_request_that_is_recorded_can_be_had_on_the_control_socket_only(served: Served) -> None:
+    served.register("sized")
+    served.ask("/predictions/sized", b"before")
+    served.tsctl("set", "sized", "--record-input")
+    served.ask("/predictions/sized", b"after")
+
+    over_tcp = served.ask("/tsctl/input/sized", method="GET")
+    on_the_socket = Client(Path(served.environment["TSCTL_SOCKET"])).request("GET", "/tsctl/input/sized")
+
+    assert over_tcp.status == 404
+    assert (on_the_socket.status, on_the_socket.body) == (200, b"after")
