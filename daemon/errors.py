@@ -13,6 +13,8 @@
     ├─ PredictionFailed                                          503 (or what the handler chose)
     ├─ WorkerDied · ResponseTimeout · WorkersFailed · DescribeFailed   500
     ├─ NotRemembered                                             500
+    ├─ RequestExpired                                            504
+    │  └─ WaitedTooLong · AnsweredTooLate · ReceivedTooSlowly
     └─ WorkerKilled · OutOfResources                             507
     StartError                          the daemon cannot start; never sent over HTTP
 
@@ -221,6 +223,54 @@ class ResponseTimeout(DaemonError):
     """The worker took longer than the response timeout and is replaced."""
 
 
+class RequestExpired(DaemonError):
+    """The time that the request may take is over. (TorchServe has this word, and leaves such a request unanswered.)"""
+
+    status = 504
+    kind = "RequestTimeoutException"
+
+
+class ReceivedTooSlowly(RequestExpired):
+    """The budget is spent, and the body has not arrived.
+
+    Args:
+        limit: seconds that the request may take; `source` says who set that.
+    """
+
+    def __init__(self, limit: float, source: str) -> None:
+        super().__init__(
+            f"The body did not arrive in the {duration(limit)} that {source} allows for the request."
+            " Allow more time, or send less."
+        )
+
+
+class WaitedTooLong(RequestExpired):
+    """It was not run, because its answer would be too late, or because it has waited too long.
+
+    Args:
+        limit: seconds that it may take, or wait; `source` says who set that.
+        spent: what has become of them, in words.
+        needed: seconds that the model would still take, of this limit; 0.0 if that is not known, or does not count.
+    """
+
+    def __init__(self, limit: float, source: str, spent: str, needed: float = 0.0) -> None:
+        needs = f", and the model takes about {duration(needed)}" if needed else ""
+        super().__init__(
+            f"The request was not run: of the {duration(limit)} that {source} allows, {spent}{needs}."
+            " Allow more time, or add workers."
+        )
+
+
+class AnsweredTooLate(RequestExpired):
+    """A worker still has it when its budget is spent. Arguments as of WaitedTooLong."""
+
+    def __init__(self, limit: float, source: str, spent: str) -> None:
+        super().__init__(
+            f"The model did not answer in time: of the {duration(limit)} that {source} allows, {spent}."
+            " Its answer will be dropped. Allow more time."
+        )
+
+
 class WorkersFailed(DaemonError):
     """No worker could load the model."""
 
@@ -254,6 +304,11 @@ class OutOfResources(DaemonError):
     """Memory ran out while the model was loading."""
 
     status = 507
+
+
+def duration(seconds: float) -> str:
+    """Write a time as people who count in milliseconds do: `0.4 ms`, `50 ms`, `2.5 s`."""
+    return f"{seconds * 1000:.3g} ms" if seconds < 1.0 else f"{seconds:.4g} s"
 
 
 class StartError(Exception):

@@ -4,14 +4,17 @@
               ▼                         │
             QUEUED ───────SEND───────▶ SENT
               │                         │
-              ├─ANSWER, ABANDON─▶ ENDED ◀─ANSWER, ABANDON
+              └──────────▶ ENDED ◀──────┘
+                ANSWER, EXPIRE, ABANDON
 
-A job ends exactly once: answered, or abandoned because its client left. While it is SENT, pieces of
-its answer may go to the client; from the first on it cannot return. A worker that dies
-gives its jobs back, and a job may return to the queue once; `attempt` says how often it was
-sent. Only the dispatcher sends, requeues and ends jobs.
+A job ends exactly once: answered, expired because its time was over, or abandoned because its client
+left. While it is SENT, pieces of its answer may go to the client; from the first on it cannot return.
+A worker that dies gives its jobs back, and a job may return to the queue once; `attempt` says how often
+it was sent. A worker may still have a job that has expired: what it says of that one is dropped. Only
+the dispatcher sends, requeues and ends jobs.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -23,19 +26,30 @@ MAX_ATTEMPTS = 2
 class Phase(Enum):
     QUEUED = auto()  # it waits for a worker
     SENT = auto()  # a worker has it
-    ENDED = auto()  # it was answered or abandoned
+    ENDED = auto()  # it was answered, or has expired, or was abandoned
 
 
 class Event(Enum):
     SEND = auto()
     RETURN = auto()
     ANSWER = auto()
+    EXPIRE = auto()
     ABANDON = auto()
 
 
 TRANSITIONS: dict[Phase, dict[Event, Phase]] = {
-    Phase.QUEUED: {Event.SEND: Phase.SENT, Event.ANSWER: Phase.ENDED, Event.ABANDON: Phase.ENDED},
-    Phase.SENT: {Event.RETURN: Phase.QUEUED, Event.ANSWER: Phase.ENDED, Event.ABANDON: Phase.ENDED},
+    Phase.QUEUED: {
+        Event.SEND: Phase.SENT,
+        Event.ANSWER: Phase.ENDED,
+        Event.EXPIRE: Phase.ENDED,
+        Event.ABANDON: Phase.ENDED,
+    },
+    Phase.SENT: {
+        Event.RETURN: Phase.QUEUED,
+        Event.ANSWER: Phase.ENDED,
+        Event.EXPIRE: Phase.ENDED,
+        Event.ABANDON: Phase.ENDED,
+    },
     Phase.ENDED: {},
 }
 
@@ -50,6 +64,20 @@ class Param(NamedTuple):
     name: str
     content_type: str  # as the client sent it; empty if it sent none
     value: bytes
+
+
+class Budget(NamedTuple):
+    """The time that a request may take, all in all.
+
+    Attributes:
+        seconds: how long, more than 0.
+        since: from when: its headers were complete; on the daemon's clock.
+        source: who set it, in words.
+    """
+
+    seconds: float
+    since: float
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +133,10 @@ class Job:
         arrived: when the request was complete, on the daemon's clock.
         size: bytes of its parameters; counts against the queue's limit.
         solo: it travels alone, and before those that do not.
+        low: others go before it, for a while.
+        budget, deadline: the time that it may take, and when that is over; None and inf if it may take any.
+        queued, sent: when it came into the queue, and went to a worker, the last time that it did; set by whoever
+            does that, 0.0 before it was sent.
         attempt: how often it was sent to a worker.
         begun: a piece of its answer has gone to the client.
         unnamed: its client named no version; metrics tell these apart, as TorchServe does.
@@ -114,8 +146,8 @@ class Job:
     """
 
     __slots__ = (
-        "_deliver", "_stream", "arrived", "attempt", "begun", "caller", "headers", "held", "id", "params", "phase",
-        "size", "solo", "standing", "unnamed",
+        "_deliver", "_stream", "arrived", "attempt", "begun", "budget", "caller", "deadline", "headers", "held", "id",
+        "low", "params", "phase", "queued", "sent", "size", "solo", "standing", "unnamed",
     )  # fmt: skip
 
     def __init__(
@@ -129,12 +161,18 @@ class Job:
         *,
         unnamed: bool = False,
         solo: bool = False,
+        low: bool = False,
+        budget: Budget | None = None,
         caller: Caller | None = None,
     ) -> None:
         self.id = id
         self.params = params
         self.headers = headers
-        self.arrived = arrived
+        self.arrived = self.queued = arrived
+        self.sent = 0.0
+        self.low = low
+        self.budget = budget
+        self.deadline = math.inf if budget is None else budget.since + budget.seconds
         self.unnamed = unnamed
         self.size = sum(len(param.value) for param in params)
         self.solo = solo
@@ -151,6 +189,11 @@ class Job:
         return f"<Job {self.id} {self.phase.name} attempt={self.attempt} size={self.size}>"
 
     @property
+    def alone(self) -> bool:
+        """It goes in a batch of its own: it asks for that, or a worker died with it."""
+        return self.solo or self.attempt > 0
+
+    @property
     def may_return(self) -> bool:
         return self.phase is Phase.SENT and self.attempt < MAX_ATTEMPTS and not self.begun
 
@@ -165,6 +208,11 @@ class Job:
 
     def answer(self, reply: Reply) -> None:
         self._advance(Event.ANSWER)
+        self._deliver(reply)
+
+    def expire(self, reply: Reply) -> None:
+        """Its time is over, and `reply` says so."""
+        self._advance(Event.EXPIRE)
         self._deliver(reply)
 
     def stream(self, piece: Reply) -> None:

@@ -22,8 +22,10 @@ class Client:
 
     replies: list[tuple[str, Reply]] = field(default_factory=list)
 
-    def job(self, name: str, body: bytes = b"", arrived: float = 0.0) -> Job:
-        return Job(name, [Param("body", "", body)], [], arrived, lambda reply: self.replies.append((name, reply)))
+    def job(self, name: str, body: bytes = b"", arrived: float = 0.0, **further: Any) -> Job:
+        """Make a job; `further` are those of `Job`."""
+        params = [Param("body", "", body)]
+        return Job(name, params, [], arrived, lambda reply: self.replies.append((name, reply)), **further)
 
     @property
     def answered(self) -> list[str]:

@@ -1,10 +1,11 @@
 """A job ends exactly once, and returns at most once."""
 
+import math
 from collections.abc import Callable
 
 import pytest
 
-from daemon.job import MAX_ATTEMPTS, TRANSITIONS, Batch, Event, IllegalTransition, Job, Phase, Reply
+from daemon.job import MAX_ATTEMPTS, TRANSITIONS, Batch, Budget, Event, IllegalTransition, Job, Phase, Reply
 from tests.build import Client
 
 REPLY = Reply(200, b"yes")
@@ -12,6 +13,7 @@ MOVES: dict[Event, Callable[[Job], None]] = {
     Event.SEND: Job.send,
     Event.RETURN: Job.give_back,
     Event.ANSWER: lambda job: job.answer(REPLY),
+    Event.EXPIRE: lambda job: job.expire(REPLY),
     Event.ABANDON: Job.abandon,
 }
 PATHS: dict[Phase, list[Event]] = {
@@ -64,9 +66,17 @@ def test_a_job_returns_once() -> None:
 def test_an_answer_is_delivered_and_an_abandoned_job_tells_nobody() -> None:
     client = Client()
     client.job("answered").answer(REPLY)
+    client.job("expired").expire(REPLY)
     client.job("abandoned").abandon()
 
-    assert client.replies == [("answered", REPLY)]
+    assert client.replies == [("answered", REPLY), ("expired", REPLY)]
+
+
+def test_a_budget_counts_from_the_headers_not_from_the_arrival() -> None:
+    client = Client()
+
+    assert client.job("j", arrived=7.0, budget=Budget(0.5, 6.9, "the test")).deadline == 7.4
+    assert client.job("j", arrived=7.0).deadline == math.inf
 
 
 def test_the_size_of_a_job_is_that_of_its_values() -> None:

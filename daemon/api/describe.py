@@ -33,7 +33,7 @@ def describe(model: Model, customized: dict[str, Any] | None = None) -> dict[str
         "responseTimeout": round(settings.response_timeout),
         "startupTimeout": round(settings.startup_timeout),
         "maxRetryTimeoutInSec": 300,
-        "clientTimeoutInMills": 0,
+        "clientTimeoutInMills": round(settings.client_timeout * 1000),
         "parallelType": "",
         "parallelLevel": 0,
         "deviceType": "gpu" if settings.devices else "cpu",
@@ -108,6 +108,8 @@ def settings_of(model: Model) -> dict[str, tuple[str, Any]]:
         "response_timeout": ("responseTimeout", settings.response_timeout),
         "startup_timeout": ("startupTimeout", settings.startup_timeout),
         "queue_jobs": ("jobQueueSize", settings.queue_jobs),
+        "queue_timeout": ("queueTimeout", settings.queue_timeout),
+        "client_timeout": ("clientTimeoutInMills", round(settings.client_timeout * 1000, 3)),
         "retry": ("retry", settings.retry),
         "record_input": ("recordInput", settings.record_input),
     }

@@ -149,6 +149,7 @@ def _register(registration: Registration, exchange: Exchange, local_paths: bool)
             fallback_workers=given.whole("fallback_workers") or 0,
             response_timeout=given.number("response_timeout"),
             startup_timeout=given.number("startup_timeout"),
+            queue_timeout=given.number("queue_timeout"),
         ),
         synchronous=given.flag("synchronous", True),
         local_paths=local_paths,

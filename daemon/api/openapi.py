@@ -15,6 +15,21 @@ _FAILURES = {
     "500": "The worker went away, or took too long.",
     "503": "No worker is ready, the queue is full, or the handler failed.",
 }
+_TOO_LATE = {"504": "The time that the request could take is over."}
+_HEADERS = [
+    {
+        "name": "x-request-deadline-ms",
+        "in": "header",
+        "description": "Milliseconds from the receipt of the headers to the answer, at most; then 504.",
+        "schema": {"type": "integer", "minimum": 1},
+    },
+    {
+        "name": "x-request-priority",
+        "in": "header",
+        "description": "Requests of low priority let others go before them, for a while.",
+        "schema": {"type": "string", "enum": ["low", "normal"], "default": "normal"},
+    },
+]
 # What `operationId` and the parameters are made of: name of the operation → path.
 _OPERATIONS = {
     "predict": "/predictions/{model_name}",
@@ -83,9 +98,10 @@ def _prediction(operation: str, path: str) -> dict[str, Any]:
     any_body = {"schema": {"type": "string", "format": "binary"}}
     return {
         "operationId": operation,
-        "parameters": _path_parameters(path),
+        "parameters": _path_parameters(path) + _HEADERS,
         "requestBody": {"description": "What the model's handler takes.", "content": {"*/*": any_body}},
-        "responses": {"200": {"description": "What the handler answers.", "content": {"*/*": any_body}}} | _failures(),
+        "responses": {"200": {"description": "What the handler answers.", "content": {"*/*": any_body}}}
+        | _failures(_FAILURES | _TOO_LATE),
     }
 
 
@@ -95,7 +111,7 @@ def _command(operation: str, path: str) -> dict[str, Any]:
     return {
         "operationId": operation,
         "parameters": _path_parameters(path) + settings,
-        "responses": {"200": {"description": "Done.", "content": document}} | _failures(),
+        "responses": {"200": {"description": "Done.", "content": document}} | _failures(_FAILURES),
     }
 
 
@@ -108,9 +124,9 @@ def _setting_parameters() -> list[dict[str, Any]]:
     return [{"name": name, "in": "query", "schema": {"type": kind}} for name, (_, kind, _) in PARAMETERS.items()]
 
 
-def _failures() -> dict[str, Any]:
+def _failures(failures: dict[str, str]) -> dict[str, Any]:
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-    return {status: {"description": text, "content": error} for status, text in _FAILURES.items()}
+    return {status: {"description": text, "content": error} for status, text in failures.items()}
 
 
 def _health() -> dict[str, Any]:

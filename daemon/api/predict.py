@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 
 from daemon.api.forms import parse_body
-from daemon.errors import PredictionFailed
+from daemon.errors import BadRequest, PredictionFailed
+from daemon.http.budget import HEADER, PRIORITY_HEADER, read_budget
 from daemon.http.exchange import Exchange
-from daemon.http.messages import Response, reply_response
-from daemon.job import Job, Param, Phase, Reply
+from daemon.http.messages import Request, Response, reply_response
+from daemon.job import Budget, Job, Param, Phase, Reply
 from daemon.models.model import Model
 from daemon.models.sample import MOST_BYTES, RECORDED, Sample
+
+CLIENT_TIMEOUT = "clientTimeoutInMills"
 
 
 def parameters_of(exchange: Exchange, *, with_query: bool = False) -> list[Param]:
@@ -23,6 +26,33 @@ def parameters_of(exchange: Exchange, *, with_query: bool = False) -> list[Param
         named = {param.name for param in params}
         params += [Param(name, "", text.encode()) for name, text in request.query.items() if name not in named]
     return params
+
+
+def budget_of(request: Request, most: float) -> Budget | None:
+    """The time that a request may take, from when its headers were complete; None if it may take any.
+
+    Args:
+        most: seconds that the model allows, 0.0 for any. Who asks for more gets this much.
+
+    Raises:
+        BadRequest: what the client asks for is no time.
+    """
+    if request.budget is not None:
+        asked = read_budget(request.budget)
+        if not most or asked <= most:
+            return Budget(asked, request.began, HEADER)
+    return Budget(most, request.began, CLIENT_TIMEOUT) if most else None
+
+
+def is_low(request: Request) -> bool:
+    """Whether others go before it.
+
+    Raises:
+        BadRequest: there is no such priority.
+    """
+    if request.priority not in (None, "low", "normal"):
+        raise BadRequest(f"{PRIORITY_HEADER} is `{request.priority}`, and should be low or normal.")
+    return request.priority == "low"
 
 
 def predict(
@@ -43,8 +73,10 @@ def predict(
 
     Raises:
         NoReadyWorker, Stopping, QueueFull: the model does not accept it.
+        BadRequest: its deadline or its priority is none.
     """
     request = exchange.request
+    budget, low = budget_of(request, model.settings.client_timeout), is_low(request)
     kept = None
     if model.settings.record_input and repeatable and len(request.body) <= MOST_BYTES:
         kept = Sample(request.body, request.header("content-type"), RECORDED)
@@ -73,7 +105,7 @@ def predict(
 
     job = Job(
         request.id, params, [*request.headers, *injected], request.received, deliver, stream,
-        unnamed=unnamed, caller=exchange.caller,
+        unnamed=unnamed, low=low, budget=budget, caller=exchange.caller,
     )  # fmt: skip
     model.submit(job)
     request.body = b""  # the job has it now

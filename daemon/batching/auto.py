@@ -11,11 +11,10 @@ never does. So a batch is held while the expected saving is larger than the expe
     closed loop  a·P(each missing client back within x | elapsed) − E[min(the last one's return, x)]
 """
 
-from daemon.batching.collector import Facts, Send, Wait
+from daemon.batching.collector import Facts, Send, Wait, latest
 from daemon.batching.learned.survival import Survival
 from daemon.batching.learned.traffic import Traffic
 
-SLACK = 0.003  # seconds kept between the expected end of a batch and a deadline
 LEAST_GAIN = 0.002  # seconds; timers step by a millisecond, so less cannot be won by waiting
 LEAST_HOLD = 0.001  # seconds, a step of a timer; what pays only for less is not waited for
 # Of the gain of bursts: the gaps between bursts are in the histogram too, so it expects too little within one.
@@ -47,7 +46,8 @@ class Auto:
         # 3. No time is left, or nobody comes any more.
         if facts.stopping:
             return self._send(facts, "stopping")
-        if facts.deadline - now <= times.of(waiting) + SLACK:
+        due = min(due, latest(facts, times))
+        if now >= due:
             return self._send(facts, "deadline")
         # 4. All who come regularly are here. Connections count, not jobs: one may send several at once.
         if not callers.strangers:

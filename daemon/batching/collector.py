@@ -11,6 +11,9 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
+from daemon.batching.learned.times import BatchTimes
+
+SLACK = 0.003  # seconds kept between the expected end of a batch and a deadline
 REASONS: dict[str, str] = {
     "full": "there were enough requests for a whole batch",
     "delay": "a request had been held for the maximum delay",
@@ -45,6 +48,16 @@ class Facts:
     deadline: float = math.inf
     arrived: float = 0.0
     stopping: bool = False
+
+
+def latest(facts: Facts, times: BatchTimes) -> float:
+    """When those that wait must go, so that the first answer is in time; same clock, inf if it has any time.
+
+    Where nothing is known of how long a batch takes, there is no time to lose: -inf.
+    """
+    if facts.deadline == math.inf:
+        return math.inf
+    return facts.deadline - times.of(facts.waiting) - SLACK if times.known else -math.inf
 
 
 @dataclass(frozen=True, slots=True)

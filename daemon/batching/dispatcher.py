@@ -6,13 +6,17 @@ the bytes that have already arrived have become jobs.
 
 A job whose worker died comes back to the head of the queue once, and then travels alone: if it
 is what kills workers, it takes nobody with it.
+
+A job that has no time left is answered then, by a timer if need be, wherever it is (see expiry.py).
 """
 
 import itertools
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from daemon.batching.collector import Collector, Facts, Send
+from daemon.batching.expiry import Expiry
 from daemon.batching.learned.traffic import Traffic
 from daemon.batching.queue import Queue
 from daemon.clock import Clock, Timer
@@ -32,12 +36,15 @@ class Dispatcher:
     Args:
         traffic: told of every arrival, batch and reply; collectors may learn from it.
         metrics: told of every batch and answer.
+        on_expired: called when jobs have ended because their time was over.
 
     Attributes:
         collector: the policy; may be replaced at any time.
         running: jobs that a worker has now.
+        expiry: which jobs have no time left.
         reasons, sizes: how many batches were sent for each reason, and of each size.
         longest_hold: the most seconds that a job has waited beside an idle worker.
+        expired: how many jobs had no time left, by where they were: "queue" or "worker".
     """
 
     def __init__(
@@ -48,12 +55,15 @@ class Dispatcher:
         clock: Clock,
         traffic: Traffic,
         metrics: VersionMetrics | None = None,
+        on_expired: Callable[[], None] = lambda: None,
     ) -> None:
         self.stopping = False
         self.running = 0
         self.reasons: Counter[str] = Counter()
         self.sizes: Counter[int] = Counter()
         self.longest_hold = 0.0
+        self.expired: Counter[str] = Counter()
+        self.expiry = Expiry(queue, traffic)
         self._queue = queue
         self.collector = collector
         self._traffic = traffic
@@ -61,9 +71,12 @@ class Dispatcher:
         self._workers = workers
         self._clock = clock
         self._metrics = metrics or VersionMetrics()
+        self._on_expired = on_expired
         self._batch_ids = itertools.count(1)
         self._awake = False
         self._timer: Timer | None = None
+        self._alarm: Timer | None = None  # for the next job that has no time left
+        self._alarm_at = math.inf
         self._left: set[Job] = set()  # sent jobs whose client has gone
 
     def __repr__(self) -> str:
@@ -90,6 +103,7 @@ class Dispatcher:
                 self.collector.drained()
         elif job.phase is Phase.SENT:
             self._left.add(job)
+            self.expiry.sent.discard(job)
 
     def wake(self) -> None:
         """Look again in this turn of the loop: a job arrived or a worker came free."""
@@ -110,8 +124,8 @@ class Dispatcher:
             self.wake()
 
     def streamed(self, job: Job, piece: Reply) -> None:
-        """Pass a piece of an answer on, unless its client has gone."""
-        if job not in self._left:
+        """Pass a piece of an answer on, unless its client has gone or its time is over."""
+        if job.phase is Phase.SENT and job not in self._left:
             job.stream(piece)
 
     def refuse_all(self, error: DaemonError) -> None:
@@ -124,8 +138,13 @@ class Dispatcher:
 
     def _end(self, outcome: Outcome, now: float) -> None:
         job = outcome.job
+        if job.phase is Phase.ENDED:
+            return  # it has expired
+        if job.budget is not None:
+            self.expiry.sent.discard(job)
         if job not in self._left and outcome.reply is None and outcome.retry and job.may_return:
             job.give_back()
+            job.queued = now
             self._queue.put_back(job)
             self._callers.queued(job)
             return
@@ -149,14 +168,26 @@ class Dispatcher:
             self._timer.cancel()
             self._timer = None
         now = self._clock.now()
-        while len(self._queue) and self._workers.idle:
-            head = self._queue.head
+        if self.expiry.watching:
+            self._expire(now)
+            self._match(now)
+            self._set_alarm(now)
+        else:
+            self._match(now)
+
+    def _match(self, now: float) -> None:
+        """Send what is due to idle workers, and set the timer for what is not."""
+        queue, workers = self._queue, self._workers
+        queue.age(now)
+        while len(queue) and workers.idle:
+            head = queue.head
             # 1. A job whose worker died goes alone, and first; so does one that asks for that.
-            if head.attempt or head.solo:
+            if head.alone:
                 self._send(1, "retry" if head.attempt else "solo", now)
                 continue
             # 2. The collector says that a batch is due …
-            facts = Facts(len(self._queue), self._workers.idle, head.held, arrived=head.arrived, stopping=self.stopping)
+            held, arrived = queue.since()
+            facts = Facts(len(queue), workers.idle, held, queue.deadlines.next, arrived, self.stopping)
             decision = self.collector.decide(facts, now)
             if isinstance(decision, Send):
                 left = decision.count
@@ -166,16 +197,41 @@ class Dispatcher:
                     left -= size
                 continue
             # 3. … or when to ask again.
-            self._hold(now)
+            queue.hold(now)
             self._timer = self._clock.later(decision.until - now, self._pump)
             return
 
-    def _hold(self, now: float) -> None:
-        """Note since when jobs wait beside an idle worker; it is never set again."""
-        for job in self._queue.newest_first():
-            if job.held is not None:
-                break
-            job.held = now
+    def _expire(self, now: float) -> None:
+        """Answer those that have no time left."""
+        before = self.expired.total()
+        for job, where, error in self.expiry.due(now, self.running > 0):
+            if where == "queue":
+                self._queue.remove(job)
+                self._callers.taken(job)
+                if not len(self._queue):
+                    self.collector.drained()
+            else:
+                self.expiry.sent.discard(job)
+            self._callers.ended(job, now)
+            self.expired[where] += 1
+            self._metrics.expired(job, where, now)
+            self._traffic.expired(now)
+            job.expire(reply_of(error))
+        if self.expired.total() > before:
+            self._on_expired()
+
+    def _set_alarm(self, now: float) -> None:
+        """See to it that somebody looks when the next job has no time left; looking too early does no harm."""
+        due = self.expiry.next(now, self.running > 0)
+        if due < self._alarm_at:
+            if self._alarm is not None:
+                self._alarm.cancel()
+            self._alarm_at = due
+            self._alarm = self._clock.later(max(0.0, due - now), self._ring)
+
+    def _ring(self) -> None:
+        self._alarm, self._alarm_at = None, math.inf
+        self._pump()
 
     def _take(self, count: int) -> list[Job]:
         jobs = self._queue.take(count)
@@ -191,6 +247,9 @@ class Dispatcher:
             self.longest_hold = now - held
         for job in batch.jobs:
             job.send()
+            job.sent = now
+            if job.budget is not None:
+                self.expiry.sent.add(job)
         self.running += len(batch.jobs)
         self.reasons[reason] += 1
         self.sizes[len(batch.jobs)] += 1

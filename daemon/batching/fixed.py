@@ -2,20 +2,23 @@
 
 An idle worker takes the first job and waits up to the maximum delay for company, counted from
 that moment, not from the job's arrival; jobs that already wait join at once. A batch size of 1
-never waits. (TorchServe 0.12, BatchAggregator and Model.pollBatch.)
+never waits. (TorchServe 0.12, BatchAggregator and Model.pollBatch.) Only a deadline, which TorchServe
+has not, shortens the wait.
 """
 
-from daemon.batching.collector import Facts, Send, Wait
+from daemon.batching.collector import Facts, Send, Wait, latest
+from daemon.batching.learned.times import BatchTimes
 
 
 class Fixed:
-    """Args: `batch_size` at least 1; `max_delay` in seconds, at least 0."""
+    """Args: `batch_size` at least 1; `max_delay` in seconds, at least 0; `times` for what a deadline leaves."""
 
     name = "fixed"
 
-    def __init__(self, batch_size: int, max_delay: float) -> None:
+    def __init__(self, batch_size: int, max_delay: float, times: BatchTimes | None = None) -> None:
         self._batch_size = batch_size
         self._max_delay = max_delay
+        self._times = times or BatchTimes()
         self._forming_since: float | None = None  # when a worker took the first job of the next batch
 
     def decide(self, facts: Facts, now: float) -> Send | Wait:
@@ -29,6 +32,9 @@ class Fixed:
         due = self._forming_since + self._max_delay
         if now >= due:
             return self._send(facts.waiting, "delay")
+        due = min(due, latest(facts, self._times))
+        if now >= due:
+            return self._send(facts.waiting, "deadline")
         return Wait(due)
 
     def drained(self) -> None:

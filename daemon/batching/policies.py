@@ -15,5 +15,5 @@ def make_collector(policy: str, batch_size: int, max_delay: float, traffic: Traf
     if policy == "greedy":
         return Greedy(batch_size)
     if policy == "fixed":
-        return Fixed(batch_size, max_delay)
+        return Fixed(batch_size, max_delay, traffic.times)
     return Auto(batch_size, max_delay, traffic)

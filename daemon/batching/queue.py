@@ -1,72 +1,149 @@
-"""The jobs of one model version that wait for a worker: first in, first out, bounded twice."""
+"""The jobs of one model version that wait for a worker: in lanes, bounded twice.
 
+    alone    those that travel alone: before all others, so no batch ever has one in its middle
+    aged     of low priority, and they have let others go before for long enough
+    normal
+    low      of low priority
+
+The head is that of the first lane that has any; within a lane, first in is first out.
+"""
+
+import math
 from collections import OrderedDict
 from collections.abc import Iterator
+from itertools import chain
 
+from daemon.batching.deadlines import Deadlines
 from daemon.errors import QueueFull
 from daemon.job import Job
 
+USUAL_PATIENCE = 0.4  # seconds
+Lane = OrderedDict[Job, None]  # a linked list: both ends and the middle in O(1)
+
+
+def patience(max_delay: float) -> float:
+    """Seconds that a job of low priority lets others go first; no delay says nothing, so the usual time counts."""
+    return 4 * max_delay or USUAL_PATIENCE
+
 
 class Queue:
-    """A bounded queue from which any job can be taken out in constant time.
+    """A bounded queue from which any job can be taken out in constant time, or O(log n) if it has a deadline.
 
     Args:
         name: the model, for messages.
         max_jobs, max_bytes: limits; a job larger than `max_bytes` is taken when the queue is empty.
+
+    Attributes:
+        patience: seconds that a job of low priority lets others go before it.
+        deadlines: of those that wait.
     """
 
-    def __init__(self, name: str, max_jobs: int, max_bytes: int) -> None:
+    def __init__(self, name: str, max_jobs: int, max_bytes: int, patience: float = math.inf) -> None:
         self._name = name
         self.max_jobs = max_jobs
         self.max_bytes = max_bytes
+        self.patience = patience
         self.bytes = 0
-        self._jobs: OrderedDict[Job, None] = OrderedDict()  # a linked list: both ends and the middle in O(1)
+        self._count = 0
+        self.deadlines = Deadlines()
+        self._alone, self._aged, self._normal, self._low = Lane(), Lane(), Lane(), Lane()
+        self._lanes = (self._alone, self._aged, self._normal, self._low)
 
     def __len__(self) -> int:
-        return len(self._jobs)
+        return self._count
 
     def __repr__(self) -> str:
         return f"<Queue {len(self)}/{self.max_jobs} jobs {self.bytes}/{self.max_bytes} bytes>"
 
     @property
     def head(self) -> Job:
-        return next(iter(self._jobs))
+        return next(iter(self._alone or self._aged or self._normal or self._low))
 
-    def newest_first(self) -> Iterator[Job]:
-        return reversed(self._jobs)
+    def oldest(self) -> Iterator[Job]:
+        """Give the job of each lane that has waited longest."""
+        if self._alone:
+            yield next(reversed(self._alone))  # each new one goes before the others
+        for lane in (self._aged, self._normal, self._low):
+            if lane:
+                yield next(iter(lane))
+
+    def since(self) -> tuple[float | None, float]:
+        """Since when the first has waited beside an idle worker, None if none has; and when the first came."""
+        if not (self._aged or self._low):
+            head = self.head
+            return head.held, head.arrived
+        oldest = list(self.oldest())
+        held = min((job.held for job in oldest if job.held is not None), default=None)
+        return held, min(job.arrived for job in oldest)
+
+    def hold(self, now: float) -> None:
+        """Note that all wait beside an idle worker; whoever did so before keeps its moment."""
+        for jobs in (reversed(self._normal), chain(reversed(self._low), reversed(self._aged))):
+            for job in jobs:
+                if job.held is not None:
+                    break  # and so are all before it
+                job.held = now
+
+    def age(self, now: float) -> None:
+        """Let those of low priority go first that have waited long enough."""
+        while self._low:
+            job = next(iter(self._low))
+            if now - job.queued < self.patience:
+                return
+            del self._low[job]
+            self._aged[job] = None
 
     def put(self, job: Job) -> None:
-        """Add a job at the end, or at the head if it travels alone: so no batch ever has it in the middle.
+        """Add a job: at the end of its lane, or at the head of all if it travels alone.
 
         Raises:
             QueueFull: a limit would be passed; the queue is as before.
         """
-        if len(self._jobs) >= self.max_jobs:
+        if self._count >= self.max_jobs:
             raise QueueFull(
                 f'The queue of model "{self._name}" is full: {self.max_jobs} requests wait. Try again later.'
             )
-        if self._jobs and self.bytes + job.size > self.max_bytes:
+        if self._count and self.bytes + job.size > self.max_bytes:
             raise QueueFull(
                 f'The queue of model "{self._name}" is full: {self.bytes} of {self.max_bytes} bytes wait,'
                 f" and this request has {job.size}. Try again later."
             )
-        self._jobs[job] = None
-        if job.solo:
-            self._jobs.move_to_end(job, last=False)
-        self.bytes += job.size
+        self._add(job, first=job.solo)
 
     def put_back(self, job: Job) -> None:
-        """Add a job at the head. It was accepted once, so no limit refuses it now."""
-        self._jobs[job] = None
-        self._jobs.move_to_end(job, last=False)
-        self.bytes += job.size
+        """Add a job at the head of its lane. It was accepted once, so no limit refuses it now."""
+        self._add(job, first=True)
 
     def remove(self, job: Job) -> None:
-        del self._jobs[job]
-        self.bytes -= job.size
+        for lane in self._lanes:
+            if job in lane:
+                del lane[job]
+                self._gone(job)
+                return
+        raise KeyError(job)
 
     def take(self, count: int) -> list[Job]:
-        """Take up to `count` jobs from the head, oldest first."""
-        taken = [self._jobs.popitem(last=False)[0] for _ in range(min(count, len(self._jobs)))]
-        self.bytes -= sum(job.size for job in taken)
+        """Take up to `count` jobs, each the head of those left."""
+        taken: list[Job] = []
+        for lane in self._lanes:
+            while lane and len(taken) < count:
+                taken.append(lane.popitem(last=False)[0])
+        for job in taken:
+            self._gone(job)
         return taken
+
+    def _add(self, job: Job, *, first: bool) -> None:
+        lane = self._alone if job.alone else self._low if job.low else self._normal
+        lane[job] = None
+        if first:
+            lane.move_to_end(job, last=False)
+        self._count += 1
+        self.bytes += job.size
+        if job.budget is not None:
+            self.deadlines.add(job)
+
+    def _gone(self, job: Job) -> None:
+        self._count -= 1
+        self.bytes -= job.size
+        if job.budget is not None:
+            self.deadlines.discard(job)

@@ -42,7 +42,8 @@ class Request:
     Attributes:
         target: as sent, `/path?query`.
         headers: names and values as sent, in order.
-        received: when it was complete, seconds on the daemon's clock.
+        began, received: when its headers, and all of it, were complete, seconds on the daemon's clock.
+        budget, priority: the headers `x-request-deadline-ms` and `x-request-priority` as sent, None without.
         peer: who sent it, for the access log.
     """
 
@@ -52,7 +53,10 @@ class Request:
     body: bytes = b""
     http_1_0: bool = False
     keep_alive: bool = True
+    began: float = 0.0
     received: float = 0.0
+    budget: str | None = None
+    priority: str | None = None
     peer: str = ""
     id: str = field(default_factory=new_request_id)
 

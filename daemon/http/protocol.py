@@ -4,6 +4,7 @@ A connection reads requests and owes an answer for each. Answers leave in the or
 requests, whatever the order in which they are ready. What a peer may do wrong or slowly:
 
     headers too slow, body too slow     408, close
+    body slower than its budget         504, close
     head too long, body too long        431, 413, without reading the rest
     may not ask                         what `admit` raises, without reading the body
     not HTTP                            400
@@ -24,8 +25,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol, cast
 
-from daemon.clock import Clock
-from daemon.errors import DaemonError
+from daemon.clock import Clock, Timer
+from daemon.errors import BadRequest, DaemonError, ReceivedTooSlowly
+from daemon.http.budget import HEADER, read_budget
 from daemon.http.deadlines import Phase
 from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
@@ -72,6 +74,7 @@ class Connection(asyncio.Protocol):
         self._exchanges: deque[Exchange] = deque()
         self._peer = ""
         self._continue_owed = False
+        self._budget_timer: Timer | None = None  # of the request being received, if it has a budget
         self._writing_paused = False
         self._reading_paused = False
         self._unsent = 0  # bytes in our buffer when the client was last found not to read
@@ -133,6 +136,7 @@ class Connection(asyncio.Protocol):
         self._host.connections.discard(self)
         self._host.leave(self)
         self.caller.close()
+        self._stop_budget()
         self._cut(0)
 
     def pause_writing(self) -> None:
@@ -153,6 +157,7 @@ class Connection(asyncio.Protocol):
     def _requested(self, request: Request) -> None:
         request.peer = self._peer
         self._continue_owed = False
+        self._stop_budget()
         if not self._writing_paused:
             self._host.leave(self)  # the next request has a deadline of its own
         exchange = Exchange(self, request)
@@ -285,10 +290,34 @@ class Connection(asyncio.Protocol):
             phase = self._host.phase(self)
             if phase is not wanted and not (wanted is Phase.BODY and phase is Phase.BODY_RATE):
                 self._host.enter(self, wanted)
+            if wanted is Phase.BODY and self._receiver.budget is not None and self._budget_timer is None:
+                self._start_budget(self._receiver.budget)
         elif self._exchanges:
             self._host.leave(self)  # it is our turn
         else:
             self._host.enter(self, Phase.IDLE)
+
+    def _start_budget(self, text: str) -> None:
+        """Let the body arrive in the time that the request may take; who runs the model looks after the rest."""
+        with contextlib.suppress(BadRequest):  # whether it is one is for the route to say
+            budget = read_budget(text)
+            ends = self._receiver.body_began + budget
+
+            def look() -> None:
+                self._budget_timer = None
+                now = self._host.clock.now()
+                if now < ends:
+                    self._budget_timer = self._host.clock.later(ends - now, look)
+                elif not self._receiver.closed:
+                    self._refuse(ReceivedTooSlowly(budget, HEADER))
+                    self._watch()
+
+            look()
+
+    def _stop_budget(self) -> None:
+        if self._budget_timer is not None:
+            self._budget_timer.cancel()
+            self._budget_timer = None
 
     def _enter_stuck(self) -> None:
         self._unsent = self._transport.get_write_buffer_size()

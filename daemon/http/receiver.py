@@ -9,6 +9,7 @@ from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request, new_request_id
 
 LONGEST_ID = 128  # characters of an `x-request-id` that is taken from the client
+_NOTED_LENGTHS = frozenset({12, 18, 21})  # of the headers that `_note` knows
 
 
 class Refused(DaemonError):
@@ -39,6 +40,7 @@ class Receiver:
         begun: a request has begun and is not complete.
         in_body: its headers are complete.
         body_bytes, body_began: what has come of its body, and since when.
+        budget, priority: headers of it, see Request.
         closed: nothing more is read.
     """
 
@@ -54,6 +56,8 @@ class Receiver:
         self.in_body = False
         self.body_bytes = 0
         self.body_began = 0.0
+        self.budget: str | None = None
+        self.priority: str | None = None
         self.closed = False
         self._limits = limits
         self._now = now
@@ -129,6 +133,7 @@ class Receiver:
         self._head_bytes = 0
         self._body = []
         self._id = ""
+        self.budget = self.priority = None
 
     def on_url(self, url: bytes) -> None:
         self._url += url
@@ -140,10 +145,18 @@ class Receiver:
             return  # a trailer: nobody here has a use for it, and it must not pass for a header
         text = value.rstrip(b" \t").decode("latin-1")
         self._headers.append((name.decode("latin-1"), text))
-        if len(name) == 12 and name.lower() == b"x-request-id":
-            self._id = text if len(text) <= LONGEST_ID and text.isascii() and text.isprintable() else ""
+        if len(name) in _NOTED_LENGTHS:
+            self._note(name.lower(), text)
         if len(self._headers) > self._limits.max_headers:
             raise self._head_too_large()
+
+    def _note(self, name: bytes, text: str) -> None:
+        if name == b"x-request-id":
+            self._id = text if len(text) <= LONGEST_ID and text.isascii() and text.isprintable() else ""
+        elif name == b"x-request-deadline-ms":
+            self.budget = text
+        elif name == b"x-request-priority":
+            self.priority = text
 
     def on_headers_complete(self) -> None:
         self.in_body = True
@@ -203,7 +216,10 @@ class Receiver:
                 http_1_0=self._parser.get_http_version() == "1.0",
                 # A client that offers to upgrade gets its answer in HTTP/1.1, and is done.
                 keep_alive=self._parser.should_keep_alive() and not self._upgrade,
+                began=self.body_began,
                 received=self._now(),
+                budget=self.budget,
+                priority=self.priority,
                 id=request_id,
             )
         )

@@ -84,6 +84,11 @@ def ours(metrics: Metrics) -> Iterator[Metric]:
     """Histograms and batches of each version."""
     batches = [(_version(v) | {"reason": why}, n) for v in metrics.counted for why, n in sorted(v.batches.items())]
     yield family("tsctl_batches_total", "counter", "Batches sent to a worker, by why they were due", batches)
+    expired = [
+        (_version(v) | {"where": where}, n) for v in metrics.counted for where, n in sorted(v.expirations.items())
+    ]
+    text = "Requests whose time was over, by where they were: in the queue, or with a worker"
+    yield family("tsctl_requests_expired_total", "counter", text, expired)
     live = [(_version(each), each) for each in metrics.versions]
     text = "Time from a request to its answer"
     yield histograms("tsctl_request_latency_seconds", text, [(labels, v.latency) for labels, v in live])

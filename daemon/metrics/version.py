@@ -29,6 +29,7 @@ class VersionMetrics:
     Attributes:
         named, unnamed: requests that named the version, and those that took the default one.
         batches: sent batches by the collector's reason.
+        expirations: requests whose time was over, by where they were: "queue" or "worker".
         latency: of requests that a worker had, from complete receipt to the answer.
         queue_time: of requests, from complete receipt until they were first sent to a worker.
         batch_size: jobs in each batch that was sent.
@@ -44,6 +45,7 @@ class VersionMetrics:
         self.named = Sums()
         self.unnamed = Sums()
         self.batches: Counter[str] = Counter()
+        self.expirations: Counter[str] = Counter()
         self.latency = Histogram(SECONDS)
         self.queue_time = Histogram(SECONDS)
         self.batch_size = Histogram(BATCH_SIZES)
@@ -89,9 +91,16 @@ class VersionMetrics:
         self.latency.observe(seconds)
         (self.unnamed if job.unnamed else self.named).latency += seconds
 
+    def expired(self, job: Job, where: str, now: float) -> None:
+        """A job was answered because its time was over."""
+        self.expirations[where] += 1
+        if where == "worker":
+            self.answered(job, now)
+
     def continue_from(self, other: "VersionMetrics") -> None:
         """Go on counting where the same version, registered earlier, stopped."""
         self.named.add(other.named)
         self.unnamed.add(other.unnamed)
         self.batches.update(other.batches)
+        self.expirations.update(other.expirations)
         self.emitted.continue_from(other.emitted)

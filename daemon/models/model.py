@@ -1,5 +1,6 @@
 """One version of a model: its queue, its collector, its dispatcher and its pool, wired together."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -10,7 +11,7 @@ from daemon.batching.collector import Collector
 from daemon.batching.dispatcher import Dispatcher
 from daemon.batching.learned.traffic import Traffic
 from daemon.batching.policies import make_collector
-from daemon.batching.queue import Queue
+from daemon.batching.queue import Queue, patience
 from daemon.clock import Clock
 from daemon.errors import DaemonError, Loading, NoReadyWorker, Stopping
 from daemon.job import Batch, Job, Outcome, Reply
@@ -71,7 +72,7 @@ class Model:
         recorded: the latest request that can be sent again, if it is to be kept.
         traffic: what is learned of its requests and batches.
         metrics: what is measured of it; shown once it is registered.
-        listeners: called after each change of the pool, and after each batch.
+        listeners: called after each change of the pool, after each batch, and when jobs have expired.
     """
 
     def __init__(
@@ -120,7 +121,10 @@ class Model:
         self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)
         self.pool = Pool(engine, spec, clock, self, cores, placement)
         self.traffic = Traffic(settings.batch_size)
-        self.dispatcher = Dispatcher(self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics)
+        self.dispatcher = Dispatcher(
+            self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics, self._changed
+        )
+        self._limit_waiting()
 
     def __repr__(self) -> str:
         return f"<Model {self.name}/{self.version} {self.state.name} {self.queue!r} {self.pool!r}>"
@@ -187,6 +191,7 @@ class Model:
         self.queue.max_jobs = settings.queue_jobs
         self.traffic.batch_size = settings.batch_size
         self.dispatcher.collector = self._make_collector()
+        self._limit_waiting()
         self.pool.set_limits(settings.batch_size, settings.response_timeout, settings.startup_timeout)
         self.dispatcher.wake()
 
@@ -208,6 +213,11 @@ class Model:
     def _make_collector(self) -> Collector:
         settings = self.settings
         return make_collector(settings.policy, settings.batch_size, settings.max_delay, self.traffic)
+
+    def _limit_waiting(self) -> None:
+        """Tell the queue and the dispatcher how long a job may wait, by the settings; those that wait already, too."""
+        self.queue.patience = patience(self.settings.max_delay)
+        self.dispatcher.expiry.queue_timeout = self.settings.queue_timeout or math.inf
 
     def _stopping_error(self) -> Stopping:
         return Stopping(f'Model "{self.name}" version {self.version} is being stopped.')

@@ -32,6 +32,8 @@ class ModelSettings:
 
     Attributes:
         record_input: keep the latest request's body in memory; see recorded.py.
+        queue_timeout: how long a request may wait in the queue; 0.0 for ever.
+        client_timeout: how long it may take, all in all; 0.0 for ever.
     """
 
     batch_size: int
@@ -43,6 +45,8 @@ class ModelSettings:
     startup_timeout: float
     queue_jobs: int
     queue_bytes: int
+    queue_timeout: float = 0.0
+    client_timeout: float = 0.0
     retry: bool | None = None
     devices: Sequence[int] = ()
     record_input: bool = False
@@ -71,10 +75,11 @@ class Wishes:
     queue_jobs: int | None = None
     record_input: bool | None = None
     since: Mapping[str, str] = field(default_factory=dict)
+    queue_timeout: float | None = None
 
 
 # TorchServe's keys that change nothing here; whoever set one should know.
-_WITHOUT_EFFECT = ("useJobTicket", "clientTimeoutInMills", "maxRetryTimeoutInSec", "parallelLevel")
+_WITHOUT_EFFECT = ("useJobTicket", "maxRetryTimeoutInSec", "parallelLevel")
 
 
 def without_effect(document: Mapping[str, Any]) -> list[str]:
@@ -135,6 +140,7 @@ def merge(
     document = _Said(document, block or {})
     batch_size = _first(wishes.batch_size, _whole(document, "batchSize", 1), DEFAULT_BATCH_SIZE)
     delay_ms = _number(document, "maxBatchDelay")
+    client_ms = _number(document, "clientTimeoutInMills")
     workers, max_workers = _workers(wishes, document, config)
     policy = _first(wishes.policy, _word(document, "batching", POLICIES), DEFAULT_POLICY)
     if batch_size < 1:
@@ -151,6 +157,8 @@ def merge(
         startup_timeout=_first(wishes.startup_timeout, _number(document, "startupTimeout"), config.startup_timeout),
         queue_jobs=_first(wishes.queue_jobs, _whole(document, "jobQueueSize", 1), config.queue_jobs),
         queue_bytes=config.queue_bytes,
+        queue_timeout=_first(wishes.queue_timeout, _number(document, "queueTimeout"), 0.0),
+        client_timeout=(client_ms or 0.0) / 1000,
         retry=_boolean(document, "retry"),
         devices=_devices(document, gpus),
         record_input=_first(wishes.record_input, _boolean(document, "recordInput"), False),
@@ -185,6 +193,8 @@ _KEYS: dict[str, tuple[str | None, str]] = {
     "response_timeout": ("response_timeout", "responseTimeout"),
     "startup_timeout": ("startup_timeout", "startupTimeout"),
     "queue_jobs": ("queue_jobs", "jobQueueSize"),
+    "queue_timeout": ("queue_timeout", "queueTimeout"),
+    "client_timeout": (None, "clientTimeoutInMills"),
     "retry": (None, "retry"),
     "record_input": ("record_input", "recordInput"),
 }

@@ -5,6 +5,7 @@
     max_delay, policy from the next decision on; what is held is looked at anew, and has been held since then
     response_timeout  from the next batch on
     startup_timeout   for workers that start from now on
+    queue_timeout     for what waits already, too; 0 for ever
     queue_jobs        from the next request on; what waits beyond it is served
     record_input      from the next request on; off forgets what was kept
 

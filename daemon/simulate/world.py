@@ -1,17 +1,18 @@
 """One model version with stub workers on a virtual clock: what a load drives, and what is measured of it."""
 
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from daemon.batching.collector import Collector
 from daemon.batching.dispatcher import Dispatcher
 from daemon.batching.learned.traffic import Traffic
-from daemon.batching.queue import Queue
+from daemon.batching.queue import Queue, patience
 from daemon.clock import FakeClock
-from daemon.job import Batch, Caller, Job, Outcome, Reply
+from daemon.job import Batch, Budget, Caller, Job, Outcome, Reply
 from daemon.workers.engine import WorkerSpec
 from daemon.workers.pool import Pool
 from daemon.workers.stub import StubEngine
@@ -28,6 +29,8 @@ class Model:
     Attributes:
         a, c: a batch of n takes a + c·n …
         noise: … times a factor drawn evenly from 1 ± noise.
+        client_timeout, queue_timeout: how long each request may take, and wait.
+        low: the share of the requests that are of low priority.
     """
 
     a: float = 0.008
@@ -36,6 +39,9 @@ class Model:
     max_delay: float = 0.020
     workers: int = 1
     noise: float = 0.05
+    client_timeout: float = math.inf
+    queue_timeout: float = math.inf
+    low: float = 0.0
 
 
 class Processor:
@@ -56,19 +62,28 @@ class Measured:
 
     Attributes:
         finished: requests as (moment of arrival, latency), in the order they were answered.
+        low: those of them that were of low priority.
+        expired: how many had no time left, by where they were: "queue" or "worker". They are not among the finished.
         sizes: of all batches.
         reasons: how many batches were sent for each.
         longest_hold: the longest time that a job waited beside an idle worker.
     """
 
     finished: list[tuple[float, float]] = field(default_factory=list)
+    low: list[tuple[float, float]] = field(default_factory=list)
+    expired: Counter[str] = field(default_factory=Counter)
     sizes: Counter[int] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     longest_hold: float = 0.0
 
+    @property
+    def ended(self) -> int:
+        """Requests that were answered, whatever they were told."""
+        return len(self.finished) + sum(self.expired.values())
+
     def settled(self) -> "Measured":
         """Without the first tenth."""
-        return Measured(self.finished[len(self.finished) // 10 :], self.sizes, self.reasons, self.longest_hold)
+        return replace(self, finished=self.finished[len(self.finished) // 10 :])
 
     @property
     def throughput(self) -> float:
@@ -106,14 +121,16 @@ class World:
             self._processor = beside._processor = beside._processor or Processor()
         self.random = random.Random(f"load {seed}")
         self._service = random.Random(f"service {seed}")
+        self._priority = random.Random(f"priority {seed}")
         self.model = model
         self.measured = Measured()
         self.traffic = Traffic(model.batch_size)
         engine = StubEngine(self.clock, batch_time=self._batch_time, answer=lambda job: ANSWER)
         self.pool = Pool(engine, _SPEC, self.clock, self, cores=1)
-        self.queue = Queue("simulated", 1_000_000, 1_000_000)
+        self.queue = Queue("simulated", 1_000_000, 1_000_000, patience(model.max_delay))
         collector = make_collector(model.batch_size, model.max_delay, self.traffic)
         self.dispatcher = Dispatcher(self.queue, collector, self.pool, self.clock, self.traffic)
+        self.dispatcher.expiry.queue_timeout = model.queue_timeout
         self.pool.scale(model.workers)
         self.clock.settle()
 
@@ -121,16 +138,25 @@ class World:
         """Send a request now; `done` is called when it is answered."""
         arrived = self.clock.now()
 
-        def deliver(reply: Reply) -> None:  # noqa: ARG001 - any answer will do
-            self.measured.finished.append((arrived, self.clock.now() - arrived))
+        timeout = self.model.client_timeout
+        budget = Budget(timeout, arrived, "simulated") if timeout < math.inf else None
+        low = self.model.low > 0.0 and self._priority.random() < self.model.low
+
+        def deliver(reply: Reply) -> None:
+            if reply is ANSWER:
+                answered = (arrived, self.clock.now() - arrived)
+                self.measured.finished.append(answered)
+                if low:
+                    self.measured.low.append(answered)
             done()
 
-        self.dispatcher.submit(Job("", (), (), arrived, deliver, caller=caller))
+        self.dispatcher.submit(Job("", (), (), arrived, deliver, low=low, budget=budget, caller=caller))
 
     def run(self, requests: int, longest: float = 1e9) -> Measured:
-        """Let time pass until so many requests are answered, at most `longest` seconds."""
+        """Let time pass until so many requests have ended, at most `longest` seconds."""
         end = self.clock.now() + longest
-        while len(self.measured.finished) < requests and self.clock.now() < end and self.clock.step():
+        self.measured.expired = self.dispatcher.expired
+        while self.measured.ended < requests and self.clock.now() < end and self.clock.step():
             pass
         self.measured.sizes = self.dispatcher.sizes
         self.measured.reasons = self.dispatcher.reasons

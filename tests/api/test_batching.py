@@ -135,6 +135,7 @@ def test_before_the_first_batch_nothing_is_known(tmp_path: Path) -> None:
             "regularConnections": 0,
             "openConnections": 0,
             "longestHoldMs": 0.0,
+            "expired": {"queue": 0, "worker": 0},
             "reasons": {},
             "meanings": {},
             "sizes": {},

@@ -165,6 +165,8 @@ def test_each_setting_is_told_with_who_said_so(house: House) -> None:
         "responseTimeout": (120.0, "default"),
         "startupTimeout": (120.0, "default"),
         "jobQueueSize": (2, "default"),
+        "queueTimeout": (0.0, "default"),
+        "clientTimeoutInMills": (0.0, "default"),
         "retry": (None, "default"),
         "recordInput": (False, "default"),
     }

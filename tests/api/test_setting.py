@@ -95,11 +95,15 @@ def test_the_description_of_the_api_has_the_parameters(house: House) -> None:
         "response_timeout": "number",
         "startup_timeout": "number",
         "job_queue_size": "integer",
+        "queue_timeout": "number",
         "record_input": "boolean",
     }
 
 
-NAMES = "batch_size, max_batch_delay, batching, response_timeout, startup_timeout, job_queue_size, record_input"
+NAMES = (
+    "batch_size, max_batch_delay, batching, response_timeout, startup_timeout, queue_timeout, job_queue_size,"
+    " record_input"
+)
 
 
 @pytest.mark.parametrize(

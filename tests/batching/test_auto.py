@@ -35,6 +35,7 @@ class Bench:
         del self.waiting[: len(jobs)]
         for job in jobs:
             self.traffic.callers.taken(job)
+            job.send()
         self.now += seconds
         self.traffic.returned(Batch(1, jobs, "full", self.now - seconds), seconds, self.now)
         for job in jobs:

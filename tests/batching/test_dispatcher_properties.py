@@ -1,10 +1,11 @@
 """What holds for the dispatcher and the pool whatever happens, and in whatever order.
 
-A machine makes jobs arrive, clients leave, workers die, time pass and the pool change its size,
-over a real model on stub workers and a clock that it moves.
+A machine makes jobs arrive, with deadlines and of both priorities, clients leave, workers die, time pass and
+the pool change its size, over a real model on stub workers and a clock that it moves.
 """
 
 import dataclasses
+from functools import partial
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from daemon.batching.fixed import Fixed
 from daemon.clock import FakeClock
 from daemon.errors import DaemonError
-from daemon.job import MAX_ATTEMPTS, Batch, Job, Param, Phase, Reply
+from daemon.job import MAX_ATTEMPTS, Batch, Budget, Job, Param, Phase, Reply
 from daemon.models.model import Model
 from daemon.workers.slot import SlotState
 from daemon.workers.state import State
@@ -30,38 +31,60 @@ class Sent:
     job: Job
     replies: list[Reply]
     left: bool = False
+    answered_at: float | None = None
+
+    @property
+    def late(self) -> bool:
+        """It was told that its time is over."""
+        return any(reply.status == 504 for reply in self.replies)
 
 
 class Service(RuleBasedStateMachine):
     @initialize(
         batch_size=st.integers(1, 4),
-        policy=st.sampled_from(["fixed", "greedy"]),
+        policy=st.sampled_from(["auto", "fixed", "greedy"]),
         queue_jobs=st.sampled_from([3, 100]),
         workers=st.integers(1, 3),
         batch_time=st.sampled_from([0.0, 0.05, 0.3]),
+        queue_timeout=st.sampled_from([0.0, 0.0, 0.5]),
     )
-    def start(self, batch_size: int, policy: str, queue_jobs: int, workers: int, batch_time: float) -> None:
+    def start(
+        self, batch_size: int, policy: str, queue_jobs: int, workers: int, batch_time: float, queue_timeout: float
+    ) -> None:
         self.clock = FakeClock()
         self.engine = StubEngine(self.clock, load_time=0.02, batch_time=lambda size: batch_time)
-        self.batch_size = batch_size
+        self.batch_size, self.batch_time = batch_size, batch_time
         self.model: Model = make_model(
-            self.engine, self.clock, batch_size=batch_size, policy=policy, max_delay=MAX_DELAY, queue_jobs=queue_jobs
-        )
+            self.engine, self.clock, batch_size=batch_size, policy=policy, max_delay=MAX_DELAY, queue_jobs=queue_jobs,
+            queue_timeout=queue_timeout,
+        )  # fmt: skip
         self.sent: dict[str, Sent] = {}
+        self.queue_timeout = queue_timeout
         self.model.pool.scale(workers)
         self.clock.advance(0.02)
 
-    @rule(count=st.integers(1, 6), size=st.sampled_from([0, 1, 1000]))
-    def jobs_arrive(self, count: int, size: int) -> None:
+    @rule(
+        count=st.integers(1, 6),
+        size=st.sampled_from([0, 1, 1000]),
+        low=st.booleans(),
+        budget=st.sampled_from([None, None, 0.04, 0.2, 1.0, 20.0]),
+    )
+    def jobs_arrive(self, count: int, size: int, low: bool, budget: float | None) -> None:
         for _ in range(count):
-            name, replies = str(len(self.sent)), list[Reply]()
-            job = Job(name, [Param("body", "", bytes(size))], [], self.clock.now(), replies.append)
+            name, now = str(len(self.sent)), self.clock.now()
+            limit = None if budget is None else Budget(budget, now, "the test")
+            params = [Param("body", "", bytes(size))]
+            sent = Sent(Job(name, params, [], now, partial(self.answered, name), low=low, budget=limit), [])
+            self.sent[name] = sent
             try:
-                self.model.submit(job)
+                self.model.submit(sent.job)
             except DaemonError:
-                assert replies == [], "a refused job is not answered as well"
-            else:
-                self.sent[name] = Sent(job, replies)
+                assert sent.replies == [], "a refused job is not answered as well"
+                del self.sent[name]
+
+    def answered(self, name: str, reply: Reply) -> None:
+        self.sent[name].replies.append(reply)
+        self.sent[name].answered_at = self.clock.now()
 
     @precondition(lambda self: self.alive())
     @rule(data=st.data())
@@ -96,8 +119,9 @@ class Service(RuleBasedStateMachine):
         phases = [sent.job.phase for sent in self.sent.values()]
         in_workers = {job for worker in self.engine.workers if worker.busy for job in worker.batches[-1].jobs}
         assert phases.count(Phase.QUEUED) == len(self.model.queue)
-        assert phases.count(Phase.SENT) == self.model.dispatcher.running == len(in_workers)
-        assert {sent.job for sent in self.sent.values() if sent.job.phase is Phase.SENT} == in_workers
+        assert self.model.dispatcher.running == len(in_workers)
+        late = {sent.job for sent in self.sent.values() if sent.late}  # a worker may still have one
+        assert {sent.job for sent in self.sent.values() if sent.job.phase is Phase.SENT} == in_workers - late
         assert self.model.dispatcher.running >= 0
         waiting = [sent.job for sent in self.sent.values() if sent.job.phase is Phase.QUEUED]
         assert self.model.queue.bytes == sum(job.size for job in waiting)
@@ -113,11 +137,44 @@ class Service(RuleBasedStateMachine):
             seen.update(job.id for job in batch.jobs)
 
     @invariant()
-    def first_in_is_first_out(self) -> None:
-        seen: list[int] = []
+    def first_in_is_first_out_within_a_priority(self) -> None:
+        seen: dict[str, Job] = {}
         for batch in self.batches():
-            seen.extend(int(job.id) for job in batch.jobs if int(job.id) not in seen)
-        assert seen == sorted(seen)
+            seen |= {job.id: job for job in batch.jobs if job.id not in seen}
+        for low in (False, True):
+            numbers = [int(name) for name, job in seen.items() if job.low is low]
+            assert numbers == sorted(numbers)
+
+    @invariant()
+    def nobody_waits_beyond_a_limit(self) -> None:
+        self.clock.settle()
+        now = self.clock.now()
+        for sent in self.sent.values():
+            if sent.job.phase is not Phase.ENDED and not sent.left:
+                assert now < sent.job.deadline
+            if sent.job.phase is Phase.QUEUED and self.queue_timeout:
+                assert now < sent.job.queued + self.queue_timeout
+
+    @invariant()
+    def an_answer_is_in_time_and_nobody_is_turned_away_for_nothing(self) -> None:
+        for sent in self.sent.values():
+            if sent.answered_at is None:
+                continue
+            assert sent.answered_at <= sent.job.deadline
+            if sent.late and not self.queue_timeout:
+                assert sent.answered_at >= sent.job.deadline - self.batch_time * 1.01
+
+    @invariant()
+    def what_has_expired_is_counted(self) -> None:
+        expired = self.model.dispatcher.expired
+        assert expired.total() == sum(sent.late for sent in self.sent.values())
+
+    @invariant()
+    def deadlines_are_watched_where_there_are_any(self) -> None:
+        dispatcher, queue = self.model.dispatcher, self.model.queue
+        jobs = [sent.job for sent in self.sent.values() if sent.job.budget is not None and not sent.left]
+        assert len(queue.deadlines) == sum(job.phase is Phase.QUEUED for job in jobs)
+        assert len(dispatcher.expiry.sent) == sum(job.phase is Phase.SENT for job in jobs)
 
     @invariant()
     def no_idle_worker_stands_beside_a_batch_that_is_due(self) -> None:
@@ -125,13 +182,16 @@ class Service(RuleBasedStateMachine):
         queue, pool = self.model.queue, self.model.pool
         if not len(queue) or not pool.idle:
             return
-        assert self.model.settings.policy == "fixed"
+        assert self.model.settings.policy != "greedy"
         assert len(queue) < self.batch_size
         assert not queue.head.attempt
         dispatcher = self.model.dispatcher
         assert dispatcher._timer is not None, "somebody looks again"
-        assert isinstance(dispatcher.collector, Fixed) and dispatcher.collector._forming_since is not None
-        assert self.clock.now() < dispatcher.collector._forming_since + MAX_DELAY
+        held, _ = queue.since()
+        assert held is not None and self.clock.now() < held + MAX_DELAY
+        if isinstance(dispatcher.collector, Fixed):
+            assert dispatcher.collector._forming_since is not None
+            assert self.clock.now() < dispatcher.collector._forming_since + MAX_DELAY
 
     @invariant()
     def the_pool_has_the_workers_it_counts(self) -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from daemon.batching.collector import Facts, Send, Wait
+from daemon.batching.collector import SLACK, Facts, Send, Wait
 from daemon.batching.fixed import Fixed
+from daemon.batching.learned.times import BatchTimes
 
 
 def facts(waiting: int, *, stopping: bool = False) -> Facts:
@@ -61,3 +62,20 @@ def test_a_batch_whose_jobs_all_left_is_forgotten() -> None:
     collector.drained()
 
     assert collector.decide(facts(1), now=10.09) == Wait(10.09 + 0.1)
+
+
+@pytest.mark.parametrize(
+    ("deadline", "decision"),
+    [
+        pytest.param(10.05, Wait(10.05 - 0.02 - SLACK), id="a deadline shortens the wait, by the time of a batch"),
+        pytest.param(10.02, Send(2, "deadline"), id="or ends it"),
+        pytest.param(19.0, Wait(10.1), id="one that is far away changes nothing"),
+    ],
+)
+def test_a_deadline(deadline: float, decision: Send | Wait) -> None:
+    times = BatchTimes()
+    times.add(2, 0.02)
+
+    decided = Fixed(4, 0.1, times).decide(Facts(2, idle=1, deadline=deadline), now=10.0)
+
+    assert decided == decision

@@ -134,7 +134,7 @@ PURPOSES: tuple[Purpose, ...] = (
     ),
     purpose(
         "metrics need no declaration",
-        "What a handler measures is taken as it comes; TorchServe sometimes fails for dimensions that it was not told of.",
+        "What a handler measures is taken as it comes; TorchServe may fail for dimensions that it was not told of.",
         stands((503, 200)),
         "a handler that measures",
         always=False,

@@ -124,6 +124,28 @@ def test_a_client_that_left_has_no_latency() -> None:
     assert sum(bench.metrics.inference_time.counts) == 1
 
 
+def test_what_expires_is_counted_where_it_was_and_has_a_latency_if_a_worker_had_it() -> None:
+    bench = Bench(batch_size=1)
+    metrics, (job,) = bench.metrics, bench.send()
+
+    metrics.expired(job, "queue", job.arrived + 1.0)
+    assert metrics.latency.sum == 0
+    metrics.expired(job, "worker", job.arrived + 1.0)
+
+    assert metrics.expirations == {"queue": 1, "worker": 1}
+    assert metrics.latency.sum == 1.0
+
+
+def test_a_version_registered_again_goes_on_counting_what_expires() -> None:
+    (job,), before, after = Bench().send(), VersionMetrics("m", "1.0"), VersionMetrics("m", "1.0")
+    before.requested(job)
+    before.expired(job, "queue", 1.0)
+
+    after.continue_from(before)
+
+    assert after.expirations == {"queue": 1}
+
+
 def test_an_answer_after_two_dead_workers_is_an_answer() -> None:
     bench = Bench(batch_size=1)
     bench.send()

@@ -67,6 +67,7 @@ def test_the_archive_wins_over_the_defaults(config: Config) -> None:
         ({"policy": "fixed"}, {"batching": "greedy"}, "policy", "fixed"),
         ({"response_timeout": 5.0}, {"responseTimeout": 60}, "response_timeout", 5.0),
         ({"startup_timeout": 5.0}, {"startupTimeout": 60}, "startup_timeout", 5.0),
+        ({"queue_timeout": 0.0}, {"queueTimeout": 2}, "queue_timeout", 0.0),
         ({"workers": 1}, {"minWorkers": 3}, "min_workers", 1),
         ({"workers": 0}, {"minWorkers": 3}, "min_workers", 0),
     ],
@@ -102,6 +103,7 @@ def test_workers(wishes: Wishes, document: dict[str, Any], workers: tuple[int, i
         ("batchSize", 0), ("batchSize", True), ("batchSize", "8"), ("batchSize", 1.5),
         ("maxBatchDelay", -1), ("maxBatchDelay", "soon"), ("maxBatchDelay", float("inf")),
         ("responseTimeout", float("nan")), ("responseTimeout", True), ("startupTimeout", 10**400),
+        ("queueTimeout", -1), ("queueTimeout", "2 s"), ("clientTimeoutInMills", -1), ("clientTimeoutInMills", True),
         ("jobQueueSize", 0), ("minWorkers", -1), ("maxWorkers", [1]),
         ("batching", "on"), ("batching", ["fixed"]), ("retry", "yes"), ("retry", 1),
     ],
@@ -262,6 +264,6 @@ def test_a_gpu_that_is_not_there_is_named(config: Config) -> None:
 
 
 def test_keys_that_mean_nothing_here_are_named() -> None:
-    document = {"useJobTicket": True, "parallelLevel": 0, "batchSize": 4, "clientTimeoutInMills": 50}
+    document = {"useJobTicket": True, "parallelLevel": 0, "batchSize": 4, "maxRetryTimeoutInSec": 50}
 
-    assert without_effect(document) == ["useJobTicket", "clientTimeoutInMills"]
+    assert without_effect(document) == ["useJobTicket", "maxRetryTimeoutInSec"]

@@ -56,8 +56,14 @@ DESCRIBED: dict[str, Any] = {
             "sizes": {},
             "reasons": {},
             "meanings": {},
+            "expired": {"queue": 0, "worker": 0},
         },
-        "settings": [{"name": "responseTimeout", "value": 0.5}, {"name": "startupTimeout", "value": 60.0}],
+        "settings": [
+            {"name": "responseTimeout", "value": 0.5},
+            {"name": "startupTimeout", "value": 60.0},
+            {"name": "queueTimeout", "value": 0.0},
+            {"name": "clientTimeoutInMills", "value": 0.0},
+        ],
         "error": {"message": "ValueError: no [weights]", "traceback": "Traceback\n  line", "output": ["printed"]},
     },
 }
@@ -214,6 +220,19 @@ def test_describe_draws_many_batch_sizes_by_ranges(capsys: pytest.CaptureFixture
     assert drawn == [("1", "1"), ("2", "1"), ("3-4", "2"), ("5-8", "4"), ("9-16", "8"), ("17-32", "0"), ("33-64", "5")]
 
 
+def test_describe_shows_the_limits_of_a_request_and_what_has_expired(capsys: pytest.CaptureFixture[str]) -> None:
+    from tsctl.commands.describe import show
+
+    settings = [*DESCRIBED["tsctl"]["settings"][:2], {"name": "queueTimeout", "value": 2.5}]
+    settings.append({"name": "clientTimeoutInMills", "value": 250.0})
+    batching = DESCRIBED["tsctl"]["batching"] | {"expired": {"queue": 3, "worker": 1}}
+    show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"batching": batching, "settings": settings}})
+
+    facts = dict(line.strip().split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[:7])
+    assert facts["timeouts"] == "0.5 s for a batch, 60 s for loading, 2.5 s in the queue, 250 ms for an answer"
+    assert facts["expired"] == "3 in the queue, 1 with a worker"
+
+
 def test_register_asks_for_one_worker_and_waits(invoke: Invoke, daemon: FakeDaemon) -> None:
     daemon.answer("POST /models", {"status": 'Model "net" registered'})
 
@@ -242,7 +261,7 @@ def test_register_passes_every_option_on(invoke: Invoke, daemon: FakeDaemon) -> 
     invoke(
         *("register", "net.mar", "--batch-size", "8", "--max-delay", "2.5", "--batching", "greedy", "--workers", "3"),
         *("--model-name", "other", "--handler", "mine.py:f", "--response-timeout", "5", "--startup-timeout", "6"),
-        "--no-wait",
+        *("--queue-timeout", "2.5", "--no-wait"),
     )
 
     assert daemon.requests[0].query == {
@@ -256,6 +275,7 @@ def test_register_passes_every_option_on(invoke: Invoke, daemon: FakeDaemon) -> 
         "handler": "mine.py:f",
         "response_timeout": "5.0",
         "startup_timeout": "6.0",
+        "queue_timeout": "2.5",
         "synchronous": "false",
     }
 
@@ -302,7 +322,7 @@ def test_set_says_from_what_to_what(invoke: Invoke, daemon: FakeDaemon) -> None:
         "Set the batching of `net` 1.0 from auto to fixed",
         "The response timeout of `net` 1.0 stays 120 s",
         "Set the recording of input of `net` 1.0 from off to on",
-        "Set the queueTimeout of `net` 1.0 from none to 3",
+        "Set the queue timeout of `net` 1.0 from none to 3 s",
     ]
 
 

@@ -39,7 +39,6 @@ def show(document: dict[str, Any]) -> None:
 
     ours = document["tsctl"]
     batching, queue = ours["batching"], document["jobQueueStatus"]
-    settings = {setting["name"]: setting["value"] for setting in ours["settings"]}
     render.facts(
         [
             ("model", f"{document['modelName']} {document['modelVersion']}"),
@@ -55,10 +54,8 @@ def show(document: dict[str, Any]) -> None:
                 f"{queue['pendingRequests']} waiting, {batching['running']} running,"
                 f" room for {queue['remainingCapacity']}",
             ),
-            (
-                "timeouts",
-                f"{settings['responseTimeout']:g} s for a batch, {settings['startupTimeout']:g} s for loading",
-            ),
+            ("timeouts", _timeouts(document)),
+            *_expired(batching["expired"]),
         ]
     )
     if document["workers"]:
@@ -112,6 +109,23 @@ def _ranges(sizes: dict[int, int]) -> list[tuple[str, int]]:
         bars[str(high) if low == high else f"{low}-{high}"] = count
         low, high = high + 1, high * 2
     return list(bars.items())
+
+
+def _timeouts(document: dict[str, Any]) -> str:
+    named = {setting["name"]: setting["value"] for setting in document["tsctl"]["settings"]}
+    texts = [f"{named['responseTimeout']:g} s for a batch", f"{named['startupTimeout']:g} s for loading"]
+    if named["queueTimeout"]:
+        texts.append(f"{named['queueTimeout']:g} s in the queue")
+    if named["clientTimeoutInMills"]:
+        texts.append(f"{named['clientTimeoutInMills']:g} ms for an answer")
+    return ", ".join(texts)
+
+
+def _expired(expired: dict[str, int]) -> list[tuple[str, str]]:
+    """Tell of requests whose time was over, if there were any."""
+    if not any(expired.values()):
+        return []
+    return [("expired", f"{expired['queue']} in the queue, {expired['worker']} with a worker")]
 
 
 def _worker_states(ours: dict[str, Any]) -> list[str]:

@@ -21,6 +21,9 @@ from tsctl.follow import work
 @click.option("--handler", metavar="HANDLER", help="Use this handler instead of the archive's.")
 @click.option("--response-timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="For one batch.")
 @click.option("--startup-timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="For loading the model.")
+@click.option(
+    "--queue-timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="For waiting in the queue; 0 is no limit."
+)
 @click.option("--no-wait", is_flag=True, help="Return at once; a model that fails to load stays listed.")
 @click.pass_obj
 def command(
@@ -34,6 +37,7 @@ def command(
     handler: str | None,
     response_timeout: float | None,
     startup_timeout: float | None,
+    queue_timeout: float | None,
     no_wait: bool,
 ) -> None:
     """Register ARCHIVE and start its workers.
@@ -68,6 +72,7 @@ def command(
         handler=handler,
         response_timeout=response_timeout,
         startup_timeout=startup_timeout,
+        queue_timeout=queue_timeout,
         synchronous="false" if no_wait else "true",
     )
     click.echo(document["status"])

@@ -15,6 +15,7 @@ _NAMES: dict[str, tuple[str, str]] = {
     "batching": ("batching", ""),
     "responseTimeout": ("response timeout", " s"),
     "startupTimeout": ("startup timeout", " s"),
+    "queueTimeout": ("queue timeout", " s"),
     "jobQueueSize": ("queue size", " requests"),
     "recordInput": ("recording of input", ""),
 }
@@ -28,6 +29,7 @@ _MORE_THAN_ZERO = click.FloatRange(min=0, min_open=True)
 @click.option("--batching", type=click.Choice(["auto", "fixed", "greedy"]), help="How batches are formed.")
 @click.option("--response-timeout", type=_MORE_THAN_ZERO, metavar="SECONDS", help="For one batch.")
 @click.option("--startup-timeout", type=_MORE_THAN_ZERO, metavar="SECONDS", help="For loading, of later workers.")
+@click.option("--queue-timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="In the queue; 0 for ever.")
 @click.option("--queue-jobs", type=click.IntRange(min=1), metavar="N", help="Requests that may wait.")
 @click.option("--record-input/--no-record-input", default=None, help="Keep the latest request in memory, to repeat it.")
 @click.pass_obj
@@ -39,6 +41,7 @@ def command(
     batching: str | None,
     response_timeout: float | None,
     startup_timeout: float | None,
+    queue_timeout: float | None,
     queue_jobs: int | None,
     record_input: bool | None,
 ) -> None:
@@ -60,6 +63,7 @@ def command(
         "batching": batching,
         "response_timeout": response_timeout,
         "startup_timeout": startup_timeout,
+        "queue_timeout": queue_timeout,
         "job_queue_size": queue_jobs,
         "record_input": None if record_input is None else str(record_input).lower(),
     }

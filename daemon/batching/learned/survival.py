@@ -54,9 +54,9 @@ class Survival:
     def after(self, seconds: float) -> float:
         """The weight of values later than `seconds`."""
         index = bisect_left(EDGES, seconds)
-        if index == BUCKETS:
-            return self._counts[-1] * FIRST  # hardly any: but a silence has to end some time
-        share = (EDGES[index] - seconds) / WIDTHS[index]
+        share = (EDGES[index] - seconds) / WIDTHS[index] if index < BUCKETS else 0.0
+        if index >= BUCKETS - 1:
+            return self._counts[-1] * max(share, FIRST)  # hardly any: but a silence has to end some time
         return sum(self._counts[index + 1 :]) + self._counts[index] * share
 
     def later(self, seconds: float) -> Iterator[tuple[float, float]]:

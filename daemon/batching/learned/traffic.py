@@ -10,7 +10,7 @@ from collections import deque
 from daemon.batching.learned.callers import Callers
 from daemon.batching.learned.survival import Survival
 from daemon.batching.learned.times import BatchTimes
-from daemon.job import Batch, Caller, Job
+from daemon.job import Batch, Caller, Job, Phase
 
 REPLY_LIFE = 2.0  # seconds until an unmatched reply is forgotten
 TRACE_LENGTH = 20_000  # arrivals kept for replaying them
@@ -23,7 +23,7 @@ class Traffic:
         gaps: between arrivals.
         turnarounds: from a reply to the arrival that is matched to it.
         last_arrival, gap: when the last job came, and how long after the one before; -inf, inf before.
-        last_return: when the last batch came back.
+        last_return, last_time: when the last batch came back, and how long it took in the worker.
         missing: the clients of that batch that have not come back, nor closed their connection.
         trace: when the latest jobs arrived.
     """
@@ -37,6 +37,7 @@ class Traffic:
         self.last_arrival = float("-inf")
         self.gap = float("inf")
         self.last_return = float("-inf")
+        self.last_time = 0.0
         self.missing = 0
         self.trace: deque[float] = deque(maxlen=TRACE_LENGTH)
         self._replies: deque[float] = deque()
@@ -76,13 +77,21 @@ class Traffic:
 
     def returned(self, batch: Batch, seconds: float, now: float) -> None:
         """A batch was answered, after `seconds` in the worker; 0.0 if it timed out."""
-        size = len(batch.jobs)
         if seconds and not batch.first and batch.reason != "retry":
-            self.times.add(size, seconds)
+            self.times.add(len(batch.jobs), seconds)
+        self.last_time = seconds or self.last_time
+        answered = sum(job.phase is Phase.SENT for job in batch.jobs)  # others have expired: they had their answer
         self.last_return = now
-        self.missing = size
+        self.missing = answered
+        self._replied(answered, now)
+
+    def expired(self, now: float) -> None:
+        """A job was told that its time is over: its client may come back, too."""
+        self._replied(1, now)
+
+    def _replied(self, count: int, now: float) -> None:
         replies = self._replies
-        replies.extend([now] * size)
+        replies.extend([now] * count)
         while len(replies) > 2 * self.batch_size:
             replies.popleft()
 

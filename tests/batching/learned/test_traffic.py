@@ -18,6 +18,7 @@ class Told:
         job = Job("", (), (), now, lambda reply: None, caller=caller)
         self.traffic.arrived(job)
         self.traffic.callers.taken(job)
+        job.send()
         return job
 
     def answer(

@@ -1,0 +1,63 @@
+"""Jobs by their deadline: the next one first, any of them taken out at any time.
+
+A heap of which entries are only emptied (as a rule a job leaves it long before its deadline), and swept when more than
+half of them are empty. So a job costs O(log n), one without a deadline nothing, and none is kept alive, with its body.
+"""
+
+import heapq
+import itertools
+import math
+from typing import Any
+
+from daemon.job import Job
+
+_FEW = 64  # empty entries that are not worth sweeping
+
+
+class Deadlines:
+    """Jobs that have a deadline; others are never in it."""
+
+    def __init__(self) -> None:
+        self._heap: list[list[Any]] = []  # [deadline, a number that no other has, job or None]
+        self._entries: dict[Job, list[Any]] = {}
+        self._numbers = itertools.count()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return f"<Deadlines of {len(self)} jobs, the next at {self.next:.3f}>"
+
+    @property
+    def next(self) -> float:
+        """The earliest deadline, inf if there is none."""
+        heap = self._heap
+        while heap:
+            deadline: float = heap[0][0]
+            if heap[0][2] is not None:
+                return deadline
+            heapq.heappop(heap)
+        return math.inf
+
+    def add(self, job: Job) -> None:
+        """Watch a job; one without a deadline is left alone."""
+        if job.budget is not None:
+            entry = self._entries[job] = [job.deadline, next(self._numbers), job]
+            heapq.heappush(self._heap, entry)
+
+    def discard(self, job: Job) -> None:
+        """Watch it no more, if it was watched."""
+        if job.budget is None or job not in self._entries:
+            return
+        self._entries.pop(job)[2] = None
+        if len(self._heap) > 2 * len(self._entries) + _FEW:
+            self._heap = list(self._entries.values())
+            heapq.heapify(self._heap)
+
+    def first(self, now: float, margin: float = 0.0) -> Job | None:
+        """Give the job with the earliest deadline, if that is not more than `margin` seconds away."""
+        first = self.next
+        if first == math.inf or first - margin > now:  # written as the timer is set: to the last bit
+            return None
+        job: Job = self._heap[0][2]
+        return job

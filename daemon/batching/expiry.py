@@ -1,0 +1,109 @@
+"""Which jobs have no time left: those that have waited too long, and those that cannot be answered in time.
+
+waits       expires when now + l(1) ≥ its deadline, l(1) being the expected time of a batch of one
+            or when it has waited for the queue timeout
+is with a   expires at its deadline; the worker goes on, and its late answer is dropped
+worker
+"""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from daemon.batching.deadlines import Deadlines
+from daemon.batching.learned.traffic import Traffic
+from daemon.batching.queue import Queue
+from daemon.errors import AnsweredTooLate, RequestExpired, WaitedTooLong, duration
+from daemon.job import Job, Phase
+
+QUEUE_TIMEOUT = "queueTimeout"
+JUST = 1.0  # seconds
+
+
+class Expired(NamedTuple):
+    """Attributes: `where` it was, "queue" or "worker"."""
+
+    job: Job
+    where: str
+    error: RequestExpired
+
+
+class Expiry:
+    """Watches over the jobs of one version.
+
+    Args:
+        queue: those that wait.
+        traffic: how long batches take.
+
+    Attributes:
+        queue_timeout: seconds that a job may wait, each time that it does; inf for ever.
+        sent: the deadlines of the jobs that workers have.
+    """
+
+    def __init__(self, queue: Queue, traffic: Traffic) -> None:
+        self.queue_timeout = math.inf
+        self.sent = Deadlines()
+        self._queue = queue
+        self._traffic = traffic
+
+    def __repr__(self) -> str:
+        return f"<Expiry of {len(self._queue.deadlines)} waiting and {len(self.sent)} sent jobs>"
+
+    @property
+    def watching(self) -> bool:
+        """A job may expire some time."""
+        return self.queue_timeout < math.inf or bool(self.sent) or bool(self._queue.deadlines)
+
+    def next(self, now: float, busy: bool) -> float:
+        """When to look again, inf for never: no job expires before. `busy`: a batch is running."""
+        due = self.sent.next
+        waiting = self._queue.deadlines.next
+        if waiting < math.inf:
+            due = min(due, waiting - self._needed(now, busy))
+        if self.queue_timeout < math.inf:
+            due = min(due, *(job.queued + self.queue_timeout for job in self._queue.oldest()), math.inf)
+        return due
+
+    def due(self, now: float, busy: bool) -> Iterator[Expired]:
+        """Give each job that has expired; the caller ends it before asking for the next."""
+        needed = self._needed(now, busy)
+        while (job := self._queue.deadlines.first(now, needed)) is not None:
+            assert job.budget is not None
+            error = WaitedTooLong(job.budget.seconds, job.budget.source, _spent(job, now), needed)
+            yield Expired(job, "queue", error)
+        while (waiter := self._overdue(now)) is not None:
+            spent = f"it waited {duration(now - waiter.queued)}"
+            yield Expired(waiter, "queue", WaitedTooLong(self.queue_timeout, QUEUE_TIMEOUT, spent))
+        while (job := self.sent.first(now)) is not None:
+            assert job.budget is not None
+            yield Expired(job, "worker", AnsweredTooLate(job.budget.seconds, job.budget.source, _spent(job, now)))
+
+    def _needed(self, now: float, busy: bool) -> float:
+        """Seconds that a batch of one is expected to take, 0.0 if that is not known."""
+        traffic = self._traffic
+        if not busy and now - traffic.last_return > JUST:
+            return 0.0
+        return min(traffic.times.of(1), traffic.last_time)
+
+    def _overdue(self, now: float) -> Job | None:
+        """A job that has waited for the queue timeout."""
+        if self.queue_timeout == math.inf:
+            return None
+        return next((job for job in self._queue.oldest() if job.queued + self.queue_timeout <= now), None)
+
+
+def _spent(job: Job, now: float) -> str:
+    """Say what became of a job's time."""
+    assert job.budget is not None
+    running = job.phase is Phase.SENT
+    parts = []
+    arriving = job.arrived - job.budget.since
+    if arriving >= 0.001:
+        parts.append(f"took {duration(arriving)} to arrive")
+    if job.attempt > running:
+        parts.append("was run by a worker that died")
+    parts.append(f"waited {duration((job.sent if running else now) - job.queued)} in the queue")
+    if running:
+        parts.append(f"has run for {duration(now - job.sent)}")
+    *first, last = parts
+    return f"it {', '.join(first)} and {last}" if first else f"it {last}"

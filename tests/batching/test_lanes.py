@@ -1,0 +1,172 @@
+"""Two priorities in one queue: normal first, low when it has waited long enough, first in first out in each."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.batching.queue import Queue, patience
+from daemon.job import Budget, Job
+from tests.build import Client
+
+
+def make(name: str, at: float = 0.0) -> Job:
+    """Make a job: `low-…` is of low priority, one in capitals travels alone."""
+    return Client().job(name, b"12", at, low=name.startswith("low"), solo=name.isupper())
+
+
+def filled(*names: str, waits: float = 10.0) -> tuple[Queue, dict[str, Job]]:
+    """A queue to which these came, one each second from 0."""
+    queue, jobs = Queue("m", 100, 1000, patience=waits), {name: make(name, at) for at, name in enumerate(names)}
+    for job in jobs.values():
+        queue.put(job)
+    return queue, jobs
+
+
+def order(queue: Queue) -> list[str]:
+    """Take out all, each as the head of those left."""
+    taken = []
+    while len(queue):
+        head = queue.head
+        assert queue.take(1) == [head]
+        taken.append(head.id)
+    return taken
+
+
+def test_normal_goes_before_low() -> None:
+    queue, _ = filled("low-a", "b", "low-c", "d")
+
+    assert order(queue) == ["b", "d", "low-a", "low-c"]
+
+
+def test_a_batch_may_have_both() -> None:
+    queue, _ = filled("low-a", "b", "low-c")
+
+    assert [job.id for job in queue.take(2)] == ["b", "low-a"]
+    assert (len(queue), queue.bytes) == (1, 2)
+
+
+def test_a_low_one_that_has_waited_long_enough_goes_first() -> None:
+    queue, _ = filled("low-a", "b", "low-c", "d", waits=5.0)
+
+    queue.age(5.0)
+
+    assert order(queue) == ["low-a", "b", "d", "low-c"]
+
+
+def test_those_that_have_waited_long_enough_keep_their_order() -> None:
+    queue, _ = filled("low-a", "b", "low-c", waits=5.0)
+
+    queue.age(5.0)
+    queue.put(make("low-d", 6.0))
+    queue.age(7.0)
+
+    assert order(queue) == ["low-a", "low-c", "b", "low-d"]
+
+
+def test_one_that_travels_alone_goes_before_all() -> None:
+    queue, _ = filled("low-a", "b", "X", waits=1.0)
+
+    queue.age(9.0)
+
+    assert order(queue) == ["X", "low-a", "b"]
+
+
+def test_a_low_job_whose_worker_died_comes_back_before_all() -> None:
+    queue, jobs = filled("low-a", "b")
+    queue.remove(jobs["low-a"])
+    jobs["low-a"].send()
+    jobs["low-a"].give_back()
+
+    queue.put_back(jobs["low-a"])
+
+    assert order(queue) == ["low-a", "b"]
+
+
+@pytest.mark.parametrize("name", ["low-a", "b", "X", "low-y"])
+def test_any_can_be_taken_out(name: str) -> None:
+    queue, jobs = filled("low-a", "b", "X", "low-y", waits=3.5)
+    queue.age(3.5)
+
+    queue.remove(jobs[name])
+
+    assert name not in order(queue)
+    assert (len(queue), queue.bytes) == (0, 0)
+
+
+def test_one_that_is_not_there_cannot_be_taken_out() -> None:
+    queue, _ = filled("a")
+
+    with pytest.raises(KeyError):
+        queue.remove(make("b"))
+
+
+def test_the_first_that_came_is_known_whatever_its_lane() -> None:
+    queue, _ = filled("low-a", "b", "c")
+
+    assert queue.head.id == "b"
+    assert queue.since() == (None, 0.0)
+
+
+def test_all_are_held_once_and_the_first_moment_counts() -> None:
+    queue, jobs = filled("low-a", "b", waits=5.0)
+    queue.hold(2.0)
+    queue.put(make("c", 3.0))
+    queue.age(5.0)
+    queue.put(make("low-d", 5.5))
+
+    queue.hold(6.0)
+
+    assert queue.since() == (2.0, 0.0)
+    assert [job.held for job in queue.take(9)] == [2.0, 2.0, 6.0, 6.0]
+    assert jobs["b"].held == 2.0
+
+
+def test_the_longest_waiting_of_each_lane_are_known() -> None:
+    queue, _ = filled("low-a", "low-b", "X", "c", "d", "Y", waits=4.5)
+    queue.age(4.5)
+
+    assert {job.id for job in queue.oldest()} == {"X", "low-a", "low-b", "c"}
+
+
+def test_the_deadlines_are_those_of_the_jobs_that_wait() -> None:
+    queue = Queue("m", 10, 1000)
+    early, late = (Client().job("j", budget=Budget(seconds, 0.0, "the test")) for seconds in (1.0, 2.0))
+    for job in (late, early):
+        queue.put(job)
+    assert queue.deadlines.next == 1.0
+
+    queue.remove(early)
+    assert queue.deadlines.next == 2.0
+
+    queue.take(1)
+    assert len(queue.deadlines) == 0
+
+
+@pytest.mark.parametrize(
+    ("max_delay", "seconds"),
+    [
+        pytest.param(0.02, 0.08, id="four times the delay"),
+        pytest.param(0.0, 0.4, id="without a delay, of the usual one"),
+    ],
+)
+def test_patience(max_delay: float, seconds: float) -> None:
+    assert patience(max_delay) == pytest.approx(seconds)
+
+
+@given(st.lists(st.sampled_from(["normal", "low", "time", "take", "age"]), max_size=80))
+def test_first_in_is_first_out_within_a_priority(steps: list[str]) -> None:
+    queue, now, came, left = Queue("m", 1000, 10**6, patience=3.0), 0.0, list[Job](), list[Job]()
+    for step in steps:
+        if step == "time":
+            now += 1.0
+        elif step == "age":
+            queue.age(now)
+        elif step == "take":
+            left += queue.take(2)
+        else:
+            came.append(make(f"{step}-{len(came)}", now))
+            queue.put(came[-1])
+    left += queue.take(1000)
+
+    for low in (False, True):
+        assert [job for job in left if job.low is low] == [job for job in came if job.low is low]
