@@ -14,9 +14,10 @@ imports torch, so it starts in well under a second; the command line imports nei
     __main__  server       arguments → Config → listen → serve → stop in order
     config  settings       every setting: flag, environment name, key of config.properties, default
     tsconfig environment   TorchServe's config.properties; what workers find in their environment
-    paths  sockets  logs   where files are; listening sockets and the lock; log files
-    access                 the access log
+    paths  sockets         where files are; listening sockets and the lock
+    logs  access  status   log files; a line for each request; what the daemon says of itself
     endpoints  tokens      the TCP addresses and what is served at each; the bearer tokens
+    guards                 the checks at an address, before a body is read and before a route is run
     marfile                the archive's manifest, and writing archives
     job                    Job, Batch, Outcome, Reply: what travels
     arena                  memory shared with the workers, for large bodies
@@ -43,9 +44,9 @@ Five walks
    registry → pool.scale → reconcile → plan → engine → answer → tsctl.render.
 3. A worker's life: slot.py draws the place, state.py the worker in it. Death is a pidfd.
 4. An archive: store.locate → archive.unpack (in a thread, into a directory named by its content) →
-   manifest → modelconfig → registry.add → workers → memory.save (the snapshot is on the disk) →
+   manifest → making (modelconfig) → registry.add → workers → memory.save (the snapshot is on the disk) →
    answer. A failure on the way leaves nothing behind.
-5. A start: memory reads the snapshot → startup.plan: restore, load, forget → registration.restore
+5. A start: memory reads the snapshot → startup.plan: restore, load, forget → restoring.restore
    from the directories that were kept (listed as loading) → the daemon listens → what must be
    unpacked. A list of models wins over the snapshot; flags are never in it.
 

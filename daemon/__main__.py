@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from daemon.config import resolve
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
                 json.dump(document, pipe)
 
     try:
-        config = resolve(vars(given), os.environ)  # it makes every path absolute
+        config = resolve(vars(given), os.environ, Path.cwd())  # it makes every path absolute
         if given.background:
             os.chdir("/")  # keep no directory busy
         # Here, so that a wrong setting is told without the cost of these.

@@ -55,6 +55,7 @@ class Config:
     log_level: str
     origins: Mapping[str, str] = field(default_factory=dict)  # setting → "flag", "environment", "file …" or "default"
     models_block: ModelValues = field(default_factory=dict)
+    snapshot_block: ModelValues = field(default_factory=dict)  # what TorchServe had registered
     notes: tuple[str, ...] = ()  # what of config.properties is not obeyed
 
     def model_values(self, name: str, version: str) -> Mapping[str, Any]:
@@ -62,8 +63,11 @@ class Config:
         return self.models_block.get(name, {}).get(version, {})
 
 
-def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Config:
+def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], directory: Path | None = None) -> Config:
     """Choose each setting's value: flag, then environment, then config.properties, then default.
+
+    Args:
+        directory: where the operator is: a config.properties there that nobody named is noted, not read.
 
     Raises:
         StartError: a value cannot be read, or a path cannot be used.
@@ -85,7 +89,16 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> 
     store = values["model_store"]
     if store is not None and not store.is_dir():
         raise StartError(f"no model store at `{store}`", "make the directory, or name another with `--model-store`")
-    return Config(**values, origins=origins, models_block=file.models, notes=file.notes)
+    notes = file.notes
+    unread = directory / "config.properties" if directory is not None and values["ts_config"] is None else None
+    if unread is not None and unread.is_file():
+        # torchserve reads it. Whoever wrote into the directory where `tsctl` happens to be started would choose
+        # what code runs and who may register some: it is named, and the operator decides.
+        sentence = "`config.properties` of this directory is not read; `--ts-config config.properties` reads it"
+        notes += (f"note: {sentence}",)
+    return Config(
+        **values, origins=origins, models_block=file.models, snapshot_block=file.snapshot, notes=notes
+    )  # fmt: skip
 
 
 def _said(setting: Setting, flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Given | None:

@@ -2,28 +2,28 @@
 
     inference address     predictions and health
     management address    TorchServe's management API; off unless it is given
+    metrics address       only /metrics, which the inference address answers, too; off unless it is given
 
-Equal addresses share one socket (SageMaker and KServe expect that). An address may say `http://` or
+Equal addresses share one socket (SageMaker and KServe expect that). What may be asked there says
+guards.py. An address may say `http://` or
 `https://`; one that says neither is https as soon as there is a certificate.
 """
 
 import asyncio
 import socket
 import ssl
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from daemon.api.auth import OPEN, guarded, inference_check, management_check, own_hosts
 from daemon.config import Config
 from daemon.errors import StartError
 from daemon.http.listener import Listener
-from daemon.http.router import Route, Router, join
 from daemon.sockets import bind_tcp, parse_address
-from daemon.tokens import Tokens
 
 # The default ports of TorchServe: (http, https).
 INFERENCE_PORTS = (8080, 8443)
 MANAGEMENT_PORTS = (8081, 8444)
+METRICS_PORTS = (8082, 8445)
 _HANDSHAKE_LEAST = 1.0  # seconds that a TLS handshake may take, however short the header timeout is
 _GOODBYE = 2.0  # seconds that a client may take to agree to the end of a TLS connection
 
@@ -35,39 +35,59 @@ class Endpoint:
     Attributes:
         flag: the setting it comes from, for messages.
         port: 0 lets the kernel choose.
+        roles: of `inference`, `management` and `metrics`.
     """
 
     flag: str
     host: str
     port: int
     tls: bool
-    inference: bool
-    management: bool
+    roles: frozenset[str]
+
+    @property
+    def inference(self) -> bool:
+        return "inference" in self.roles
+
+    @property
+    def management(self) -> bool:
+        return "management" in self.roles
+
+    @property
+    def metrics(self) -> bool:
+        return "metrics" in self.roles
 
 
 def choose_endpoints(config: Config) -> list[Endpoint]:
-    """Say what to listen on: one endpoint, or two.
+    """Say what to listen on: an endpoint for each address.
 
     Raises:
         StartError: an address cannot be read, or it and the certificate do not go together.
     """
     certificate = _has_certificate(config)
-    given = [("--inference-address", config.inference_address, INFERENCE_PORTS)]
+    given = [("inference", config.inference_address, INFERENCE_PORTS)]
     if config.management_address is not None:
-        given.append(("--management-address", config.management_address, MANAGEMENT_PORTS))
-    found = [(flag, *_read(text, ports, certificate, flag)) for flag, text, ports in given]
-    if certificate and not any(tls for *_, tls in found):
+        given.append(("management", config.management_address, MANAGEMENT_PORTS))
+    if config.metrics_address is not None and config.metrics:
+        given.append(("metrics", config.metrics_address, METRICS_PORTS))
+    endpoints: list[Endpoint] = []
+    for role, text, ports in given:
+        flag = f"--{role}-address"
+        host, port, tls = _read(text, ports, certificate, flag)
+        # The kernel's choice of a port is another one for metrics, which the inference address answers anyway.
+        may_share = port or role != "metrics"
+        shared = next((each for each in endpoints if may_share and (each.host, each.port) == (host, port)), None)
+        if shared is None:
+            endpoints.append(Endpoint(flag, host, port, tls, frozenset({role})))
+        elif shared.tls != tls:
+            other = getattr(config, shared.flag.removeprefix("--").replace("-", "_"))
+            raise StartError(f"`{other}` and `{text}` are one port, which cannot be both http and https")
+        else:
+            endpoints[endpoints.index(shared)] = replace(shared, roles=shared.roles | {role})
+    if certificate and not any(endpoint.tls for endpoint in endpoints):
         raise StartError(
             "`--certificate-file` is given, and every address says http://", "write https://HOST:PORT, or leave it out"
         )
-    if len(found) == 2 and found[0][1:3] == found[1][1:3]:
-        if found[0][3] != found[1][3]:
-            raise StartError(
-                f"`{config.inference_address}` and `{config.management_address}` are one port, which cannot be both"
-                " http and https"
-            )
-        return [Endpoint(*found[0], inference=True, management=True)]
-    return [Endpoint(*each, inference=not index, management=bool(index)) for index, each in enumerate(found)]
+    return endpoints
 
 
 def _has_certificate(config: Config) -> bool:
@@ -137,29 +157,6 @@ def bind_endpoints(endpoints: Sequence[Endpoint]) -> list[socket.socket]:
             listening.close()
         raise
     return bound
-
-
-def guarded_router(
-    endpoint: Endpoint,
-    listening: socket.socket,
-    config: Config,
-    tokens: Tokens,
-    inference: Mapping[str, Route],
-    management: Mapping[str, Route],
-) -> Router:
-    """Make what answers at an endpoint: its routes, each behind its check."""
-    tables = []
-    if endpoint.inference:
-        check = inference_check(tokens.inference, tokens.management)
-        tables.append(guarded(inference, check, unguarded=OPEN, hide=(tokens.inference, tokens.management)))
-    if endpoint.management:
-        host, port = listening.getsockname()[:2]
-        # At every address of this machine it is called by the machine's name.
-        own = (endpoint.host, host, *([socket.gethostname()] if host in ("0.0.0.0", "::") else []))
-        names = [f"[{name}]" if ":" in name else name for name in own]
-        hosts = own_hosts(names, port, config.allowed_host or (), tls=endpoint.tls)
-        tables.append(guarded(management, management_check(tokens.management, hosts)))
-    return Router(join(*tables))
 
 
 async def listen(listener: Listener, listening: socket.socket, tls: ssl.SSLContext | None) -> asyncio.Server:

@@ -290,6 +290,16 @@ class NotRemembered(DaemonError):
         super().__init__(f"The change is made, but a restart will not know of it: cannot write `{file}`: {reason}.")
 
 
+class CleaningTimedOut(DaemonError):
+    """A worker of what was unregistered is still there, though it was killed."""
+
+    status = 408
+    kind = "RequestTimeoutException"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Timed out while cleaning resources: {name}")
+
+
 class OutOfResources(DaemonError):
     """Memory ran out while the model was loading."""
 

@@ -162,11 +162,16 @@ class Packing:
             for extra in map(Path, found):
                 if extra.is_dir():
                     for inner in sorted(extra.rglob("*")):
-                        if inner.is_file() and not _DROPPED & set(inner.relative_to(extra).parts):
+                        if inner.is_file() and not _dropped(inner.relative_to(extra)):
                             add(inner.relative_to(extra).as_posix(), inner, "extra file")
                 else:
                     add(extra.name, extra, "extra file")
         return members
+
+
+def _dropped(path: Path) -> bool:
+    """Whether a file of an extra directory stays out; hidden directories do, hidden files do not."""
+    return bool(_DROPPED & set(path.parts)) or any(part.startswith(".") for part in path.parts[:-1])
 
 
 def target_of(packing: Packing, directory: Path, archive_format: str) -> Path:

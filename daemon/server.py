@@ -9,15 +9,13 @@ import asyncio
 import contextlib
 import logging
 import os
-import re
 import resource
 import signal
 import socket
 import ssl
-import sys
 import time
 from collections.abc import Callable, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import replace
 from typing import Any
 
 from daemon import logs, paths
@@ -28,8 +26,9 @@ from daemon.api.metrics import metrics_routes
 from daemon.arena import open_arena
 from daemon.clock import LoopClock
 from daemon.config import Config
-from daemon.endpoints import Endpoint, bind_endpoints, choose_endpoints, guarded_router, listen, tls_context
+from daemon.endpoints import Endpoint, bind_endpoints, choose_endpoints, listen, tls_context
 from daemon.environment import model_environment
+from daemon.guards import guard
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.messages import Request
@@ -41,20 +40,14 @@ from daemon.models.registration import Registration
 from daemon.models.registry import Registry
 from daemon.models.startup import Startup
 from daemon.models.store import sizes
-from daemon.settings import SETTINGS
-from daemon.sockets import address_of, bind_control, bind_tcp, parse_address, take_place, unlink_if_ours
+from daemon.sockets import address_of, bind_control, take_place, unlink_if_ours
+from daemon.status import Urls, settings_document, status_document
 from daemon.tokens import Tokens, read_tokens
 from daemon.workers.local import LocalEngine
 
+_METRICS_BODY = 64 * 1024  # bytes: who asks for metrics has nothing to say
+
 _log = logging.getLogger("daemon.server")
-
-
-def tsctl_version() -> str:
-    """The installed version, or `unknown` in an uninstalled tree."""
-    try:
-        return version("tsctl")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 class Daemon:
@@ -67,11 +60,6 @@ class Daemon:
         self._stops = 0
         self._stop_wanted = asyncio.Event()
         self._hurry = asyncio.Event()
-        self._inference_url = ""
-        self._management_url: str | None = None
-        self._metrics_url: str | None = None
-        self._tokens = Tokens()
-        self._tls: ssl.SSLContext | None = None
 
     async def run(self, ready: Callable[[dict[str, Any]], None]) -> None:
         """Serve until a signal to stop.
@@ -83,39 +71,28 @@ class Daemon:
             StartError: it cannot listen.
         """
         config = self._config
-        self._tokens = read_tokens(config, os.environ)
+        tokens = read_tokens(config, os.environ)
         endpoints = choose_endpoints(config)
-        self._tls = tls_context(config)
+        tls = tls_context(config)
         locks = take_place(config.socket, config.state_dir)
         try:
             bound = list(zip(endpoints, bind_endpoints(endpoints), strict=True))
-            own = _own_metrics_address(config)
-            measured = None if own is None else bind_tcp(own)
             control, inode = bind_control(config.socket)
             try:
                 logs.set_up(config.state_dir, config.log_level, foreground=self._foreground)
-                self._note_urls(bound)
-                self._metrics_url = None if measured is None else address_of(measured)
-                await self._serve(bound, control, measured, ready)
+                await self._serve(bound, control, tokens, tls, ready)
             finally:
                 unlink_if_ours(config.socket, inode)
         finally:
             for lock in locks:
                 lock.release()
 
-    def _note_urls(self, bound: Sequence[tuple[Endpoint, socket.socket]]) -> None:
-        for endpoint, listening in bound:
-            url = address_of(listening, "https" if endpoint.tls else "http")
-            if endpoint.inference:
-                self._inference_url = url
-            if endpoint.management:
-                self._management_url = url
-
     async def _serve(
         self,
         bound: Sequence[tuple[Endpoint, socket.socket]],
         control: socket.socket,
-        measured: socket.socket | None,
+        tokens: Tokens,
+        tls: ssl.SSLContext | None,
         ready: Callable[[dict[str, Any]], None],
     ) -> None:
         config, loop = self._config, asyncio.get_running_loop()
@@ -127,53 +104,52 @@ class Daemon:
         engine = LocalEngine(loop, clock, model_environment(os.environ, config), arena)
         registration = Registration(config, registry, engine, clock, model_logs, metrics)
         registration.clean()
+        startup = Startup(config, registry, registration)
         access_log = AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground)
+        urls = _urls(bound)
 
         def own(word: str) -> Any | None:
             match word:
                 case "status":
-                    return self._status(registry)
+                    return status_document(config, urls, registry, self._started)
                 case "config":
-                    return self._settings()
+                    return settings_document(config, tokens)
                 case "store":
                     return sizes(config.model_store)
             return None
 
-        limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
-        write = access_log.note if config.access_log else _no_access
-
         def tell(request: Request, status: int, seconds: float) -> None:
             metrics.answered(status)
-            write(request, status, seconds)
+            if config.access_log:
+                access_log.note(request, status, seconds)
 
-        own_routes = metrics_routes(registry, metrics, Host(), Gpus.of_this_machine(clock)) if config.metrics else {}
-        routes = inference_routes(registry) | own_routes
+        limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
+        measured = metrics_routes(registry, metrics, Host(), Gpus.of_this_machine(clock)) if config.metrics else {}
+        routes = inference_routes(registry, lambda: startup.done) | measured
         commands = management_routes(registry, registration, own, local_paths=True)
+        remote = management_routes(registry, registration, None, local_paths=False)
         allowed = {0, os.getuid()}
         private = Listener(Router(join(routes, commands)), limits, clock, tell, lambda uid: uid in allowed, arena)
         listeners, servers = [private], [await loop.create_unix_server(private.connect, sock=control)]
-        remote = management_routes(registry, registration, None, local_paths=False)
         for endpoint, listening in bound:
-            application = guarded_router(endpoint, listening, config, self._tokens, routes, remote)
-            public = Listener(application, limits, clock, tell, storage=arena)
+            guarded = guard(endpoint, listening, config, tokens)
+            size = limits if endpoint.inference or endpoint.management else replace(limits, max_body=_METRICS_BODY)
+            router = guarded.router(routes, remote, measured)
+            admit = guarded.admit if guarded.asks else None
+            public = Listener(router, size, clock, tell, storage=arena, admit=admit)
             listeners.append(public)
-            servers.append(await listen(public, listening, self._tls if endpoint.tls else None))
-        if measured is not None:
-            observed = Listener(Router(own_routes), limits, clock, tell)
-            listeners.append(observed)
-            servers.append(await loop.create_server(observed.connect, sock=measured))
+            servers.append(await listen(public, listening, tls if endpoint.tls else None))
         for note in config.notes:
             kind, _, sentence = note.partition(": ")
             _log.log(logging.WARNING if kind == "warning" else logging.INFO, sentence)
-        startup = Startup(config, registry, registration)
         startup.restore()  # before the first request is read, so that nobody is told that there is no such model
         loading = loop.create_task(startup.load())
         loading.add_done_callback(_tell_failure)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._signalled)
-        where = (self._inference_url, self._management_url, str(config.socket))
+        where = (urls.inference, urls.management, urls.metrics, str(config.socket))
         _log.info("listening on %s, pid %d", ", ".join(dict.fromkeys(filter(None, where))), os.getpid())
-        ready(self._status(registry) | {"notes": config.notes})
+        ready(status_document(config, urls, registry, self._started) | {"notes": config.notes})
         await self._stop_wanted.wait()
         _log.info("stopping; running requests have %g s", config.grace)
         for server in servers:
@@ -214,78 +190,20 @@ class Daemon:
         if self._stops > 1:
             self._hurry.set()
 
-    def _status(self, registry: Registry) -> dict[str, Any]:
-        return {
-            "pid": os.getpid(),
-            "version": tsctl_version(),
-            "python": sys.version.split()[0],
-            "started": self._started,
-            "inferenceAddress": self._inference_url,
-            "managementAddress": self._management_url,
-            "metricsAddress": self._metrics_url,
-            "socket": str(self._config.socket),
-            "stateDir": str(self._config.state_dir),
-            "modelStore": None if self._config.model_store is None else str(self._config.model_store),
-            "grace": self._config.grace,
-            "models": [
-                {
-                    "name": model.name,
-                    "version": model.version,
-                    "default": registry.is_default(model),
-                    "state": model.state.value,
-                    "ready": model.pool.ready,
-                    "wanted": model.pool.wanted,
-                    "batchSize": model.settings.batch_size,
-                    "maxBatchDelay": round(model.settings.max_delay * 1000, 3),
-                    "arrivalsPerSecond": round(model.traffic.rate_at(model.clock.now()), 3),
-                    "policy": model.settings.policy,
-                    "queued": len(model.queue),
-                    "running": model.dispatcher.running,
-                    "url": model.source.url,
-                }
-                for model in registry
-            ],
-        }
 
-    def _settings(self) -> list[dict[str, Any]]:
-        secrets = [
-            {"name": name, "value": "set", "origin": origin} for name, origin in sorted(self._tokens.origins.items())
-        ]
-        return secrets + [
-            {
-                "name": setting.name,
-                "value": _plain(getattr(self._config, setting.name)),
-                "origin": self._config.origins[setting.name],
-            }
-            for setting in SETTINGS
-        ]
-
-
-def _own_metrics_address(config: Config) -> str | None:
-    """The address that answers only /metrics; None if there is none, or it is the inference address."""
-    address = config.metrics_address if config.metrics else None
-    if address is None:
-        return None
-    wanted = parse_address(address)
-    return None if wanted[1] and wanted == parse_address(config.inference_address) else address
+def _urls(bound: Sequence[tuple[Endpoint, socket.socket]]) -> Urls:
+    """Say where each role is answered; metrics only where they have an address of their own, or share management's."""
+    found: dict[str, str] = {}
+    for endpoint, listening in bound:
+        url = address_of(listening, "https" if endpoint.tls else "http")
+        found |= dict.fromkeys(endpoint.roles - ({"metrics"} if endpoint.inference else set()), url)
+    return Urls(**found)
 
 
 def _tell_failure(task: asyncio.Task[None]) -> None:
     """A bug, then: what could not be loaded was told already, one by one."""
     if not task.cancelled() and (error := task.exception()) is not None:
         _log.error("loading what is served from the start broke off", exc_info=error)
-
-
-def _no_access(request: Request, status: int, seconds: float) -> None:
-    """The access log is off."""
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [*value]
-    if isinstance(value, re.Pattern):
-        return value.pattern
-    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
 
 
 def _raise_file_limit() -> None:

@@ -19,6 +19,8 @@ from daemon.settings import SETTINGS
 _VARIABLE = re.compile(r"\$\$([A-Za-z_][A-Za-z0-9_]*)\$\$")
 _ENABLE = "enable_envvars_config"
 _BLOCK = "models"
+_SNAPSHOT = "model_snapshot"
+_LIST = "load_models"
 
 KEYS: dict[str, str] = {setting.key: setting.name for setting in SETTINGS if setting.key}
 
@@ -33,7 +35,6 @@ STOPS: dict[str, tuple[Callable[[str], bool], str]] = {
     "keystore_pass": (bool, _NO_TLS),
     "keystore_type": (bool, _NO_TLS),
     "enable_grpc_ssl": (lambda value: value.lower() == "true", _NO_TLS),
-    "metrics_address": (lambda value: value.lower().startswith("https:"), _NO_TLS),
 }
 
 # TorchServe's other keys: they have no meaning here.
@@ -46,7 +47,7 @@ MEANINGLESS = frozenset({
     "grpc_management_max_connection_age_ms", "grpc_management_port", "initial_distribution_port",
     "initial_worker_port", "io_ratio", "ipex_enable", "ipex_gpu_enable",
     "max_response_size", "metric_time_interval", "metrics_config", "metrics_mode",
-    "model_metrics_auto_detect", "model_server_home", "model_snapshot", "netty_client_threads", "number_of_gpu",
+    "model_metrics_auto_detect", "model_server_home", "netty_client_threads", "number_of_gpu",
     "number_of_netty_threads", "plugins_path", "prefer_direct_buffer", "system_metrics_cmd",
     "ts_header_key_sequence_end", "ts_header_key_sequence_id", "ts_header_key_sequence_start",
     "ts_open_inference_protocol", "tsConfigFile", "use_env_allowed_urls", "use_native_io", "version", "vmargs",
@@ -75,11 +76,13 @@ class ConfigFile:
     Attributes:
         settings: setting → its value.
         models: the `models` block.
+        snapshot: what TorchServe had registered when it wrote the file, in the same form.
         notes: sentences for the operator, of what is not obeyed.
     """
 
     settings: Mapping[str, Given] = field(default_factory=dict)
     models: ModelValues = field(default_factory=dict)
+    snapshot: ModelValues = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -94,7 +97,7 @@ def read_config_file(path: Path, environment: Mapping[str, str]) -> ConfigFile:
     for key, (asks, sentence) in STOPS.items():
         if key in given and asks(given[key].text):
             raise StartError(f"{given[key].where}: {sentence}")
-    known = KEYS.keys() | STOPS.keys() | MEANINGLESS | {_BLOCK, _ENABLE}
+    known = KEYS.keys() | STOPS.keys() | MEANINGLESS | {_BLOCK, _SNAPSHOT, _ENABLE}
     unknown = sorted(given.keys() - known)
     meaningless = sorted(given.keys() & (STOPS.keys() | MEANINGLESS) - KEYS.keys())
     notes = []
@@ -103,7 +106,12 @@ def read_config_file(path: Path, environment: Mapping[str, str]) -> ConfigFile:
     if meaningless:
         notes.append(f"note: {path} has keys without a meaning here: {', '.join(meaningless)}")
     settings = {KEYS[key]: value for key, value in given.items() if key in KEYS and value.text}
-    return ConfigFile(settings, _read_block(given.get(_BLOCK)), tuple(notes))
+    snapshot = _read_snapshot(given.get(_SNAPSHOT))
+    if snapshot is not None:
+        if _LIST in given:
+            notes.append(f"note: {path}: `{_SNAPSHOT}` says what is loaded, and not `{_LIST}`")
+        settings[KEYS[_LIST]] = given[_SNAPSHOT]._replace(text=_listed(snapshot))
+    return ConfigFile(settings, _read_block(given.get(_BLOCK)), snapshot or {}, tuple(notes))
 
 
 def _given(path: Path, environment: Mapping[str, str]) -> dict[str, Given]:
@@ -151,12 +159,35 @@ def _filled(text: str, where: str, environment: Mapping[str, str]) -> str:
 
 def _read_block(block: Given | None) -> ModelValues:
     """Read the `models` block: a JSON object, by model and version."""
-    if block is None or not block.text:
-        return {}
+    return {} if block is None or not block.text else _checked_models(block, _read_json(block))
+
+
+def _read_snapshot(snapshot: Given | None) -> ModelValues | None:
+    """Read what TorchServe writes as `model_snapshot`; each version has its archive's name in `marName`."""
+    if snapshot is None or not snapshot.text:
+        return None
+    document = _read_json(snapshot)
+    models = _checked_models(snapshot, document.get("models") if isinstance(document, dict) else None)
+    for model, versions in models.items():
+        for version, values in versions.items():
+            archive = values.get("marName")
+            if not isinstance(archive, str) or not archive or "," in archive:
+                raise StartError(f"{snapshot.where}: `{model}` {version} has no `marName`, the name of its archive")
+    return models
+
+
+def _listed(models: ModelValues) -> str:
+    return ",".join(f"{name}={values['marName']}" for name, versions in models.items() for values in versions.values())
+
+
+def _read_json(given: Given) -> Any:
     try:
-        document = json.loads(block.text)
+        return json.loads(given.text)
     except (ValueError, RecursionError) as error:
-        raise StartError(f"{block.where}: this is not JSON: {error}") from None
+        raise StartError(f"{given.where}: this is not JSON: {error}") from None
+
+
+def _checked_models(block: Given, document: Any) -> ModelValues:
     if not isinstance(document, dict):
         raise StartError(f"{block.where}: this should be a JSON object of models")
     for model, versions in document.items():

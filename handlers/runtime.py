@@ -1,5 +1,6 @@
 """A loaded model: run a batch, and turn whatever happens into one answer for each row."""
 
+import contextlib
 import os
 import time
 import traceback
@@ -117,7 +118,7 @@ class Runtime:
         began = time.perf_counter()
         try:
             found = self._entry.prepare(data)
-        except (Exception, SystemExit):  # noqa: BLE001 - user code; `handle` will meet it again, and report it
+        except BaseException:  # noqa: BLE001 - user code; `handle` will meet it again, and report it
             return {}
         finally:
             self._handler_time += time.perf_counter() - began
@@ -127,10 +128,12 @@ class Runtime:
     def _handle(self, rows: Sequence[wire.Row], data: list[Any], numbers: Sequence[int]) -> list[wire.Answer]:
         self._context.begin_batch([row.id for row in rows], [headers_of(row) for row in rows])
 
+        send = self._send  # this batch's: a thread that outlives it must not answer the next one
+
         def send_pieces(items: Sequence[Any], places: Sequence[int] | None = None) -> None:
             where = range(len(rows)) if places is None else places
             pairs = enumerate(zip(where, items, strict=True))
-            self._send([(numbers[place], self._encode(index, rows[place], item)) for index, (place, item) in pairs])
+            send([(numbers[place], self._encode(index, rows[place], item)) for index, (place, item) in pairs])
 
         self._context.send_pieces = send_pieces
         began = time.perf_counter()
@@ -141,13 +144,13 @@ class Runtime:
         except BaseException as error:
             if isinstance(error, UnreadableRows) and not self.own_handle and set(error.rows) <= set(range(len(rows))):
                 raise
-            traceback.print_exc()
+            _tell(error)
             return [_failed(row, error) for row in rows]
         finally:
             self._handler_time += time.perf_counter() - began
         for failed in {id(item): item for item in items if isinstance(item, BaseException)}.values():
             if not isinstance(failed, (UnreadablePayload, NotSerialisable)):
-                traceback.print_exception(failed)
+                _tell(failed)
         return [self._encode(index, row, item) for index, (row, item) in enumerate(zip(rows, items, strict=True))]
 
     def _encode(self, index: int, row: wire.Row, item: Any) -> wire.Answer:
@@ -159,6 +162,12 @@ class Runtime:
             return encode_item(item, self._context.request_processor[index])
         except NotSerialisable as error:
             return _failed(row, error)
+
+
+def _tell(error: BaseException) -> None:
+    """Write a traceback to the model's log, if the handler has left us one."""
+    with contextlib.suppress(Exception):
+        traceback.print_exception(error)
 
 
 def _bad_request(row: wire.Row, error: UnreadablePayload) -> wire.Answer:

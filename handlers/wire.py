@@ -30,6 +30,10 @@ BOUNDS = (
     10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0, 5000.0, 10000.0,
 )  # fmt: skip
 EXIT_LOAD_FAILED = 3  # exit code of a worker that cannot load its model: starting it again will not help
+EXIT_DISCONNECTED = 76  # exit code of a worker whose handler took its connection away (EX_PROTOCOL of sysexits.h)
+
+
+BrokenMessage = msgspec.DecodeError  # raised by the decoders for bytes that are no message
 
 
 class FrameTooLarge(ValueError):

@@ -13,7 +13,7 @@ from daemon.settings import MIB, SETTINGS, Setting
 def test_the_fields_are_the_settings() -> None:
     fields = [field.name for field in dataclasses.fields(Config)]
 
-    assert fields == [*(setting.name for setting in SETTINGS), "origins", "models_block", "notes"]
+    assert fields == [*(setting.name for setting in SETTINGS), "origins", "models_block", "snapshot_block", "notes"]
 
 
 @pytest.mark.parametrize(
@@ -112,3 +112,16 @@ def test_a_user_without_a_home_is_told_to_name_a_directory(monkeypatch: pytest.M
         resolve({}, {})
 
     assert "--state-dir" in caught.value.hint
+
+
+def test_a_config_file_that_torchserve_would_read_is_noted_and_not_read(tmp_path: Path) -> None:
+    (tmp_path / "config.properties").write_text("load_models=ALL\n")
+    base = {"socket": "s", "state_dir": str(tmp_path)}
+
+    config = resolve(base, {}, tmp_path)
+    named = resolve(base | {"ts_config": str(tmp_path / "config.properties")}, {}, tmp_path)
+
+    sentence = "note: `config.properties` of this directory is not read; `--ts-config config.properties` reads it"
+    assert (config.models, config.notes) == (None, (sentence,))
+    assert (named.models, named.notes) == (("ALL",), ())
+    assert resolve(base, {}, tmp_path / "elsewhere").notes == ()

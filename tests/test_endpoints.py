@@ -10,16 +10,14 @@ import pytest
 
 from daemon.clock import LoopClock
 from daemon.config import Config
-from daemon.endpoints import Endpoint, bind_endpoints, choose_endpoints, guarded_router, listen, tls_context
+from daemon.endpoints import Endpoint, bind_endpoints, choose_endpoints, listen, tls_context
 from daemon.errors import StartError
 from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.messages import status_response
-from daemon.tokens import Tokens
 from tests.build import make_config
 from tests.certificate import make_certificate, needs_openssl
-from tests.http.peer import Server
 
 PAIR = {"certificate_file": "/c.pem", "private_key_file": "/k.pem"}
 
@@ -31,7 +29,8 @@ def choose(root: Path, **flags: str) -> list[Endpoint]:
 def shown(endpoints: list[Endpoint]) -> list[str]:
     """Each endpoint as a URL, and what it serves."""
     return [
-        f"http{'s' * e.tls}://{e.host}:{e.port}{' inference' * e.inference}{' management' * e.management}"
+        f"http{'s' * e.tls}://{e.host}:{e.port}"
+        f"{' inference' * e.inference}{' management' * e.management}{' metrics' * e.metrics}"
         for e in endpoints
     ]
 
@@ -50,6 +49,20 @@ def shown(endpoints: list[Endpoint]) -> list[str]:
             ["https://a:8443 inference", "https://b:8444 management"], id="a certificate makes both https"),
         pytest.param({"inference_address": "HTTPS://a:1", "management_address": "http://a:2"} | PAIR,
             ["https://a:1 inference", "http://a:2 management"], id="but for one that says http"),
+        pytest.param({"metrics_address": "127.0.0.1"},
+            ["http://127.0.0.1:8080 inference", "http://127.0.0.1:8082 metrics"], id="metrics may have their own"),
+        pytest.param({"metrics_address": "m"} | PAIR,
+            ["https://127.0.0.1:8080 inference", "https://m:8445 metrics"], id="which is https where the others are"),
+        pytest.param({"metrics_address": "http://m:8082"} | PAIR,
+            ["https://127.0.0.1:8080 inference", "http://m:8082 metrics"], id="unless it says http"),
+        pytest.param({"metrics_address": "127.0.0.1:8080"},
+            ["http://127.0.0.1:8080 inference metrics"], id="or the one of the predictions"),
+        pytest.param({"management_address": "a:1", "metrics_address": "a:1"},
+            ["http://127.0.0.1:8080 inference", "http://a:1 management metrics"], id="or the one of the commands"),
+        pytest.param({"inference_address": "a:0", "management_address": "a:0", "metrics_address": "a:0"},
+            ["http://a:0 inference management", "http://a:0 metrics"], id="a port that is to be chosen is its own"),
+        pytest.param({"metrics_address": "m:1", "metrics": "false"},
+            ["http://127.0.0.1:8080 inference"], id="none, where there are no metrics"),
     ],
 )  # fmt: skip
 def test_the_addresses(tmp_path: Path, flags: dict[str, str], endpoints: list[str]) -> None:
@@ -73,6 +86,10 @@ def test_the_addresses(tmp_path: Path, flags: dict[str, str], endpoints: list[st
         pytest.param({"inference_address": "http://a:1", "management_address": "https://a:1"} | PAIR,
             "cannot be both http and https", id="one port for both"),
         pytest.param({"inference_address": "unix:///x"}, "is neither http:// nor https://", id="another scheme"),
+        pytest.param({"metrics_address": "https://a"}, "--metrics-address: `https://a` asks for https",
+            id="nor for metrics"),
+        pytest.param({"management_address": "https://a:1", "metrics_address": "http://a:1"} | PAIR,
+            "`https://a:1` and `http://a:1` are one port", id="one port for both, of metrics"),
         pytest.param({"management_address": "a:99999"}, "is no address to listen on", id="no address"),
     ],
 )  # fmt: skip
@@ -135,46 +152,6 @@ def test_either_all_are_bound_or_none(tmp_path: Path) -> None:
 
 def answer(exchange: Exchange, path: list[str]) -> None:
     exchange.respond(status_response("here"))
-
-
-@pytest.mark.parametrize(
-    ("flags", "statuses"),
-    [
-        pytest.param({}, {"predictions": 401, "models": 404, "ping": 200}, id="the inference address"),
-        pytest.param({"inference_address": "127.0.0.2:0", "management_address": "127.0.0.1:0"},
-            {"predictions": 404, "models": 401, "ping": 404}, id="the management address"),
-        pytest.param({"inference_address": "127.0.0.1:0", "management_address": "127.0.0.1:0"},
-            {"predictions": 401, "models": 401, "ping": 200}, id="one for both"),
-    ],
-)  # fmt: skip
-def test_what_is_answered_without_a_token(tmp_path: Path, flags: dict[str, str], statuses: dict[str, int]) -> None:
-    config = make_config(tmp_path, allowed_host="a", **{"inference_address": "127.0.0.1:0"} | flags)
-    endpoint = choose_endpoints(config)[-1]
-    inference = {"predictions": answer, "ping": answer}
-    (listening,) = bind_endpoints([endpoint])
-    with listening:
-        router = guarded_router(endpoint, listening, config, Tokens("m", "i"), inference, {"models": answer})
-
-    for segment, status in statuses.items():
-        peer = Server(router).connect()
-        peer.send(f"GET /{segment} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
-
-        assert (segment, peer.statuses) == (segment, [status])
-
-
-@pytest.mark.parametrize(("address", "answered"), [("0.0.0.0:0", True), ("127.0.0.1:0", False)])
-def test_the_machines_name_is_ours_where_all_its_addresses_are(tmp_path: Path, address: str, answered: bool) -> None:
-    config = make_config(tmp_path, management_address=address)
-    endpoint = choose_endpoints(config)[-1]
-    (listening,) = bind_endpoints([endpoint])
-    with listening:
-        router = guarded_router(endpoint, listening, config, Tokens(), {}, {"models": answer})
-        host = f"{socket.gethostname()}:{listening.getsockname()[1]}"
-    peer = Server(router).connect()
-
-    peer.send(f"GET /models HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-
-    assert peer.statuses == [200 if answered else 403]
 
 
 @needs_openssl

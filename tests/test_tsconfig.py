@@ -180,7 +180,6 @@ def test_unknown_keys_are_a_warning_and_meaningless_ones_a_note(tmp_path: Path) 
         "keystore_pass=changeit",
         "keystore_type=PKCS12",
         "enable_grpc_ssl=true",
-        "metrics_address=HTTPS://0.0.0.0:8445",
     ],
 )
 def test_a_key_whose_loss_would_weaken_security_stops_the_start(line: str, tmp_path: Path) -> None:
@@ -235,6 +234,41 @@ def test_the_models_block_may_go_over_many_lines(tmp_path: Path) -> None:
     assert config.model_values("m", "1.0") == {"batchSize": 4}
     assert config.model_values("m", "2.0") == {}
     assert config.model_values("n", "1.0") == {}
+
+
+SNAPSHOT = (
+    '{"name": "20240101-shutdown.cfg", "modelCount": 2, "created": 1, "models": {"m": {'
+    '"1.0": {"defaultVersion": false, "marName": "m1.mar", "minWorkers": 2, "maxWorkers": 3, "batchSize": 4,'
+    ' "maxBatchDelay": 50, "responseTimeout": 9, "startupTimeout": 8, "runtimeType": "python"},'
+    '"2.0": {"defaultVersion": true, "marName": "m2.mar"}}}}'
+)
+
+
+def test_a_snapshot_of_torchserve_says_what_is_loaded(tmp_path: Path) -> None:
+    config = configured(tmp_path, f"model_snapshot={SNAPSHOT}", "load_models=ALL")
+
+    assert config.models == ("m=m1.mar", "m=m2.mar")
+    assert config.origins["models"] == f"file {tmp_path / 'config.properties'}"
+    assert config.snapshot_block["m"]["1.0"]["batchSize"] == 4
+    assert config.notes == (
+        f"note: {tmp_path / 'config.properties'}: `model_snapshot` says what is loaded, and not `load_models`",
+    )
+
+
+def test_a_snapshot_without_models_loads_none(tmp_path: Path) -> None:
+    assert configured(tmp_path, 'model_snapshot={"models": {}}').models == ()
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "sentence"),
+    [
+        ("{", "this is not JSON"),
+        ('{"name": "x"}', "this should be a JSON object of models"),
+        ('{"models": {"m": {"1.0": {}}}}', "`m` 1.0 has no `marName`, the name of its archive"),
+    ],
+)
+def test_a_snapshot_that_is_none_stops_the_start(snapshot: str, sentence: str, tmp_path: Path) -> None:
+    assert sentence in refusal(tmp_path, f"model_snapshot={snapshot}")
 
 
 def test_a_file_that_is_not_there_stops_the_start(tmp_path: Path) -> None:

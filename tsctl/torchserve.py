@@ -32,8 +32,8 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         ("--disable-token-auth", "--dt"),
         None,
-        "Of no effect.",
-        "`{flag}` has no effect: no token is asked for unless one is configured",
+        "As --management-without-token.",
+        "`{flag}` is taken as `--management-without-token`; predictions need a token only if one is configured",
     ),
     Flag(
         ("--enable-model-api",),
@@ -56,6 +56,10 @@ FLAGS: tuple[Flag, ...] = (
     ),
     Flag(("--workflow-store",), "DIR", "Of no effect.", "`{flag}` has no effect: workflows are not served here"),
 )
+
+
+# Flags that mean a setting: its name and its value.
+_MEANT = {"ncs": ("restore", False), "disable_token_auth": ("management_without_token", True)}
 
 
 class TorchServeCommand(click.Command):
@@ -105,10 +109,12 @@ def take_torchserve_flags(given: dict[str, Any]) -> bool:
         if value and flag.note:
             click.echo(f"note: {flag.note.format(flag=flag.names[0])}", err=True)
     by_name = {_name(flag): value for flag, value in values.items()}
-    if by_name["ncs"]:
-        if given.get("restore"):
-            raise click.UsageError("`--ncs` and `--restore` contradict each other")
-        given["restore"] = False
+    for name, (setting, meant) in _MEANT.items():
+        if by_name[name]:
+            if given.get(setting) not in (None, meant):
+                opposite = f"--{'' if given[setting] else 'no-'}{setting.replace('_', '-')}"
+                raise click.UsageError(f"`--{name.replace('_', '-')}` and `{opposite}` contradict each other")
+            given[setting] = meant
     return bool(by_name["foreground"])
 
 

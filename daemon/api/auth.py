@@ -1,7 +1,8 @@
 """Who may ask at a TCP address: the bearer token, and the headers by which a web page gives itself away.
 
     inference     the inference token or the management token, if there is an inference token;
-                  never for `/ping`, `/ready` and `/live`, which load balancers ask
+                  never for `/ping`, `/ready` and `/live`, which load balancers ask, nor for the
+                  description of the API
     management    1. no `Origin` header: browsers send one with what a page does behind its user's back
                   2. a `Host` that is ours: a page whose name was pointed at this machine brings its own
                   3. the management token, unless the operator does without
@@ -21,7 +22,7 @@ from daemon.http.exchange import Exchange
 from daemon.http.messages import Request
 from daemon.http.router import Route
 
-OPEN = frozenset({"ping", "ready", "live"})  # routes of the inference address that need no token
+OPEN = frozenset({"ping", "ready", "live", "api-description", ""})  # routes that need no token for predictions
 _BEARER = re.compile(r"Bearer +(\S+) *", re.IGNORECASE)  # RFC 6750, section 2.1
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 _PORT = re.compile(r":[0-9]+$")

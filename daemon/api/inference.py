@@ -12,6 +12,8 @@
 As in TorchServe any method predicts, but OPTIONS.
 """
 
+from collections.abc import Callable
+
 from daemon.api.openapi import describe_api, describe_model
 from daemon.api.predict import parameters_of, predict
 from daemon.errors import BadRequest, MethodNotAllowed, ResourceNotFound
@@ -22,10 +24,25 @@ from daemon.models.model import Model, ModelState
 from daemon.models.registry import Registry
 
 INVOKE = "invoke"
+VERBS = ("predict", "explain")  # of KServe, after a model's name and a colon
 
 
-def inference_routes(registry: Registry) -> dict[str, Route]:
-    """Make the routes: first path segment → function."""
+def predicts(path: list[str]) -> bool:
+    """Whether a path is for these routes, where the management API shares `/models` and `/v1` with them."""
+    match path:
+        case ["models", _, last]:
+            return last == INVOKE
+        case ["v1", "models", last]:
+            return last.rpartition(":")[2] in VERBS and ":" in last
+    return path[:1] not in (["models"], ["v1"])
+
+
+def inference_routes(registry: Registry, started: Callable[[], bool] = lambda: True) -> dict[str, Route]:
+    """Make the routes: first path segment → function.
+
+    Args:
+        started: whether everything that is to be served from the start has been registered, or has failed.
+    """
 
     def run(
         exchange: Exchange, model: Model, explain: bool, url_path: str | None = None, version: str | None = None
@@ -50,7 +67,7 @@ def inference_routes(registry: Registry) -> dict[str, Route]:
 
     def kserve_v1(exchange: Exchange, path: list[str]) -> None:
         name, colon, verb = path[1].rpartition(":") if len(path) == 2 and path[0] == "models" else ("", "", "")
-        if not colon or verb not in ("predict", "explain"):
+        if not colon or verb not in VERBS:
             raise ResourceNotFound
         run(exchange, registry.find(name), verb == "explain")
 
@@ -82,11 +99,14 @@ def inference_routes(registry: Registry) -> dict[str, Route]:
         exchange.respond(status_response("Healthy" if healthy else "Unhealthy", 200 if healthy else 500))
 
     def ready(exchange: Exchange, path: list[str]) -> None:
-        """`/ready[/MODEL[/VERSION]]`: whether it, or every default version, has a worker that is ready."""
+        """`/ready[/MODEL[/VERSION]]`: whether it, or every default version, has a worker that is ready.
+
+        What is listed and not yet unpacked has no version to be asked for: all are ready when it is.
+        """
         if len(path) > 2:
             raise ResourceNotFound
         asked = [registry.find(*path)] if path else registry.defaults()
-        is_ready = all(model.state is ModelState.READY for model in asked)
+        is_ready = (bool(path) or started()) and all(model.state is ModelState.READY for model in asked)
         exchange.respond(status_response("Ready" if is_ready else "Not ready", 200 if is_ready else 503))
 
     def live(exchange: Exchange, path: list[str]) -> None:

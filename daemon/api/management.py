@@ -36,6 +36,8 @@ from daemon.models.registry import Registry
 
 NDJSON = "application/x-ndjson"
 PAGE = 100
+# With 206: who asked has what they asked for, but somebody asked for more meanwhile, or a worker has just left.
+_IN_PROGRESS = "Workers scaling in progress..."
 
 Command = Callable[[Progress], Awaitable[tuple[int, Any]]]  # does something, answers status and document
 
@@ -158,6 +160,8 @@ def _register(registration: Registration, exchange: Exchange, local_paths: bool)
         workers = model.pool.wanted
         if workers and not request.synchronous:
             return 202, {"status": "Processing worker updates..."}
+        if model.pool.ready < workers:
+            return 206, {"status": _IN_PROGRESS}
         sentence = f'Model "{model.name}" Version: {model.version} registered with {workers} initial workers'
         if not workers:
             sentence += ". Use scale workers API to add workers for the model."
@@ -184,6 +188,8 @@ def _scale(
         await registration.scale(model, least, most, synchronous=synchronous, progress=progress)
         if not synchronous:
             return 202, {"status": "Processing worker updates..."}
+        if model.pool.ready < model.pool.wanted:
+            return 206, {"status": _IN_PROGRESS}
         suffix = f", version: {version}" if version else ""
         return 200, {"status": f"Workers scaled to {model.pool.wanted} for model: {name}{suffix}"}
 

@@ -22,6 +22,10 @@ Access = Callable[[Request, int, float], None]  # request, status, seconds from 
 class Listener:
     """Makes connections for `loop.create_server`, and watches over their deadlines.
 
+    Args:
+        peer_allowed: whether a process of this user may connect to a Unix socket.
+        admit: raises a DaemonError for a request, known by its head, whose body is not to be read.
+
     Attributes:
         stopping: each connection closes after the last answer it owes.
     """
@@ -34,6 +38,7 @@ class Listener:
         access: Access = lambda request, status, seconds: None,
         peer_allowed: Callable[[int], bool] = lambda uid: True,
         storage: Storage | None = None,
+        admit: Callable[[Request], None] | None = None,
     ) -> None:
         self.application = application
         self.limits = limits
@@ -41,6 +46,7 @@ class Listener:
         self.access = access
         self.peer_allowed = peer_allowed
         self.storage = storage
+        self.admit = admit
         self.stopping = False
         self.connections: set[Connection] = set()
         self._deadlines: Deadlines[Connection] = Deadlines({

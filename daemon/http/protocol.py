@@ -6,6 +6,7 @@ requests, whatever the order in which they are ready. What a peer may do wrong o
     headers too slow, body too slow     408, close
     body slower than its budget         504, close
     head too long, body too long        431, 413, without reading the rest
+    may not ask                         what `admit` raises, without reading the body
     not HTTP                            400
     does not read its answers           we stop reading, and after a while give up
     closes its side (FIN)               queued work is cancelled; what is running is still answered
@@ -21,6 +22,7 @@ import contextlib
 import socket
 import struct
 from collections import deque
+from collections.abc import Callable
 from typing import Protocol, cast
 
 from daemon.arena import Storage
@@ -51,6 +53,7 @@ class Host(Protocol):
     storage: Storage | None
     stopping: bool
     connections: "set[Connection]"
+    admit: Callable[[Request], None] | None
 
     def application(self, exchange: Exchange) -> None: ...
 
@@ -75,7 +78,9 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, host: Host) -> None:
         self.caller = Caller()
         self._host = host
-        self._receiver = Receiver(host.limits, host.clock.now, self._requested, self._expected, host.storage)
+        self._receiver = Receiver(
+            host.limits, host.clock.now, self._requested, self._expected, host.storage, host.admit
+        )
         self._in_place = False  # what arrives next is a part of a body, and comes to its place
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
         self._exchanges: deque[Exchange] = deque()

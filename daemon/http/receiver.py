@@ -43,6 +43,8 @@ class Receiver:
         on_request: called with each complete request.
         on_expect: called when a client waits for `100 Continue` before it sends its body.
         storage: where large bodies are received; None for nowhere in particular.
+        on_head: called with the head of each request that has a body, before that is read; what it raises
+            refuses the request. None for nobody to ask.
 
     Attributes:
         begun: a request has begun and is not complete.
@@ -59,6 +61,7 @@ class Receiver:
         on_request: Callable[[Request], None],
         on_expect: Callable[[], None],
         storage: Storage | None = None,
+        on_head: Callable[[Request], None] | None = None,
     ) -> None:
         self.begun = False
         self.in_body = False
@@ -73,6 +76,7 @@ class Receiver:
         self._on_expect = on_expect
         self._storage = storage
         self._stored: Stored | None = None  # where the body is received, if it is large
+        self._on_head = on_head
         self._parser = httptools.HttpRequestParser(self)
         self._url = b""
         self._headers: list[tuple[str, str]] = []
@@ -145,6 +149,10 @@ class Receiver:
         request_id = self._id or new_request_id()
         return Request(method, target, [], keep_alive=False, received=self._now(), id=request_id)
 
+    def _head(self) -> Request:
+        method, target = self._parser.get_method().decode("latin-1"), self._url.decode("latin-1")
+        return Request(method, target, self._headers, received=self._now(), id=self._id)
+
     # The parser calls these.
 
     def on_message_begin(self) -> None:
@@ -191,7 +199,7 @@ class Receiver:
         if self._parser.should_upgrade():
             return  # to be read again
         hosts = length = 0
-        expects = False
+        expects = chunked = False
         for name, value in self._ours:
             match name:
                 case b"host":
@@ -202,6 +210,8 @@ class Receiver:
                     raise BadRequest("HTTP/1.0 has no transfer encodings.")
                 case b"transfer-encoding" if value.lower() != "chunked":
                     raise Refused(501, "BadRequestException", f"The transfer encoding `{value}` is not understood.")
+                case b"transfer-encoding":
+                    chunked = True
                 case b"expect" if value.lower() != "100-continue":
                     raise Refused(417, "BadRequestException", f"The expectation `{value}` cannot be met.")
                 case b"expect":
@@ -216,6 +226,8 @@ class Receiver:
             raise BadRequest("A request needs one Host header.")
         if length > self._limits.max_body:
             raise self._body_too_large(f"{length} bytes")
+        if self._on_head is not None and (length or chunked):
+            self._on_head(self._head())
         if length >= SHARED_FROM and self._storage is not None:
             self._stored = self._storage.take(length)
         if expects and version != "1.0":

@@ -173,6 +173,11 @@ class Model:
         if self.settings.record_input:
             self.recorded = sample
 
+    def start(self) -> None:
+        """Have the workers that its settings ask for."""
+        if self.settings.min_workers:
+            self.scale(self.settings.min_workers, self.settings.max_workers)
+
     def scale(self, least: int, most: int) -> None:
         """Have at least `least` and at most `most` workers."""
         self.min_workers, self.max_workers = least, most

@@ -166,6 +166,24 @@ def merge(
     )
 
 
+def wishes_of(values: Mapping[str, Any]) -> Wishes:
+    """Read what TorchServe's snapshot says of a version: it had been asked for at registering, or since.
+
+    Raises:
+        InvalidModel: a value is not what it should be.
+    """
+    said = _Said({}, values)
+    delay_ms = _number(said, "maxBatchDelay")
+    return Wishes(
+        batch_size=_whole(said, "batchSize", 1),
+        max_delay=None if delay_ms is None else delay_ms / 1000,
+        workers=_whole(said, "minWorkers", 0),
+        max_workers=_whole(said, "maxWorkers", 0),
+        response_timeout=_number(said, "responseTimeout"),
+        startup_timeout=_number(said, "startupTimeout"),
+    )
+
+
 # Each setting of a model: its field in Wishes, if a registration may ask for it, and its key in the archive.
 _KEYS: dict[str, tuple[str | None, str]] = {
     "batch_size": ("batch_size", "batchSize"),

@@ -1,6 +1,6 @@
 """What is served from the start: what the last run had registered, and what a list names.
 
-The list is `--models`, or `load_models` of config.properties. It wins over the snapshot: what it
+The list is `--models`, or `load_models` or `model_snapshot` of config.properties. It wins over the snapshot: what it
 names is loaded, and a version that an earlier list brought, and this one no longer names, is not
 restored. Without a list all of the snapshot is restored. What was set since (`scale`, a default
 version) counts for either.
@@ -21,10 +21,11 @@ from pathlib import Path
 from daemon.config import Config
 from daemon.errors import Conflict, DaemonError, NotRemembered
 from daemon.models.archive import mark_of
-from daemon.models.modelconfig import Wishes
+from daemon.models.modelconfig import Wishes, wishes_of
 from daemon.models.registration import Registration
 from daemon.models.registry import Registry
 from daemon.models.request import Request
+from daemon.models.restoring import Restoring
 from daemon.models.snapshot import Entry
 from daemon.models.store import archives
 
@@ -128,6 +129,7 @@ class Startup:
         self._config = config
         self._registry = registry
         self._registration = registration
+        self._restoring = Restoring(config, registry, registration)
         self._entries = registration.memory.last.models if config.restore else ()
         listings = None if config.models is None else parse_listings(config.models, archives(config.model_store))
         self._missing: list[Entry] = []  # versions whose directories were not kept
@@ -139,7 +141,7 @@ class Startup:
             _log.info("%s/%s is not restored: it was loaded from a list that no longer names it", *_names(entry))
         for entry in self._plan.restore:
             try:
-                self._registration.restore(entry)
+                self._restoring.restore(entry)
             except (DaemonError, OSError, ValueError) as error:
                 _log.info("%s/%s needs its archive again: %s", *_names(entry), error)
                 self._missing.append(entry)
@@ -163,7 +165,7 @@ class Startup:
 
     async def _restore_from_archive(self, entry: Entry) -> None:
         try:
-            await self._registration.restore_from_archive(entry)
+            await self._restoring.restore_from_archive(entry)
         except Conflict:
             _log.warning("%s/%s is not restored: it was registered meanwhile", *_names(entry))
         except (DaemonError, OSError, ValueError) as error:
@@ -174,7 +176,7 @@ class Startup:
         reason = f"It was registered in an earlier run, and cannot be restored: {error}"
         _log.error("%s/%s: %s", *_names(entry), reason)
         if not self._registry.holds(entry.name, entry.version):
-            self._registration.lose(entry, reason)
+            self._restoring.lose(entry, reason)
 
     async def _load(self, listing: Listing) -> None:
         renewed = [entry for entry in self._plan.renew if listing.names(entry, self._place)]
@@ -184,7 +186,7 @@ class Startup:
             try:
                 model = await load()
             except Conflict as conflict:
-                if not await self._registration.replace_restored(conflict.name, conflict.version):
+                if not await self._restoring.make_room(conflict.name, conflict.version):
                     raise
                 model = await load()
         except (DaemonError, OSError, ValueError) as error:
@@ -200,7 +202,8 @@ class Startup:
 
     def _remembered(self, name: str, version: str) -> Wishes | None:
         said = (entry.request.wishes for entry in self._entries if (entry.name, entry.version) == (name, version))
-        return next(said, None)
+        block = self._config.snapshot_block.get(name, {}).get(version)
+        return next(said, None if block is None else wishes_of(block))
 
     def _set_default(self, name: str, version: str) -> None:
         """Make a version the default if it is to be: somebody chose it, the `models` block says so, or it was."""
@@ -208,7 +211,7 @@ class Startup:
         if any(entry.chosen for entry in known):
             wanted = known[0].version
         else:
-            block = self._config.models_block.get(name, {})
+            block = {**self._config.models_block.get(name, {}), **self._config.snapshot_block.get(name, {})}
             said = [each for each, values in block.items() if values.get("defaultVersion") is True]
             wanted = next(iter(said), known[0].version if known else "")
         if version == wanted and self._registry.holds(name, version):

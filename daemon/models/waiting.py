@@ -9,8 +9,8 @@ from daemon.models.model import Model
 from daemon.workers.engine import LoadFailure
 
 
-async def all_ready(model: Model, progress: Progress) -> None:
-    """Wait until a model has all its workers, telling how many there are.
+async def all_ready(model: Model, wanted: int, progress: Progress) -> None:
+    """Wait until a model has this many workers, or as few as somebody has asked for since; tell how many there are.
 
     Raises:
         Stopping: it was stopped meanwhile.
@@ -22,7 +22,7 @@ async def all_ready(model: Model, progress: Progress) -> None:
         nonlocal failure
         progress("loading", model.pool.ready, model.pool.wanted)
         failure = failure or model.pool.failure  # kept: the pool forgets it when another worker comes up
-        return model.stopping or failure is not None or model.pool.ready >= model.pool.wanted
+        return model.stopping or failure is not None or model.pool.ready >= min(wanted, model.pool.wanted)
 
     await until(model, settled, None)
     if model.stopping:

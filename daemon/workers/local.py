@@ -238,6 +238,8 @@ class LocalWorker(asyncio.Protocol):
             name = signal.Signals(-code).name
             hint = " (perhaps by the kernel, out of memory)" if name == "SIGKILL" else ""
             return Exit(None, f"killed by {name}{hint}", tuple(self._output.last))
+        if code == wire.EXIT_DISCONNECTED:
+            return Exit(code, "its handler closed its connection to the daemon", tuple(self._output.last))
         return Exit(code, f"it exited with code {code}", tuple(self._output.last))
 
     # Time-outs.
@@ -278,14 +280,20 @@ class LocalWorker(asyncio.Protocol):
             self._transport.close()
 
     def data_received(self, data: bytes) -> None:
-        for frame in self._reader.feed(data):
-            self._received(wire.decode_for_daemon(frame))
+        try:
+            for frame in self._reader.feed(data):
+                self._received(wire.decode_for_daemon(frame))
+        except wire.BrokenMessage:
+            self._kill("it wrote what is no message to its connection to the daemon")
 
     def eof_received(self) -> None:
         return None
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the pidfd says how it ended
         self._socket_closed = True
+        if self.state is not State.DRAINING and self._process.returncode is None:
+            # On its way out, most likely. If not, the handler closed it: nothing more can come from there.
+            self._set_leave_timer(LEAVE_TIME, lambda: self._kill("its handler closed its connection to the daemon"))
         self._maybe_exited()
 
     def _received(self, message: wire.ToDaemon) -> None:

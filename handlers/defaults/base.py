@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from handlers.context import Context
+from handlers.defaults import profiling
 from handlers.defaults.compiling import compiled
 from handlers.defaults.insights import target_of
 from handlers.defaults.labels import load_label_mapping
@@ -164,6 +165,8 @@ class BaseHandler:
         return items
 
     def _predict(self, data: list[Any]) -> list[Any]:
+        if profiling.wanted():
+            return profiling.predict_profiled(self, data)
         return self.postprocess(self.inference(self.preprocess(data)))
 
     def explain_handle(self, data_preprocess: Any, raw_data: list[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from daemon.api.inference import inference_routes
 from daemon.api.management import management_routes
 from daemon.api.metrics import metrics_routes
 from daemon.config import resolve
+from daemon.guards import Guard
 from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
 from daemon.http.router import Router, join
@@ -59,13 +61,19 @@ class House:
         config = resolve(flags | settings, {})
         self.registration = Registration(config, self.registry, self.engine, self.clock, logs, self.metrics)
         self.registration.clean()
+        self.started = True  # what is served from the start has been registered
         told = {"status": {"pid": 1}}.get if own else None
-        commands = management_routes(self.registry, self.registration, told, local_paths=local_paths)
-        measured = metrics_routes(self.registry, self.metrics, Host(), Gpus(self.clock, nvidia_smi))
-        self._router = Router(join(inference_routes(self.registry), commands, measured))
+        self._commands = management_routes(self.registry, self.registration, told, local_paths=local_paths)
+        self._measured = metrics_routes(self.registry, self.metrics, Host(), Gpus(self.clock, nvidia_smi))
+        self._predictions = inference_routes(self.registry, lambda: self.started)
+        self._router = Router(join(self._predictions, self._commands, self._measured))
 
     def _route(self, exchange: Exchange) -> None:
         self._router(exchange)
+
+    def router_behind(self, guard: Guard) -> Router:
+        """The routes as they are behind the checks of an endpoint."""
+        return guard.router(self._predictions, self._commands, self._measured)
 
     def put(self, name: str, version: str = "1.0", config: str = "", place: str | None = None) -> Path:
         """Put a model into the store, as a directory named after it unless `place` says otherwise."""
@@ -97,12 +105,16 @@ class House:
         """Send a request, and let everything run until it is answered."""
         peer = self.send(method, target, body, *headers)
         exchange = self.exchanges[-1]
-        async with asyncio.timeout(PATIENCE):
-            while not exchange.done:
-                await asyncio.sleep(0)
-                self.clock.settle()
+        await self.until(lambda: exchange.done)
         (answer,) = peer.answers
         return answer
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        """Let everything run until something is true."""
+        async with asyncio.timeout(PATIENCE):
+            while not condition():
+                await asyncio.sleep(0)
+                self.clock.settle()
 
     async def tell(self, method: str, target: str, body: bytes = b"", *headers: str) -> tuple[int, Any]:
         """Send a request; give status and document of its answer."""

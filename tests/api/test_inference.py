@@ -40,6 +40,16 @@ def test_a_prediction_is_answered_by_a_worker(house: House) -> None:
     assert (peer.statuses, peer.bodies) == ([200], [b"cat"])
 
 
+def test_who_was_accepted_is_answered_whatever_time_the_archive_gives_its_clients(house: House) -> None:
+    serve(house, config="clientTimeoutInMills: 1000\n")
+    slowly(house)
+
+    first, second = (house.send("POST", "/predictions/m", body) for body in (b"cat", b"dog"))
+    house.clock.advance(20.0)
+
+    assert [len(first.answers), second.statuses] == [1, [504]]
+
+
 @pytest.mark.parametrize("method", ["GET", "PUT", "POST", "DELETE", "PATCH"])
 def test_any_method_predicts(house: House, method: str) -> None:
     serve(house)

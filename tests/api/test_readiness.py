@@ -112,3 +112,14 @@ def test_what_kserve_asks(house: House, method: str, target: str, answer: tuple[
     serve(house, "n", workers=0)
 
     assert tell(house, target, method) == answer
+
+
+def test_nobody_is_told_ready_before_all_that_is_listed_has_been_registered(house: House) -> None:
+    serve(house)
+    house.started = False
+
+    assert tell(house, "/ready") == NOT_READY
+    assert tell(house, "/ready/m") == READY
+
+    house.started = True
+    assert tell(house, "/ready") == READY

@@ -59,6 +59,15 @@ def test_a_remote_archive_is_served_like_a_file(tmp_path: Path, web: Web) -> Non
     assert register(house, f"{web.url}/other/packed.mar") == not_allowed(f"{web.url}/other/packed.mar")
 
 
+def test_a_remote_archive_does_not_care_for_its_namesake_in_the_store(tmp_path: Path, web: Web) -> None:
+    house = House(tmp_path, allowed_urls=".*")
+    web.files["/packed.mar"] = archive(tmp_path)
+    (house.store / "packed.mar").write_bytes(b"something else")
+
+    assert register(house, f"{web.url}/packed.mar") == REGISTERED
+    assert (house.store / "packed.mar").read_bytes() == b"something else"
+
+
 def test_a_download_that_fails_says_so(tmp_path: Path, web: Web) -> None:
     house = House(tmp_path, allowed_urls=".*")
 

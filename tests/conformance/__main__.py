@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from tests.conformance import recording, report
-from tests.conformance.cases import GROUPS
+from tests.conformance.cases import GROUPS, by_variant
 from tests.conformance.compare import Judgement, Verdict
 from tests.conformance.environment import Missing, environment
 from tests.conformance.models import pack
@@ -23,22 +23,25 @@ from tests.conformance.torchserve import torchserve
 def record(names: set[str]) -> None:
     """Send the cases to TorchServe and keep its answers."""
     python = environment()
-    with tempfile.TemporaryDirectory() as text:
-        folder = Path(text)
-        store = folder / "store"
-        store.mkdir()
-        pack(store)
-        with torchserve(python, folder, store) as side:
-            for group in GROUPS:
-                if group.name in names:
+    for variant, groups in by_variant(names):
+        with tempfile.TemporaryDirectory() as text:
+            folder = Path(text)
+            store = folder / "store"
+            store.mkdir()
+            pack(store)
+            with torchserve(python, folder, store, variant) as side:
+                for group in groups:
                     print(f"recording {group.name}: {len(group.cases)} cases", flush=True)
                     recording.write(group.name, side.ask_all(group, group.cases))
 
 
 def compare(names: set[str]) -> dict[str, dict[str, Judgement]]:
     """Send the cases to our daemon; judgements by group and case."""
-    with tempfile.TemporaryDirectory() as folder, our_daemon(Path(folder)) as side:
-        return {group.name: replay(group, side) for group in GROUPS if group.name in names}
+    judged: dict[str, dict[str, Judgement]] = {}
+    for variant, groups in by_variant(names):
+        with tempfile.TemporaryDirectory() as folder, our_daemon(Path(folder), variant) as side:
+            judged |= {group.name: replay(group, side) for group in groups}
+    return judged
 
 
 def main(arguments: list[str]) -> int:

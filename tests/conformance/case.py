@@ -5,8 +5,10 @@ A case is data. It is sent as bytes, so that both servers get the same ones, hea
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from tests.conformance.variants import PLAIN, Variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,7 @@ class Step:
         until: ask again until the answer's body holds this text; the last answer counts.
         patience: seconds to wait for an answer.
         background: the next request does not wait for the answer to this one.
+        metrics: it goes to the metrics address.
     """
 
     method: str
@@ -30,6 +33,10 @@ class Step:
     until: str = ""
     patience: float = 60.0
     background: bool = False
+    metrics: bool = False
+
+    def with_header(self, name: str, value: str) -> "Step":
+        return replace(self, headers=(*self.headers, (name, value)))
 
     def encode(self) -> bytes:
         """The request's bytes; a body brings its `Content-Length` with it."""
@@ -65,12 +72,14 @@ class Group:
 
     Attributes:
         fresh: every model is unregistered before, so that lists are short.
+        variant: how the servers are set.
     """
 
     name: str
     title: str
     cases: tuple[Case, ...]
     fresh: bool = False
+    variant: Variant = PLAIN
 
 
 def case(name: str, *steps: Step, uses: str = "", needs: str = "") -> Case:
@@ -102,3 +111,9 @@ def manage(method: str, target: str, document: Any = None, *, until: str = "") -
         return Step(method, target, management=True, until=until)
     kind = (("Content-Type", "application/json"),)
     return Step(method, target, kind, json.dumps(document).encode(), management=True)
+
+
+def measured(*names: str, method: str = "GET", path: str = "/metrics") -> Step:
+    """A request to the metrics address, for the metrics of these names or for all."""
+    query = "&".join(f"name[]={name}" for name in names)
+    return Step(method, f"{path}?{query}" if names else path, metrics=True)

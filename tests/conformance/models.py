@@ -55,6 +55,7 @@ MODELS: dict[str, Archive] = {
         extra="index_to_name.json source_vocab.pt",
         query="handler=text_classifier",
     ),
+    # fixed is how TorchServe batches; it passes over the parameter.
     "batched": Archive("slow", query="batch_size=4&max_batch_delay=600&batching=fixed"),
     "describes": Archive("describes"),
     "explains": Archive("explains", model_file="linear.py"),
@@ -67,6 +68,15 @@ MODELS: dict[str, Archive] = {
     "no_import": Archive("no_import"),
     "no_class": Archive("no_class"),
     "two_classes": Archive("two_classes"),
+    "plain": Archive("plain"),
+    "sums": Archive("sums"),
+    "large": Archive("large"),
+    "pictures": Archive(
+        "image_classifier",
+        model_file="colours.py",
+        extra="index_to_name.json",
+        query="batch_size=2&max_batch_delay=3000&batching=fixed",
+    ),
     "v1": Archive("entry.py:infer", model="versions", version="1.0"),
     "v2": Archive("shows", model="versions", version="2.0"),
     "yaml": Archive(

@@ -4,87 +4,26 @@ A rule looks at both answers, so that nothing else can hide behind it. One for a
 differs; one for named cases says which two statuses stand against each other.
 """
 
+import json
 from collections.abc import Callable
 
 from tests.conformance.compare import MISSING, Difference, Purpose
-
-
-def stands(*pairs: tuple[int, int]) -> Callable[[Difference], bool]:
-    """These statuses, theirs and ours; the answers are of different kinds, so all of them may differ."""
-    return lambda difference: (difference.theirs.status, difference.ours.status) in pairs
-
-
-def differs(where: str, their_value: object, our_value: object) -> Callable[[Difference], bool]:
-    """Just this value, wherever it ends so."""
-    return lambda difference: (
-        difference.where.endswith(where) and difference.their_value == their_value and difference.our_value == our_value
-    )
-
-
-def _stays_open(difference: Difference) -> bool:
-    return difference.theirs.status >= 400 and (
-        differs("closed", True, False)(difference) or differs("header connection", "close", "keep-alive")(difference)
-    )
-
-
-def _says_json(difference: Difference) -> bool:
-    return difference.ours.status < 400 and differs("header content-type", MISSING, "application/json")(difference)
-
-
-def _says_more(difference: Difference) -> bool:
-    theirs, ours = str(difference.their_value).rstrip("."), str(difference.our_value)
-    return difference.where == "body.message" and ours.startswith(theirs) and len(ours) > len(theirs)
-
-
-def _worker_died(difference: Difference) -> bool:
-    ours = str(difference.our_value)
-    died = "The worker died while it ran this request: ", "The worker did not answer within the response timeout of "
-    return differs("body.message", "Worker died.", ours)(difference) and ours.startswith(died)
-
-
-def _no_sequences(difference: Difference) -> bool:
-    theirs, ours = str(difference.their_value), str(difference.our_value)
-    return (
-        difference.where == "body.message"
-        and " If this is a sequence inference, " in theirs
-        and theirs.replace(' Version 1.0"', "").startswith(ours)
-        and ours.endswith("Please use scale workers API to add workers.")
-    )
-
-
-def _own_key(difference: Difference) -> bool:
-    return difference.where.endswith(".tsctl") and difference.their_value == MISSING
-
-
-def _client_headers(difference: Difference) -> bool:
-    name = difference.where.rpartition(".")[2].lower()
-    return ".headers." in difference.where and name in ("content-length", "transfer-encoding", "expect")
-
-
-def _described(difference: Difference) -> bool:
-    parts = ("body.info", "body.paths", "body.components")
-    return difference.theirs.status == difference.ours.status == 200 and difference.where.startswith(parts)
-
-
-def _fewer_workers(difference: Difference) -> bool:
-    ends = (".minWorkers", ".maxWorkers", ".responseTimeout", ".workers", "body.status")
-    return difference.theirs.status == difference.ours.status == 200 and difference.where.endswith(ends)
-
-
-def _queue_full(difference: Difference) -> bool:
-    ours = str(difference.our_value)
-    full = difference.where == "body.message" and ours.startswith("The queue of model ") and " is full: " in ours
-    return (difference.theirs.status, difference.ours.status) == (503, 503) and (
-        full or differs("header retry-after", MISSING, "1")(difference)
-    )
-
-
-def _message(their_value: str, beginning: str) -> Callable[[Difference], bool]:
-    return lambda difference: (
-        difference.where == "body.message"
-        and difference.their_value == their_value
-        and str(difference.our_value).startswith(beginning)
-    )
+from tests.conformance.explains import (
+    client_headers,
+    described,
+    differs,
+    fewer_workers,
+    message_begins,
+    no_sequences,
+    no_token,
+    own_key,
+    queue_full,
+    says_json,
+    says_more,
+    stands,
+    stays_open,
+    worker_died,
+)
 
 
 def purpose(
@@ -97,17 +36,17 @@ PURPOSES: tuple[Purpose, ...] = (
     purpose(
         "errors keep the connection",
         "A status of 400 or above keeps the connection open, unless the body is unread.",
-        _stays_open,
+        stays_open,
     ),
-    purpose("JSON says so", "What is encoded as JSON carries `application/json`.", _says_json),
-    purpose("errors say more", "An error says what happened, and names the request.", _says_more),
-    purpose("how a worker died", "The answer says how the worker died.", _worker_died),
-    purpose("no sequences", "The sentence leaves out sequences, which are not served.", _no_sequences),
-    purpose("our own key", "A description ends with what only tsctl knows, under the key `tsctl`.", _own_key),
+    purpose("JSON says so", "What is encoded as JSON carries `application/json`.", says_json),
+    purpose("errors say more", "An error says what happened, and names the request.", says_more),
+    purpose("how a worker died", "The answer says how the worker died.", worker_died),
+    purpose("no sequences", "The sentence leaves out sequences, which are not served.", no_sequences),
+    purpose("our own key", "A description ends with what only tsctl knows, under the key `tsctl`.", own_key),
     purpose(
         "the client's headers",
         "The handler sees the headers that the client sent, not those of a body put together by the server's library.",
-        _client_headers,
+        client_headers,
         "GET runs the model too", "a chunked body is put together", "KServe v1: predict by GET",
         "customized: a class that knows nothing of describing",
         "a client that expects 100-continue gets its answer",
@@ -121,9 +60,10 @@ PURPOSES: tuple[Purpose, ...] = (
     purpose(
         "an own description",
         "The OpenAPI description is this server's own, of the routes that it has.",
-        _described,
+        described,
         "an OPTIONS request to a model", "an OPTIONS request to the root", "the API description",
         "management: an OPTIONS request", "management: an OPTIONS request to a model",
+        "a description of the API without a token",
     ),
     purpose(
         "a broken form",
@@ -165,11 +105,26 @@ PURPOSES: tuple[Purpose, ...] = (
     ),
     purpose(
         "unreadable rows",
-        "A row that a built-in handler cannot read is the client's mistake: 400, and its batch-mates are answered.",
+        "What a built-in handler or envelope cannot read is the client's mistake: 400; its batch-mates are answered.",
         stands((503, 400)),
         "base_handler: what is no array of numbers", "image_classifier: bytes that are no image",
         "image_classifier: text that is no base64", "image_classifier: no body",
         "object_detector: bytes that are no image",
+        "json: an object without instances", "json: a list", "json: what is no JSON",
+        "kserve: an object without instances", "kserve: what is no JSON", "kservev2: no inputs",
+        "kservev2: an input without a shape", "kservev2: a shape that does not fit", "kservev2: what is no JSON",
+    ),
+    purpose(
+        "JSON without its content type",
+        "An envelope reads JSON from bytes, too; TorchServe's `json` fails on them.",
+        stands((503, 200)),
+        "json: JSON that does not say so",
+    ),
+    purpose(
+        "no instances",
+        "No instances have no predictions; TorchServe's envelope fails on an empty list.",
+        stands((503, 200)),
+        "json: no instances",
     ),
     purpose(
         "importances fit their words",
@@ -179,15 +134,16 @@ PURPOSES: tuple[Purpose, ...] = (
     ),
     purpose(
         "metrics need no declaration",
-        "What a handler measures is taken as it comes; TorchServe fails for dimensions that it was not told of.",
+        "What a handler measures is taken as it comes; TorchServe may fail for dimensions that it was not told of.",
         stands((503, 200)),
         "a handler that measures",
+        always=False,
     ),
     purpose(
         "the whole path",
         "A route is the whole path: there is nothing below /ping.",
         stands((200, 404)),
-        "ping with a further segment",
+        "ping with a further segment", "below /metrics",
     ),
     purpose(
         "what RFC 9112 forbids",
@@ -218,7 +174,7 @@ PURPOSES: tuple[Purpose, ...] = (
         "refused bodies",
         "The refusal says why, in JSON, and closes the connection, because the body is unread.",
         stands((413, 413), (417, 417)),
-        "a body over the limit", "an expectation that is unknown",
+        "a body over the limit", "an expectation that is unknown", "max_request_size: a body above it",
     ),
     purpose(
         "one socket for both",
@@ -231,6 +187,24 @@ PURPOSES: tuple[Purpose, ...] = (
         "Workflows are not served; TorchServe has disabled registering them.",
         stands((200, 404), (404, 404)),
         "a workflow", "a workflow prediction",
+    ),
+    purpose(
+        "no C++ runtime",
+        "The runtime LSP is refused with its name.",
+        stands((200, 400), (200, 404)),
+        "the runtime LSP",
+    ),
+    purpose(
+        "answers of any size",
+        "An answer may be as large as its handler makes it; TorchServe kills the worker.",
+        stands((500, 200)),
+        "an answer of 7 MB",
+    ),
+    purpose(
+        "batch-mates are answered",
+        "What cannot be read fails its own request, and not the batch.",
+        stands((503, 400), (503, 200)),
+        "a batch with an image and with what is none",
     ),
     purpose(
         "-1 workers",
@@ -270,7 +244,7 @@ PURPOSES: tuple[Purpose, ...] = (
         stands((500, 400)),
         "a JSON body that is a list",
     ),
-    purpose("a full queue", "A full queue says that it is full, and when to try again.", _queue_full),
+    purpose("a full queue", "A full queue says that it is full, and when to try again.", queue_full),
     purpose(
         "every request is answered",
         "A model that goes finishes what it has accepted; TorchServe kills the worker and forgets what waits.",
@@ -281,7 +255,7 @@ PURPOSES: tuple[Purpose, ...] = (
     purpose(
         "archives are read",
         "An archive that cannot be read is refused by its own mistake; TorchServe takes one for an empty archive.",
-        _message("Model name is not defined.", "The archive `junk.mar` is neither a zip nor a gzipped tar file."),
+        message_begins("Model name is not defined.", "The archive `junk.mar` is neither a zip nor a gzipped tar file."),
         "a .mar that is no zip",
     ),
     purpose(
@@ -293,7 +267,7 @@ PURPOSES: tuple[Purpose, ...] = (
     purpose(
         "a manifest that is no JSON",
         "The sentence says that the manifest is no JSON, and where; TorchServe names a file that there is not.",
-        _message("Failed to parse signature.json.", "The manifest is not JSON: "),
+        message_begins("Failed to parse signature.json.", "The manifest is not JSON: "),
         "a manifest that is no JSON",
     ),
     purpose(
@@ -318,8 +292,50 @@ PURPOSES: tuple[Purpose, ...] = (
     purpose(
         "what is said at registering wins",
         "What a registration says wins over model-config.yaml, for workers and timeouts too.",
-        _fewer_workers,
+        fewer_workers,
         "workers, batch and timeouts from model-config.yaml",
         "parameters win over model-config.yaml, but not for workers and timeouts",
+        "model-config.yaml wins over the defaults",
+    ),
+    purpose(
+        "more is measured",
+        "Counters begin at zero; every handler's times are measured, and histograms of ours are added.",
+        lambda difference: difference.where.startswith("body.") and difference.their_value == MISSING,
+        "predictions are counted by model and version", "latencies have the same labels", "the times of handlers",
+        "all of them", "by POST",
+    ),
+    purpose(
+        "no names without values",
+        "A metric that has no value is not named.",
+        lambda difference: (
+            difference.our_value == MISSING and difference.where.startswith("body.")
+            and '"samples": {}' in json.dumps(difference.their_value)
+        ),
+        "all of them",
+    ),
+    purpose("401 and 403", "Without a token the answer is 401, with a wrong one 403, as RFC 9110 has it.", no_token),
+    purpose(
+        "probes need no token",
+        "Load balancers ask for health, and have no token.",
+        stands((400, 200)),
+        "ping without a token",
+    ),
+    purpose(
+        "who may register may predict",
+        "The token of the commands is good for predictions, too.",
+        stands((400, 200)),
+        "a prediction: the token of commands",
+    ),
+    purpose(
+        "no token for nothing",
+        "What is not there needs no token.",
+        stands((400, 404)),
+        "a route that is not there, without a token",
+    ),
+    purpose(
+        "a token is no header of the handler's",
+        "A handler does not see the token of the daemon.",
+        differs(".Authorization", "Bearer <inference token>", MISSING),
+        "what a handler sees of the token",
     ),
 )  # fmt: skip

@@ -19,14 +19,17 @@ class Side:
     """A running server.
 
     Attributes:
-        inference, management: its addresses.
+        inference, management, metrics: its addresses.
         private: what `scrub` takes out.
+        tokens: what stands for a token in a case → the token.
         registered: models that `ask_all` has registered for cases.
     """
 
     inference: Address
     management: Address
-    private: Mapping[str, str]
+    metrics: Address
+    private: dict[str, str]
+    tokens: Mapping[str, str] = field(default_factory=dict)
     registered: set[str] = field(default_factory=set)
 
     def send(self, step: Step) -> Answer:
@@ -35,10 +38,18 @@ class Side:
         return answer
 
     def _send(self, step: Step) -> tuple[Answer, Line]:
-        address = self.management if step.management else self.inference
+        address = self.metrics if step.metrics else self.management if step.management else self.inference
+        request = step.encode()
+        for word, token in self.tokens.items():
+            request = request.replace(word.encode(), token.encode())
         if step.until:
-            return eventually(address, step.encode(), lambda answer: step.until.encode() in answer.body)
-        return talk(address, step.encode(), step.patience)
+            return eventually(address, request, lambda answer: step.until.encode() in answer.body)
+        return talk(address, request, step.patience)
+
+    def _command(self, method: str, target: str) -> Answer:
+        """Send a command of our own, which no case shows."""
+        step = manage(method, target)
+        return self.send(step.with_header("Authorization", "Bearer <management token>") if self.tokens else step)
 
     def ask_all(self, group: Group, cases: Sequence[Case]) -> dict[str, list[Answer]]:
         """Put a group's cases to the server, in order; give the scrubbed answers by the cases' names."""
@@ -46,9 +57,10 @@ class Side:
             self.clear()
         self._prepare({name for case in cases for name in case.uses})
         sent = {case.name: self._send_all(case.steps) for case in cases}
+        private = self.private | {token: word for word, token in self.tokens.items()}
         # Asked only now: a connection that was to stay open has had time to be closed.
         return {
-            name: [scrub(replace(answer, closed=line.closed(answer)), self.private) for answer, line in answers]
+            name: [scrub(replace(answer, closed=line.closed(answer)), private) for answer, line in answers]
             for name, answers in sent.items()
         }
 
@@ -66,12 +78,12 @@ class Side:
     def clear(self) -> None:
         """Unregister everything, default versions last."""
         self.registered.clear()
-        for model in json.loads(self.send(manage("GET", "/models")).body)["models"]:
+        for model in json.loads(self._command("GET", "/models").body)["models"]:
             name = model["modelName"]
-            versions = json.loads(self.send(manage("GET", f"/models/{name}/all")).body)
+            versions = json.loads(self._command("GET", f"/models/{name}/all").body)
             for version in versions:
-                self.send(manage("DELETE", f"/models/{name}/{version['modelVersion']}"))
-            self.send(manage("DELETE", f"/models/{name}"))
+                self._command("DELETE", f"/models/{name}/{version['modelVersion']}")
+            self._command("DELETE", f"/models/{name}")
 
     def _prepare(self, names: set[str]) -> None:
         """Register what is not registered yet, two at a time: most of it is importing torch."""
@@ -80,7 +92,7 @@ class Side:
             list(pool.map(self._register, missing))
 
     def _register(self, name: str) -> None:
-        answer = self.send(manage("POST", registration(name)))
+        answer = self._command("POST", registration(name))
         if answer.status != 200:
             raise AssertionError(f"{name} could not be registered: {answer.status} {answer.body.decode()}")
         self.registered.add(name)

@@ -1,8 +1,8 @@
 """The daemon answers as the recorded TorchServe did, or differently on purpose. Needs no Java."""
 
+import contextlib
 import tempfile
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from tests.conformance.pending import PENDING
 from tests.conformance.purpose import PURPOSES
 from tests.conformance.replay import replay
 from tests.conformance.side import Side
+from tests.conformance.variants import Variant
 
 pytestmark = pytest.mark.slow
 
@@ -25,10 +26,29 @@ CASES = [
 
 
 class Replayed:
-    """One daemon; a group is put to it when a test first asks for one of its cases."""
+    """The daemons, one at a time; a group is put to that of its variant when a test first asks for one of its cases."""
 
-    def __init__(self, side: Side) -> None:
-        self.group = cache(lambda group: replay(group, side))
+    def __init__(self) -> None:
+        self._running = contextlib.ExitStack()
+        self._variant: Variant | None = None
+        self._side: Side | None = None
+        self._judged: dict[str, dict[str, Judgement]] = {}
+
+    def close(self) -> None:
+        self._running.close()
+
+    def group(self, group: Group) -> dict[str, Judgement]:
+        if group.name not in self._judged:
+            self._judged[group.name] = replay(group, self._daemon(group.variant))
+        return self._judged[group.name]
+
+    def _daemon(self, variant: Variant) -> Side:
+        if self._side is None or self._variant != variant:
+            self._running.close()
+            folder = self._running.enter_context(tempfile.TemporaryDirectory())
+            self._side = self._running.enter_context(our_daemon(Path(folder), variant))
+            self._variant = variant
+        return self._side
 
     def judgement(self, group: Group, case: Case) -> Judgement:
         return self.group(group)[case.name]
@@ -36,8 +56,9 @@ class Replayed:
 
 @pytest.fixture(scope="module")
 def replayed() -> Iterator[Replayed]:
-    with tempfile.TemporaryDirectory() as folder, our_daemon(Path(folder)) as side:
-        yield Replayed(side)
+    replayed = Replayed()
+    yield replayed
+    replayed.close()
 
 
 @pytest.mark.parametrize(("group", "case"), CASES)

@@ -1,6 +1,7 @@
 """Start and stop the real TorchServe, on ports and in folders of its own."""
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -11,22 +12,12 @@ from pathlib import Path
 
 from tests.conformance.side import Side
 from tests.conformance.talk import Address, talk
+from tests.conformance.variants import PLAIN, Variant
 
+_HTTP = ("inference", "management", "metrics")
+_GRPC = ("grpc_inference", "grpc_management")
 START = 90.0  # seconds that the Java process may take to listen
 STOP = 20.0
-MAX_REQUEST = 1_000_000  # bytes; both servers are told so
-
-_CONFIG = """\
-inference_address=http://127.0.0.1:{inference}
-management_address=http://127.0.0.1:{management}
-metrics_address=http://127.0.0.1:{metrics}
-grpc_inference_port={grpc_inference}
-grpc_management_port={grpc_management}
-max_request_size={max_request}
-number_of_netty_threads=2
-job_queue_size=100
-disable_system_metrics=true
-"""
 
 
 class DidNotStart(RuntimeError):
@@ -34,7 +25,7 @@ class DidNotStart(RuntimeError):
 
 
 @contextlib.contextmanager
-def torchserve(python: Path, folder: Path, store: Path) -> Iterator[Side]:
+def torchserve(python: Path, folder: Path, store: Path, variant: Variant = PLAIN) -> Iterator[Side]:
     """Run TorchServe while the block lasts.
 
     Args:
@@ -45,11 +36,12 @@ def torchserve(python: Path, folder: Path, store: Path) -> Iterator[Side]:
     Raises:
         DidNotStart: it does not answer in time.
     """
-    ports = dict(
-        zip(("inference", "management", "metrics", "grpc_inference", "grpc_management"), _free_ports(5), strict=True)
-    )
+    ports = dict(zip((*_HTTP, *_GRPC), _free_ports(5), strict=True))
     config = folder / "config.properties"
-    config.write_text(_CONFIG.format(**ports, max_request=MAX_REQUEST))
+    addresses = {
+        f"{name}_address": f"http://127.0.0.1:{ports[name]}" for name in ("inference", "management", "metrics")
+    }
+    config.write_text(variant.config(**addresses, **{f"{name}_port": ports[name] for name in _GRPC}))
     temporary, logs = folder / "temporary", folder / "logs"
     temporary.mkdir()
     logs.mkdir()
@@ -62,8 +54,8 @@ def torchserve(python: Path, folder: Path, store: Path) -> Iterator[Side]:
     }
     environment.pop("PYTHONPATH", None)  # our folders are no business of its workers
     command = [
-        str(python), "-m", "ts.model_server", "--start", "--foreground", "--ncs", "--disable-token-auth",
-        "--enable-model-api", "--model-store", str(store), "--ts-config", str(config),
+        str(python), "-m", "ts.model_server", "--start", "--foreground", "--ncs", "--enable-model-api",
+        "--model-store", str(store), "--ts-config", str(config), *([] if variant.tokens else ["--disable-token-auth"]),
     ]  # fmt: skip
     output = folder / "output.log"
     with output.open("wb") as log:
@@ -82,9 +74,16 @@ def torchserve(python: Path, folder: Path, store: Path) -> Iterator[Side]:
     try:
         _await_start(process, inference, output)
         _await_start(process, management, output)
-        yield Side(inference, management, private)
+        tokens = _tokens(folder) if variant.tokens else {}
+        yield Side(inference, management, ("127.0.0.1", ports["metrics"]), private, tokens)
     finally:
         _stop(process)
+
+
+def _tokens(folder: Path) -> dict[str, str]:
+    """Read the keys that TorchServe has made, in the directory that it was started in."""
+    keys = json.loads((folder / "key_file.json").read_text())
+    return {f"<{name} token>": keys[name]["key"] for name in ("inference", "management")}
 
 
 def _free_ports(count: int) -> list[int]:

@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -104,6 +105,17 @@ class Served:
         """Send one request to the inference address; `_` in a header's name stands for `-`."""
         connection = self.connect()
         connection.request(method, target, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        response = connection.getresponse()
+        answer = Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+        connection.close()
+        return answer
+
+    def command(self, method: str, target: str) -> Answer:
+        """Send one request to the control socket."""
+        connection = http.client.HTTPConnection("tsctl", timeout=PATIENCE)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.connect(self.environment["TSCTL_SOCKET"])
+        connection.request(method, target)
         response = connection.getresponse()
         answer = Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
         connection.close()

@@ -3,7 +3,6 @@
 import http.client
 import json
 import shutil
-import socket
 import subprocess
 from typing import Any
 
@@ -102,16 +101,10 @@ def test_counters_outlive_their_worker_and_gauges_do_not_outlive_their_version(s
 
 
 def test_the_control_socket_tells_too_and_names_can_be_asked_for(shared: Served) -> None:
-    connection = http.client.HTTPConnection("localhost")
-    connection.sock = socket.socket(socket.AF_UNIX)
-    connection.sock.connect(str(shared.folder / "control.sock"))
-    connection.request("GET", "/metrics?name[]=MemoryUsed&name[]=DiskUsage")
-    response = connection.getresponse()
-    body = response.read()
-    connection.close()
+    answer = shared.command("GET", "/metrics?name[]=MemoryUsed&name[]=DiskUsage")
 
-    assert response.getheader("content-type") == "text/plain; version=0.0.4; charset=utf-8"
-    assert set(values(body.decode())) == {"MemoryUsed{Level=Host}", "DiskUsage{Level=Host}"}
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert set(values(answer.body.decode())) == {"MemoryUsed{Level=Host}", "DiskUsage{Level=Host}"}
 
 
 def test_an_address_of_its_own_answers_nothing_else(idle: Served) -> None:

@@ -47,9 +47,11 @@ def test_what_pip_said_is_told(idle: Served, tmp_path: Path) -> None:
     file = tmp_path / "requirements.txt"
     file.write_text("--no-index\nthere-is-no-such-package==7\n")
 
-    failed = idle.run("register", idle.pack("echo", requirements_file=file))
+    archive = idle.pack("echo", requirements_file=file)
+    failed, answer = idle.run("register", archive), idle.command("POST", f"/models?url={archive}")
 
     assert failed.returncode == 1
+    assert (answer.status, answer.json["type"]) == (400, "ModelException")
     assert "Custom pip package installation failed for model echo" in failed.stderr
     assert "No matching distribution found for there-is-no-such-package==7" in failed.stderr
     assert not list((idle.folder / "state" / "environments").iterdir())

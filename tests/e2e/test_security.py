@@ -142,6 +142,24 @@ def test_an_inference_token_guards_predictions_but_not_the_probes(idle: Served) 
     assert curl(f"{idle.url}/predictions/describes", f"Authorization: Bearer {OTHER}") == (200, {"header": None})
 
 
+@pytest.mark.parametrize(
+    "expectation", [("--header", "Expect:"), ("Expect: 100-continue",)], ids=["at once", "expecting 100"]
+)
+def test_a_strangers_upload_is_refused_before_it_is_read(idle: Served, expectation: tuple[str, ...]) -> None:
+    idle.start("--inference-token-file", token_file(idle, OTHER))
+    large = idle.folder / "large"
+    large.write_bytes(b"x" * 20_000_000)
+    address = ("127.0.0.1", int(idle.url.rpartition(":")[2]))
+    with socket.create_connection(address, timeout=PATIENCE) as stranger:
+        stranger.sendall(b"POST /predictions/m HTTP/1.1\r\nHost: a\r\nContent-Length: 60000000\r\n\r\n")
+
+        assert stranger.recv(1024).startswith(b"HTTP/1.1 401 ")  # and not a byte of the body was sent
+
+    upload = ("--data-binary", f"@{large}", *expectation)
+    assert curl(f"{idle.url}/predictions/m", *upload)[0] == 401
+    assert curl(f"{idle.url}/predictions/m", *upload, f"Authorization: Bearer {OTHER}")[0] == 404
+
+
 def test_a_handler_sees_the_authorization_that_is_not_ours(guarded: Served) -> None:
     guarded.register("describes")
     url = f"{guarded.url}/predictions/describes"
@@ -218,7 +236,7 @@ def test_with_a_certificate_the_addresses_are_https(idle: Served) -> None:
     made = make_certificate(idle.folder)
     pair = ("--certificate-file", str(made.certificate), "--private-key-file", str(made.key))
     idle.start("--inference-address", "127.0.0.1:0", "--management-address", "localhost:0", *pair,
-               "--token-file", token_file(idle))  # fmt: skip
+               "--metrics-address", "127.0.0.1:0", "--token-file", token_file(idle))  # fmt: skip
     idle.register("echo")
     trust = f"--cacert={made.certificate}".split("=")
     inference, commands = idle.status["inferenceAddress"], idle.status["managementAddress"]
@@ -234,6 +252,10 @@ def test_with_a_certificate_the_addresses_are_https(idle: Served) -> None:
     large.write_bytes(b"x" * 3_000_000)
     status, echoed = curl(f"{inference}/predictions/echo", *trust, "--data-binary", f"@{large}", "Content-Type: x/y")
     assert (status, len(echoed["row"]["body"]["bytearray"])) == (200, 3_000_000)
+    measured = idle.status["metricsAddress"]
+    assert measured.startswith("https://")
+    fetched = subprocess.run(["curl", "--silent", *trust, f"{measured}/metrics"], capture_output=True, timeout=PATIENCE)
+    assert b"ts_inference_requests_total" in fetched.stdout
 
 
 @needs_openssl

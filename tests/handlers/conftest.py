@@ -29,6 +29,6 @@ def model_dir(tmp_path: Path, imports: None) -> Iterator[Path]:
     """An archive's files, first on `sys.path`; what is imported from there is forgotten."""
     sys.path.insert(0, str(tmp_path))
     yield tmp_path
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():
         if str(vars(module).get("__file__")).startswith(str(tmp_path)):
             del sys.modules[name]

@@ -78,12 +78,13 @@ class Server:
         application: Callable[[Exchange], None] = lambda exchange: None,
         limits: HttpLimits = LIMITS,
         peer_allowed: Callable[[int], bool] = lambda uid: True,
+        admit: Callable[[Request], None] | None = None,
     ) -> None:
         self.clock = FakeClock()
         self.exchanges: list[Exchange] = []
         self.log: list[tuple[str, int, float]] = []
         self._application = application
-        self.listener = Listener(self._take, limits, self.clock, self._access, peer_allowed)
+        self.listener = Listener(self._take, limits, self.clock, self._access, peer_allowed, admit=admit)
 
     def _take(self, exchange: Exchange) -> None:
         self.exchanges.append(exchange)

@@ -84,9 +84,9 @@ class Bench:
         return len(list(self.models_dir.iterdir()))
 
 
-def run(root: Path, scenario: Callable[[Bench], Awaitable[None]]) -> None:
+def run(root: Path, scenario: Callable[[Bench], Awaitable[None]], **flags: str) -> None:
     async def main() -> None:
-        await scenario(Bench(root))
+        await scenario(Bench(root, **flags))
 
     asyncio.run(main())
 

@@ -286,6 +286,47 @@ def test_the_models_block_gives_values_and_the_default_version(tmp_path: Path) -
     run(tmp_path, scenario)
 
 
+def test_a_snapshot_of_torchserve_is_served_as_it_was_and_then_remembered(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        one, two = "one.mar", bench.mar(version="2")
+        yaml = {"c.yaml": b"batchSize: 16\nminWorkers: 1\n"}
+        write_mar(bench.store / one, model_files("m", "1", configFile="c.yaml") | yaml)
+        values = {"minWorkers": 2, "maxWorkers": 3, "batchSize": 8, "maxBatchDelay": 50, "responseTimeout": 9}
+        versions = {"1": {"marName": one} | values, "2": {"marName": two, "minWorkers": 0, "defaultVersion": True}}
+        file = tmp_path / "config.properties"
+        file.write_text(f"model_snapshot={json.dumps({'models': {'m': versions}})}\n")
+
+        again = await bench.restart(ts_config=str(file))
+
+        model, default = again.registry.find("m", "1"), again.registry.find("m")
+        settings = model.settings
+        assert (model.pool.wanted, settings.batch_size, settings.max_delay, settings.response_timeout) == (
+            2,
+            8,
+            0.05,
+            9,
+        )
+        assert (default.version, default.pool.wanted) == ("2", 0)
+        await again.registration.scale(model, 1, 1, synchronous=False, progress=no_progress)
+        assert (await again.restart(ts_config=str(file))).registry.find("m", "1").pool.wanted == 1
+
+    run(tmp_path, scenario)
+
+
+def test_a_snapshot_of_torchserve_with_a_wrong_value_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(bench: Bench) -> None:
+        versions = {"1.0": {"marName": bench.mar(), "batchSize": "many"}}
+        file = tmp_path / "config.properties"
+        file.write_text(f"model_snapshot={json.dumps({'models': {'m': versions}})}\n")
+
+        again = await bench.restart(ts_config=str(file))
+
+        assert again.names == []
+        assert "`batchSize` is `many`, and should be a whole number of at least 1" in caplog.text
+
+    run(tmp_path, scenario)
+
+
 def test_a_default_that_somebody_chose_wins_over_the_models_block(tmp_path: Path) -> None:
     async def scenario(bench: Bench) -> None:
         models = ",".join(bench.mar(version=version) for version in ("1", "2"))

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.errors import ModelNotFound, Stopping
+from daemon.errors import CleaningTimedOut, ModelNotFound, Stopping
 from daemon.models import registration
+from daemon.workers.stub import StubWorker
 from tests.models.bench import NEVER, Bench, run, until
 
 
@@ -78,6 +79,24 @@ def test_a_stop_without_grace_refuses_who_waits_and_kills_who_does_not_leave(
         assert model.pool.empty
 
     run(tmp_path, scenario)
+
+
+def test_a_worker_that_cannot_be_ended_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registration, "_LEAVE_TIME", 0.01)
+    monkeypatch.setattr(StubWorker, "kill", lambda worker: None)  # as a process that the kernel does not let go
+
+    async def scenario(bench: Bench) -> None:
+        bench.engine.batch_time = lambda size: NEVER
+        model = await bench.register(bench.mar())
+        model.submit(bench.client.job("running"))
+        await until(lambda: model.dispatcher.running == 1)
+
+        with pytest.raises(CleaningTimedOut, match="Timed out while cleaning resources: m"):
+            await bench.registration.unregister("m", None)
+
+        assert (bench.names, bench.remembered) == ([], {})
+
+    run(tmp_path, scenario, grace="0")
 
 
 def test_nothing_is_registered_after_a_stop(tmp_path: Path) -> None:

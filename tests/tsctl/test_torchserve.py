@@ -73,6 +73,21 @@ def test_no_config_snapshots_and_restore_contradict_each_other() -> None:
     assert isinstance(run("--ncs", "--restore").exception, click.UsageError)
 
 
+@pytest.mark.parametrize("flag", ["--disable-token-auth", "--dt"])
+def test_disabling_tokens_lets_commands_come_without_one_and_says_so(flag: str) -> None:
+    result = run(flag)
+
+    assert result.return_value == (False, ["--management-without-token=true"])
+    assert "note: `--disable-token-auth` is taken as `--management-without-token`" in result.stderr
+
+
+def test_disabling_tokens_and_asking_for_them_contradict_each_other() -> None:
+    error = run("--dt", "--no-management-without-token").exception
+
+    assert isinstance(error, click.UsageError)
+    assert "`--disable-token-auth` and `--no-management-without-token` contradict each other" in str(error)
+
+
 def test_foreground_is_told() -> None:
     result = run("--foreground")
 
@@ -83,8 +98,6 @@ def test_foreground_is_told() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--disable-token-auth"],
-        ["--dt"],
         ["--enable-model-api"],
         ["--log-config", "log4j2.xml"],
         ["--cpp-log-config", "log.yaml"],

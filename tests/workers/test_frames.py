@@ -9,7 +9,7 @@ from daemon.arena import Arena
 from daemon.job import Batch, Job, Param
 from daemon.workers.frames import predict_of, share
 from handlers import wire
-from handlers.worker import Wire
+from handlers.connection import Connection
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_a_worker_finds_values_of_the_frame_and_of_the_arena(pair: tuple[socket.
     stored = arena.take(100_000)
     assert stored is not None
     stored.view[:] = b"ab" * 50_000
-    worker = Wire(theirs)
+    worker = Connection(theirs)
     jobs = [job(Param("x", "t", b"small"), Param("y", "", stored)), job(Param("z", "", stored.part(1, 4)))]
 
     share(ours, arena)
@@ -46,7 +46,7 @@ def test_a_worker_finds_values_of_the_frame_and_of_the_arena(pair: tuple[socket.
 
 def test_without_an_arena_the_first_message_is_just_that(pair: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = pair
-    worker = Wire(theirs)
+    worker = Connection(theirs)
 
     share(ours, None)
     ours.sendall(wire.encode(wire.Threads(3)) + wire.encode(wire.Threads(4)))
@@ -57,7 +57,7 @@ def test_without_an_arena_the_first_message_is_just_that(pair: tuple[socket.sock
 
 def test_a_daemon_that_has_gone_is_seen(pair: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = pair
-    worker = Wire(theirs)
+    worker = Connection(theirs)
     ours.close()
 
     worker.map_arena()

@@ -1,7 +1,23 @@
-"""All cases, in groups; groups are put to a server in this order."""
+"""All cases, in groups; the groups of a variant are put to a server of theirs, in this order."""
+
+from collections.abc import Collection, Iterator
+from itertools import groupby
 
 from tests.conformance.case import Group
-from tests.conformance.cases import bodies, builtin, errors, features, managing, registering, results, routes, together
+from tests.conformance.cases import (
+    bodies,
+    builtin,
+    envelopes,
+    errors,
+    features,
+    managing,
+    registering,
+    results,
+    routes,
+    settings,
+    together,
+)  # fmt: skip
+from tests.conformance.variants import Variant
 
 GROUPS: tuple[Group, ...] = (
     bodies.GROUP,
@@ -17,4 +33,18 @@ GROUPS: tuple[Group, ...] = (
     registering.GROUP,
     registering.ARCHIVES,
     together.GROUP,
+    envelopes.BODY,
+    envelopes.JSON,
+    envelopes.KSERVE,
+    envelopes.KSERVEV2,
+    settings.SECURED,
+    settings.CONFIGURATION,
+    settings.MEASURED,
 )
+
+
+def by_variant(names: Collection[str]) -> Iterator[tuple[Variant, list[Group]]]:
+    """The groups of these names, by how the servers are set for them."""
+    wanted = (group for group in GROUPS if group.name in names)
+    for variant, groups in groupby(wanted, key=lambda group: group.variant):
+        yield variant, list(groups)

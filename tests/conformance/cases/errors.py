@@ -54,6 +54,7 @@ GROUP = Group(
         dies("a worker that leaves", "leave"),
         dies("a worker that is killed", "die"),
         dies("a worker that takes longer than the response timeout", "sleep 2.5"),
+        case("an answer of 7 MB", ask("/predictions/large"), uses="large"),
         case("an unknown model", ask("/predictions/nobody", b"x")),
         case("an unknown version", ask("/predictions/entry/9.9", b"x"), uses="entry"),
         case(

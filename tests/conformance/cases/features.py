@@ -87,6 +87,8 @@ FEATURES = Group(
         describes("a handler that describes itself", "describes"),
         describes("a function that knows nothing of describing", "entry"),
         describes("a class that knows nothing of describing", "shows"),
+        case("customized: a model without workers", manage("POST", "/models?url=entry.mar&model_name=idle"),
+             manage("GET", "/models/idle?customized=true"), manage("DELETE", "/models/idle")),
         case("a batch waits for company no longer than its delay", ask("/predictions/batched", b"0"), uses="batched"),
         case("ping while a model has no workers", manage("POST", "/models?url=entry.mar&model_name=idle"),
              ask("/ping", method="GET"), manage("DELETE", "/models/idle")),

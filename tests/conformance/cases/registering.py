@@ -117,6 +117,7 @@ GROUP = Group(
         refuses("a remote archive that cannot be fetched", "/models?url=http://127.0.0.1/other.mar"),
         refuses("a file address that is not there", "/models?url=file:///nothing/there.mar"),
         refuses("an unknown runtime", "/models?url=entry.mar&runtime=ruby"),
+        case("the runtime LSP", manage("POST", "/models?url=entry.mar&runtime=LSP"), GONE),
         refuses("a JSON body without a url", "/models", {"model_name": "a"}),
         refuses("a JSON body that is a list", "/models", [1]),
         refuses("a workflow", "/workflows?url=a.war"),

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from tests.conformance.case import Group, Step, ask, case, manage
+from tests.conformance.cases.images import RED
 
 
 def beside(step: Step, patience: float = 60.0) -> Step:
@@ -21,6 +22,8 @@ GROUP = Group(
     (
         case("a full batch goes at once", *[beside(TOGETHER)] * 3, TOGETHER, uses="batched"),
         case("a batch that is not full goes after its delay", beside(TOGETHER), TOGETHER, uses="batched"),
+        case("a batch with an image and with what is none", beside(ask("/predictions/pictures", b"no image")),
+             ask("/predictions/pictures", RED), uses="pictures"),
         case(
             "a queue that is full",
             beside(ask("/predictions/slow", b"0.8")),
@@ -49,4 +52,4 @@ GROUP = Group(
         ),
     ),
     fresh=True,
-)
+)  # fmt: skip

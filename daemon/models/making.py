@@ -1,0 +1,114 @@
+"""A model out of a directory: its manifest, the environment it asks for, its configuration."""
+
+import logging
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from daemon import paths
+from daemon.clock import Clock
+from daemon.config import Config
+from daemon.logs import ModelLogs
+from daemon.marfile import Manifest, parse_manifest
+from daemon.models.archive import ArchiveMark
+from daemon.models.directories import Progress
+from daemon.models.manifest import read_manifest
+from daemon.models.model import Model, Source
+from daemon.models.modelconfig import Wishes, merge, read_yaml, without_effect
+from daemon.models.request import Request
+from daemon.models.requirements import Environments
+from daemon.models.snapshot import Entry
+from daemon.workers.devices import usable_cores
+from daemon.workers.engine import Engine
+from daemon.workers.placement import Placement, count_gpus
+
+_log = logging.getLogger("daemon.models")
+
+
+class Maker:
+    """Makes models; registers and starts nothing."""
+
+    def __init__(self, config: Config, engine: Engine, clock: Clock, logs: ModelLogs) -> None:
+        self._config = config
+        self._engine = engine
+        self._clock = clock
+        self._logs = logs
+        self._placement = Placement(count_gpus())
+        self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
+
+    def manifest(self, request: Request, directory: Path) -> Manifest:
+        """Read an archive's manifest, with what the request says otherwise.
+
+        Raises:
+            InvalidModel
+        """
+        return read_manifest(
+            directory,
+            model_name=request.model_name,
+            handler=request.handler,
+            runtime=request.runtime,
+            default_handler=self._config.default_handler,
+        )
+
+    async def install(self, manifest: Manifest, directory: Path, progress: Progress) -> None:
+        """Make the Python environment that the archive asks for, if the operator allows it.
+
+        Raises:
+            RequirementsFailed
+        """
+        await self._environments.install(directory, manifest, partial(progress, "installing"))
+
+    def make(
+        self,
+        request: Request,
+        manifest: Manifest,
+        directory: Path,
+        unpacked: Path | None,
+        mark: ArchiveMark | None,
+        *,
+        listed: bool = False,
+        restored: bool = False,
+    ) -> Model:
+        """Make a model of what is in a directory.
+
+        Args:
+            unpacked, mark, listed: as in `Source`.
+            restored: an earlier run had registered it.
+
+        Raises:
+            DaemonError: its configuration is wrong, or asks for what is not served here.
+        """
+        name, version = manifest.model_name, manifest.model_version
+        document = read_yaml(directory, manifest.config_file)
+        for key in without_effect(document):
+            _log.warning("%s: `%s` in %s has no effect here", name, key, manifest.config_file)
+        # As TorchServe: a listed model for which nobody names a number has a worker for each core.
+        wishes = replace(request.wishes, fallback_workers=usable_cores()) if listed else request.wishes
+        block = self._config.model_values(name, version)
+        return Model(
+            Source(
+                request.url, directory, unpacked, manifest, document, mark=mark, listed=listed,
+                python=self._environments.python(directory, manifest),
+            ),
+            merge(wishes, document, self._config, block, gpus=self._placement.gpus),
+            self._engine,
+            self._clock,
+            cores=usable_cores(),
+            placement=self._placement,
+            log=self._logs.open(name, version),
+            at_startup=listed or restored,
+            request=request,
+        )  # fmt: skip
+
+    def make_lost(self, entry: Entry, unpacked: Path | None, reason: str) -> Model:
+        """Make a model without files, which has failed for that reason."""
+        request = entry.request
+        values = {"modelName": entry.name, "modelVersion": entry.version, "handler": request.handler or "unknown"}
+        source = Source(
+            request.url, unpacked or Path(request.url), unpacked, parse_manifest({"model": values}), {},
+            mark=entry.archive, listed=entry.listed,
+        )  # fmt: skip
+        settings = merge(Wishes(), {}, self._config)
+        model = Model(source, settings, self._engine, self._clock, cores=1, at_startup=True, request=request)
+        model.lose(reason)
+        return model

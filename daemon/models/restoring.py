@@ -1,0 +1,103 @@
+"""What an earlier run registered is served again: from the directory that was kept, or from its archive."""
+
+import logging
+from dataclasses import replace
+from functools import partial
+
+from daemon.config import Config
+from daemon.errors import ArchiveNotFound, Conflict
+from daemon.models.archive import model_root
+from daemon.models.download import archive_of
+from daemon.models.model import Model
+from daemon.models.registration import Registration, no_progress
+from daemon.models.registry import Registry
+from daemon.models.snapshot import Entry
+from daemon.models.store import locate
+
+_log = logging.getLogger("daemon.models")
+
+
+class Restoring:
+    """Registers what the snapshot says, one version after the other."""
+
+    def __init__(self, config: Config, registry: Registry, registration: Registration) -> None:
+        self._config = config
+        self._registry = registry
+        self._registration = registration
+        self._maker = registration.maker
+        self._directories = registration.directories
+
+    def restore(self, entry: Entry) -> Model:
+        """Serve again what an earlier run registered, and begin to start its workers.
+
+        Raises:
+            Conflict: somebody has registered it meanwhile.
+            DaemonError: its directory is not there, or cannot be served any more.
+        """
+        if self._registry.holds(entry.name, entry.version):
+            raise Conflict(entry.name, entry.version)
+        request = replace(entry.request, synchronous=False)
+        if entry.unpacked is None:
+            directory, unpacked = locate(request.url, self._config.model_store, local_paths=request.local_paths), None
+        else:
+            directory = unpacked = self._directories.named(entry.unpacked)
+        if not directory.is_dir():
+            raise ArchiveNotFound(f"What was unpacked from {request.url} is gone.")
+        root = model_root(directory)
+        manifest = self._maker.manifest(request, root)
+        name, version = manifest.model_name, manifest.model_version
+        if (name, version) != (entry.name, entry.version):
+            raise ArchiveNotFound(f"{request.url} now holds {name}/{version}.")
+        model = self._maker.make(
+            request, manifest, root, unpacked, entry.archive, listed=entry.listed, restored=True
+        )  # fmt: skip
+        self._registration.add(model)
+        if unpacked is not None:
+            self._directories.use(unpacked)
+        _log.info("restored %s/%s from %s", model.name, model.version, request.url)
+        model.start()
+        return model
+
+    async def restore_from_archive(self, entry: Entry) -> Model:
+        """As `restore`, where the kept directory is gone: unpack the archive again.
+
+        Raises:
+            DaemonError: as `restore`; or the archive is gone too, or holds something else now.
+        """
+        if entry.unpacked is None:
+            return self.restore(entry)  # it was served in place; the directory may have come back
+        request = entry.request
+        nobody = partial(no_progress, "downloading")
+        async with archive_of(request.url, self._config, nobody, local_paths=request.local_paths) as path:
+            unpacked = await self._directories.unpack(path, no_progress)
+        try:
+            if unpacked.name != entry.unpacked:
+                raise ArchiveNotFound(f"{request.url} has changed since it was registered; register it again.")
+            root = model_root(unpacked)
+            await self._maker.install(self._maker.manifest(request, root), root, no_progress)
+            return self.restore(entry)
+        finally:
+            self._directories.release(unpacked)
+
+    def lose(self, entry: Entry, reason: str) -> None:
+        """List a version as failed that was registered, and cannot be served any more.
+
+        Raises:
+            Conflict: somebody has registered it meanwhile.
+        """
+        unpacked = None if entry.unpacked is None else self._directories.named(entry.unpacked)
+        model = self._maker.make_lost(entry, unpacked, reason)
+        if self._registry.holds(entry.name, entry.version):
+            raise Conflict(entry.name, entry.version)
+        self._registry.add(model)
+        if unpacked is not None:
+            self._directories.use(unpacked)
+
+    async def make_room(self, name: str, version: str) -> bool:
+        """Retire a version that a list names, if what has its place comes from the snapshot."""
+        model = self._registry.find(name, version)
+        if not model.at_startup or model.source.listed:
+            return False
+        self._registry.discard(model)
+        await self._registration.retire(model, grace=0.0)
+        return True

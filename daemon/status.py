@@ -1,0 +1,90 @@
+"""What `/tsctl/status` and `/tsctl/config` answer: where the daemon is, what it serves, how it is set."""
+
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from daemon.config import Config
+from daemon.models.registry import Registry
+from daemon.settings import SETTINGS
+from daemon.tokens import Tokens
+
+
+def tsctl_version() -> str:
+    """The installed version, or `unknown` in an uninstalled tree."""
+    try:
+        return version("tsctl")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Urls:
+    """Where the daemon listens on TCP; None for what is nowhere."""
+
+    inference: str
+    management: str | None = None
+    metrics: str | None = None
+
+
+def status_document(config: Config, urls: Urls, registry: Registry, started: float) -> dict[str, Any]:
+    """Say what `tsctl status` shows; `started` in seconds since the epoch."""
+    return {
+        "pid": os.getpid(),
+        "version": tsctl_version(),
+        "python": sys.version.split()[0],
+        "started": started,
+        "inferenceAddress": urls.inference,
+        "managementAddress": urls.management,
+        "metricsAddress": urls.metrics,
+        "socket": str(config.socket),
+        "stateDir": str(config.state_dir),
+        "modelStore": None if config.model_store is None else str(config.model_store),
+        "grace": config.grace,
+        "models": [
+            {
+                "name": model.name,
+                "version": model.version,
+                "default": registry.is_default(model),
+                "state": model.state.value,
+                "ready": model.pool.ready,
+                "wanted": model.pool.wanted,
+                "batchSize": model.settings.batch_size,
+                "maxBatchDelay": round(model.settings.max_delay * 1000, 3),
+                "arrivalsPerSecond": round(model.traffic.rate_at(model.clock.now()), 3),
+                "policy": model.settings.policy,
+                "queued": len(model.queue),
+                "running": model.dispatcher.running,
+                "url": model.source.url,
+            }
+            for model in registry
+        ],
+    }
+
+
+def settings_document(config: Config, tokens: Tokens) -> list[dict[str, Any]]:
+    """Each setting, its value and where that came from; of a token only that it is set."""
+    return _secrets(tokens.origins) + [
+        {
+            "name": setting.name,
+            "value": _plain(getattr(config, setting.name)),
+            "origin": config.origins[setting.name],
+        }
+        for setting in SETTINGS
+    ]
+
+
+def _secrets(origins: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [{"name": name, "value": "set", "origin": origin} for name, origin in sorted(origins.items())]
+
+
+def _plain(value: Any) -> str | float | bool | Sequence[Any] | None:
+    if isinstance(value, tuple):
+        return [*value]
+    if isinstance(value, re.Pattern):
+        return str(value.pattern)
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)

@@ -1,0 +1,167 @@
+"""The worker's end of the socketpair: whole frames, whatever the handler does to its process.
+
+A handler lives in this process and can take the connection away. What then happens:
+
+    it closes our descriptor, or puts      the worker leaves with EXIT_DISCONNECTED, and the daemon
+    another file in its place              knows why; nothing is written to the other file
+    it forks                               the child has no connection, and does not keep it open
+    the child comes back from the handler  it ends here, unheard: the answer is the parent's to give
+    its threads send pieces                one frame goes after the other
+"""
+
+import contextlib
+import fcntl
+import mmap
+import os
+import socket
+import sys
+import threading
+from typing import NoReturn
+
+from handlers import wire
+
+READ_SIZE = 64 * 1024  # bytes read at once; of a larger frame the rest is read to its place
+# Loops that close "all" descriptors end at 256 or 1024; ours is above, where the limit allows.
+_NUMBER = 4096
+_FEWEST = 256  # do not move it where so few may be open
+
+
+class Disconnected(Exception):
+    """The handler has closed the connection, or put something else in its place."""
+
+    def __init__(self) -> None:
+        super().__init__("the handler closed the worker's connection to the daemon")
+
+
+class Connection:
+    """Messages from and to the daemon, blocking. A thread may send while another receives.
+
+    It reads what is there, so that a small frame takes one call, and one that came meanwhile takes none.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._number = sock.fileno()
+        status = os.fstat(self._number)
+        self._device, self._inode = status.st_dev, status.st_ino
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
+        self._view = memoryview(bytearray(READ_SIZE))
+        self._start = self._end = 0  # of what was read and not yet taken
+        self._arena = memoryview(b"")
+
+    def send(self, message: wire.ToDaemon) -> None:
+        """Send one message.
+
+        Raises:
+            Disconnected: the connection is gone.
+            BrokenPipeError, ConnectionResetError: the daemon is gone.
+        """
+        frame = wire.encode(message)
+        if os.getpid() != self._owner:
+            _end_child()
+        if not self._is_ours():
+            raise Disconnected
+        with self._lock:
+            self._sock.sendall(frame)
+
+    def map_arena(self) -> None:
+        """Map the memory in which large values are, if the daemon shares it. Nothing may have been received yet."""
+        head, descriptors, _, _ = socket.recv_fds(self._sock, READ_SIZE, 1)
+        self._view[: len(head)] = head
+        self._end = len(head)
+        for descriptor in descriptors:
+            share = self.receive()
+            if isinstance(share, wire.Share):
+                self._arena = memoryview(mmap.mmap(descriptor, share.size, access=mmap.ACCESS_READ))
+            os.close(descriptor)  # the map has one of its own
+
+    def receive(self) -> wire.ToWorker | None:
+        """Wait for the next message; None when the daemon has closed its end.
+
+        Raises:
+            Disconnected: the connection is gone.
+        """
+        while self._end - self._start < wire.LENGTH.size:
+            if not self._read():
+                return None
+        (length,) = wire.LENGTH.unpack_from(self._view, self._start)
+        self._start += wire.LENGTH.size
+        there = min(length, self._end - self._start)
+        body = bytearray(length)  # of its own: what is decoded are views into it
+        body[:there] = self._view[self._start : self._start + there]
+        self._start += there
+        missing = memoryview(body)[there:]
+        while missing:
+            received = self._receive_into(missing)
+            if not received:
+                return None
+            missing = missing[received:]
+        message: wire.ToWorker = wire.decode_for_worker(body)
+        if isinstance(message, wire.Predict):
+            for stored in message.stored:
+                name, kind, _ = message.rows[stored.row].params[stored.param]
+                value = self._arena[stored.offset : stored.offset + stored.length]
+                message.rows[stored.row].params[stored.param] = (name, kind, value)
+        return message
+
+    def _read(self) -> int:
+        """Read once, after what is left of the last time; gives 0 when the daemon has closed its end."""
+        left = bytes(self._view[self._start : self._end])
+        self._view[: len(left)] = left
+        received = self._receive_into(self._view[len(left) :])
+        self._start, self._end = 0, len(left) + received
+        return received
+
+    def _receive_into(self, view: memoryview) -> int:
+        """Wait for bytes; gives how many, 0 when the daemon has closed its end."""
+        try:
+            return self._sock.recv_into(view)
+        except ConnectionResetError:
+            return 0
+        except OSError as error:
+            if self._is_ours():
+                raise
+            raise Disconnected from error
+
+    def leave_in_child(self) -> None:
+        """Close a forked child's copy, so that the daemon sees the connection end when the worker does."""
+        if self._is_ours():
+            self._sock.close()
+
+    def _is_ours(self) -> bool:
+        """Whether the descriptor is still the socket that it was."""
+        try:
+            status = os.fstat(self._number)
+        except OSError:
+            return False
+        return status.st_ino == self._inode and status.st_dev == self._device
+
+
+def take_over(descriptor: int) -> socket.socket:
+    """Make a socket of an inherited descriptor, with a number that is out of the way, closed on exec."""
+    try:
+        moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _number(os.sysconf("SC_OPEN_MAX")))
+    except OSError:
+        os.set_inheritable(descriptor, False)
+        return socket.socket(fileno=descriptor)
+    os.close(descriptor)
+    return socket.socket(fileno=moved)
+
+
+def _number(limit: int) -> int:
+    """Say from which number on a descriptor is out of the way.
+
+    Args:
+        limit: of open files; -1 for none.
+    """
+    if 0 <= limit <= _FEWEST:
+        return 3
+    return _NUMBER if limit < 0 or limit > _NUMBER else limit - 1
+
+
+def _end_child() -> NoReturn:
+    with contextlib.suppress(Exception):
+        print("a process that the handler forked came back from it, and ends here", file=sys.stderr, flush=True)  # noqa: T201
+        sys.stdout.flush()
+    os._exit(0)

@@ -1,0 +1,64 @@
+"""ENABLE_TORCH_PROFILER: each batch is run under torch's profiler, as TorchServe's BaseHandler does.
+
+The trace goes to `<temporary directory>/pytorch_profiler/<model>`, for chrome://tracing or Perfetto, and a
+table of the ten most expensive operations to the model's log. A handler may say otherwise in
+`profiler_args`, the arguments of `torch.profiler.profile`.
+"""
+
+import logging
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+_log = logging.getLogger(__name__)
+_ROWS = 10
+
+
+class Profiled(Protocol):
+    """What is needed of a handler."""
+
+    manifest: dict[str, Any]
+    profiler_args: dict[str, Any]
+
+    def preprocess(self, data: list[Any]) -> Any: ...
+
+    def inference(self, data: Any) -> Any: ...
+
+    def postprocess(self, data: Any) -> list[Any]: ...
+
+
+def wanted() -> bool:
+    """Whether the environment asks for it; as in TorchServe, by any word."""
+    return bool(os.environ.get("ENABLE_TORCH_PROFILER"))
+
+
+def predict_profiled(handler: Profiled, data: list[Any]) -> list[Any]:
+    """Run the three stages under the profiler, each under its name."""
+    with torch.profiler.profile(**_arguments(handler)) as profile:
+        with torch.profiler.record_function("preprocess"):
+            prepared = handler.preprocess(data)
+        with torch.profiler.record_function("inference"):
+            output = handler.inference(prepared)
+        with torch.profiler.record_function("postprocess"):
+            items = handler.postprocess(output)
+    _log.info(profile.key_averages().table(sort_by="cpu_time_total", row_limit=_ROWS))
+    return items
+
+
+def _arguments(handler: Profiled) -> dict[str, Any]:
+    arguments = handler.profiler_args
+    if not arguments:
+        arguments.update(activities=torch.profiler.supported_activities(), record_shapes=True)
+    if "on_trace_ready" not in arguments:
+        arguments["on_trace_ready"] = _trace_writer(handler.manifest.get("model", {}).get("modelName", ""))
+    return arguments
+
+
+def _trace_writer(model: str) -> Callable[..., None]:
+    folder = Path(tempfile.gettempdir(), "pytorch_profiler", model)
+    writer: Callable[..., None] = torch.profiler.tensorboard_trace_handler(str(folder))
+    return writer

@@ -1,0 +1,235 @@
+"""What a handler does to its own process does not break the daemon: every request is answered, and so is the next."""
+
+import contextlib
+import json
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.served import Answer, Served, eventually, running
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A daemon with the model `misbehaves`, for all tests of this file."""
+    served = Served(tmp_path_factory.mktemp("bad"))
+    served.start("--response-timeout", "10")
+    try:
+        served.register("misbehaves", "--workers", "1")
+        yield served
+    finally:
+        served.stop()
+
+
+def do(served: Served, word: str) -> Answer:
+    return served.ask("/predictions/misbehaves", json.dumps({"do": word}).encode(), content_type="application/json")
+
+
+def healthy_worker(served: Served) -> int:
+    """The pid of a worker that answers; a worker that is being replaced is waited for."""
+    answers: list[Answer] = []
+
+    def answered() -> bool:
+        answers.append(do(served, "nothing"))
+        return answers[-1].status == 200
+
+    eventually(answered, "a worker answers")
+    return int(answers[-1].json["pid"])
+
+
+def last_exit(served: Served) -> str:
+    return str(served.describe("misbehaves")["tsctl"]["lastExit"])
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "print_a_lot",
+        "print_without_end",
+        "write_to_descriptors",
+        "close_many",
+        "close_all_but_one",
+        "close_output",
+        "fork",
+        "fork_and_come_back",
+        "fork_and_raise",
+        "fork_and_exit",
+        "fork_unseen_and_come_back",
+        "leave_a_thread",
+        "leave_a_program",
+        "exit_in_a_thread",
+        "run_programs",
+        "fork_by_multiprocessing",
+        "spawn_by_multiprocessing",
+        "change_directory",
+        "ignore_signals",
+        "alarm_for_ever",
+        "set_limits",
+    ],
+)
+def test_a_handler_that_does_this_answers_and_its_worker_goes_on(served: Served, word: str) -> None:
+    before = healthy_worker(served)
+
+    answer = do(served, word)
+
+    assert (answer.status, answer.json["pid"]) == (200, before)
+    assert healthy_worker(served) == before
+    os.kill(before, signal.SIGKILL)  # the next test gets a worker to which nothing has been done
+    eventually(lambda: not running(before), "the worker is gone")
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("close_and_raise", "Prediction failed: ValueError: with nowhere to say it"),
+        ("sys_exit", "Prediction failed: SystemExit: 5"),
+        ("interrupt", "Prediction failed: KeyboardInterrupt"),
+        ("recurse", "Prediction failed: RecursionError"),
+    ],
+)
+def test_a_handler_that_gives_up_fails_its_request_and_its_worker_goes_on(
+    served: Served, word: str, message: str
+) -> None:
+    before = healthy_worker(served)
+
+    answer = do(served, word)
+
+    assert answer.status == 503
+    assert message in answer.json["message"]
+    assert healthy_worker(served) == before
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("close_connection", "its handler closed its connection to the daemon"),
+        ("close_connection_and_stay", "its handler closed its connection to the daemon"),
+        ("replace_connection_by_file", "its handler closed its connection to the daemon"),
+        ("replace_connection_by_socket", "its handler closed its connection to the daemon"),
+        ("leave_a_child_and_close", "its handler closed its connection to the daemon"),
+        ("write_to_connection", "killed: it wrote what is no message to its connection to the daemon"),
+        ("shut_connection_down", "it exited with code 0"),
+        ("os_exit", "it exited with code 0"),
+        ("exit_with_our_code", "it exited with code 3"),
+        ("leave_an_unseen_child_and_exit", "it exited with code 0"),
+        ("crash", "killed by SIGSEGV"),
+        ("stop", "response timeout of 10 s"),
+    ],
+)
+def test_a_handler_that_takes_its_worker_away_fails_its_request_with_the_reason(
+    served: Served, word: str, reason: str
+) -> None:
+    before = healthy_worker(served)
+
+    answer = do(served, word)
+
+    assert answer.status == 500
+    assert reason in answer.json["message"]
+    assert healthy_worker(served) != before
+    assert reason in last_exit(served)
+    assert not running(before)
+
+
+def test_a_piece_for_a_request_that_was_answered_is_no_part_of_the_next_answer(served: Served) -> None:
+    worker = healthy_worker(served)
+    do(served, "keep_the_way_to_answer")
+
+    answer = do(served, "answer_an_earlier_request")
+
+    assert (answer.status, answer.json) == (200, {"pid": worker, "child": None})
+
+
+def test_an_alarm_between_two_requests_costs_the_worker_and_no_request(served: Served) -> None:
+    before = healthy_worker(served)
+
+    assert do(served, "alarm").status == 200
+
+    eventually(lambda: not running(before), "the alarm has ended the worker")
+    assert healthy_worker(served) != before
+    assert "TimeoutError: rung" in served.tsctl("logs", "misbehaves")
+
+
+def test_what_went_to_a_file_in_the_connections_place_is_nothing_of_ours(served: Served) -> None:
+    healthy_worker(served)
+
+    do(served, "replace_connection_by_file")
+
+    (notes,) = (served.folder / "state" / "models").glob("*/**/notes.txt")
+    assert notes.read_bytes() == b""
+
+
+@pytest.mark.parametrize("word", ["leave_a_child", "leave_an_unseen_child"])
+def test_a_child_that_outlives_its_worker_does_not_hold_up_the_daemon(served: Served, word: str) -> None:
+    before = healthy_worker(served)
+    child = do(served, word).json["child"]
+    try:
+        assert healthy_worker(served) == before
+
+        os.kill(before, signal.SIGKILL)
+
+        eventually(lambda: not running(before), "the worker is gone")
+        assert healthy_worker(served) != before
+        assert running(child)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+
+
+def test_a_program_that_the_handler_left_is_ended_with_its_worker(served: Served) -> None:
+    before = healthy_worker(served)
+    child = do(served, "leave_a_program").json["child"]
+
+    os.kill(before, signal.SIGKILL)
+
+    eventually(lambda: not running(child), "the program is gone")
+
+
+@pytest.mark.parametrize(
+    "word", ["ignore_signals", "leave_a_thread", "close_output", "close_all_but_one", "leave_an_unseen_child"]
+)
+def test_a_worker_of_such_a_handler_still_leaves_when_told(served: Served, word: str) -> None:
+    healthy_worker(served)
+    answer = do(served, word)
+    assert answer.status == 200
+    try:
+        served.tsctl("scale", "misbehaves", "--workers", "0")
+
+        eventually(lambda: not running(answer.json["pid"]), "the worker has left")
+    finally:
+        served.tsctl("scale", "misbehaves", "--workers", "1")
+        if answer.json["child"]:
+            os.kill(answer.json["child"], signal.SIGKILL)
+
+
+@pytest.mark.parametrize("word", ["fork_and_come_back", "close_many", "ignore_signals", "change_directory", "fork"])
+def test_a_handler_may_do_this_while_it_loads(idle: Served, word: str) -> None:
+    idle.environment["TEST_MISBEHAVE"] = word
+    idle.start()
+
+    idle.register("misbehaves")
+
+    assert do(idle, "nothing").status == 200
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("sys_exit", "SystemExit: 5"),
+        ("interrupt", "KeyboardInterrupt"),
+        ("os_exit", "it exited with code 0"),
+        ("close_connection_and_stay", "its handler closed its connection to the daemon"),
+        ("write_to_connection", "it wrote what is no message to its connection to the daemon"),
+        ("leave_an_unseen_child_and_exit", "it exited with code 0"),
+    ],
+)
+def test_a_handler_that_goes_wrong_while_it_loads_is_told_as_the_reason(idle: Served, word: str, reason: str) -> None:
+    idle.environment["TEST_MISBEHAVE"] = word
+    idle.start()
+
+    failed = idle.run("register", idle.pack("misbehaves"))
+
+    assert failed.returncode == 1
+    assert reason in failed.stderr
+    assert idle.tsctl("ls", "--json").strip() == "[]"

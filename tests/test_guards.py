@@ -1,0 +1,192 @@
+"""Who is answered at an endpoint, and who is turned away before their body is read."""
+
+import asyncio
+import socket
+from pathlib import Path
+
+import pytest
+
+from daemon.endpoints import bind_endpoints, choose_endpoints
+from daemon.guards import Guard, guard
+from daemon.http.exchange import Exchange
+from daemon.http.messages import status_response
+from daemon.tokens import Tokens
+from tests.api.house import House
+from tests.build import make_config
+from tests.http.peer import Peer, Server
+
+TOKENS = Tokens("m", "i")
+INFERENCE, MANAGEMENT = {"inference_address": "127.0.0.1:0"}, {"management_address": "127.0.0.1:0"}
+BOTH = INFERENCE | MANAGEMENT
+ALONE = {"inference_address": "127.0.0.2:0"} | MANAGEMENT
+METRICS = {"inference_address": "127.0.0.2:0", "metrics_address": "127.0.0.1:0"}
+MANAGED = {"inference_address": "127.0.0.2:0", "management_address": "127.0.0.1:0", "metrics_address": "127.0.0.1:0"}
+
+
+def answer(exchange: Exchange, path: list[str]) -> None:
+    exchange.respond(status_response("here"))
+
+
+def guarded(root: Path, flags: dict[str, str], tokens: Tokens = TOKENS) -> tuple[Guard, int]:
+    """The guard of the last endpoint of a configuration, and the port it is at."""
+    endpoint = choose_endpoints(make_config(root, allowed_host="a", **flags))[-1]
+    (listening,) = bind_endpoints([endpoint])
+    with listening:
+        return guard(endpoint, listening, make_config(root, allowed_host="a", **flags), tokens), (
+            listening.getsockname()[1]
+        )
+
+
+def connect(guard: Guard) -> Peer:
+    """A client of an endpoint with a route of each kind."""
+    inference = dict.fromkeys(("predictions", "ping", "metrics"), answer)
+    router = guard.router(inference, {"models": answer}, {"metrics": answer})
+    return Server(router, admit=guard.admit if guard.asks else None).connect()
+
+
+@pytest.mark.parametrize(
+    ("flags", "statuses"),
+    [
+        pytest.param(INFERENCE, {"predictions": 401, "models": 404, "ping": 200, "metrics": 401}, id="inference"),
+        pytest.param(ALONE, {"predictions": 404, "models": 401, "ping": 404, "metrics": 404}, id="management"),
+        pytest.param(BOTH, {"predictions": 401, "models": 401, "ping": 200, "metrics": 401}, id="one for both"),
+        pytest.param(METRICS, {"predictions": 404, "models": 404, "ping": 404, "metrics": 200}, id="metrics"),
+    ],
+)
+def test_what_is_answered_without_a_token(tmp_path: Path, flags: dict[str, str], statuses: dict[str, int]) -> None:
+    there, _ = guarded(tmp_path, flags)
+
+    for segment, status in statuses.items():
+        peer = connect(there)
+        peer.send(f"GET /{segment} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+
+        assert (segment, peer.statuses) == (segment, [status])
+
+
+@pytest.mark.parametrize(("address", "answered"), [("0.0.0.0:0", True), ("127.0.0.1:0", False)])
+def test_the_machines_name_is_ours_where_all_its_addresses_are(tmp_path: Path, address: str, answered: bool) -> None:
+    there, port = guarded(tmp_path, {"management_address": address}, Tokens())
+    peer = connect(there)
+
+    peer.send(f"GET /models HTTP/1.1\r\nHost: {socket.gethostname()}:{port}\r\n\r\n".encode())
+
+    assert peer.statuses == [200 if answered else 403]
+
+
+def test_where_nothing_is_asked_for_nobody_is_asked(tmp_path: Path) -> None:
+    open_one, _ = guarded(tmp_path, INFERENCE, Tokens())
+
+    assert not open_one.asks
+
+
+def head(target: str, *headers: str, length: int = 500) -> bytes:
+    """The head of an upload; its body does not come."""
+    lines = [f"POST {target} HTTP/1.1", "Host: a", f"Content-Length: {length}", *headers, "", ""]
+    return "\r\n".join(lines).encode()
+
+
+@pytest.mark.parametrize(
+    ("flags", "target", "headers", "status"),
+    [
+        pytest.param(INFERENCE, "/predictions/m", (), 401, id="a prediction without a token"),
+        pytest.param(INFERENCE, "/predictions/m", ("Authorization: Bearer x",), 403, id="with a wrong one"),
+        pytest.param(INFERENCE, "/nowhere", (), 401, id="a route that is not there"),
+        pytest.param(INFERENCE, "/ping", (), 401, id="an upload to an open route"),
+        pytest.param(ALONE, "/models?url=x", (), 401, id="a registration without a token"),
+        pytest.param(ALONE, "/models", ("Authorization: Bearer i",), 403, id="with the token of the predictions"),
+        pytest.param(ALONE, "/models", ("Authorization: Bearer m", "Origin: http://x"), 403, id="from a web page"),
+        pytest.param(BOTH, "/models", ("Authorization: Bearer i",), 403, id="a registration where both are answered"),
+        pytest.param(BOTH, "/predictions/m", (), 401, id="a prediction where both are answered"),
+    ],
+)
+def test_a_stranger_is_turned_away_before_the_body_is_read(
+    tmp_path: Path, flags: dict[str, str], target: str, headers: tuple[str, ...], status: int
+) -> None:
+    there, _ = guarded(tmp_path, flags)
+    peer = connect(there)
+
+    peer.send(head(target, *headers))
+
+    assert peer.statuses == [status]
+    assert not peer.answers[0].keeps, "a body that is not read may still be on its way"
+
+
+@pytest.mark.parametrize("expectation", [(), ("Expect: 100-continue",)], ids=["at once", "expecting 100"])
+def test_a_stranger_is_not_asked_for_a_body(tmp_path: Path, expectation: tuple[str, ...]) -> None:
+    there, _ = guarded(tmp_path, INFERENCE)
+    peer = connect(there)
+
+    peer.send(head("/predictions/m", *expectation))
+
+    assert not bytes(peer.transport.written).startswith(b"HTTP/1.1 100")
+    assert peer.statuses == [401]
+
+
+def test_a_chunked_upload_is_turned_away_too(tmp_path: Path) -> None:
+    there, _ = guarded(tmp_path, INFERENCE)
+    peer = connect(there)
+
+    peer.send(b"POST /predictions/m HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+
+    assert peer.statuses == [401]
+
+
+def test_who_may_ask_sends_a_body_and_is_answered_on_a_connection_that_stays(tmp_path: Path) -> None:
+    there, _ = guarded(tmp_path, BOTH)
+    peer = connect(there)
+
+    peer.send(head("/predictions/m", "Authorization: Bearer i", length=3) + b"abc")
+    peer.send(head("/models", "Authorization: Bearer m", length=3) + b"abc")
+
+    assert peer.statuses == [200, 200]
+
+
+def test_without_a_body_the_connection_of_a_stranger_stays_open(tmp_path: Path) -> None:
+    there, _ = guarded(tmp_path, INFERENCE)
+    peer = connect(there)
+
+    peer.send(head("/predictions/m", length=0))
+    peer.send(head("/predictions/m", "Authorization: Bearer i", length=0))
+
+    assert peer.statuses == [401, 200]
+
+
+PATHS = (
+    "/models", "/models/m", "/models/m/1.0", "/models/m/1.0/set-default", "/models/m/invoke", "/models/invoke",
+    "/v1/models/m", "/v1/models/m:predict", "/v1/models/m:explain", "/v1/models/m:train", "/v1/models", "/v1",
+    "/v2/models/m/infer", "/invocations", "/predictions/m/1.0/a/b", "/explanations/m",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("target", PATHS)
+@pytest.mark.parametrize("token", ["i", "m", "x", ""])
+def test_the_head_is_judged_as_the_route_judges_it(tmp_path: Path, target: str, token: str) -> None:
+    """Where both share an address, both agree on whose a path is; open routes take no body from strangers."""
+    there, _ = guarded(tmp_path, BOTH)
+    shown = (f"Authorization: Bearer {token}",) if token else ()
+
+    async def refusals() -> list[list[int]]:
+        """What is refused once all has arrived, and at the head; commands run in tasks, predictions at once."""
+        router = House(tmp_path).router_behind(there)
+        whole, early = Server(router).connect(), Server(router, admit=there.admit).connect()
+        whole.send(head(target, *shown, length=2) + b"{}")
+        early.send(head(target, *shown, length=2))
+        await asyncio.sleep(0)
+        return [[status for status in peer.statuses if status in (401, 403)] for peer in (whole, early)]
+
+    at_the_route, at_the_head = asyncio.run(refusals())
+
+    assert at_the_head == at_the_route
+
+
+def test_metrics_beside_the_commands_need_no_token(tmp_path: Path) -> None:
+    flags = MANAGED | {"management_address": "127.0.0.1:18081", "metrics_address": "127.0.0.1:18081"}
+    (shared,) = [each for each in choose_endpoints(make_config(tmp_path, **flags)) if each.metrics]
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        there = guard(shared, listening, make_config(tmp_path, allowed_host="a", **flags), TOKENS)
+    peer = connect(there)
+
+    peer.send(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+    peer.send(b"GET /models HTTP/1.1\r\nHost: a\r\n\r\n")
+
+    assert peer.statuses == [200, 401]
