@@ -13,6 +13,7 @@ from handlers.envelopes.entry import enveloped
 from handlers.errors import InvalidResult, NotSerialisable, PredictionException, UnreadablePayload, UnreadableRows
 from handlers.kinds import Kind, kind_of
 from handlers.loader import EntryPoint, load_handler
+from handlers.optimize.asked import chosen
 from handlers.rows import decode_row, encode_item, failure, headers_of, items_of
 
 
@@ -70,6 +71,19 @@ class Runtime:
     def set_batch_size(self, most: int) -> None:
         """Tell the handler of a batch size that was changed; what it made of the old one in `initialize` stays."""
         self._context.system_properties["batch_size"] = most
+
+    def optimize(self, asked: Sequence[str] | None, model_dir: Path, batch_size: int) -> list[wire.Optimized]:
+        """Make the model faster: as asked, or as its handler has it by default; see handlers/optimize.
+
+        Raises:
+            HandlerError: what is asked for cannot be done.
+        """
+        if not chosen(asked, type(self._entry.instance)):
+            return []  # without importing torch: a handler may do without it
+        from handlers.optimize.apply import optimize
+
+        self._context.begin_batch([f"optimize-{row}" for row in range(batch_size)], [{}] * batch_size)
+        return optimize(self._entry.instance, asked, model_dir, self.config, batch_size)
 
     def run(self, rows: Sequence[wire.Row], send: SendPieces = no_pieces) -> list[wire.Answer]:
         """Answer each row, in order. Raises nothing.

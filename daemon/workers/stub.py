@@ -12,6 +12,7 @@ from daemon.clock import Clock, Timer
 from daemon.job import Batch, Job, Outcome, Reply
 from daemon.workers.engine import Exit, LoadFailure, WorkerEvents, WorkerSpec
 from daemon.workers.state import Event, State, advance
+from handlers.wire import Optimized
 
 
 def echo(job: Job) -> Reply:
@@ -28,6 +29,7 @@ class StubEngine:
         batch_time: batch size → seconds.
         load_failure: what every load ends with, or None if loading works.
         answer: job → reply.
+        optimized: what every worker says about its model's optimisations.
         workers: every worker ever started, in order.
     """
 
@@ -36,6 +38,7 @@ class StubEngine:
     batch_time: Callable[[int], float] = field(default=lambda _size: 0.0)
     load_failure: LoadFailure | None = None
     answer: Callable[[Job], Reply] = echo
+    optimized: Sequence[Optimized] = ()
     workers: list["StubWorker"] = field(default_factory=list)
 
     def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> "StubWorker":
@@ -56,6 +59,7 @@ class StubWorker:
         self.gpu_id = spec.gpu_id
         self.started = engine.clock.now()
         self.load_time = 0.0
+        self.optimized: Sequence[Optimized] = ()
         self.spec = spec
         self.threads = spec.threads
         self.batches: list[Batch] = []  # all it was ever given
@@ -112,6 +116,7 @@ class StubWorker:
             return
         self.state = advance(self.state, Event.LOADED)
         self.load_time = self._engine.clock.now() - self.started
+        self.optimized = self._engine.optimized
         self._events.loaded(self)
 
     def _finish(self, seconds: float) -> None:

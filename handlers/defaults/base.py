@@ -4,6 +4,7 @@ Users subclass it and override a stage. Members and order are TorchServe's (ts/t
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from handlers.defaults.modelfile import load_model
 from handlers.defaults.onnx import is_session, run_session
 from handlers.errors import UnreadablePayload, UnreadableRows
 from handlers.kinds import Kind, answer, kind_of
+from handlers.optimize.plain import PlainModel
 from handlers.timer import timed
 
 
@@ -78,6 +80,8 @@ class BaseHandler:
         model: on `device`, in inference mode; None before `initialize`.
         mapping: class number as a string → name, or None.
         initialized: `initialize` has succeeded.
+        load_again: loads another model, the same as `initialize` did; None before.
+        plain: gives the model as it was loaded, where `model` has been optimised since.
     """
 
     def __init__(self) -> None:
@@ -93,6 +97,8 @@ class BaseHandler:
         self.explain = False
         self.target = 0
         self.profiler_args: dict[str, Any] = {}
+        self.load_again: Callable[[], Any] | None = None
+        self.plain: PlainModel | None = None
 
     def initialize(self, context: Context) -> None:
         """Load the model onto its device, and the class names.
@@ -111,8 +117,8 @@ class BaseHandler:
         model_dir = Path(properties["model_dir"])
         serialized = self.manifest.get("model", {}).get("serializedFile")
         self.model_pt_path = str(model_dir / Path(serialized).name) if serialized else None
-        model = load_model(model_dir, self.manifest, self.model_yaml_config, self.device)
-        self.model = compiled(model, self.model_yaml_config)
+        self.load_again = partial(load_model, model_dir, self.manifest, self.model_yaml_config, self.device)
+        self.model = compiled(self.load_again(), self.model_yaml_config)
         self.mapping = load_label_mapping(model_dir / "index_to_name.json")
         self.initialized = True
 

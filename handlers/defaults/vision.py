@@ -12,6 +12,7 @@ from handlers.context import Context
 from handlers.defaults.base import BaseHandler, decode_rows, payload_of, prepare_rows
 from handlers.defaults.insights import captum_attr
 from handlers.errors import UnreadablePayload
+from handlers.optimize.samples import example_image
 from handlers.timer import timed
 
 
@@ -106,6 +107,10 @@ class VisionHandler(BaseHandler):
             UnreadableRows: some rows are no images; only where `prepare` has not seen them.
         """
         return torch.stack(decode_rows(data, self.decode_row)).to(self.device)
+
+    def example(self) -> bytes:
+        """Make up a row's payload, for checks that need one."""
+        return example_image()
 
     @functools.cached_property
     def ig(self) -> Any:
