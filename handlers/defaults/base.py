@@ -3,7 +3,7 @@
 Users subclass it and override a stage. Members and order are TorchServe's (ts/torch_handler/base_handler.py).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,23 +36,35 @@ def payload_of(row: Any) -> Any:
     return row.get("body") if value is None else value
 
 
-def prepare_rows(data: list[Any], decode: Callable[[Any], Any]) -> dict[int, UnreadablePayload]:
+def prepare_rows(
+    data: list[Any],
+    decode: Callable[[Any], Any],
+    spread: Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]] = map,
+) -> dict[int, UnreadablePayload]:
     """Replace each row by a `PreparedRow` with what `decode` makes of it.
 
     Args:
         decode: raises UnreadablePayload.
+        spread: maps a function over the rows, in order.
 
     Returns:
         Row → why it cannot be read.
     """
-    unreadable = {}
-    for index, row in enumerate(data):
+
+    def attempt(row: Any) -> Any:
         try:
-            prepared = PreparedRow(row) if isinstance(row, Mapping) else PreparedRow(data=row)
-            prepared.prepared = decode(row)
-            data[index] = prepared
+            return decode(row)
         except UnreadablePayload as error:
-            unreadable[index] = error
+            return error
+
+    unreadable = {}
+    for index, (row, made) in enumerate(zip(list(data), spread(attempt, list(data)), strict=True)):
+        if isinstance(made, UnreadablePayload):
+            unreadable[index] = made
+            continue
+        prepared = PreparedRow(row) if isinstance(row, Mapping) else PreparedRow(data=row)
+        prepared.prepared = made
+        data[index] = prepared
     return unreadable
 
 

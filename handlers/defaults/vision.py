@@ -3,6 +3,7 @@
 import base64
 import functools
 import io
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -68,6 +69,10 @@ class VisionHandler(BaseHandler):
 
     image_processing: Any
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.spread: Callable[..., Iterable[Any]] = map  # how `prepare` goes through the rows of a batch
+
     def initialize(self, context: Context) -> None:
         super().initialize(context)
         if not context.system_properties.get("limit_max_image_pixels", True):
@@ -97,7 +102,7 @@ class VisionHandler(BaseHandler):
     def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
         if type(self).preprocess is not VisionHandler.preprocess:
             return {}
-        return prepare_rows(data, self.decode_row)
+        return prepare_rows(data, self.decode_row, self.spread)
 
     @timed
     def preprocess(self, data: list[Any]) -> torch.Tensor:

@@ -15,6 +15,8 @@ import torch
 from PIL import Image
 from torch.nn.functional import interpolate
 
+from handlers.optimize.decoders import Decoders
+
 RESIZED, CROP = 256, 224  # pixels: the shorter side, and the square that is kept
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _SCALE = torch.tensor([1 / (255 * each) for each in STD]).view(3, 1, 1)
@@ -28,6 +30,7 @@ def use(handler: Any) -> bool:
         Whether it does; a handler with transforms of its own keeps them.
     """
     from handlers.defaults.image_classifier import ImageClassifier, middle
+    from handlers.defaults.vision import VisionHandler
 
     usual: Callable[[Image.Image], torch.Tensor] = ImageClassifier.image_processing
     if not hasattr(handler, "image_processing") or handler.image_processing is not usual:
@@ -40,11 +43,14 @@ def use(handler: Any) -> bool:
         return prepare(middle(image))
 
     handler.image_processing = process
+    if type(handler).decode_row is VisionHandler.decode_row:  # one of a user's may not bear several threads
+        handler.spread = Decoders().map
     return True
 
 
 def stop_using(handler: Any) -> None:
     vars(handler).pop("image_processing", None)
+    handler.spread = map
 
 
 def prepare(image: Image.Image) -> torch.Tensor:
