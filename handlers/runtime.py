@@ -72,6 +72,15 @@ class Runtime:
         """Tell the handler of a batch size that was changed; what it made of the old one in `initialize` stays."""
         self._context.system_properties["batch_size"] = most
 
+    @property
+    def handler(self) -> Any:
+        """The handler object; None if the entry point is a function."""
+        return self._entry.instance
+
+    def beside(self) -> "Runtime":
+        """Make another for batches that run at the same time, with the same handler and a context of its own."""
+        return Runtime(self._entry, self._context.beside())
+
     def optimize(self, asked: Sequence[str] | None, model_dir: Path, batch_size: int) -> list[wire.Optimized]:
         """Make the model faster: as asked, or as its handler has it by default; see handlers/optimize.
 

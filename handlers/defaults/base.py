@@ -19,6 +19,7 @@ from handlers.defaults.onnx import is_session, run_session
 from handlers.errors import UnreadablePayload, UnreadableRows
 from handlers.kinds import Kind, answer, kind_of
 from handlers.optimize.plain import PlainModel
+from handlers.perbatch import PerBatch
 from handlers.timer import timed
 
 
@@ -96,12 +97,15 @@ class BaseHandler:
         plain: gives the model as it was loaded, where `model` has been optimised since.
     """
 
+    model: Any = PerBatch()
+    context: Any = PerBatch()
+
     def __init__(self) -> None:
-        self.model: Any = None
+        self.model = None
         self.mapping: dict[str, Any] | None = None
         self.device: torch.device = torch.device("cpu")
         self.initialized = False
-        self.context: Context | None = None
+        self.context = None
         self.manifest: dict[str, Any] = {}
         self.map_location = "cpu"
         self.model_pt_path: str | None = None

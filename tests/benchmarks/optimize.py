@@ -4,6 +4,8 @@ Everything in this process, without a server: `image_classifier` answers batches
 pixels, decoding included, with two intra-op threads and random weights. All variants are loaded first,
 each as a worker loads it; then they take turns, and the medians of the rounds are printed. `drift` is what
 the check at the load found for the variant's last optimisation: max |difference| ÷ max |plain output|.
+
+On a machine that is busy with other things, `--threads 1 --cpu-time` counts images by second of CPU.
 """
 
 import argparse
@@ -28,7 +30,7 @@ from handlers.optimize import bfloat16, images
 from handlers.optimize.apply import optimize
 from handlers.optimize.samples import example_image
 
-BATCH, THREADS = 8, 2
+BATCH = 8
 MODEL_FILE = "import torchvision\nclass Net(torchvision.models.ResNet):\n    def __init__(self):\n        {body}\n"
 MODELS = {
     "resnet18": "super().__init__(torchvision.models.resnet.BasicBlock, [2, 2, 2, 2])",
@@ -82,7 +84,7 @@ def answer(loaded: Loaded, body: bytes) -> list[dict[str, float]]:
     return result
 
 
-def measure(model: str, rounds: int) -> None:
+def measure(model: str, rounds: int, clock: Callable[[], float]) -> None:
     """Print the table of one model."""
     body = example_image()
     with tempfile.TemporaryDirectory() as folder:
@@ -97,9 +99,9 @@ def measure(model: str, rounds: int) -> None:
         rates: dict[str, list[float]] = {name: [] for name in variants}
         for _ in range(rounds):
             for name, loaded in variants.items():
-                began = time.perf_counter()
+                began = clock()
                 answer(loaded, body)
-                rates[name].append(BATCH / (time.perf_counter() - began))
+                rates[name].append(BATCH / (clock() - began))
         print(f"\n| {model} | images/s | × plain | drift | load | five best |")
         print("|---|---|---|---|---|---|")
         plain = statistics.median(rates["plain"])
@@ -128,9 +130,9 @@ def image_costs() -> None:
     times: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(50):
         for name, way in ways.items():
-            began = time.perf_counter()
+            began = time.process_time()
             way()
-            times[name].append((time.perf_counter() - began) * 1000)
+            times[name].append((time.process_time() - began) * 1000)
     print(", ".join(f"{name} {statistics.median(each):.2f} ms" for name, each in times.items()), flush=True)
 
 
@@ -138,12 +140,14 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description="Measure what each optimisation is worth.")
     parser.add_argument("models", nargs="*", default=["resnet18", "resnet152"], metavar="MODEL", help=", ".join(MODELS))
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--cpu-time", action="store_true", help="Count seconds of CPU.")
     given = parser.parse_args(arguments)
     logging.disable(logging.WARNING)
     image_costs()
-    torch.set_num_threads(THREADS)
+    torch.set_num_threads(given.threads)
     for model in given.models:
-        measure(model, given.rounds)
+        measure(model, given.rounds, time.process_time if given.cpu_time else time.perf_counter)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def loaded(
 def done(
     handler: BaseHandler, *asked: str, model_dir: Path | None = None, batch_size: int = 2
 ) -> dict[str, wire.Optimized]:
-    where = model_dir or Path(handler.context.system_properties["model_dir"])  # type: ignore[union-attr]
+    where = model_dir or Path(handler.context.system_properties["model_dir"])
     reports = optimize(handler, asked or None, where, handler.model_yaml_config, batch_size)
     return {report.name: report for report in reports}
 
