@@ -28,6 +28,7 @@ from handlers.context import Context
 from handlers.defaults.image_classifier import ImageClassifier, middle
 from handlers.optimize import bfloat16, images
 from handlers.optimize.apply import optimize
+from handlers.optimize.decoders import Decoders
 from handlers.optimize.samples import example_image
 
 BATCH = 8
@@ -133,6 +134,26 @@ def image_costs() -> None:
             began = time.process_time()
             way()
             times[name].append((time.process_time() - began) * 1000)
+    line(times)
+
+
+def batch_costs(threads: int) -> None:
+    """Print what decoding a batch takes on one thread and on several, by the clock on the wall."""
+    handler, body = ImageClassifier(), example_image()
+    images.use(handler)
+    decoders = Decoders()
+    ways = {"a batch on one thread": 1, f"on {threads}": threads}
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(30):
+        for name, count in ways.items():
+            torch.set_num_threads(count)
+            began = time.perf_counter()
+            list(decoders.map(handler.decode_row, [{"body": body}] * BATCH))
+            times[name].append((time.perf_counter() - began) * 1000)
+    line(times)
+
+
+def line(times: dict[str, list[float]]) -> None:
     print(", ".join(f"{name} {statistics.median(each):.2f} ms" for name, each in times.items()), flush=True)
 
 
@@ -145,6 +166,7 @@ def main(arguments: Sequence[str]) -> None:
     given = parser.parse_args(arguments)
     logging.disable(logging.WARNING)
     image_costs()
+    batch_costs(2)
     torch.set_num_threads(given.threads)
     for model in given.models:
         measure(model, given.rounds, time.process_time if given.cpu_time else time.perf_counter)
