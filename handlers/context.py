@@ -110,7 +110,8 @@ class Context:
         """Make another for a batch that runs at the same time; what handlers have set is in both."""
         other = copy.copy(self)
         other.metrics = copy.copy(self.metrics)  # its request ids are the batch's; the tally is shared
-        other.request_ids, other.request_processor, other.send_pieces = {}, None, None
+        other.end_batch()
+        other.send_pieces = None
         return other
 
     def begin_batch(self, ids: Sequence[str], headers: Sequence[Mapping[str, Any]]) -> None:
@@ -118,6 +119,11 @@ class Context:
         self.request_ids = dict(enumerate(ids))
         self.request_processor = [RequestProcessor(header) for header in headers]
         self.metrics.request_ids = self.request_ids
+
+    def end_batch(self) -> None:
+        """Be as while the model is loading: without requests."""
+        self.begin_batch([], [])
+        self.request_processor = None
 
     @contextmanager
     def selected(self, rows: Sequence[int]) -> Iterator[None]:

@@ -92,7 +92,10 @@ class Runtime:
         from handlers.optimize.apply import optimize
 
         self._context.begin_batch([f"optimize-{row}" for row in range(batch_size)], [{}] * batch_size)
-        return optimize(self._entry.instance, asked, model_dir, self.config, batch_size)
+        try:
+            return optimize(self._entry.instance, asked, model_dir, self.config, batch_size)
+        finally:
+            self._context.end_batch()
 
     def run(self, rows: Sequence[wire.Row], send: SendPieces = no_pieces) -> list[wire.Answer]:
         """Answer each row, in order. Raises nothing.

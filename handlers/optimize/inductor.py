@@ -47,7 +47,8 @@ def compiled(model: nn.Module, device: torch.device) -> Any:
     if device.type == "cpu" and compiler:
         inductor.cpp.cxx = (None, compiler)
     # Frozen weights are constants: convolutions take in what follows them, and are packed for oneDNN.
-    return torch.compile(model, options={"freezing": True})
+    # The daemon changes a worker's threads when it scales: their number must not be in the code.
+    return torch.compile(model, options={"freezing": True, "cpp.dynamic_threads": True})
 
 
 def compile_sizes(model: Any, run: Callable[[int], Any], batch_size: int) -> list[int]:
