@@ -63,5 +63,6 @@ code · request: what HTTP brought · exchange: a request and the answer owed ·
 and what is served there · job: a request waiting for a model's answer · queue: the jobs of one
 version · collector: decides when a batch is due · dispatcher: hands it over · batch: jobs that travel
 together · worker: one process with one version loaded · slot: a worker's place in the pool · engine:
-where workers live · frame: one message on the wire · reply: the answer to one job.
+where workers live · frame: one message on the wire · reply: the answer to one job · optimisation: a
+way to run a model faster, checked when it is loaded · drift: how far it moves the model's answers.
 """

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from daemon import paths
 from daemon.config import Config
 
 # setting → the variable that TorchServe's workers read, and ours
@@ -20,6 +21,8 @@ def model_environment(environment: Mapping[str, str], config: Config) -> dict[st
     hidden = config.hide_environment
     kept = {name: value for name, value in environment.items() if hidden is None or not hidden.fullmatch(name)}
     chosen = {variable: name for name, variable in _VARIABLES.items() if config.origins[name] != "default"}
+    # Set by hand it stays: several daemons may share what was compiled.
+    kept.setdefault("TORCHINDUCTOR_CACHE_DIR", str(paths.compiled_dir(config.state_dir)))
     return kept | {variable: _text(getattr(config, name)) for variable, name in chosen.items()}
 
 

@@ -9,6 +9,7 @@
         models/         unpacked archives, named by their content
         environments/   Python environments, named by the requirements they were made for
         downloads/      archives that are being downloaded
+        compiled/       what torch.compile made of models, found again at the next start
         snapshot.json   what is registered, for the next run
 
 Standard library only: the command line comes in by this door.
@@ -75,6 +76,10 @@ def environments_dir(state_dir: Path) -> Path:
 
 def downloads_dir(state_dir: Path) -> Path:
     return state_dir / "downloads"
+
+
+def compiled_dir(state_dir: Path) -> Path:
+    return state_dir / "compiled"
 
 
 def snapshot(state_dir: Path) -> Path:

@@ -5,6 +5,7 @@ them. A context lives as long as its worker, and handlers set further attributes
 belongs to one batch is put in by `begin_batch`.
 """
 
+import copy
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -105,11 +106,24 @@ class Context:
         self.header_key_sequence_start = os.environ.get("TS_REQUEST_SEQUENCE_START", "ts_request_sequence_start")
         self.header_key_sequence_end = os.environ.get("TS_REQUEST_SEQUENCE_END", "ts_request_sequence_end")
 
+    def beside(self) -> "Context":
+        """Make another for a batch that runs at the same time; what handlers have set is in both."""
+        other = copy.copy(self)
+        other.metrics = copy.copy(self.metrics)  # its request ids are the batch's; the tally is shared
+        other.end_batch()
+        other.send_pieces = None
+        return other
+
     def begin_batch(self, ids: Sequence[str], headers: Sequence[Mapping[str, Any]]) -> None:
         """Put in the rows of the batch that is about to run."""
         self.request_ids = dict(enumerate(ids))
         self.request_processor = [RequestProcessor(header) for header in headers]
         self.metrics.request_ids = self.request_ids
+
+    def end_batch(self) -> None:
+        """Be as while the model is loading: without requests."""
+        self.begin_batch([], [])
+        self.request_processor = None
 
     @contextmanager
     def selected(self, rows: Sequence[int]) -> Iterator[None]:

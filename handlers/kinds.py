@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from handlers.context import Context
 from handlers.errors import UnreadableRows
+from handlers.optimize.plain import with_plain_model
 from handlers.rows import items_of
 
 
@@ -71,7 +72,8 @@ def _answer_apart(
     handler: Handler, data: list[Any], context: Context, kinds: Sequence[Kind], predict: Callable[[list[Any]], Any]
 ) -> list[Any]:
     def explain(rows: list[Any]) -> Any:
-        return handler.explain_handle(handler.preprocess(rows), rows)
+        with with_plain_model(handler):
+            return handler.explain_handle(handler.preprocess(rows), rows)
 
     def describe(rows: list[Any]) -> Any:  # noqa: ARG001 - a description is not about a row
         return [handler.describe_handle()]

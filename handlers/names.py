@@ -26,3 +26,27 @@ def split_handler(handler: str) -> tuple[str, str]:
     path, _, function = handler.partition(":")
     module = path.rsplit("/", 1)[-1].removesuffix(".py")
     return module, function or "handle"
+
+
+# What `optimize:` may name, in the order in which it is applied. See handlers/optimize.
+OPTIMIZATIONS = ("fast_images", "fold", "channels_last", "bf16", "compile")
+NO_OPTIMIZATION = "none"  # first in the list: not even what the handler gets by default
+
+
+def parse_optimizations(value: object) -> tuple[str, ...]:
+    """Read `optimize:`: a list of names, or text with commas.
+
+    Returns:
+        The names, each once, in the order of `OPTIMIZATIONS`; `none` comes first if it is named.
+
+    Raises:
+        ValueError: it is something else, or names what there is not; the message says what is allowed.
+    """
+    names = value.split(",") if isinstance(value, str) else value
+    known = (NO_OPTIMIZATION, *OPTIMIZATIONS)
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"a list of {', '.join(known)}")
+    asked = {name.strip() for name in names} - {""}
+    if not asked <= set(known):
+        raise ValueError(f"a list of {', '.join(known)}")
+    return tuple(name for name in known if name in asked)

@@ -14,6 +14,7 @@ from handlers.envelopes.entry import enveloped
 from handlers.errors import InvalidResult, NotSerialisable, PredictionException, UnreadablePayload, UnreadableRows
 from handlers.kinds import Kind, kind_of
 from handlers.loader import EntryPoint, load_handler
+from handlers.optimize.asked import chosen
 from handlers.rows import decode_rows, encode_item, failure, headers_of, items_of
 
 
@@ -71,6 +72,31 @@ class Runtime:
     def set_batch_size(self, most: int) -> None:
         """Tell the handler of a batch size that was changed; what it made of the old one in `initialize` stays."""
         self._context.system_properties["batch_size"] = most
+
+    @property
+    def handler(self) -> Any:
+        """The handler object; None if the entry point is a function."""
+        return self._entry.instance
+
+    def beside(self) -> "Runtime":
+        """Make another for batches that run at the same time, with the same handler and a context of its own."""
+        return Runtime(self._entry, self._context.beside())
+
+    def optimize(self, asked: Sequence[str] | None, model_dir: Path, batch_size: int) -> list[wire.Optimized]:
+        """Make the model faster: as asked, or as its handler has it by default; see handlers/optimize.
+
+        Raises:
+            HandlerError: what is asked for cannot be done.
+        """
+        if not chosen(asked, type(self._entry.instance)):
+            return []  # without importing torch: a handler may do without it
+        from handlers.optimize.apply import optimize
+
+        self._context.begin_batch([f"optimize-{row}" for row in range(batch_size)], [{}] * batch_size)
+        try:
+            return optimize(self._entry.instance, asked, model_dir, self.config, batch_size)
+        finally:
+            self._context.end_batch()
 
     def run(self, rows: Sequence[wire.Row], send: SendPieces = no_pieces) -> list[wire.Answer]:
         """Answer each row, in order. Raises nothing.

@@ -9,14 +9,42 @@ warmup:
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from handlers import wire
 from handlers.errors import HandlerError
-from handlers.runtime import Runtime
+
+if TYPE_CHECKING:
+    from handlers.runtime import Runtime
 
 
-def warm_up(runtime: Runtime, load: wire.Load, config: Mapping[str, Any]) -> int:
+class Sample(NamedTuple):
+    """A request of the archive's own."""
+
+    name: str
+    body: bytes
+    content_type: str
+
+
+def sample_of(model_dir: Path, config: Mapping[str, Any]) -> Sample | None:
+    """Read the sample that `model-config.yaml` names; None if it names none.
+
+    Raises:
+        HandlerError: it is not there.
+    """
+    wanted = config.get("warmup")
+    if not wanted:
+        return None
+    options = {"file": wanted} if isinstance(wanted, str) else wanted
+    if not isinstance(options, dict) or not isinstance(options.get("file"), str):
+        raise HandlerError(f"model-config.yaml: `warmup` is {wanted!r}, and should name a file of the archive")
+    file = model_dir / Path(options["file"]).name
+    if not file.is_file():
+        raise HandlerError(f"model-config.yaml: `warmup` names `{options['file']}`, and the archive does not hold it")
+    return Sample(file.name, file.read_bytes(), str(options.get("contentType") or ""))
+
+
+def warm_up(runtime: "Runtime", load: wire.Load, config: Mapping[str, Any]) -> int:
     """Run the sample that `model-config.yaml` names.
 
     Returns:
@@ -25,24 +53,19 @@ def warm_up(runtime: Runtime, load: wire.Load, config: Mapping[str, Any]) -> int
     Raises:
         HandlerError: the sample is not there, or the handler fails on it.
     """
-    wanted = config.get("warmup")
-    if not wanted:
+    sample = sample_of(Path(load.model_dir), config)
+    if sample is None:
         return 0
-    options = {"file": wanted} if isinstance(wanted, str) else wanted
-    if not isinstance(options, dict) or not isinstance(options.get("file"), str):
-        raise HandlerError(f"model-config.yaml: `warmup` is {wanted!r}, and should name a file of the archive")
-    file = Path(load.model_dir) / Path(options["file"]).name
-    if not file.is_file():
-        raise HandlerError(f"model-config.yaml: `warmup` names `{options['file']}`, and the archive does not hold it")
-    sizes = options.get("batchSizes") or sorted({1, load.batch_size})
+    chosen = config["warmup"].get("batchSizes") if isinstance(config["warmup"], dict) else None
+    sizes = chosen or sorted({1, load.batch_size})
     if not isinstance(sizes, list) or not all(type(size) is int and size >= 1 for size in sizes):
         raise HandlerError(f"model-config.yaml: `batchSizes` of `warmup` is {sizes!r}, and should be a list of sizes")
-    body, kind = file.read_bytes(), str(options.get("contentType") or "")
     headers = [("url_path", ""), ("explain", "False")]
     for size in sizes:
-        rows = [wire.Row(f"warm-up-{number}", headers, [("body", kind, body)]) for number in range(size)]
+        param = ("body", sample.content_type, sample.body)
+        rows = [wire.Row(f"warm-up-{number}", headers, [param]) for number in range(size)]
         for answer in runtime.run(rows):
             if answer.error:
                 message = bytes(answer.body).decode("utf-8", "replace")
-                raise HandlerError(f"the warm-up with `{file.name}` failed: {message}")
+                raise HandlerError(f"the warm-up with `{sample.name}` failed: {message}")
     return len(sizes)

@@ -51,6 +51,7 @@ class Load(msgspec.Struct, array_like=True, tag=1):
     batch_size: int
     threads: int
     gpu_id: int | None = None
+    optimize: list[str] | None = None
 
 
 class Share(msgspec.Struct, array_like=True, tag=5):
@@ -120,12 +121,29 @@ class Measurement(msgspec.Struct, array_like=True):
     buckets: list[int] = []
 
 
+class Optimized(msgspec.Struct, array_like=True):
+    """What became of one optimisation of the model.
+
+    Attributes:
+        drift: how far the model's output moved with it; None if it was never compared.
+        seconds: what applying and checking it took.
+        reason: why it was not applied.
+    """
+
+    name: str
+    applied: bool
+    drift: float | None
+    seconds: float
+    reason: str = ""
+
+
 class Loaded(msgspec.Struct, array_like=True, tag=2):
     """The model is ready. `own_handle`: the handler brings its own `handle`, which may write or charge."""
 
     seconds: float
     own_handle: bool
     measured: list[Measurement] = []
+    optimized: list[Optimized] = []
 
 
 class LoadFailed(msgspec.Struct, array_like=True, tag=3):

@@ -58,14 +58,15 @@ def load_failure(error: BaseException) -> wire.LoadFailed:
     return wire.LoadFailed(sendable(summary), sendable(text.rstrip()), out_of_memory)
 
 
-def load_model(load: wire.Load) -> Runtime:
-    """Prepare the process as handlers expect it, then load the model."""
+def load_model(load: wire.Load) -> tuple[Runtime, list[wire.Optimized]]:
+    """Prepare the process as handlers expect it, then load the model and make it faster."""
     sys.path.insert(0, load.model_dir)
     compat.install()
     runtime = Runtime.load(load)
     set_threads(load.threads)
+    optimized = runtime.optimize(load.optimize, Path(load.model_dir), load.batch_size)
     warm_up(runtime, load, runtime.config)
-    return runtime
+    return runtime, optimized
 
 
 def serve(connection: Connection) -> int:
@@ -82,13 +83,14 @@ def serve(connection: Connection) -> int:
         return 0
     began = time.perf_counter()
     try:
-        runtime = load_model(message)
+        runtime, optimized = load_model(message)
     except BaseException as error:  # noqa: BLE001 - user code may raise anything
         failed = load_failure(error)
         tell(failed.traceback)
         connection.send(failed)
         return wire.EXIT_LOAD_FAILED
-    connection.send(wire.Loaded(time.perf_counter() - began, runtime.own_handle, runtime.measured()))
+    seconds = time.perf_counter() - began
+    connection.send(wire.Loaded(seconds, runtime.own_handle, runtime.measured(), optimized))
     while (message := connection.receive()) is not None:
         if isinstance(message, wire.Predict):
             began = time.perf_counter()

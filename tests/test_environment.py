@@ -7,11 +7,19 @@ import pytest
 from daemon.environment import model_environment
 from tests.build import make_config
 
+CACHE = "TORCHINDUCTOR_CACHE_DIR"
+
 
 def test_what_nobody_chose_is_left_as_it_was_inherited(tmp_path: Path) -> None:
-    inherited = {"PATH": "/bin", "TS_SERVICE_ENVELOPE": "json"}
+    inherited = {"PATH": "/bin", "TS_SERVICE_ENVELOPE": "json", CACHE: "/mine"}
 
     assert model_environment(inherited, make_config(tmp_path)) == inherited
+
+
+def test_what_is_compiled_is_kept_in_the_state_directory(tmp_path: Path) -> None:
+    config = make_config(tmp_path)
+
+    assert model_environment({}, config) == {CACHE: str(config.state_dir / "compiled")}
 
 
 @pytest.mark.parametrize(
@@ -23,14 +31,14 @@ def test_what_nobody_chose_is_left_as_it_was_inherited(tmp_path: Path) -> None:
     ],
 )
 def test_a_setting_is_a_variable(setting: str, text: str, variable: str, value: str, tmp_path: Path) -> None:
-    environment = model_environment({variable: "inherited"}, make_config(tmp_path, **{setting: text}))
+    environment = model_environment({variable: "inherited", CACHE: ""}, make_config(tmp_path, **{setting: text}))
 
-    assert environment == {variable: value}
+    assert environment == {variable: value, CACHE: ""}
 
 
 def test_hidden_variables_are_left_out_by_their_whole_name(tmp_path: Path) -> None:
-    inherited = {"AWS_KEY": "k", "MY_AWS_KEY": "k", "aws_key": "k", "PATH": "/bin"}
+    inherited = {"AWS_KEY": "k", "MY_AWS_KEY": "k", "aws_key": "k", "PATH": "/bin", CACHE: ""}
 
     environment = model_environment(inherited, make_config(tmp_path, hide_environment="AWS_.*|PATHS?"))
 
-    assert environment == {"MY_AWS_KEY": "k", "aws_key": "k"}
+    assert environment == {"MY_AWS_KEY": "k", "aws_key": "k", CACHE: ""}

@@ -1,5 +1,6 @@
 """The describe document of a model version: TorchServe's keys in TorchServe's order, then `tsctl`."""
 
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -93,8 +94,24 @@ def _ours(model: Model) -> dict[str, Any]:
         "batching": batching_of(model),
         "workers": [slot.worker.state.name if slot.worker else slot.state.name for slot in pool.slots],
         "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
+        "optimize": _optimized(model),
         "settings": _settings(model),
     }
+
+
+def _optimized(model: Model) -> list[dict[str, Any]]:
+    """What became of each optimisation of the model, in the youngest worker that has loaded it."""
+    reports = [worker.optimized for worker in model.pool.workers if worker.optimized]
+    return [
+        {
+            "name": each.name,
+            "applied": each.applied,
+            "drift": each.drift if each.drift is None or math.isfinite(each.drift) else None,
+            "seconds": round(each.seconds, 3),
+            **({"reason": each.reason} if each.reason else {}),
+        }
+        for each in (reports[-1] if reports else ())
+    ]
 
 
 def settings_of(model: Model) -> dict[str, tuple[str, Any]]:
@@ -112,6 +129,7 @@ def settings_of(model: Model) -> dict[str, tuple[str, Any]]:
         "client_timeout": ("clientTimeoutInMills", round(settings.client_timeout * 1000, 3)),
         "retry": ("retry", settings.retry),
         "record_input": ("recordInput", settings.record_input),
+        "optimize": ("optimize", None if settings.optimize is None else list(settings.optimize)),
     }
 
 

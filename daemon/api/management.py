@@ -150,6 +150,7 @@ def _register(registration: Registration, exchange: Exchange, local_paths: bool)
             response_timeout=given.number("response_timeout"),
             startup_timeout=given.number("startup_timeout"),
             queue_timeout=given.number("queue_timeout"),
+            optimize=given.optimizations("optimize"),
         ),
         synchronous=given.flag("synchronous", True),
         local_paths=local_paths,

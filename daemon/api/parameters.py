@@ -4,6 +4,7 @@ from typing import Any
 
 from daemon.errors import BadRequest
 from daemon.http.messages import Request
+from handlers.names import parse_optimizations
 
 
 class Parameters:
@@ -72,6 +73,16 @@ class Parameters:
         if str(value).lower() not in ("true", "false"):
             raise BadRequest(f"{name} is {value!r}, and should be true or false.")
         return str(value).lower() == "true"
+
+    def optimizations(self, name: str) -> tuple[str, ...] | None:
+        """Names of optimisations: text with commas, in JSON also a list."""
+        value = self._values.get(name)
+        if value is None or value == "":
+            return None
+        try:
+            return parse_optimizations(value)
+        except ValueError as error:
+            raise BadRequest(f"{name} is {value!r}, and should be {error}.") from None
 
     def flag(self, name: str, default: bool) -> bool:
         value = self._values.get(name)

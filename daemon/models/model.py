@@ -115,6 +115,7 @@ class Model:
             retry=settings.retry,
             devices=settings.devices,
             python=source.python,
+            optimize=settings.optimize,
             log=log,
             measured=self.metrics.emitted.take,
         )

@@ -14,6 +14,7 @@ import yaml
 from daemon.batching.policies import DEFAULT_POLICY, POLICIES
 from daemon.config import Config
 from daemon.errors import BadRequest, InvalidModel
+from handlers.names import parse_optimizations
 
 DEFAULT_BATCH_SIZE = 1
 DEFAULT_MAX_DELAY = 0.1  # seconds
@@ -34,6 +35,8 @@ class ModelSettings:
         record_input: keep the latest request's body in memory; see recorded.py.
         queue_timeout: how long a request may wait in the queue; 0.0 for ever.
         client_timeout: how long it may take, all in all; 0.0 for ever.
+        optimize: names of `handlers.names.OPTIMIZATIONS` that are asked for beside those that its
+            handler has by default; None if nobody asks.
     """
 
     batch_size: int
@@ -50,6 +53,7 @@ class ModelSettings:
     retry: bool | None = None
     devices: Sequence[int] = ()
     record_input: bool = False
+    optimize: Sequence[str] | None = None
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)  # setting → who said so
 
 
@@ -76,6 +80,7 @@ class Wishes:
     record_input: bool | None = None
     since: Mapping[str, str] = field(default_factory=dict)
     queue_timeout: float | None = None
+    optimize: tuple[str, ...] | None = None
 
 
 # TorchServe's keys that change nothing here; whoever set one should know.
@@ -162,6 +167,7 @@ def merge(
         retry=_boolean(document, "retry"),
         devices=_devices(document, gpus),
         record_input=_first(wishes.record_input, _boolean(document, "recordInput"), False),
+        optimize=wishes.optimize if wishes.optimize is not None else _optimizations(document),
         origins=_origins(wishes, document),
     )
 
@@ -197,6 +203,7 @@ _KEYS: dict[str, tuple[str | None, str]] = {
     "client_timeout": (None, "clientTimeoutInMills"),
     "retry": (None, "retry"),
     "record_input": ("record_input", "recordInput"),
+    "optimize": ("optimize", "optimize"),
 }
 
 
@@ -275,6 +282,17 @@ def _number(document: Mapping[str, Any], key: str) -> float | None:
 def _boolean(document: Mapping[str, Any], key: str) -> bool | None:
     result: bool | None = _checked(document, key, lambda value: type(value) is bool, "true or false")
     return result
+
+
+def _optimizations(document: Mapping[str, Any]) -> tuple[str, ...] | None:
+    value = document.get("optimize")
+    if value is None:
+        return None
+    source = document.source("optimize") if isinstance(document, _Said) else "model-config.yaml"
+    try:
+        return parse_optimizations(value)
+    except ValueError as error:
+        raise InvalidModel(f"{source}: `optimize` is `{value}`, and should be {error}.") from None
 
 
 def _word(document: Mapping[str, Any], key: str, words: tuple[str, ...]) -> str | None:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from daemon.job import Batch, Job, Outcome, Reply
 from daemon.workers.hand import Hand
 from daemon.workers.state import State
-from handlers.wire import Measurement
+from handlers.wire import Measurement, Optimized
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +33,7 @@ class WorkerSpec:
         retry: whether a job may run again after a worker died with it; None leaves it to the
             handler: yes where `handle` is ours, no where it is the user's.
         python: the interpreter; None for the daemon's own.
+        optimize: as in ModelSettings.
         log: takes each line the worker prints.
         measured: takes what the handler has measured, whenever it reports something.
     """
@@ -50,6 +51,7 @@ class WorkerSpec:
     gpu_id: int | None = None
     retry: bool | None = None
     python: Path | None = None
+    optimize: Sequence[str] | None = None
     log: Callable[[str], None] = field(default=lambda line: None)
     measured: Callable[[Sequence[Measurement]], None] = field(default=lambda measurements: None)
 
@@ -94,6 +96,7 @@ class Worker(Protocol):
     answered: bool  # it has answered at least one batch
     started: float  # wall-clock seconds since the epoch
     load_time: float  # seconds from its start until it was ready; 0.0 before
+    optimized: Sequence[Optimized]  # what became of its model's optimisations; empty before it was ready
 
     @property
     def hand(self) -> Hand:

@@ -82,6 +82,7 @@ class LocalWorker(asyncio.Protocol):
         self.gpu_id = spec.gpu_id
         self.started = time.time()
         self.load_time = 0.0
+        self.optimized: Sequence[wire.Optimized] = ()
         self._began = clock.now()
         self._spec = spec
         self._events = events
@@ -309,6 +310,7 @@ class LocalWorker(asyncio.Protocol):
                 self._timer.cancel()
                 self.state = advance(self.state, Event.LOADED)
                 self.load_time = self._clock.now() - self._began
+                self.optimized = message.optimized
                 self._measured(message.measured)
                 if self._spec.retry is None:
                     self._retry = not message.own_handle
@@ -330,6 +332,7 @@ class LocalWorker(asyncio.Protocol):
         load = wire.Load(
             spec.model_name, spec.model_version, str(spec.model_dir), spec.handler,
             dict(spec.manifest), spec.batch_size, spec.threads, spec.gpu_id,
+            None if spec.optimize is None else list(spec.optimize),
         )  # fmt: skip
         assert self._transport is not None
         self._transport.write(wire.encode(load))

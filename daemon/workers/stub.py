@@ -13,6 +13,7 @@ from daemon.job import Batch, Job, Outcome, Reply
 from daemon.workers.engine import Exit, LoadFailure, WorkerEvents, WorkerSpec
 from daemon.workers.hand import CAPACITY, Hand
 from daemon.workers.state import Event, State, advance
+from handlers.wire import Optimized
 
 
 def echo(job: Job) -> Reply:
@@ -30,6 +31,7 @@ class StubEngine:
         load_failure: what every load ends with, or None if loading works.
         answer: job → reply.
         capacity: batches that a worker may hold.
+        optimized: what every worker says about its model's optimisations.
         workers: every worker ever started, in order.
     """
 
@@ -39,6 +41,7 @@ class StubEngine:
     load_failure: LoadFailure | None = None
     answer: Callable[[Job], Reply] = echo
     capacity: int = CAPACITY
+    optimized: Sequence[Optimized] = ()
     workers: list["StubWorker"] = field(default_factory=list)
 
     def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> "StubWorker":
@@ -59,6 +62,7 @@ class StubWorker:
         self.gpu_id = spec.gpu_id
         self.started = engine.clock.now()
         self.load_time = 0.0
+        self.optimized: Sequence[Optimized] = ()
         self.spec = spec
         self.threads = spec.threads
         self.batches: list[Batch] = []  # all it was ever given
@@ -111,6 +115,7 @@ class StubWorker:
             return
         self.state = advance(self.state, Event.LOADED)
         self.load_time = self._engine.clock.now() - self.started
+        self.optimized = self._engine.optimized
         self._events.loaded(self)
 
     def _begin(self, batch: Batch) -> None:

@@ -3,7 +3,8 @@
 Users subclass it and override a stage. Members and order are TorchServe's (ts/torch_handler/base_handler.py).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from handlers.defaults.modelfile import load_model
 from handlers.defaults.onnx import is_session, run_session
 from handlers.errors import UnreadablePayload, UnreadableRows
 from handlers.kinds import Kind, answer, kind_of
+from handlers.optimize.plain import PlainModel
+from handlers.perbatch import PerBatch
 from handlers.timer import timed
 
 
@@ -35,23 +38,35 @@ def payload_of(row: Any) -> Any:
     return row.get("body") if value is None else value
 
 
-def prepare_rows(data: list[Any], decode: Callable[[Any], Any]) -> dict[int, UnreadablePayload]:
+def prepare_rows(
+    data: list[Any],
+    decode: Callable[[Any], Any],
+    spread: Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]] = map,
+) -> dict[int, UnreadablePayload]:
     """Replace each row by a `PreparedRow` with what `decode` makes of it.
 
     Args:
         decode: raises UnreadablePayload.
+        spread: maps a function over the rows, in order.
 
     Returns:
         Row → why it cannot be read.
     """
-    unreadable = {}
-    for index, row in enumerate(data):
+
+    def attempt(row: Any) -> Any:
         try:
-            prepared = PreparedRow(row) if isinstance(row, Mapping) else PreparedRow(data=row)
-            prepared.prepared = decode(row)
-            data[index] = prepared
+            return decode(row)
         except UnreadablePayload as error:
-            unreadable[index] = error
+            return error
+
+    unreadable = {}
+    for index, (row, made) in enumerate(zip(list(data), spread(attempt, list(data)), strict=True)):
+        if isinstance(made, UnreadablePayload):
+            unreadable[index] = made
+            continue
+        prepared = PreparedRow(row) if isinstance(row, Mapping) else PreparedRow(data=row)
+        prepared.prepared = made
+        data[index] = prepared
     return unreadable
 
 
@@ -79,14 +94,19 @@ class BaseHandler:
         model: on `device`, in inference mode; None before `initialize`.
         mapping: class number as a string → name, or None.
         initialized: `initialize` has succeeded.
+        load_again: loads another model, the same as `initialize` did; None before.
+        plain: gives the model as it was loaded, where `model` has been optimised since.
     """
 
+    model: Any = PerBatch()
+    context: Any = PerBatch()
+
     def __init__(self) -> None:
-        self.model: Any = None
+        self.model = None
         self.mapping: dict[str, Any] | None = None
         self.device: torch.device = torch.device("cpu")
         self.initialized = False
-        self.context: Context | None = None
+        self.context = None
         self.manifest: dict[str, Any] = {}
         self.map_location = "cpu"
         self.model_pt_path: str | None = None
@@ -94,6 +114,8 @@ class BaseHandler:
         self.explain = False
         self.target = 0
         self.profiler_args: dict[str, Any] = {}
+        self.load_again: Callable[[], Any] | None = None
+        self.plain: PlainModel | None = None
 
     def initialize(self, context: Context) -> None:
         """Load the model onto its device, and the class names.
@@ -112,8 +134,8 @@ class BaseHandler:
         model_dir = Path(properties["model_dir"])
         serialized = self.manifest.get("model", {}).get("serializedFile")
         self.model_pt_path = str(model_dir / Path(serialized).name) if serialized else None
-        model = load_model(model_dir, self.manifest, self.model_yaml_config, self.device)
-        self.model = compiled(model, self.model_yaml_config)
+        self.load_again = partial(load_model, model_dir, self.manifest, self.model_yaml_config, self.device)
+        self.model = compiled(self.load_again(), self.model_yaml_config)
         self.mapping = load_label_mapping(model_dir / "index_to_name.json")
         self.initialized = True
 

@@ -2,7 +2,7 @@
 
     model file + weights     eager: the file's one module class, with a state_dict
     .pt                      TorchScript
-    .pt2                     torch.export
+    .pt2                     torch.export, or compiled by AOTInductor: native code for one kind of machine
     .onnx                    ONNX, where onnxruntime is installed
 
 Weights are read with `weights_only=True`, which runs no code from the file, unless
@@ -41,6 +41,11 @@ def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str
         case ".pt":
             with _refused(f"`{weights_path.name}` is no TorchScript file, and weights alone need a model file"):
                 return torch.jit.load(str(weights_path), map_location=device).eval()
+        case ".pt2" if is_compiled_package(weights_path):
+            with _refused(f"`{weights_path.name}` is no AOTInductor package that runs here"):
+                from torch._inductor import aoti_load_package
+
+                return aoti_load_package(str(weights_path), device_index=-1 if device.index is None else device.index)
         case ".pt2":
             with _refused(f"`{weights_path.name}` is no torch.export file"):
                 # An exported program has inference mode built in, and no `eval`.
@@ -52,6 +57,15 @@ def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str
                 f"`{weights_path.name}` cannot be loaded without a model file: only .pt (TorchScript), .pt2"
                 f" (torch.export) and .onnx hold a whole model, and this is `{suffix or 'no suffix'}`"
             )
+
+
+def is_compiled_package(path: Path) -> bool:
+    """Say whether a `.pt2` file is AOTInductor's: an archive with a folder of that name (torch/export/pt2_archive)."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any("/data/aotinductor/" in f"/{name}" for name in archive.namelist())
+    except (OSError, zipfile.BadZipFile):
+        return False  # torch.export.load says what is wrong
 
 
 @contextmanager

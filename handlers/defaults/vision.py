@@ -3,6 +3,7 @@
 import base64
 import functools
 import io
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from handlers.context import Context
 from handlers.defaults.base import BaseHandler, decode_rows, payload_of, prepare_rows
 from handlers.defaults.insights import captum_attr
 from handlers.errors import UnreadablePayload
+from handlers.optimize.samples import example_image
 from handlers.timer import timed
 
 
@@ -67,6 +69,10 @@ class VisionHandler(BaseHandler):
 
     image_processing: Any
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.spread: Callable[..., Iterable[Any]] = map  # how `prepare` goes through the rows of a batch
+
     def initialize(self, context: Context) -> None:
         super().initialize(context)
         if not context.system_properties.get("limit_max_image_pixels", True):
@@ -96,7 +102,7 @@ class VisionHandler(BaseHandler):
     def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
         if type(self).preprocess is not VisionHandler.preprocess:
             return {}
-        return prepare_rows(data, self.decode_row)
+        return prepare_rows(data, self.decode_row, self.spread)
 
     @timed
     def preprocess(self, data: list[Any]) -> torch.Tensor:
@@ -106,6 +112,10 @@ class VisionHandler(BaseHandler):
             UnreadableRows: some rows are no images; only where `prepare` has not seen them.
         """
         return torch.stack(decode_rows(data, self.decode_row)).to(self.device)
+
+    def example(self) -> bytes:
+        """Make up a row's payload, for checks that need one."""
+        return example_image()
 
     @functools.cached_property
     def ig(self) -> Any:

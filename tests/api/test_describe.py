@@ -1,6 +1,7 @@
 """The describe document: TorchServe's keys in TorchServe's order, then ours."""
 
 import asyncio
+import math
 import os
 from collections import Counter
 from pathlib import Path
@@ -14,6 +15,7 @@ from daemon.models.modelconfig import Wishes
 from daemon.models.registration import no_progress
 from daemon.models.request import Request
 from daemon.workers.engine import LoadFailure
+from handlers.wire import Optimized
 from tests.api.house import House
 
 KEYS = [
@@ -169,7 +171,29 @@ def test_each_setting_is_told_with_who_said_so(house: House) -> None:
         "clientTimeoutInMills": (0.0, "default"),
         "retry": (None, "default"),
         "recordInput": (False, "default"),
+        "optimize": (None, "default"),
     }
+
+
+def test_what_became_of_each_optimisation_is_told(house: House) -> None:
+    house.engine.optimized = [
+        Optimized("fold", True, 2.5e-7, 0.12345),
+        Optimized("bf16", False, math.inf, 0.5, "its drift is inf, and 5.0e-02 is tolerated"),
+    ]
+
+    assert ours(serve(house))["optimize"] == [
+        {"name": "fold", "applied": True, "drift": 2.5e-7, "seconds": 0.123},
+        {
+            "name": "bf16", "applied": False, "drift": None, "seconds": 0.5,
+            "reason": "its drift is inf, and 5.0e-02 is tolerated",
+        },
+    ]  # fmt: skip
+
+
+def test_what_is_asked_for_reaches_the_workers(house: House) -> None:
+    serve(house, config="optimize: [compile, bf16]")
+
+    assert house.engine.workers[0].spec.optimize == ("bf16", "compile")
 
 
 def test_a_number_of_workers_that_was_scaled_to_since_says_so(house: House) -> None:

@@ -39,6 +39,14 @@ def test_a_json_body_has_the_parameters() -> None:
     assert given.flag("synchronous", False) is True
 
 
+def test_optimisations_are_text_or_a_list() -> None:
+    assert query("optimize=compile,bf16").optimizations("optimize") == ("bf16", "compile")
+    assert document({"optimize": ["none"]}).optimizations("optimize") == ("none",)
+    assert query("optimize=").optimizations("optimize") is None
+    with pytest.raises(BadRequest, match=r"^optimize is 'int8', and should be a list of none, fast_images, fold, "):
+        query("optimize=int8").optimizations("optimize")
+
+
 @pytest.mark.parametrize("content_type", ["application/json", "application/json; charset=utf-8"])
 def test_a_json_body_wins_over_the_query(content_type: str) -> None:
     request = Request("POST", "/models?url=a&handler=h", [("content-type", content_type)], b'{"url": "b"}')

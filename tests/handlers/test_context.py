@@ -201,3 +201,27 @@ def test_a_request_processor_has_torchserves_members() -> None:
 
 def test_a_repr_says_how_many_requests_it_holds(context: Context) -> None:
     assert repr(context) == "<Context net, 2 requests>"
+
+
+def test_one_beside_it_has_requests_of_its_own_and_what_the_handler_has_set(loading: Context) -> None:
+    context = loading
+    context.begin_batch(["a"], [{"key": "first"}])
+    vars(context)["cache"] = "mine"
+
+    other = context.beside()
+    other.begin_batch(["b", "c"], [{"key": "second"}, {}])
+
+    assert (context.get_request_id(0), context.get_request_header(0, "key")) == ("a", "first")
+    assert (other.get_request_id(0), other.get_request_header(0, "key")) == ("b", "second")
+    assert vars(other)["cache"] == "mine"
+    assert (context.metrics.request_ids, other.metrics.request_ids) == ({0: "a"}, {0: "b", 1: "c"})
+    assert other.metrics.tally is context.metrics.tally
+
+
+def test_without_a_batch_it_is_as_while_the_model_is_loading(loading: Context) -> None:
+    loading.begin_batch(["a"], [{}])
+    loading.end_batch()
+
+    assert (loading.request_ids, loading.request_processor) == ({}, None)
+    with pytest.raises(RuntimeError, match="still loading"):
+        loading.get_request_header(0, "key")

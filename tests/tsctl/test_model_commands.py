@@ -64,6 +64,10 @@ DESCRIBED: dict[str, Any] = {
             {"name": "queueTimeout", "value": 0.0},
             {"name": "clientTimeoutInMills", "value": 0.0},
         ],
+        "optimize": [
+            {"name": "fold", "applied": True, "drift": 2.5e-7, "seconds": 0.123},
+            {"name": "bf16", "applied": False, "drift": None, "seconds": 0.5, "reason": "the model fails"},
+        ],
         "error": {"message": "ValueError: no [weights]", "traceback": "Traceback\n  line", "output": ["printed"]},
     },
 }
@@ -233,6 +237,20 @@ def test_describe_shows_the_limits_of_a_request_and_what_has_expired(capsys: pyt
     assert facts["expired"] == "3 in the queue, 1 with a worker"
 
 
+def test_describe_shows_what_became_of_the_optimisations(capsys: pytest.CaptureFixture[str]) -> None:
+    from tsctl.commands.describe import show
+
+    show(DESCRIBED)
+
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    at = lines.index(["Optimizations"])
+    assert lines[at + 1 : at + 4] == [
+        ["NAME", "APPLIED", "DRIFT", "TOOK", "WHY", "NOT"],
+        ["fold", "yes", "2.5e-07", "0.12", "s"],
+        ["bf16", "no", "-", "0.50", "s", "the", "model", "fails"],
+    ]
+
+
 def test_register_asks_for_one_worker_and_waits(invoke: Invoke, daemon: FakeDaemon) -> None:
     daemon.answer("POST /models", {"status": 'Model "net" registered'})
 
@@ -261,7 +279,7 @@ def test_register_passes_every_option_on(invoke: Invoke, daemon: FakeDaemon) -> 
     invoke(
         *("register", "net.mar", "--batch-size", "8", "--max-delay", "2.5", "--batching", "greedy", "--workers", "3"),
         *("--model-name", "other", "--handler", "mine.py:f", "--response-timeout", "5", "--startup-timeout", "6"),
-        *("--queue-timeout", "2.5", "--no-wait"),
+        *("--queue-timeout", "2.5", "--optimize", "bf16,compile", "--no-wait"),
     )
 
     assert daemon.requests[0].query == {
@@ -276,6 +294,7 @@ def test_register_passes_every_option_on(invoke: Invoke, daemon: FakeDaemon) -> 
         "response_timeout": "5.0",
         "startup_timeout": "6.0",
         "queue_timeout": "2.5",
+        "optimize": "bf16,compile",
         "synchronous": "false",
     }
 

@@ -65,6 +65,14 @@ def show(document: dict[str, Any]) -> None:
             for worker, state in zip(document["workers"], _worker_states(ours), strict=False)
         ]
         render.table((">PID", "STATE", ">MEMORY", "STARTED"), rows)
+    if ours["optimize"]:
+        render.heading("Optimizations")
+        optimized = [
+            (each["name"], "yes" if each["applied"] else "no", _drift(each["drift"]), f"{each['seconds']:.2f} s",
+             each.get("reason", ""))
+            for each in ours["optimize"]
+        ]  # fmt: skip
+        render.table(("NAME", "APPLIED", ">DRIFT", ">TOOK", "WHY NOT"), optimized)
     if batching["sizes"]:
         render.heading("Traffic")
         render.facts(_traffic(batching))
@@ -126,6 +134,10 @@ def _expired(expired: dict[str, int]) -> list[tuple[str, str]]:
     if not any(expired.values()):
         return []
     return [("expired", f"{expired['queue']} in the queue, {expired['worker']} with a worker")]
+
+
+def _drift(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1e}"
 
 
 def _worker_states(ours: dict[str, Any]) -> list[str]:

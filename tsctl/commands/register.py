@@ -24,6 +24,7 @@ from tsctl.follow import work
 @click.option(
     "--queue-timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="For waiting in the queue; 0 is no limit."
 )
+@click.option("--optimize", metavar="NAMES", help="Make the model faster, see below.")
 @click.option("--no-wait", is_flag=True, help="Return at once; a model that fails to load stays listed.")
 @click.pass_obj
 def command(
@@ -38,6 +39,7 @@ def command(
     response_timeout: float | None,
     startup_timeout: float | None,
     queue_timeout: float | None,
+    optimize: str | None,
     no_wait: bool,
 ) -> None:
     """Register ARCHIVE and start its workers.
@@ -51,6 +53,15 @@ def command(
       auto     waits only where it has learned that waiting pays, at most --max-delay
       fixed    an idle worker takes the first request and waits up to --max-delay for more
       greedy   an idle worker takes whatever waits, at once
+
+    \b
+    Optimizing, names with commas between them:
+      channels_last, fold   another memory order; batch normalisation within convolutions
+      fast_images           images are resized as bytes
+      bf16                  16-bit numbers, where processor or GPU has a fast path for them
+      compile               torch.compile, every batch size before the model is ready
+      none                  not even what the built-in image handlers have by default, the first three
+    Each is checked against the plain model; `tsctl describe` shows how far the answers drift.
 
     What is not given here comes from the archive's model-config.yaml, or is the default: batch
     size 1, delay 100 ms.
@@ -73,6 +84,7 @@ def command(
         response_timeout=response_timeout,
         startup_timeout=startup_timeout,
         queue_timeout=queue_timeout,
+        optimize=optimize,
         synchronous="false" if no_wait else "true",
     )
     click.echo(document["status"])

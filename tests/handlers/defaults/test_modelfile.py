@@ -1,11 +1,14 @@
 """Every way in which an archive may hold a model."""
 
+import shutil
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch._inductor import aoti_compile_and_package
 
 from handlers.defaults.modelfile import load_model
 from handlers.errors import HandlerError
@@ -84,6 +87,32 @@ def test_an_exported_program_takes_batches_of_any_size(model_dir: Path) -> None:
 
     assert [model(torch.ones(count, 1)).shape for count in (1, 5)] == [(1, 1), (5, 1)]
     assert model(torch.ones(1, 1)).item() == 3.0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler is installed")
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+def test_a_package_of_aotinductor_takes_batches_of_any_size(model_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(model_dir / "cache"))
+    net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4)).eval()
+    images = torch.randn(5, 3, 8, 8, generator=torch.Generator().manual_seed(1))
+    program = torch.export.export(net, (images,), dynamic_shapes=({0: torch.export.Dim("batch", max=64)},))
+    aoti_compile_and_package(program, package_path=str(model_dir / "model.pt2"))
+
+    model = load(model_dir, serializedFile="model.pt2")
+
+    for count in (1, 2, 5):
+        with torch.inference_mode():
+            torch.testing.assert_close(model(images[:count]), net(images[:count]))
+
+
+def test_a_package_of_aotinductor_that_does_not_run_here_is_refused(model_dir: Path) -> None:
+    with zipfile.ZipFile(model_dir / "model.pt2", "w") as package:
+        package.writestr("m/data/aotinductor/model/x.wrapper.so", b"garbage")
+        package.writestr("m/archive_format", b"pt2")
+
+    with pytest.raises(HandlerError, match=r"^`model.pt2` is no AOTInductor package that runs here: "):
+        load(model_dir, serializedFile="model.pt2")
 
 
 @pytest.fixture

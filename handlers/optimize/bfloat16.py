@@ -1,0 +1,64 @@
+"""Weights and activations in bfloat16: half the memory traffic, and matrix units that do four times the work.
+
+Numbers keep the range of float32 and lose two thirds of their digits. Where neither processor nor GPU
+multiplies bfloat16, it would be many times slower than float32, so it is refused there.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from handlers.optimize.trees import map_tensors
+
+# Flags of /proc/cpuinfo: Intel and AMD, then ARM.
+FAST_FLAGS = frozenset({"amx_bf16", "avx512_bf16", "bf16", "svebf16"})
+FAST_CAPABILITY = 8  # NVIDIA's Ampere, the first with bfloat16 in its tensor cores
+
+
+def refusal(device: torch.device, cpuinfo: str | None = None) -> str:
+    """Say why bfloat16 would not be fast on a device; empty if it would be.
+
+    Args:
+        cpuinfo: the text of /proc/cpuinfo, by default this machine's.
+    """
+    if device.type == "cuda":
+        major, _ = torch.cuda.get_device_capability(device)
+        name = torch.cuda.get_device_name(device)
+        return "" if major >= FAST_CAPABILITY else f"the GPU ({name}) has no fast path for bfloat16"
+    if cpuinfo is None:
+        cpuinfo = Path("/proc/cpuinfo").read_text()
+    facts = dict(line.split(":", 1) for line in cpuinfo.splitlines() if ":" in line)
+    facts = {key.strip().lower(): value.strip() for key, value in facts.items()}
+    flags = facts.get("flags") or facts.get("features") or ""
+    if FAST_FLAGS.isdisjoint(flags.split()):
+        name = facts.get("model name", "unknown model")
+        return f"the processor ({name}) has no fast path for bfloat16: neither AMX nor AVX512_BF16"
+    return ""
+
+
+class Bfloat16(nn.Module):
+    """A model in bfloat16 that takes and gives float32. Its other members are the model's own."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.narrow = model.to(torch.bfloat16)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("narrow"), name)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        output = self.narrow(*map_tensors(args, _narrow), **map_tensors(kwargs, _narrow))
+        return map_tensors(output, _widen)
+
+
+def _narrow(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.to(torch.bfloat16) if tensor.is_floating_point() else tensor
+
+
+def _widen(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.to(torch.float32) if tensor.dtype == torch.bfloat16 else tensor

@@ -1,0 +1,23 @@
+"""Change the tensors within an input or output, whatever holds them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+
+def map_tensors(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """Give the same structure of dicts, lists and tuples with every tensor changed."""
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if type(value) in (dict, list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        changed = {key: map_tensors(each, change) for key, each in items}
+        return changed if isinstance(value, dict) else list(changed.values())
+    if isinstance(value, tuple):
+        parts = [map_tensors(each, change) for each in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if isinstance(value, dict):  # an OrderedDict, or an output class of transformers: changed in place
+        for key in value:
+            value[key] = map_tensors(value[key], change)
+    return value

@@ -1,0 +1,149 @@
+"""Several batches of one model at the same time: the next is read while this one is inferred.
+
+    lane 1   preprocess 1 ▸ inference 1 ▸ postprocess 1   preprocess 3 ▸ …
+    lane 2                  preprocess 2 ▸ inference 2 ▸ postprocess 2
+
+Each stage has one thread, which runs it for one batch after the other in the order they came; a lane
+carries one batch through all of them, with a context of its own. Whatever happens in a batch happens
+as it would without a pipeline: the lane runs `Runtime.run`.
+
+It pays where the stages wait for different things: a GPU, a disk, a network. Where all of them
+compute on the same cores it does not: reading a batch on all threads and then inferring it on all
+threads is never slower than doing both on a part each.
+"""
+
+import contextlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from handlers import wire
+from handlers.errors import HandlerError
+from handlers.perbatch import own_values
+from handlers.runtime import Runtime, SendPieces, no_pieces
+
+LANES = 2
+STAGES = ("prepare", "preprocess", "inference", "postprocess")
+_THREAD = {"prepare": "preprocess"}  # both read the rows
+Done = Callable[[list[wire.Answer]], None]
+
+
+def suits(handler: Any, own_handle: bool, config: Mapping[str, Any]) -> bool:
+    """Say whether a handler's batches may run at the same time.
+
+    By default those whose four stages are ours, where the model is on a GPU. `pipeline: true` in
+    `model-config.yaml` allows a user's stages, which then must bear it, and the CPU; `false` forbids it.
+
+    Args:
+        own_handle: the handler brings its own `handle`, which nobody can take apart.
+
+    Raises:
+        HandlerError: the archive asks for what is impossible, or not with true or false.
+    """
+    wanted = config.get("pipeline")
+    if wanted not in (None, True, False):
+        raise HandlerError(f"model-config.yaml: `pipeline` is {wanted!r}, and should be true or false")
+    if own_handle or "handle" in vars(handler):
+        if wanted:
+            raise HandlerError(
+                "model-config.yaml: `pipeline: true` needs a handler class whose `handle` is BaseHandler's,"
+                " because only its stages are known"
+            )
+        return False
+    if wanted is not None:
+        return bool(wanted)
+    ours = all(getattr(type(handler), stage).__module__.startswith("handlers.defaults.") for stage in STAGES)
+    return ours and handler.device.type != "cpu"
+
+
+class Pipeline:
+    """Runs batches, at most `lanes` of them at the same time.
+
+    Args:
+        runtime: has loaded a handler for which `suits` says yes; the pipeline takes the handler's stages over.
+        set_threads: gives the calling thread so many threads for its tensor operations.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        lanes: int = LANES,
+        set_threads: Callable[[int], None] = lambda count: None,
+    ) -> None:
+        self._handler = runtime.handler
+        self._set_threads = set_threads
+        names = dict.fromkeys(_THREAD.get(stage, stage) for stage in STAGES)
+        self._stages = {name: ThreadPoolExecutor(1, name) for name in names}
+        for stage in STAGES:
+            setattr(self._handler, stage, self._turn(stage, getattr(self._handler, stage)))
+        self._lanes = ThreadPoolExecutor(lanes, "lane")
+        self._free = threading.Semaphore(lanes)
+        self._runtimes = [runtime, *(runtime.beside() for _ in range(lanes - 1))]
+        self._last: Future[None] = Future()
+        self._last.set_result(None)
+
+    def submit(self, rows: Sequence[wire.Row], done: Done, send: SendPieces = no_pieces) -> None:
+        """Begin a batch; waits while all lanes are taken.
+
+        Args:
+            done: takes the answers; called on another thread, batch after batch in the order they came.
+
+        Raises:
+            Exception: what a `done` raised before.
+        """
+        self._free.acquire()
+        if self._last.done():
+            self._last.result()
+        self._last = self._lanes.submit(self._run, rows, done, send, self._last)
+
+    def set_threads(self, count: int) -> None:
+        """Divide so many threads among the stages, from the next batch of each on."""
+        # On a CPU, what reads the next batch takes its thread from inference, if that has two.
+        on_cpu = self._handler.device.type == "cpu"
+        shares = {"preprocess": 1, "inference": max(1, count - 1)} if on_cpu else {"preprocess": count}
+        for name, stage in self._stages.items():
+            stage.submit(self._set_threads, shares.get(name, 1)).result()
+
+    def close(self) -> None:
+        """Wait for what is under way, and end the threads.
+
+        Raises:
+            Exception: what a `done` raised.
+        """
+        self._lanes.shutdown()
+        for stage in self._stages.values():
+            stage.shutdown()
+        for stage_name in STAGES:
+            with contextlib.suppress(AttributeError):
+                delattr(self._handler, stage_name)
+        self._last.result()
+
+    def _run(self, rows: Sequence[wire.Row], done: Done, send: SendPieces, before: Future[None]) -> None:
+        runtime = self._runtimes.pop()
+        try:
+            # The model, too: an explanation puts another in its place.
+            with own_values(self._handler, context=None, model=self._handler.model):
+                answers = runtime.run(rows, send)
+        finally:
+            self._runtimes.append(runtime)
+        try:
+            before.result()
+            done(answers)
+        finally:
+            self._free.release()
+
+    def _turn(self, stage: str, run: Callable[..., Any]) -> Callable[..., Any]:
+        """Make a stage take its turn on its thread, where the handler's context and model are the lane's."""
+        thread = self._stages[_THREAD.get(stage, stage)]
+
+        def take_turn(*args: Any, **kwargs: Any) -> Any:
+            context, model = self._handler.context, self._handler.model  # the lane's
+
+            def in_its_context() -> Any:
+                with own_values(self._handler, context=context, model=model):
+                    return run(*args, **kwargs)
+
+            return thread.submit(in_its_context).result()
+
+        return take_turn

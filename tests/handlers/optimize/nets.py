@@ -1,0 +1,48 @@
+"""Small networks with random weights, whose normalisations have seen something."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from tests.handlers.samples import write
+
+# The archive's model file: a strided convolution, a residual block with a depthwise convolution, two heads.
+RESIDUAL = """
+    import torch
+    from torch import nn
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.stem = nn.Conv2d(3, 8, 7, stride=4, padding=3, bias=False)
+            self.bn1 = nn.BatchNorm2d(8)
+            self.depthwise = nn.Conv2d(8, 8, 3, padding=1, groups=8)
+            self.bn2 = nn.BatchNorm2d(8)
+            self.head = nn.Linear(8, 6)
+        def forward(self, images):
+            x = torch.relu(self.bn1(self.stem(images)))
+            x = x + torch.relu(self.bn2(self.depthwise(x)))
+            return self.head(x.mean(dim=(2, 3)))
+"""
+
+
+def settled(model: nn.Module) -> nn.Module:
+    """Give normalisations means, variances and weights that matter; in evaluation mode."""
+    generator = torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
+            if name.endswith("running_var"):
+                tensor.copy_(torch.rand(tensor.shape, generator=generator) + 0.5)
+            elif tensor.is_floating_point():
+                tensor.copy_(torch.randn(tensor.shape, generator=generator) * 0.3)
+    return model.eval()
+
+
+def put_archive(model_dir: Path, source: str = RESIDUAL) -> dict[str, str]:
+    """Write a model file and its weights; give the manifest's entry for them."""
+    write(model_dir / "net.py", source)
+    names: dict[str, Callable[[], nn.Module]] = {}
+    exec(compile((model_dir / "net.py").read_text(), "net.py", "exec"), names)
+    torch.save(settled(names["Net"]()).state_dict(), model_dir / "net.pth")
+    return {"modelFile": "net.py", "serializedFile": "net.pth"}

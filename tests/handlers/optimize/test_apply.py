@@ -1,0 +1,264 @@
+"""Optimisations are applied, checked against the plain model, and taken back where they go too far."""
+
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from handlers import wire
+from handlers.defaults.base import BaseHandler
+from handlers.defaults.image_classifier import ImageClassifier
+from handlers.errors import HandlerError
+from handlers.optimize import apply, bfloat16, folding
+from handlers.optimize.apply import optimize
+from handlers.optimize.samples import example_image
+from tests.handlers.optimize.nets import put_archive
+from tests.handlers.samples import context_of
+
+USUAL = ["fast_images", "fold", "channels_last"]
+
+
+class Mine(ImageClassifier):
+    """A user's own."""
+
+
+class Changing(ImageClassifier):
+    """A user's own, that does something to the model after it is loaded."""
+
+    def initialize(self, context: Any) -> None:
+        super().initialize(context)
+        with torch.no_grad():
+            self.model.head.bias += 1.0
+
+
+@pytest.fixture
+def entry(model_dir: Path) -> dict[str, str]:
+    return put_archive(model_dir)
+
+
+def loaded(
+    model_dir: Path, entry: dict[str, str], handler_class: type[BaseHandler] = ImageClassifier, **config: Any
+) -> BaseHandler:
+    handler = handler_class()
+    handler.initialize(context_of(model_dir, entry, config))
+    return handler
+
+
+def done(
+    handler: BaseHandler, *asked: str, model_dir: Path | None = None, batch_size: int = 2
+) -> dict[str, wire.Optimized]:
+    where = model_dir or Path(handler.context.system_properties["model_dir"])
+    reports = optimize(handler, asked or None, where, handler.model_yaml_config, batch_size)
+    return {report.name: report for report in reports}
+
+
+def answer(handler: BaseHandler) -> dict[str, float]:
+    assert handler.context is not None
+    result: dict[str, float] = handler.handle([{"body": example_image()}], handler.context)[0]
+    return result
+
+
+def test_the_image_classifier_is_optimised_by_default_and_answers_the_same(
+    model_dir: Path, entry: dict[str, str]
+) -> None:
+    handler = loaded(model_dir, entry)
+    before = answer(handler)
+
+    reports = done(handler)
+
+    assert list(reports) == USUAL
+    assert all(report.applied and not report.reason for report in reports.values())
+    assert 0 < (reports["fast_images"].drift or 0) <= 1.001 / 255
+    assert 0 < (reports["fold"].drift or 0) < 1e-6
+    assert isinstance(handler.model.bn1, nn.Identity)
+    assert handler.model.stem.weight.is_contiguous(memory_format=torch.channels_last)
+    assert list(answer(handler)) == list(before)
+    assert answer(handler) == pytest.approx(before, abs=1e-3)
+
+
+def test_a_subclass_gets_nothing_by_default(model_dir: Path, entry: dict[str, str]) -> None:
+    handler = loaded(model_dir, entry, Mine)
+    model = handler.model
+
+    assert done(handler) == {}
+    assert handler.model is model
+    assert handler.plain is None
+
+
+def test_a_subclass_gets_what_is_asked_for(model_dir: Path, entry: dict[str, str]) -> None:
+    handler = loaded(model_dir, entry, Mine)
+
+    assert [report.applied for report in done(handler, "fold").values()] == [True]
+    assert isinstance(handler.model.bn1, nn.Identity)
+
+
+@pytest.mark.parametrize("handler_class", [ImageClassifier, Changing])
+def test_an_explanation_sees_the_model_as_it_was_loaded(
+    handler_class: type[BaseHandler], model_dir: Path, entry: dict[str, str]
+) -> None:
+    handler = loaded(model_dir, entry, handler_class)
+    expected = {name: tensor.clone() for name, tensor in handler.model.state_dict().items()}
+    done(handler, "fold", "bf16") if not bfloat16.refusal(handler.device) else done(handler, "fold")
+    optimised, seen = handler.model, []
+
+    def get_insights(tensor_data: Any, raw_data: Any, target: Any = 0) -> list[str]:
+        seen.append(handler.model)
+        return ["explained"]
+
+    handler.get_insights = get_insights  # type: ignore[method-assign]
+    assert handler.context is not None
+    handler.context.begin_batch(["r"], [{"explain": "True"}])
+    answers = handler.handle([{"body": example_image()}], handler.context)
+
+    assert answers == ["explained"]
+    assert seen[0] is not optimised
+    assert seen[0].state_dict().keys() == expected.keys()
+    assert all(torch.equal(tensor, expected[name]) for name, tensor in seen[0].state_dict().items())
+    assert handler.model is optimised
+
+
+def spoil(model: nn.Module, really: Callable[[nn.Module], int] = folding.fold) -> int:
+    """Fold wrongly: the answers change by far more than rounding."""
+    really(model)
+    with torch.no_grad():
+        next(model.parameters()).mul_(1.5)
+    return 1
+
+
+def test_what_drifts_too_far_by_default_is_taken_back_with_a_warning(
+    model_dir: Path, entry: dict[str, str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    handler = loaded(model_dir, entry)
+    before = answer(handler)
+    monkeypatch.setattr(folding, "fold", spoil)
+
+    caplog.clear()
+    with caplog.at_level(logging.WARNING):
+        reports = done(handler)
+
+    fold = reports["fold"]
+    assert not fold.applied
+    assert (fold.drift or 0) > 1e-2
+    assert caplog.messages == [
+        f"the model is served without the optimisation fold: its drift is {fold.drift:.1e}, and 1.0e-03 is tolerated"
+    ]
+    assert reports["channels_last"].applied
+    assert isinstance(handler.model.bn1, nn.BatchNorm2d)
+    assert answer(handler) == pytest.approx(before, abs=1e-3)
+
+
+def test_what_drifts_too_far_and_was_asked_for_fails_the_load(
+    model_dir: Path, entry: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folding, "fold", spoil)
+
+    sentence = r"^`optimize: fold` cannot be done: its drift is \d\.\de-\d\d, and 1\.0e-03 is tolerated$"
+    with pytest.raises(HandlerError, match=sentence):
+        done(loaded(model_dir, entry), "fold")
+
+
+def test_what_was_applied_before_stays_when_a_later_one_is_taken_back(
+    model_dir: Path, entry: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler = loaded(model_dir, entry, optimizeTolerance={"channels_last": 0})
+    monkeypatch.setattr(apply, "drift", lambda plain, other: 1e-9)
+
+    reports = done(handler)
+
+    assert [report.applied for report in reports.values()] == [True, True, False]
+    assert isinstance(handler.model.bn1, nn.Identity)
+    assert not handler.model.stem.weight.is_contiguous(memory_format=torch.channels_last)
+
+
+@pytest.mark.skipif(bool(bfloat16.refusal(torch.device("cpu"))), reason="this processor has no fast bfloat16")
+def test_the_tolerance_may_be_narrowed(model_dir: Path, entry: dict[str, str]) -> None:
+    wide, narrow = loaded(model_dir, entry), loaded(model_dir, entry, optimizeTolerance={"bf16": 1e-9})
+
+    drifted = done(wide, "bf16")["bf16"].drift
+    assert drifted is not None
+    assert 1e-6 < drifted < 5e-2
+    assert wide.model.narrow.stem.weight.dtype == torch.bfloat16
+    assert wide.inference(torch.zeros(1, 3, 224, 224)).dtype == torch.float32
+    with pytest.raises(HandlerError, match=r"its drift is .*, and 1\.0e-09 is tolerated"):
+        done(narrow, "bf16")
+
+
+def test_a_processor_without_bfloat16_refuses_it(
+    model_dir: Path, entry: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bfloat16, "refusal", lambda device: "the processor (Old) has no fast path")
+
+    with pytest.raises(
+        HandlerError, match=r"^`optimize: bf16` cannot be done: the processor \(Old\) has no fast path$"
+    ):
+        done(loaded(model_dir, entry), "bf16")
+
+
+@pytest.mark.parametrize("tolerance", [3, {"bf16": "much"}, {"speed": 1}, {"bf16": -1}, {"bf16": True}])
+def test_a_wrong_tolerance_is_a_sentence(tolerance: object, model_dir: Path, entry: dict[str, str]) -> None:
+    with pytest.raises(HandlerError, match=r"^model-config.yaml: `optimizeTolerance` is .*, and should be a map"):
+        done(loaded(model_dir, entry, optimizeTolerance=tolerance))
+
+
+PLAIN = """
+    import torch
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(3, 6)
+        def forward(self, images):
+            return self.linear(images.mean(dim=(2, 3)))
+"""
+
+
+def test_where_there_is_nothing_to_do_it_says_so_and_even_by_name_that_is_no_failure(model_dir: Path) -> None:
+    reports = done(loaded(model_dir, put_archive(model_dir, PLAIN)), "fold")
+
+    assert {name: report.reason for name, report in reports.items() if not report.applied} == {
+        "fold": "no convolution is followed by a batch normalisation of its own",
+        "channels_last": "the model has no two-dimensional convolution",
+    }
+
+
+def test_a_model_that_fails_on_the_sample_is_served_as_it_is(model_dir: Path) -> None:
+    source = PLAIN.replace("mean(dim=(2, 3))", "reshape(-1, 784)")
+    handler = loaded(model_dir, put_archive(model_dir, source))
+
+    reports = done(handler)
+
+    assert not any(report.applied for report in reports.values())
+    assert reports["fold"].reason.startswith("the plain model fails on the sample: RuntimeError: ")
+
+
+@pytest.mark.parametrize(
+    ("handler_class", "model", "reason"),
+    [
+        pytest.param(BaseHandler, nn.Linear(2, 2), "there is nothing to check it on: name a file", id="no sample"),
+        pytest.param(BaseHandler, print, "the model is a builtin_function_or_method, and only a torch", id="no module"),
+        pytest.param(object, None, "the handler is no subclass of BaseHandler", id="no handler of ours"),
+    ],
+)
+def test_who_cannot_be_optimised_is_told_why(handler_class: type, model: Any, reason: str, tmp_path: Path) -> None:
+    handler = handler_class()
+    if model is not None:
+        handler.model = model
+
+    with pytest.raises(HandlerError, match=f"^`optimize: bf16, compile` cannot be done: {reason}"):
+        optimize(handler, ("bf16", "compile"), tmp_path, {}, 1)
+
+
+def test_the_warm_up_sample_is_what_it_is_checked_on(model_dir: Path, entry: dict[str, str]) -> None:
+    (model_dir / "numbers.json").write_text(json.dumps([[[1.0] * 32] * 32] * 3))
+    config = {"warmup": {"file": "numbers.json", "contentType": "application/json"}}
+    handler = loaded(model_dir, entry, Mine, **config)
+    shapes = []
+    handler.model.register_forward_hook(lambda module, args, output: shapes.append(tuple(args[0].shape)))
+
+    done(handler, "channels_last")
+
+    assert shapes == [(2, 3, 32, 32), (2, 3, 32, 32)]

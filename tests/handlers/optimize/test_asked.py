@@ -1,0 +1,58 @@
+"""Who gets which optimisation."""
+
+import pytest
+
+from handlers.defaults.base import BaseHandler
+from handlers.defaults.image_classifier import ImageClassifier
+from handlers.defaults.image_segmenter import ImageSegmenter
+from handlers.defaults.object_detector import ObjectDetector
+from handlers.names import parse_optimizations
+from handlers.optimize.asked import chosen
+
+
+class Mine(ImageClassifier):
+    """A user's own."""
+
+
+USUAL = {"fast_images": False, "fold": False, "channels_last": False}
+
+
+@pytest.mark.parametrize(
+    ("asked", "handler", "expected"),
+    [
+        pytest.param(None, ImageClassifier, USUAL, id="the image classifier has three by default"),
+        pytest.param(None, ImageSegmenter, USUAL, id="so has the segmenter"),
+        pytest.param(None, ObjectDetector, {}, id="the detector has none"),
+        pytest.param(None, Mine, {}, id="nor has a subclass"),
+        pytest.param(None, BaseHandler, {}, id="nor has the base"),
+        pytest.param(("bf16",), ImageClassifier, USUAL | {"bf16": True}, id="what is asked for is added"),
+        pytest.param(("fold",), ImageClassifier, USUAL | {"fold": True}, id="a default may be asked for by name"),
+        pytest.param(("none",), ImageClassifier, {}, id="none is none"),
+        pytest.param(("none", "compile"), ImageClassifier, {"compile": True}, id="none and one is only that one"),
+        pytest.param(("bf16", "fold"), Mine, {"fold": True, "bf16": True}, id="a subclass gets what is asked for"),
+    ],
+)
+def test_chosen(asked: tuple[str, ...] | None, handler: type, expected: dict[str, bool]) -> None:
+    got = chosen(asked, handler)
+
+    assert got == expected
+    assert list(got) == [name for name in ("fast_images", "fold", "channels_last", "bf16", "compile") if name in got]
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        ("bf16", ("bf16",)),
+        ("compile, bf16,compile,", ("bf16", "compile")),
+        (["compile", "none", "fold"], ("none", "fold", "compile")),
+        ([], ()),
+    ],
+)
+def test_names_are_read_from_text_and_lists(value: object, names: tuple[str, ...]) -> None:
+    assert parse_optimizations(value) == names
+
+
+@pytest.mark.parametrize("value", ["int8", "bf16,all", ["fold", 1], 7, True, {"fold": True}])
+def test_what_is_no_list_of_names_is_refused_with_the_names(value: object) -> None:
+    with pytest.raises(ValueError, match=r"^a list of none, fast_images, fold, channels_last, bf16, compile$"):
+        parse_optimizations(value)

@@ -1,0 +1,131 @@
+"""torch.compile: every batch size before the first request, and found again in the cache."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+from torch._dynamo.utils import counters
+
+from handlers.optimize import inductor
+from tests.handlers.optimize.nets import put_archive
+
+CPU = torch.device("cpu")
+# Loads the archive as a worker does, with `compile`; runs every batch size; says what was compiled when.
+PROGRAM = """
+import json, sys, torch
+from pathlib import Path
+from torch._dynamo.utils import counters
+from handlers import wire
+from handlers.optimize.samples import example_image
+from handlers.runtime import Runtime
+torch.set_num_threads(1)
+load = wire.Load("net", "1.0", sys.argv[1], "image_classifier", {"model": json.loads(sys.argv[2])}, 5, 1)
+runtime = Runtime.load(load)
+(*_, report) = runtime.optimize(["compile"], Path(load.model_dir), load.batch_size)
+compiled = counters["stats"]["unique_graphs"]
+body = example_image()
+for size in range(1, 6):
+    rows = [wire.Row(str(row), [], [("body", "", body)]) for row in range(size)]
+    assert not any(answer.error for answer in runtime.run(rows))
+print(json.dumps({
+    "report": [report.name, report.applied, report.drift],
+    "before": compiled,
+    "after": counters["stats"]["unique_graphs"],
+    "hits": counters["inductor"]["fxgraph_cache_hit"],
+    "misses": counters["inductor"]["fxgraph_cache_miss"],
+}))
+"""
+needs_compiler = pytest.mark.skipif(inductor.find_compiler() is None, reason="no C++ compiler is installed")
+
+
+def test_the_compiler_that_cxx_names_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
+    monkeypatch.setenv("CXX", "ccache g++-13")
+
+    assert inductor.find_compiler() == "ccache g++-13"
+
+
+@pytest.mark.parametrize(("there", "found"), [({"g++", "clang++"}, "g++"), ({"clang++"}, "clang++"), (set(), None)])
+def test_a_compiler_is_looked_for(there: set[str], found: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: name if name in there else None)
+    monkeypatch.delenv("CXX", raising=False)
+
+    assert inductor.find_compiler() == found
+
+
+@pytest.mark.parametrize(
+    ("cxx", "reason"),
+    [
+        ("", "torch.compile needs a C++ compiler, and neither g++ nor clang++ is installed"),
+        ("icpx", "torch.compile needs a C++ compiler, and `icpx`, which CXX names, is not there"),
+    ],
+)
+def test_a_missing_compiler_is_named(cxx: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setenv("CXX", cxx)
+
+    assert inductor.refusal(nn.Linear(1, 1), CPU) == reason
+
+
+@pytest.mark.slow
+@needs_compiler
+def test_every_batch_size_is_compiled_at_the_load_and_found_in_the_cache_by_the_next_worker(
+    model_dir: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+    arguments = [sys.executable, "-c", PROGRAM, str(model_dir), json.dumps(put_archive(model_dir))]
+
+    first, second = (
+        json.loads(subprocess.run(arguments, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
+        for _ in range(2)
+    )
+
+    assert first["report"][:2] == second["report"][:2] == ["compile", True]
+    assert 0 <= first["report"][2] < 1e-4
+    assert first["before"] == first["after"] == 2  # a batch of one, and all others
+    assert (first["hits"], first["misses"]) == (0, 2)
+    assert (second["hits"], second["misses"]) == (2, 0)
+
+
+def sizes_run(batch_size: int, graph_of: Callable[[int], int]) -> list[int]:
+    """Run a model that counts as compiled anew for each new value of `graph_of(size)`."""
+    graphs: set[int] = set()
+
+    def run(size: int) -> None:
+        counters["stats"]["unique_graphs"] += graph_of(size) not in graphs
+        graphs.add(graph_of(size))
+
+    return inductor.compile_sizes(nn.Identity(), run, batch_size)
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "graph_of", "sizes"),
+    [
+        pytest.param(32, lambda size: size == 1, [1, 2, 32, 3], id="one graph for all but one: a few sizes tell"),
+        pytest.param(5, lambda size: size, [1, 2, 5, 3, 1, 2, 3, 4, 5], id="one graph for each size: all of them"),
+        pytest.param(5, lambda size: size > 3, [1, 2, 5, 3, 1, 2, 3, 4, 5], id="another graph for large ones: all"),
+        pytest.param(1, lambda size: size, [1, 1], id="batches of one"),
+        pytest.param(2, lambda size: size, [1, 2, 2], id="batches of two"),
+    ],
+)
+def test_sizes_are_run_until_nothing_is_left_to_compile(
+    batch_size: int, graph_of: Callable[[int], int], sizes: list[int]
+) -> None:
+    assert sizes_run(batch_size, graph_of) == sizes
+
+
+def test_the_batch_is_a_dynamic_dimension() -> None:
+    model = torch.compile(nn.Linear(2, 2), backend="eager")
+    inductor.compile_sizes(model, lambda size: model(torch.ones(size, 2)), 8)
+    before = counters["stats"]["unique_graphs"]
+
+    for size in range(1, 9):
+        model(torch.ones(size, 2))
+
+    assert counters["stats"]["unique_graphs"] == before
