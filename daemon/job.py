@@ -143,7 +143,7 @@ class Job:
         self.headers = headers
         self.arrived = arrived
         self.unnamed = unnamed
-        self.size = sum(len(param.value) for param in params)
+        self.size = sum([len(param.value) for param in params])
         self.solo = solo
         self.attempt = 0
         self.phase = Phase.QUEUED

@@ -47,7 +47,7 @@ def predict(
     request = exchange.request
     kept = None
     if model.settings.record_input and repeatable and len(request.body) <= MOST_BYTES:
-        kept = Sample(request.body, request.header("content-type"), RECORDED)
+        kept = Sample(bytes(request.body), request.header("content-type"), RECORDED)
 
     def deliver(reply: Reply) -> None:
         if kept is not None and reply.status == 200 and not reply.error:

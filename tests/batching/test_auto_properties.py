@@ -92,10 +92,10 @@ class Anticipation(RuleBasedStateMachine):
     def a_client_leaves(self, data: st.DataObject) -> None:
         self.model.abandon(data.draw(st.sampled_from(self.waiting())))
 
-    @precondition(lambda self: any(worker.busy for worker in self.engine.workers))
+    @precondition(lambda self: any(worker.hand for worker in self.engine.workers))
     @rule()
     def a_worker_dies(self) -> None:
-        next(worker for worker in self.engine.workers if worker.busy).die()
+        next(worker for worker in self.engine.workers if worker.hand).die()
 
     @rule(wanted=st.integers(1, 3))
     def the_pool_is_scaled(self, wanted: int) -> None:
