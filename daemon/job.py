@@ -180,7 +180,7 @@ class Job:
         self.budget = budget
         self.deadline = math.inf if budget is None else budget.since + budget.seconds
         self.unnamed = unnamed
-        self.size = sum(len(param.value) for param in params)
+        self.size = sum([len(param.value) for param in params])
         self.solo = solo
         self.attempt = 0
         self.phase = Phase.QUEUED

@@ -251,7 +251,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def _write(self, pieces: list[bytes]) -> None:
         # Small pieces in one write; a large body is not copied into a new string.
-        if sum(map(len, pieces)) <= JOINED_BODY:
+        if len(pieces) == 1:
+            self._transport.write(pieces[0])
+        elif sum(map(len, pieces)) <= JOINED_BODY:
             self._transport.write(b"".join(pieces))
         else:
             self._transport.writelines(pieces)
