@@ -5,7 +5,7 @@ how long loading and a batch take, and whether loading fails. A test can also ki
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from daemon.clock import Clock, Timer

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from handlers import wire
-from handlers.rows import decode_row
+from handlers.rows import decode_rows
 from handlers.warmup import sample_of
 
 CHECKED_ROWS = 2  # enough to see rows that leak into each other
@@ -25,7 +25,7 @@ def sample_rows(handler: Any, model_dir: Path, config: Mapping[str, Any]) -> lis
     rows: list[dict[str, Any]] = []
     sample = sample_of(model_dir, config)
     if sample is not None:
-        rows.append(decode_row(wire.Row("optimize", [], [("body", sample.content_type, sample.body)])))
+        rows += decode_rows([wire.Row("optimize", [], [("body", sample.content_type, sample.body)])])
     made_up = getattr(handler, "example", None)
     if made_up is not None:
         rows.append({"body": made_up()})
