@@ -121,7 +121,7 @@ class Daemon:
         clock = LoopClock(loop)
         registry, metrics = Registry(), Metrics()
         model_logs = logs.ModelLogs(config.state_dir, foreground=self._foreground)
-        engine = LocalEngine(loop, clock, model_environment(os.environ, config))
+        engine = LocalEngine(loop, clock, model_environment(os.environ, config), template=config.template)
         registration = Registration(config, registry, engine, clock, model_logs, metrics)
         registration.clean()
         access_log = logs.AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground)
@@ -185,6 +185,7 @@ class Daemon:
             listener.stop()
         loading.cancel()
         await self._stop_models(registration)
+        engine.close()
         await self._let_answers_out(*listeners)
         for listener in listeners:
             listener.abort()

@@ -1,41 +1,56 @@
 """`python -P -m handlers.worker FD PARENT`: frames in, one batch at a time, frames out.
 
 Load, then Predict after Predict, until the daemon closes its end. The frames have a socket of their
-own, so a handler may print whatever it likes.
+own, so a handler may print whatever it likes. A worker that was forked from a template
+(template.py) comes in by `converse`, with its model loaded perhaps.
 """
 
-import ctypes
+import io
 import logging
 import os
-import signal
 import socket
+import struct
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+import msgspec
 
 from handlers import compat, wire
 from handlers.errors import HandlerError
+from handlers.forking import die_with, give_memory_back
 from handlers.rows import sendable
 from handlers.runtime import Runtime
+from handlers.threads import set_threads
 from handlers.warmup import warm_up
 
-_PR_SET_PDEATHSIG = 1  # prctl(2)
+IDLE = 1  # seconds
 _OUR_FILES = (f"{Path(__file__).parent}{os.sep}", "<frozen importlib")
 
 
 class Wire:
-    """The worker's end of the socketpair, blocking."""
+    """The worker's end of the socketpair, blocking.
 
-    def __init__(self, sock: socket.socket) -> None:
+    Args:
+        idle: called once when nothing has come for `IDLE` seconds, and again after the next message.
+    """
+
+    def __init__(self, sock: socket.socket, idle: Callable[[], None] | None = None) -> None:
         self._sock = sock
+        self._idle = idle
+        self._wakes = False
 
     def send(self, message: wire.ToDaemon) -> None:
         self._sock.sendall(wire.encode(message))
 
     def receive(self) -> wire.ToWorker | None:
         """Wait for the next message; None when the daemon has closed its end."""
+        if self._idle is not None and not self._wakes:
+            self._wake_after(IDLE)
         head = self._exactly(wire.LENGTH.size)
         if head is None:
             return None
@@ -46,24 +61,22 @@ class Wire:
         buffer = bytearray(count)
         view = memoryview(buffer)
         while view:
-            received = self._sock.recv_into(view)
+            try:
+                received = self._sock.recv_into(view)
+            except BlockingIOError:
+                self._wake_after(0)
+                assert self._idle is not None
+                self._idle()
+                continue
             if not received:
                 return None
             view = view[received:]
         return buffer
 
-
-def die_with(parent: int) -> None:
-    """Have the kernel kill this process when the daemon dies, even in the middle of a batch."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # it died before the call
-        os._exit(0)
-
-
-def set_threads(count: int) -> None:
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        torch.set_num_threads(count)
+    def _wake_after(self, seconds: int) -> None:
+        """Have the kernel end a receive after so many seconds (0: never), without a further call for each message."""
+        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", seconds, 0))
+        self._wakes = seconds > 0
 
 
 def load_failure(error: BaseException) -> wire.LoadFailed:
@@ -84,17 +97,31 @@ def load_failure(error: BaseException) -> wire.LoadFailed:
     return wire.LoadFailed(sendable(summary), sendable(text.rstrip()), out_of_memory)
 
 
-def load_model(load: wire.Load) -> Runtime:
-    """Prepare the process as handlers expect it, then load the model."""
+class Prepared(NamedTuple):
+    """A model that a template has loaded, and what it was told to load."""
+
+    load: wire.Load
+    runtime: Runtime
+
+
+def prepare(load: wire.Load) -> Prepared:
+    """Prepare the process as handlers expect it, then load the model; errors of its own code pass through."""
     sys.path.insert(0, load.model_dir)
     compat.install()
-    runtime = Runtime.load(load)
+    return Prepared(load, Runtime.load(load))
+
+
+def load_model(load: wire.Load, prepared: Prepared | None = None) -> Runtime:
+    """Give the model that was prepared if it is this one, or load it; ready for the first batch."""
+    if prepared is None or msgspec.structs.replace(load, threads=prepared.load.threads) != prepared.load:
+        prepared = prepare(load)
+    runtime = prepared.runtime
     set_threads(load.threads)
     warm_up(runtime, load, runtime.config)
     return runtime
 
 
-def serve(connection: Wire) -> int:
+def serve(connection: Wire, prepared: Prepared | None = None) -> int:
     """Load what the first message names and run batches; returns the exit code."""
     connection.send(wire.Hello(os.getpid()))
     message = connection.receive()
@@ -102,7 +129,7 @@ def serve(connection: Wire) -> int:
         return 0
     began = time.perf_counter()
     try:
-        runtime = load_model(message)
+        runtime = load_model(message, prepared)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - user code may raise anything
         failed = load_failure(error)
         print(failed.traceback, file=sys.stderr, flush=True)  # noqa: T201 - the model's log
@@ -125,22 +152,36 @@ def _send_pieces(connection: Wire, batch: int, pieces: list[tuple[int, wire.Answ
     connection.send(wire.Chunk(batch, pieces))
 
 
-def main(arguments: list[str]) -> int:
-    descriptor, parent = map(int, arguments)
-    die_with(parent)
-    # What a handler logs goes to the model's log as it is (as in TorchServe), line by line.
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+def log_to_output() -> None:
+    """What a handler logs goes to the model's log as it is (as in TorchServe), line by line."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
     logging.basicConfig(stream=sys.stdout, format="%(message)s", level=logging.INFO)
-    os.set_inheritable(descriptor, False)
+
+
+def converse(descriptor: int, prepared: Prepared | None = None) -> int:
+    """Serve the daemon at the other end of a socket; returns the exit code."""
+    log_to_output()
     with socket.socket(fileno=descriptor) as sock:
         try:
-            return serve(Wire(sock))
+            return serve(Wire(sock, give_memory_back), prepared)
         except (BrokenPipeError, ConnectionResetError):
             return 0  # the daemon has gone
 
 
-if __name__ == "__main__":
-    code = main(sys.argv[1:])
+def leave(code: int) -> NoReturn:
+    """End this process; threads that the handler left running must not keep it."""
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)  # threads that the handler left running must not keep the process
+    os._exit(code)
+
+
+def main(arguments: list[str]) -> int:
+    descriptor, parent = map(int, arguments)
+    die_with(parent)
+    os.set_inheritable(descriptor, False)
+    return converse(descriptor)
+
+
+if __name__ == "__main__":
+    leave(main(sys.argv[1:]))

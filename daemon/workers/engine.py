@@ -88,11 +88,14 @@ class Worker(Protocol):
     """One running copy of a model version. Never restarted: the pool replaces it."""
 
     state: State
-    pid: int
     gpu_id: int | None
     answered: bool  # it has answered at least one batch
     started: float  # wall-clock seconds since the epoch
     load_time: float  # seconds from its start until it was ready; 0.0 before
+
+    @property
+    def pid(self) -> int:
+        """Its process; 0 while that is being made."""
 
     @property
     def busy(self) -> bool:

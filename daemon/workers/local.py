@@ -1,19 +1,11 @@
 """Workers as processes of this machine.
 
-A worker is exec'd with one end of a socketpair, over which frames travel (handlers/wire.py), and
-with a pipe as stdout and stderr. It leads its own session, so that Ctrl-C at the daemon's
-terminal does not reach it and its own children can be ended with it.
-
-Death is the pidfd. The socket's end is only a hint, since a child of the handler may hold it.
+This is the conversation with a worker, in frames (handlers/wire.py) on a socketpair. Where its
+process comes from is told in processes/templates.py, and how it ends in processes/life.py.
 """
 
 import asyncio
-import contextlib
 import os
-import signal
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -23,19 +15,14 @@ from daemon.clock import Clock, Timer
 from daemon.errors import ResponseTimeout
 from daemon.job import Batch, Outcome, Reply
 from daemon.workers.engine import Exit, LoadFailure, WorkerEvents, WorkerSpec
-from daemon.workers.output import OutputReader
+from daemon.workers.processes.birth import load_of
+from daemon.workers.processes.children import Children
+from daemon.workers.processes.life import Life
+from daemon.workers.processes.templates import Templates
 from daemon.workers.state import Event, State, advance
 from handlers import wire
 
 LEAVE_TIME = 5.0  # seconds between the end of the socket and SIGKILL
-LAST_WORDS = 0.1  # seconds to read what a dead worker wrote, if a child of it holds the socket open
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-
-
-def worker_environment(environment: Mapping[str, str], threads: int) -> dict[str, str]:
-    """Make a worker's environment: ours, less the daemon's own settings, with the number of threads."""
-    kept = {name: value for name, value in environment.items() if not name.startswith("TSCTL_")}
-    return kept | dict.fromkeys(THREAD_VARIABLES, str(threads))
 
 
 class LocalEngine:
@@ -43,17 +30,31 @@ class LocalEngine:
 
     Args:
         environment: what workers start from; by default the daemon's own.
+        template: fork them from warm processes; the first of those begins to warm at once.
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, clock: Clock, environment: Mapping[str, str] | None = None
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        environment: Mapping[str, str] | None = None,
+        *,
+        template: bool = False,
     ) -> None:
         self._loop = loop
         self._clock = clock
-        self._environment = os.environ if environment is None else environment
+        self._children = Children(loop, clock)
+        surroundings = os.environ if environment is None else environment
+        self._templates = Templates(loop, clock, self._children, surroundings, enabled=template)
+        self._templates.warm()
 
     def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> "LocalWorker":
-        return LocalWorker(spec, events, self._loop, self._clock, self._environment)
+        return LocalWorker(spec, events, self._loop, self._clock, self._templates)
+
+    def close(self) -> None:
+        """End the templates; workers that run go on."""
+        self._templates.close()
+        self._children.close()
 
 
 class LocalWorker(asyncio.Protocol):
@@ -65,7 +66,7 @@ class LocalWorker(asyncio.Protocol):
         events: WorkerEvents,
         loop: asyncio.AbstractEventLoop,
         clock: Clock,
-        environment: Mapping[str, str],
+        templates: Templates,
     ) -> None:
         self.state = State.STARTING
         self.answered = False
@@ -75,22 +76,14 @@ class LocalWorker(asyncio.Protocol):
         self._began = clock.now()
         self._spec = spec
         self._events = events
-        self._loop = loop
         self._clock = clock
-        self._environment = environment
         self._threads = spec.threads
         self._told_batch_size = spec.batch_size
         self._reader = wire.FrameReader()
         self._transport: asyncio.Transport | None = None
-        self._socket_closed = False
-        self._output = OutputReader(spec.log, self._maybe_exited)
         self._batch: Batch | None = None
         self._retry = bool(spec.retry)
-        self._killed_because = ""
-        self._process = self._spawn()
-        self.pid = self._process.pid
-        self._pidfd = os.pidfd_open(self.pid)
-        loop.add_reader(self._pidfd, self._process_ended)
+        self._life = Life(spec, self, templates, loop, clock, self._exited)
         self._timer: Timer = clock.later(spec.startup_timeout, self._startup_timeout)
         self._leave_timer: Timer | None = None
 
@@ -99,6 +92,10 @@ class LocalWorker(asyncio.Protocol):
         return (
             f"<LocalWorker pid={self.pid} {self._spec.model_name}/{self._spec.model_version} {self.state.name}{batch}>"
         )
+
+    @property
+    def pid(self) -> int:
+        return self._life.pid
 
     @property
     def busy(self) -> bool:
@@ -130,108 +127,40 @@ class LocalWorker(asyncio.Protocol):
         loading = self.state is not State.READY
         self.state = advance(self.state, Event.STOP)
         if loading:
-            self._kill("it was stopped while it was loading")
+            self._life.kill("it was stopped while it was loading")
         elif self._batch is None:
             self._leave()
         else:
-            self._set_leave_timer(grace, lambda: self._kill("it did not finish within the grace time"))
+            self._set_leave_timer(grace, lambda: self._life.kill("it did not finish within the grace time"))
 
     def kill(self) -> None:
-        self._kill("it was stopped")
+        self._life.kill("it was stopped")
 
-    # The life of the process.
-
-    def _spawn(self) -> subprocess.Popen[bytes]:
-        ours, theirs = socket.socketpair()
-        reading, writing = os.pipe()
-        try:
-            process = subprocess.Popen(
-                # -P: the model's directory is the working directory, and must not come first on sys.path.
-                [
-                    str(self._spec.python or sys.executable),
-                    "-P",
-                    "-m",
-                    "handlers.worker",
-                    str(theirs.fileno()),
-                    str(os.getpid()),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=writing,
-                stderr=writing,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-                cwd=self._spec.model_dir,
-                env=worker_environment(self._environment, self._spec.threads),
-            )
-        except BaseException:
-            ours.close()
-            os.close(reading)
-            raise
-        finally:
-            theirs.close()
-            os.close(writing)
-        self._connecting = self._loop.create_task(self._connect(ours, reading))
-        return process
-
-    async def _connect(self, ours: socket.socket, reading: int) -> None:
-        await self._loop.connect_read_pipe(lambda: self._output, os.fdopen(reading, "rb", 0))
-        await self._loop.create_unix_connection(lambda: self, sock=ours)
+    # Its end.
 
     def _leave(self) -> None:
         """Close the socket: the worker sees its end and leaves."""
         if self._transport is not None:
             self._transport.close()
-        self._set_leave_timer(LEAVE_TIME, lambda: self._kill("it did not leave when asked"))
-
-    def _kill(self, because: str) -> None:
-        if self.state is not State.EXITED:
-            self._killed_because = self._killed_because or because
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.pid, signal.SIGKILL)
-
-    def _process_ended(self) -> None:
-        self._loop.remove_reader(self._pidfd)
-        os.close(self._pidfd)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)  # its children; before it is reaped, so the number is still its own
-        self._process.wait()
-        self._set_leave_timer(LAST_WORDS, self._exited)
-        self._maybe_exited()
+        self._set_leave_timer(LEAVE_TIME, lambda: self._life.kill("it did not leave when asked"))
 
     def _set_leave_timer(self, delay: float, call: Callable[[], None]) -> None:
         if self._leave_timer is not None:
             self._leave_timer.cancel()
         self._leave_timer = self._clock.later(delay, call)
 
-    def _maybe_exited(self) -> None:
-        if self._process.returncode is not None and self._socket_closed and self._output.closed:
-            self._exited()
-
-    def _exited(self) -> None:
-        if self.state is State.EXITED:
-            return
+    def _exited(self, how: Exit) -> None:
         self.state = advance(self.state, Event.EXITED)
         self._timer.cancel()
         if self._leave_timer is not None:
             self._leave_timer.cancel()
         if self._transport is not None:
             self._transport.abort()
-        how = self._exit_report()
         if self._batch is not None:
-            killed = self._process.returncode == -signal.SIGKILL and not self._killed_because
+            killed = self._life.died_of_sigkill
             jobs = self._batch.jobs
             self._end([Outcome(job, retry=self._retry, reason=how.reason, killed=killed) for job in jobs], 0.0)
         self._events.exited(self, how)
-
-    def _exit_report(self) -> Exit:
-        code = self._process.returncode
-        if self._killed_because:
-            return Exit(None, f"killed: {self._killed_because}", tuple(self._output.last))
-        if code < 0:
-            name = signal.Signals(-code).name
-            hint = " (perhaps by the kernel, out of memory)" if name == "SIGKILL" else ""
-            return Exit(None, f"killed by {name}{hint}", tuple(self._output.last))
-        return Exit(code, f"it exited with code {code}", tuple(self._output.last))
 
     # Time-outs.
 
@@ -242,7 +171,7 @@ class LocalWorker(asyncio.Protocol):
                 f"the model was not loaded within the startup timeout of {seconds:g} s", permanent=False
             )
             self._events.load_failed(self, failure)
-            self._kill(f"startup timeout of {seconds:g} s")
+            self._life.kill(f"startup timeout of {seconds:g} s")
 
     def _response_timeout(self) -> None:
         if self._batch is None:
@@ -254,14 +183,14 @@ class LocalWorker(asyncio.Protocol):
         reply = Reply(error.status, str(error).encode(), error=error.kind)
         if self.state is State.READY:
             self.state = advance(self.state, Event.STOP)  # it gets nothing more
-        self._kill(f"response timeout of {self._spec.response_timeout:g} s")
+        self._life.kill(f"response timeout of {self._spec.response_timeout:g} s")
         self._end([Outcome(job, reply) for job in self._batch.jobs], 0.0)
 
     # asyncio.Protocol: the daemon's end of the socketpair.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        if self.state is State.DRAINING:
+        if self.state in (State.DRAINING, State.EXITED):
             self._transport.close()
 
     def data_received(self, data: bytes) -> None:
@@ -272,8 +201,7 @@ class LocalWorker(asyncio.Protocol):
         return None
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the pidfd says how it ended
-        self._socket_closed = True
-        self._maybe_exited()
+        self._life.socket_closed()
 
     def _received(self, message: wire.ToDaemon) -> None:
         match message:
@@ -304,14 +232,9 @@ class LocalWorker(asyncio.Protocol):
             self._spec.measured(measurements)
 
     def _send_model(self) -> None:
-        spec = self._spec
-        self._told_batch_size = spec.batch_size
-        load = wire.Load(
-            spec.model_name, spec.model_version, str(spec.model_dir), spec.handler,
-            dict(spec.manifest), spec.batch_size, spec.threads, spec.gpu_id,
-        )  # fmt: skip
+        self._told_batch_size = self._spec.batch_size
         assert self._transport is not None
-        self._transport.write(wire.encode(load))
+        self._transport.write(wire.encode(load_of(self._spec)))
 
     def _streamed(self, chunk: wire.Chunk) -> None:
         if self._batch is None:

@@ -40,6 +40,7 @@ class Served:
             "TSCTL_STATE_DIR": str(folder / "state"),
             "TSCTL_MODEL_STORE": str(self.store),
             "TSCTL_INFERENCE_ADDRESS": "127.0.0.1:0",
+            "TSCTL_TEMPLATE": "false",  # most workers here need no torch, and its import takes seconds
             "NO_COLOR": "1",
             "COLUMNS": "120",
         }
@@ -65,6 +66,9 @@ class Served:
 
     def start(self, *options: str) -> None:
         self.tsctl("start", *options)
+        self.note_address()
+
+    def note_address(self) -> None:
         self._address = self.status["inferenceAddress"].removeprefix("http://")
 
     def stop(self) -> None:
