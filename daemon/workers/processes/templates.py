@@ -24,7 +24,7 @@ from daemon.clock import Clock
 from daemon.workers.engine import WorkerSpec
 from daemon.workers.processes.birth import Birth, execute, load_of, worker_environment
 from daemon.workers.processes.children import Children, Process
-from daemon.workers.processes.output import OutputReader
+from daemon.workers.processes.output import follow
 from daemon.workers.processes.sources import is_ours, needs_of
 from daemon.workers.processes.template import Template, TemplateState
 from handlers import orders
@@ -59,7 +59,6 @@ class Templates:
         self._environment = environment
         self._templates: dict[str, Template] = {}
         self._failed_at: dict[str, float] = {}
-        self._tasks: set[asyncio.Task[object]] = set()
 
     def __repr__(self) -> str:
         return f"<Templates {' '.join(f'{each.name}:{each.state.name}' for each in self._templates.values())}>"
@@ -183,10 +182,7 @@ class Templates:
             ours.close()
             theirs.close()
             raise
-        reader = OutputReader(log, lambda: None)
-        task = self._loop.create_task(self._loop.connect_read_pipe(lambda: reader, os.fdopen(reading, "rb", 0)))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        follow(self._loop, reading, log)
         template = Template(key, parent, ours, self._loop, self._children, self._give_back, self._gone)
         self._templates[key] = template
         return template, theirs, writing
