@@ -44,6 +44,7 @@ class Served:
             "NO_COLOR": "1",
             "COLUMNS": "120",
         }
+        self.patience = PATIENCE
         self._address = ""
 
     def run(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -97,8 +98,15 @@ class Served:
     def register(self, handler: str, *options: str, **packing: Any) -> None:
         self.tsctl("register", self.pack(handler, **packing), *options)
 
+    def pack_built_in(self, handler: str, name: str, **further: Any) -> str:
+        """Put an archive with a built-in handler into the store; give its file name."""
+        return write_archive(Packing(model_name=name, version="1.0", handler=handler, **further), self.store).name
+
+    def register_built_in(self, handler: str, name: str, *options: str, **packing: Any) -> None:
+        self.tsctl("register", self.pack_built_in(handler, name, **packing), *options)
+
     def connect(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection(self._address, timeout=PATIENCE)
+        return http.client.HTTPConnection(self._address, timeout=self.patience)
 
     @property
     def url(self) -> str:

@@ -63,6 +63,7 @@ class Template:
         self._gone = gone
         self._waiting: deque[Birth] = deque()
         self._ordered: Birth | None = None
+        self._reads = True
         sock.setblocking(False)
         loop.add_reader(sock.fileno(), self._read)
 
@@ -93,7 +94,8 @@ class Template:
         if self.state is TemplateState.GONE:
             return
         self.state, self.why = TemplateState.GONE, why
-        self._loop.remove_reader(self._socket.fileno())
+        if self._reads:
+            self._loop.remove_reader(self._socket.fileno())
         self._socket.close()
         if self.process is not None:
             self.process.kill()
@@ -142,9 +144,18 @@ class Template:
         except OSError:
             packet = b""
         if not packet:
-            self.close("it closed its socket")
+            self._hung_up()
             return
         self._heard(orders.decode_report(packet))
+
+    def _hung_up(self) -> None:
+        """It is ending: its process's end says how, and is heard of at once."""
+        if self.process is None:
+            self.close("it closed its socket")
+        else:
+            self._loop.remove_reader(self._socket.fileno())
+            self._reads = False
+            self.process.kill()
 
     def _heard(self, report: orders.Report) -> None:
         match report:
