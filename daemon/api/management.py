@@ -160,7 +160,7 @@ def _register(registration: Registration, exchange: Exchange, local_paths: bool)
         sentence = f'Model "{model.name}" Version: {model.version} registered with {workers} initial workers'
         if not workers:
             sentence += ". Use scale workers API to add workers for the model."
-        return 200, {"status": sentence}
+        return 200, _done(model, sentence)
 
     return command
 
@@ -184,9 +184,15 @@ def _scale(
         if not synchronous:
             return 202, {"status": "Processing worker updates..."}
         suffix = f", version: {version}" if version else ""
-        return 200, {"status": f"Workers scaled to {model.pool.wanted} for model: {name}{suffix}"}
+        return 200, _done(model, f"Workers scaled to {model.pool.wanted} for model: {name}{suffix}")
 
     return command
+
+
+def _done(model: Model, sentence: str) -> dict[str, Any]:
+    """TorchServe's sentence, with a key of ours only if there is something to warn of."""
+    warning = model.pool.oversubscription
+    return {"status": sentence} if warning is None else {"status": sentence, "warning": warning}
 
 
 def _list(registry: Registry, given: Parameters) -> dict[str, Any]:

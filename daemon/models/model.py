@@ -82,6 +82,7 @@ class Model:
         clock: Clock,
         *,
         cores: int,
+        chosen_threads: int | None = None,
         placement: Placement | None = None,
         log: Callable[[str], None] = lambda line: None,
         at_startup: bool = False,
@@ -118,7 +119,7 @@ class Model:
             measured=self.metrics.emitted.take,
         )
         self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)
-        self.pool = Pool(engine, spec, clock, self, cores, placement)
+        self.pool = Pool(engine, spec, clock, self, cores, placement, chosen_threads)
         self.traffic = Traffic(settings.batch_size)
         self.dispatcher = Dispatcher(self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics)
 

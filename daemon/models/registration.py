@@ -13,6 +13,7 @@ an earlier run registered is served again by `restore`, from the directory that 
 import asyncio
 import contextlib
 import logging
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -40,7 +41,7 @@ from daemon.models.requirements import Environments
 from daemon.models.snapshot import Entry
 from daemon.models.store import locate
 from daemon.models.waiting import all_ready, until
-from daemon.workers.devices import usable_cores
+from daemon.workers.devices import chosen_threads, usable_cores
 from daemon.workers.engine import Engine
 from daemon.workers.placement import Placement, count_gpus
 
@@ -168,6 +169,7 @@ class Registration:
         wishes = replace(wishes, workers=least, max_workers=most, since={**wishes.since, "workers": "scale"})
         model.request = replace(model.request, wishes=wishes)
         _log.info("scaled %s/%s to %d workers", model.name, model.version, model.pool.wanted)
+        _warn(model)
         await self.save()
         if synchronous:
             await all_ready(model, progress)
@@ -362,6 +364,7 @@ class Registration:
             self._engine,
             self._clock,
             cores=usable_cores(),
+            chosen_threads=chosen_threads(os.environ),
             placement=self._placement,
             log=self._logs.open(name, version),
             at_startup=listed or of is not None,
@@ -393,3 +396,9 @@ class Registration:
 def _start(model: Model) -> None:
     if model.settings.min_workers:
         model.scale(model.settings.min_workers, model.settings.max_workers)
+        _warn(model)
+
+
+def _warn(model: Model) -> None:
+    if model.pool.oversubscription is not None:
+        _log.warning("%s/%s: %s", model.name, model.version, model.pool.oversubscription)

@@ -42,6 +42,7 @@ DESCRIBED: dict[str, Any] = {
     "tsctl": {
         "state": "failed",
         "workers": ["GAVE_UP"],
+        "threads": {"cores": 2, "perWorker": 1, "warning": "4 workers share 2 cores"},
         "batching": {
             "policy": "fixed",
             "batchSize": 8,
@@ -336,6 +337,16 @@ def test_set_without_an_option_is_wrong_usage(invoke: Invoke, daemon: FakeDaemon
 @pytest.mark.parametrize("option", ["--batch-size=0", "--max-delay=-1", "--response-timeout=0", "--queue-jobs=0"])
 def test_set_refuses_what_cannot_be(invoke: Invoke, option: str) -> None:
     assert invoke("set", "net", option).exit_code == 2
+@pytest.mark.parametrize("command", ["register net.mar", "scale net --workers 4"])
+def test_what_the_daemon_warns_of_goes_to_stderr(command: str, invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("GET /models/net", [DESCRIBED])
+    daemon.answer("POST /models", {"status": "done", "warning": "4 workers share 2 cores"})
+    daemon.answer("PUT /models/net", {"status": "done", "warning": "4 workers share 2 cores"})
+
+    result = invoke(*command.split())
+
+    assert result.exit_code == 0
+    assert result.stderr == "warning: 4 workers share 2 cores\n"
 
 
 def test_default_sets_the_version(invoke: Invoke, daemon: FakeDaemon) -> None:

@@ -38,6 +38,10 @@ def show(document: dict[str, Any]) -> None:
     from tsctl import render
 
     ours = document["tsctl"]
+    shared = ours["threads"]
+    threads = f"{shared['perWorker']} for each worker, of {shared['cores']} cores"
+    if shared["warning"]:
+        threads += f" ({shared['warning']})"
     batching, queue = ours["batching"], document["jobQueueStatus"]
     settings = {setting["name"]: setting["value"] for setting in ours["settings"]}
     render.facts(
@@ -55,6 +59,7 @@ def show(document: dict[str, Any]) -> None:
                 f"{queue['pendingRequests']} waiting, {batching['running']} running,"
                 f" room for {queue['remainingCapacity']}",
             ),
+            ("threads", threads),
             (
                 "timeouts",
                 f"{settings['responseTimeout']:g} s for a batch, {settings['startupTimeout']:g} s for loading",
