@@ -1,5 +1,6 @@
 """One version of a model: its queue, its collector, its dispatcher and its pool, wired together."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -23,6 +24,8 @@ from daemon.models.sample import Sample
 from daemon.workers.engine import Engine, LoadFailure, WorkerSpec
 from daemon.workers.placement import Placement
 from daemon.workers.pool import Pool
+
+_log = logging.getLogger("daemon.models")
 
 
 class ModelState(Enum):
@@ -174,6 +177,8 @@ class Model:
         """Have at least `least` and at most `most` workers."""
         self.min_workers, self.max_workers = least, most
         self.pool.scale(min(max(self.pool.wanted, least), most))
+        if self.pool.oversubscription is not None:
+            _log.warning("%s/%s: %s", self.name, self.version, self.pool.oversubscription)
 
     def change(self, settings: ModelSettings) -> None:
         """Serve by other settings from now on: what waits is looked at anew, what runs is finished."""

@@ -169,7 +169,6 @@ class Registration:
         wishes = replace(wishes, workers=least, max_workers=most, since={**wishes.since, "workers": "scale"})
         model.request = replace(model.request, wishes=wishes)
         _log.info("scaled %s/%s to %d workers", model.name, model.version, model.pool.wanted)
-        _warn(model)
         await self.save()
         if synchronous:
             await all_ready(model, progress)
@@ -396,9 +395,3 @@ class Registration:
 def _start(model: Model) -> None:
     if model.settings.min_workers:
         model.scale(model.settings.min_workers, model.settings.max_workers)
-        _warn(model)
-
-
-def _warn(model: Model) -> None:
-    if model.pool.oversubscription is not None:
-        _log.warning("%s/%s: %s", model.name, model.version, model.pool.oversubscription)

@@ -4,10 +4,14 @@ A wrong guess costs time or memory, never an answer: what a template has not imp
 imports itself.
 """
 
+import contextlib
+import hashlib
+import os
 import re
 from pathlib import Path
 from typing import NamedTuple
 
+from handlers import wire
 from handlers.names import BUILT_IN, split_handler
 
 _LONGEST = 1024 * 1024  # bytes of a file that are read
@@ -25,6 +29,17 @@ def is_ours(handler: str, model_dir: Path) -> bool:
     """Say whether the handler is a built-in one, as the loader decides it: a file of that name comes first."""
     name, _ = split_handler(handler)
     return name in BUILT_IN and not (model_dir / f"{name}.py").is_file()
+
+
+def fingerprint(load: wire.Load) -> str:
+    """Name what a worker would load now: files that are served in place may be written anew."""
+    digest = hashlib.sha256(wire.encode(load))
+    with contextlib.suppress(OSError), os.scandir(load.model_dir) as entries:
+        for entry in sorted(entries, key=lambda each: each.name):
+            if entry.is_file():  # a worker that imports writes into __pycache__
+                status = entry.stat()
+                digest.update(f"{entry.name} {status.st_size} {status.st_mtime_ns} {status.st_ino}\n".encode())
+    return digest.hexdigest()[:12]
 
 
 def needs_of(handler: str, model_dir: Path) -> Needs:

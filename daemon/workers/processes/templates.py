@@ -15,6 +15,7 @@ worker that wants it, but not within `PAUSE` seconds of having failed to get rea
 """
 
 import asyncio
+import dataclasses
 import logging
 import os
 import socket
@@ -25,7 +26,7 @@ from daemon.workers.engine import WorkerSpec
 from daemon.workers.processes.birth import Birth, execute, load_of, worker_environment
 from daemon.workers.processes.children import Children, Process
 from daemon.workers.processes.output import follow
-from daemon.workers.processes.sources import is_ours, needs_of
+from daemon.workers.processes.sources import fingerprint, is_ours, needs_of
 from daemon.workers.processes.template import Template, TemplateState
 from handlers import orders
 
@@ -34,6 +35,7 @@ _log = logging.getLogger("daemon.workers")
 LINGER = 10.0  # seconds
 PAUSE = 60.0  # seconds
 FIRST, VISION = "torch", "torchvision"
+IMPORTED = ("torchvision", "handlers.defaults.image_classifier")  # by the second
 
 
 class Templates:
@@ -127,11 +129,11 @@ class Templates:
         if place is None or (place.state is TemplateState.WARMING and not needs.torch):
             return None
         if needs.torchvision:
-            place = self._grown(VISION, place, orders.Grow(["torchvision"]), _tell) or place
+            place = self._grown(VISION, place, orders.Grow(list(IMPORTED)), _tell) or place
         if is_ours(spec.handler, spec.model_dir) and spec.gpu_id is None:
-            modules = ["handlers.defaults.image_classifier"] if needs.torchvision else []
-            key = f"{spec.model_name}/{spec.model_version} in {spec.model_dir}"
-            place = self._grown(key, place, orders.Grow(modules, load_of(spec)), spec.log) or place
+            load = load_of(dataclasses.replace(spec, threads=1))
+            key = f"{spec.model_name}/{spec.model_version} {fingerprint(load)}"
+            place = self._grown(key, place, orders.Grow([], load), spec.log) or place
         return place
 
     def _first(self) -> Template | None:

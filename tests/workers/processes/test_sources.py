@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.workers.processes.sources import Needs, is_ours, needs_of
+from daemon.workers.processes.sources import Needs, fingerprint, is_ours, needs_of
+from handlers import wire
 from tests.build import write_files
 
 NOTHING, TORCH, VISION = Needs(False, False), Needs(True, False), Needs(True, True)
@@ -51,3 +52,17 @@ def test_a_file_of_the_archive_comes_before_a_built_in_handler(tmp_path: Path) -
 
 def test_a_directory_that_has_gone_mentions_nothing(tmp_path: Path) -> None:
     assert needs_of("mine.py", tmp_path / "gone") == NOTHING
+
+
+def test_a_fingerprint_is_of_the_files_and_of_what_is_to_be_loaded(tmp_path: Path) -> None:
+    def taken(batch_size: int = 1) -> str:
+        return fingerprint(wire.Load("m", "1.0", str(tmp_path), "base_handler", {}, batch_size, 1))
+
+    write_files(tmp_path, {"model.py": b"x = 1"})
+    before = taken()
+    write_files(tmp_path, {"__pycache__/model.pyc": b"compiled"})
+    assert taken() == before
+
+    assert taken(batch_size=2) != before
+    (tmp_path / "model.py").write_bytes(b"x = 22")
+    assert taken() != before

@@ -154,7 +154,7 @@ def test_what_mentions_torchvision_comes_from_a_template_that_has_it(bench: Benc
     bench.ready(bench.first)
     told = bench.make(source=b"import torchvision")
 
-    assert bench.fork(bench.first) == orders.Grow(["torchvision"])
+    assert bench.fork(bench.first) == orders.Grow(["torchvision", "handlers.defaults.image_classifier"])
     (vision,) = bench.grown
     bench.ready(vision)
     assert isinstance(bench.fork(vision), orders.Fork)
@@ -175,6 +175,20 @@ def test_workers_of_a_built_in_handler_share_a_template_with_its_model(bench: Be
 
     assert all(told.process is not None for told in workers)
     assert bench.homes[0] is bench.homes[1] is not None
+
+
+def test_files_that_were_written_anew_are_loaded_anew(bench: Bench) -> None:
+    bench.ready(bench.first)
+    bench.make("base_handler", threads=2)
+    bench.fork(bench.first)
+    bench.make("base_handler", threads=1)
+    assert bench.fork(bench.first) is None  # the number of threads makes no other model
+
+    write_files(bench.folder, {"weights.pt": b"other"})
+    bench.make("base_handler")
+
+    assert isinstance(bench.fork(bench.first), orders.Grow)
+    assert bench.homes[0] is bench.homes[1] is not bench.homes[2]
 
 
 @pytest.mark.parametrize(
