@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping
 from daemon.clock import Clock
 from daemon.workers.engine import WorkerSpec
 from daemon.workers.processes.birth import Birth, execute, load_of, worker_environment
-from daemon.workers.processes.children import Children, Process
+from daemon.workers.processes.children import Children
 from daemon.workers.processes.output import follow
 from daemon.workers.processes.sources import fingerprint, is_ours, needs_of
 from daemon.workers.processes.template import Template, TemplateState
@@ -82,10 +82,6 @@ class Templates:
         self.enabled = False
         for template in list(self._templates.values()):
             template.close("the daemon stops")
-
-    @property
-    def processes(self) -> list[Process]:
-        return [each.process for each in self._templates.values() if each.process is not None]
 
     def make(self, spec: WorkerSpec, birth: Birth) -> Template | None:
         """Make a worker.
@@ -196,7 +192,9 @@ class Templates:
     def _gone(self, template: Template) -> None:
         self._templates.pop(template.name, None)
         if template.never_ready and self.enabled:
-            self._failed_at[template.name] = self._clock.now()
+            now = self._clock.now()
+            self._failed_at = {name: at for name, at in self._failed_at.items() if now - at < PAUSE}
+            self._failed_at[template.name] = now
         level = logging.INFO if not self.enabled or template.users or template.parent else logging.WARNING
         _log.log(level, "the template %s has gone: %s", template.name, template.why)
 
@@ -204,9 +202,9 @@ class Templates:
         """Make a worker in another way: its template is not there any more."""
         if birth.cancelled:
             birth.close()
-        elif isinstance(birth.order, orders.Grow):
+        elif isinstance(birth.order, orders.Grow) or not self.enabled:
             birth.close()
-            birth.failed(template.why or "its parent has gone")
+            birth.failed(template.why or "its parent could not be told to fork it")
         elif template.parent is not None:
             template.parent.make(birth)
         else:

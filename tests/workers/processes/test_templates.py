@@ -305,3 +305,5 @@ def test_when_the_daemon_stops_every_template_is_killed(bench: Bench) -> None:
     bench.templates.close()
 
     assert bench.children.processes[1001].killed and bench.children.processes[2001].killed
+    assert bench.told[0].failure == "the daemon stops"
+    assert bench.executed.modules == ["handlers.template"]
