@@ -60,6 +60,7 @@ def place(template: bool) -> Iterator[Served]:
     with tempfile.TemporaryDirectory() as name:
         served = Served(Path(name))
         served.environment["TSCTL_TEMPLATE"] = str(template).lower()
+        served.patience = 240.0
         (served.folder / "small.py").write_text(SMALL)
         (served.folder / "resnet.py").write_text(RESNET)
         torch.save(torchvision.models.resnet152().state_dict(), served.folder / "resnet.pth")
@@ -110,8 +111,10 @@ def starts(served: Served) -> dict[str, float]:
         else:
             measured["the first worker of ResNet-152"] = seconds(lambda: served.tsctl("register", "resnet.mar"))
             ask(served, model, body)
+        usual = seconds(partial(ask, served, model, body))
         os.kill(worker_pid(served, model), signal.SIGKILL)
-        measured[f"a killed worker replaced, {model}"] = seconds(partial(ask_until_answered, served, model, body))
+        replaced = seconds(partial(ask_until_answered, served, model, body))
+        measured[f"a killed worker replaced, {model}"] = replaced - usual  # both hold one prediction
         scale = partial(served.tsctl, "scale", model, "--workers", "2")
         measured[f"a further worker, {model}"] = seconds(scale) - seconds(scale)  # the second has nothing to do
     served.stop()
