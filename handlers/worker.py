@@ -111,11 +111,17 @@ def prepare(load: wire.Load) -> Prepared:
     return Prepared(load, Runtime.load(load))
 
 
+def alike(load: wire.Load) -> wire.Load:
+    """Leave out what a worker may be told later, and need not load a model for."""
+    return msgspec.structs.replace(load, threads=1, batch_size=1)
+
+
 def load_model(load: wire.Load, prepared: Prepared | None = None) -> Runtime:
     """Give the model that was prepared if it is this one, or load it; ready for the first batch."""
-    if prepared is None or msgspec.structs.replace(load, threads=prepared.load.threads) != prepared.load:
+    if prepared is None or alike(prepared.load) != alike(load):
         prepared = prepare(load)
     runtime = prepared.runtime
+    runtime.set_batch_size(load.batch_size)
     set_threads(load.threads)
     warm_up(runtime, load, runtime.config)
     return runtime

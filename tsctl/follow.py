@@ -23,8 +23,8 @@ def work(client: Client, method: str, target: str, subject: str, hint: str, **pa
     """
     try:
         if not sys.stderr.isatty():
-            return client.json(method, target, **parameters)
-        return _watched(client, method, target, subject, **parameters)
+            return client.json(method, target, warnings="true", **parameters)
+        return _watched(client, method, target, subject, warnings="true", **parameters)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; the daemon goes on with `{subject}`", hint) from None
 

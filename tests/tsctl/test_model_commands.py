@@ -222,7 +222,7 @@ def test_register_asks_for_one_worker_and_waits(invoke: Invoke, daemon: FakeDaem
 
     (request,) = daemon.requests
     assert result.stdout == 'Model "net" registered\n'
-    assert request.query == {"url": "net.mar", "fallback_workers": "1", "synchronous": "true"}
+    assert request.query == {"url": "net.mar", "fallback_workers": "1", "synchronous": "true", "warnings": "true"}
 
 
 def test_register_makes_a_path_that_exists_absolute(
@@ -258,6 +258,7 @@ def test_register_passes_every_option_on(invoke: Invoke, daemon: FakeDaemon) -> 
         "response_timeout": "5.0",
         "startup_timeout": "6.0",
         "synchronous": "false",
+        "warnings": "true",
     }
 
 
@@ -277,7 +278,7 @@ def test_scale_says_from_what_to_what(invoke: Invoke, daemon: FakeDaemon) -> Non
     result = invoke("scale", "net", "--workers", "4")
 
     assert result.stdout == "Scaled `net` 1.0 from 1 to 4 workers\n"
-    assert daemon.requests[1].query == {"min_worker": "4", "max_worker": "4", "synchronous": "true"}
+    assert daemon.requests[1].query == {"min_worker": "4", "max_worker": "4", "synchronous": "true", "warnings": "true"}
 
 
 def changed(*changes: tuple[str, Any, Any]) -> dict[str, Any]:
@@ -337,6 +338,8 @@ def test_set_without_an_option_is_wrong_usage(invoke: Invoke, daemon: FakeDaemon
 @pytest.mark.parametrize("option", ["--batch-size=0", "--max-delay=-1", "--response-timeout=0", "--queue-jobs=0"])
 def test_set_refuses_what_cannot_be(invoke: Invoke, option: str) -> None:
     assert invoke("set", "net", option).exit_code == 2
+
+
 @pytest.mark.parametrize("command", ["register net.mar", "scale net --workers 4"])
 def test_what_the_daemon_warns_of_goes_to_stderr(command: str, invoke: Invoke, daemon: FakeDaemon) -> None:
     daemon.answer("GET /models/net", [DESCRIBED])

@@ -127,7 +127,7 @@ class Templates:
         if needs.torchvision:
             place = self._grown(VISION, place, orders.Grow(list(IMPORTED)), _tell) or place
         if is_ours(spec.handler, spec.model_dir) and spec.gpu_id is None:
-            load = load_of(dataclasses.replace(spec, threads=1))
+            load = load_of(dataclasses.replace(spec, threads=1, batch_size=1))  # a worker is told its own
             key = f"{spec.model_name}/{spec.model_version} {fingerprint(load)}"
             place = self._grown(key, place, orders.Grow([], load), spec.log) or place
         return place
