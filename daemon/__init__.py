@@ -28,10 +28,12 @@ imports torch, so it starts in well under a second; the command line imports nei
     batching/              when and with whom a job travels
     metrics/               what is counted and measured, and its text for Prometheus
     workers/               who does the work: engines, workers, pools
+    workers/processes/     where worker processes come from (templates, exec), what they print, how they end
 
     may import       http: job errors clock arena · api: http models metrics, the reasons in batching.collector ·
                      models: batching workers metrics · batching: the interface workers.engine, metrics ·
-                     workers: job errors clock arena handlers.wire · metrics: job errors clock handlers.wire
+                     workers: job errors clock arena handlers.wire, orders, names · metrics: job errors clock
+                     handlers.wire
 
 Five walks
 
@@ -42,7 +44,9 @@ Five walks
    job with it.
 2. A command: a verb's file → tsctl.client → control socket → api.management → registration or
    registry → pool.scale → reconcile → plan → engine → answer → tsctl.render.
-3. A worker's life: slot.py draws the place, state.py the worker in it. Death is a pidfd.
+3. A worker's life: slot.py draws the place, state.py the worker in it. processes.templates chooses
+   the warmest template → an order → handlers.template forks → handlers.worker.converse: frames. Its
+   parent is the daemon; death is a pidfd.
 4. An archive: store.locate → archive.unpack (in a thread, into a directory named by its content) →
    manifest → making (modelconfig) → registry.add → workers → memory.save (the snapshot is on the disk) →
    answer. A failure on the way leaves nothing behind.
@@ -63,6 +67,7 @@ code · request: what HTTP brought · exchange: a request and the answer owed ·
 and what is served there · job: a request waiting for a model's answer · queue: the jobs of one
 version · collector: decides when a batch is due · dispatcher: hands it over · batch: jobs that travel
 together · worker: one process with one version loaded · slot: a worker's place in the pool · engine:
-where workers live · frame: one message on the wire · reply: the answer to one job · optimisation: a
-way to run a model faster, checked when it is loaded · drift: how far it moves the model's answers.
+where workers live · template: a process that workers are forked from · frame: one message on the
+wire · reply: the answer to one job · optimisation: a way to run a model faster, checked when it is
+loaded · drift: how far it moves the model's answers.
 """

@@ -51,6 +51,7 @@ class Config:
     decode_input: bool
     limit_image_pixels: bool
     hide_environment: re.Pattern[str] | None
+    template: bool
     access_log: bool
     log_level: str
     origins: Mapping[str, str] = field(default_factory=dict)  # setting → "flag", "environment", "file …" or "default"

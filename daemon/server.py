@@ -101,7 +101,7 @@ class Daemon:
         registry, metrics = Registry(), Metrics()
         model_logs = logs.ModelLogs(config.state_dir, foreground=self._foreground)
         arena = open_arena()
-        engine = LocalEngine(loop, clock, model_environment(os.environ, config), arena)
+        engine = LocalEngine(loop, clock, model_environment(os.environ, config), arena, template=config.template)
         registration = Registration(config, registry, engine, clock, model_logs, metrics)
         registration.clean()
         startup = Startup(config, registry, registration)
@@ -158,6 +158,7 @@ class Daemon:
             listener.stop()
         loading.cancel()
         await self._stop_models(registration)
+        engine.close()
         await self._let_answers_out(*listeners)
         for listener in listeners:
             listener.abort()

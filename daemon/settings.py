@@ -311,6 +311,9 @@ SETTINGS: tuple[Setting, ...] = (
         "Environment variables that workers do not get, by name.",
         "blacklist_env_vars",
     ),
+    Setting(
+        "template", True, parse_boolean, "true|false", "Fork workers from a process that has imported torch already."
+    ),
     Setting("access_log", True, parse_boolean, "true|false", "Write a line for each request."),
     Setting("log_level", "info", parse_level, "LEVEL", "What the daemon logs: debug, info, warning or error."),
 )

@@ -14,12 +14,15 @@ import fcntl
 import mmap
 import os
 import socket
+import struct
 import sys
 import threading
+from collections.abc import Callable
 from typing import NoReturn
 
 from handlers import wire
 
+IDLE = 1  # seconds
 READ_SIZE = 64 * 1024  # bytes read at once; of a larger frame the rest is read to its place
 # Loops that close "all" descriptors end at 256 or 1024; ours is above, where the limit allows.
 _NUMBER = 4096
@@ -37,10 +40,15 @@ class Connection:
     """Messages from and to the daemon, blocking. A thread may send while another receives.
 
     It reads what is there, so that a small frame takes one call, and one that came meanwhile takes none.
+
+    Args:
+        idle: called once when nothing has come for `IDLE` seconds, and again after the next message.
     """
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, idle: Callable[[], None] | None = None) -> None:
         self._sock = sock
+        self._idle = idle
+        self._wakes = False
         self._number = sock.fileno()
         status = os.fstat(self._number)
         self._device, self._inode = status.st_dev, status.st_ino
@@ -82,6 +90,8 @@ class Connection:
         Raises:
             Disconnected: the connection is gone.
         """
+        if self._idle is not None and not self._wakes:
+            self._wake_after(IDLE)
         while self._end - self._start < wire.LENGTH.size:
             if not self._read():
                 return None
@@ -115,14 +125,24 @@ class Connection:
 
     def _receive_into(self, view: memoryview) -> int:
         """Wait for bytes; gives how many, 0 when the daemon has closed its end."""
-        try:
-            return self._sock.recv_into(view)
-        except ConnectionResetError:
-            return 0
-        except OSError as error:
-            if self._is_ours():
-                raise
-            raise Disconnected from error
+        while True:
+            try:
+                return self._sock.recv_into(view)
+            except BlockingIOError:
+                self._wake_after(0)
+                assert self._idle is not None
+                self._idle()
+            except ConnectionResetError:
+                return 0
+            except OSError as error:
+                if self._is_ours():
+                    raise
+                raise Disconnected from error
+
+    def _wake_after(self, seconds: int) -> None:
+        """Have the kernel end a receive after so many seconds (0: never), without a further call for each message."""
+        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", seconds, 0))
+        self._wakes = seconds > 0
 
     def leave_in_child(self) -> None:
         """Close a forked child's copy, so that the daemon sees the connection end when the worker does."""

@@ -30,6 +30,7 @@ def split_handler(handler: str) -> tuple[str, str]:
 
 # What `optimize:` may name, in the order in which it is applied. See handlers/optimize.
 OPTIMIZATIONS = ("fast_images", "fold", "channels_last", "bf16", "compile")
+COMPILE = "compile"
 NO_OPTIMIZATION = "none"  # first in the list: not even what the handler gets by default
 
 

@@ -1,43 +1,34 @@
 """`python -P -m handlers.worker FD PARENT`: frames in, one batch at a time, frames out.
 
 Load, then Predict after Predict, until the daemon closes its end. The frames have a socket of their
-own (connection.py), so a handler may print whatever it likes.
+own (connection.py), so a handler may print whatever it likes. A worker that was forked from a template
+(template.py) comes in by `converse`, with its model loaded perhaps.
 """
 
 import contextlib
-import ctypes
+import io
 import logging
 import os
-import signal
 import sys
 import time
 import traceback
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
+
+import msgspec
 
 from handlers import compat, wire
 from handlers.connection import Connection, Disconnected, take_over
 from handlers.errors import HandlerError
+from handlers.forking import die_with, give_memory_back
+from handlers.names import COMPILE
 from handlers.rows import sendable
 from handlers.runtime import Runtime
+from handlers.threads import set_threads
 from handlers.warmup import warm_up
 
-_PR_SET_PDEATHSIG = 1  # prctl(2)
 _OUR_FILES = (f"{Path(__file__).parent}{os.sep}", "<frozen importlib")
-
-
-def die_with(parent: int) -> None:
-    """Have the kernel kill this process when the daemon dies, even in the middle of a batch."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # it died before the call
-        os._exit(0)
-
-
-def set_threads(count: int) -> None:
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        torch.set_num_threads(count)
 
 
 def load_failure(error: BaseException) -> wire.LoadFailed:
@@ -58,18 +49,55 @@ def load_failure(error: BaseException) -> wire.LoadFailed:
     return wire.LoadFailed(sendable(summary), sendable(text.rstrip()), out_of_memory)
 
 
-def load_model(load: wire.Load) -> tuple[Runtime, list[wire.Optimized]]:
-    """Prepare the process as handlers expect it, then load the model and make it faster."""
+class Prepared(NamedTuple):
+    """A model that a template has loaded, and what it was told to load.
+
+    Attributes:
+        optimized: what became of its optimisations; None if they are still to be made.
+    """
+
+    load: wire.Load
+    runtime: Runtime
+    optimized: list[wire.Optimized] | None = None
+
+
+def prepare(load: wire.Load) -> Prepared:
+    """Prepare the process as handlers expect it, then load the model; errors of its own code pass through."""
     sys.path.insert(0, load.model_dir)
     compat.install()
-    runtime = Runtime.load(load)
+    return Prepared(load, Runtime.load(load))
+
+
+def prepare_for_all(load: wire.Load) -> Prepared:
+    """As `prepare`, in a template; with what makes the model faster, so that workers share what that changes.
+
+    Compiling is for each worker: it depends on the number of threads, and starts some.
+    """
+    prepared = prepare(load)
+    if COMPILE in (load.optimize or ()):
+        return prepared
+    return prepared._replace(optimized=prepared.runtime.optimize(load.optimize, Path(load.model_dir), load.batch_size))
+
+
+def alike(load: wire.Load) -> wire.Load:
+    """Leave out what a worker may be told later, and need not load a model for."""
+    return msgspec.structs.replace(load, threads=1, batch_size=1)
+
+
+def load_model(load: wire.Load, prepared: Prepared | None = None) -> tuple[Runtime, list[wire.Optimized]]:
+    """Give the model that was prepared if it is this one, or load it and make it faster; ready for the first batch."""
+    if prepared is None or alike(prepared.load) != alike(load):
+        prepared = prepare(load)
+    runtime, optimized = prepared.runtime, prepared.optimized
+    runtime.set_batch_size(load.batch_size)
     set_threads(load.threads)
-    optimized = runtime.optimize(load.optimize, Path(load.model_dir), load.batch_size)
+    if optimized is None:
+        optimized = runtime.optimize(load.optimize, Path(load.model_dir), load.batch_size)
     warm_up(runtime, load, runtime.config)
     return runtime, optimized
 
 
-def serve(connection: Connection) -> int:
+def serve(connection: Connection, prepared: Prepared | None = None) -> int:
     """Load what the first message names and run batches; returns the exit code.
 
     Raises:
@@ -83,7 +111,7 @@ def serve(connection: Connection) -> int:
         return 0
     began = time.perf_counter()
     try:
-        runtime, optimized = load_model(message)
+        runtime, optimized = load_model(message, prepared)
     except BaseException as error:  # noqa: BLE001 - user code may raise anything
         failed = load_failure(error)
         tell(failed.traceback)
@@ -107,18 +135,26 @@ def _send_pieces(connection: Connection, batch: int, pieces: list[tuple[int, wir
     connection.send(wire.Chunk(batch, pieces))
 
 
+def log_to_output() -> None:
+    """What a handler logs goes to the model's log as it is (as in TorchServe), line by line."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
+    logging.basicConfig(stream=sys.stdout, format="%(message)s", level=logging.INFO)
+
+
 def tell(text: str) -> None:
     """Write to the model's log, if the handler has left us one."""
     with contextlib.suppress(Exception):
         print(text, file=sys.stderr, flush=True)  # noqa: T201
 
 
-def talk(descriptor: int) -> int:
-    """Serve over an inherited socket; returns the exit code. Raises nothing."""
+def converse(descriptor: int, prepared: Prepared | None = None) -> int:
+    """Serve the daemon at the other end of an inherited socket; returns the exit code. Raises nothing."""
+    log_to_output()
     try:
-        connection = Connection(take_over(descriptor))
+        connection = Connection(take_over(descriptor), give_memory_back)
         os.register_at_fork(after_in_child=connection.leave_in_child)
-        return serve(connection)
+        return serve(connection, prepared)
     except Disconnected as error:
         tell(str(error))
         return wire.EXIT_DISCONNECTED
@@ -129,18 +165,19 @@ def talk(descriptor: int) -> int:
         return 1
 
 
-def main(arguments: list[str]) -> NoReturn:
-    descriptor, parent = map(int, arguments)
-    die_with(parent)
-    # What a handler logs goes to the model's log as it is (as in TorchServe), line by line.
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    logging.basicConfig(stream=sys.stdout, format="%(message)s", level=logging.INFO)
-    code = talk(descriptor)
+def leave(code: int) -> NoReturn:
+    """End this process; threads that the handler left running must not keep it."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # the handler may have closed it
             stream.flush()
-    os._exit(code)  # threads that the handler left running must not keep the process
+    os._exit(code)
+
+
+def main(arguments: list[str]) -> int:
+    descriptor, parent = map(int, arguments)
+    die_with(parent)
+    return converse(descriptor)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    leave(main(sys.argv[1:]))

@@ -3,6 +3,8 @@
 import sys
 from typing import Any
 
+import click
+
 from tsctl.client import Client, checked
 from tsctl.errors import CliError, Interrupted
 from tsctl.render import bytes_text, live
@@ -21,10 +23,16 @@ def work(client: Client, method: str, target: str, subject: str, hint: str, **pa
     """
     try:
         if not sys.stderr.isatty():
-            return client.json(method, target, **parameters)
-        return _watched(client, method, target, subject, **parameters)
+            return client.json(method, target, warnings="true", **parameters)
+        return _watched(client, method, target, subject, warnings="true", **parameters)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; the daemon goes on with `{subject}`", hint) from None
+
+
+def warn(document: Any) -> None:
+    """Show what the daemon warns of, beside what it has done."""
+    if "warning" in document:
+        click.echo(f"warning: {document['warning']}", err=True)
 
 
 def _watched(client: Client, method: str, target: str, subject: str, **parameters: Any) -> Any:

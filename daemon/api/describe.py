@@ -93,6 +93,7 @@ def _ours(model: Model) -> dict[str, Any]:
         "error": error,
         "batching": batching_of(model),
         "workers": [slot.worker.state.name if slot.worker else slot.state.name for slot in pool.slots],
+        "threads": {"cores": pool.cores, "perWorker": pool.threads, "warning": pool.oversubscription},
         "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
         "optimize": _optimized(model),
         "settings": _settings(model),

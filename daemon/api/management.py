@@ -130,6 +130,7 @@ def _register(registration: Registration, exchange: Exchange, local_paths: bool)
     url = given.text("url", empty=True)
     if url is None:
         raise BadRequest("Parameter url is required.")
+    warnings = given.flag("warnings", False)
     runtime = given.text("runtime")
     if runtime not in (None, "python", "python3"):
         raise BadRequest(f"Invalid RuntimeType value: {runtime}")
@@ -166,7 +167,7 @@ def _register(registration: Registration, exchange: Exchange, local_paths: bool)
         sentence = f'Model "{model.name}" Version: {model.version} registered with {workers} initial workers'
         if not workers:
             sentence += ". Use scale workers API to add workers for the model."
-        return 200, {"status": sentence}
+        return 200, _done(model, sentence, warnings)
 
     return command
 
@@ -183,7 +184,7 @@ def _scale(
         raise BadRequest("max_worker cannot be less than min_worker.")
     version = version or given.text("model_version")
     model = registry.find(name, version)
-    synchronous = given.flag("synchronous", False)
+    synchronous, warnings = given.flag("synchronous", False), given.flag("warnings", False)
 
     async def command(progress: Progress) -> tuple[int, Any]:
         await registration.scale(model, least, most, synchronous=synchronous, progress=progress)
@@ -192,9 +193,15 @@ def _scale(
         if model.pool.ready < model.pool.wanted:
             return 206, {"status": _IN_PROGRESS}
         suffix = f", version: {version}" if version else ""
-        return 200, {"status": f"Workers scaled to {model.pool.wanted} for model: {name}{suffix}"}
+        return 200, _done(model, f"Workers scaled to {model.pool.wanted} for model: {name}{suffix}", warnings)
 
     return command
+
+
+def _done(model: Model, sentence: str, warnings: bool) -> dict[str, Any]:
+    """TorchServe's sentence; for a client that asks for `warnings`, with what there is to warn of."""
+    warning = model.pool.oversubscription if warnings else None
+    return {"status": sentence} if warning is None else {"status": sentence, "warning": warning}
 
 
 def _list(registry: Registry, given: Parameters) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """A model out of a directory: its manifest, the environment it asks for, its configuration."""
 
 import logging
+import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from daemon.models.modelconfig import Wishes, merge, read_yaml, without_effect
 from daemon.models.request import Request
 from daemon.models.requirements import Environments
 from daemon.models.snapshot import Entry
-from daemon.workers.devices import usable_cores
+from daemon.workers.devices import chosen_threads, usable_cores
 from daemon.workers.engine import Engine
 from daemon.workers.placement import Placement, count_gpus
 
@@ -94,6 +95,7 @@ class Maker:
             self._engine,
             self._clock,
             cores=usable_cores(),
+            chosen_threads=chosen_threads(os.environ),
             placement=self._placement,
             log=self._logs.open(name, version),
             at_startup=listed or restored,

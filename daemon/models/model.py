@@ -1,5 +1,6 @@
 """One version of a model: its queue, its collector, its dispatcher and its pool, wired together."""
 
+import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from daemon.models.sample import Sample
 from daemon.workers.engine import Engine, LoadFailure, WorkerSpec
 from daemon.workers.placement import Placement
 from daemon.workers.pool import Pool
+
+_log = logging.getLogger("daemon.models")
 
 
 class ModelState(Enum):
@@ -83,6 +86,7 @@ class Model:
         clock: Clock,
         *,
         cores: int,
+        chosen_threads: int | None = None,
         placement: Placement | None = None,
         log: Callable[[str], None] = lambda line: None,
         at_startup: bool = False,
@@ -120,7 +124,7 @@ class Model:
             measured=self.metrics.emitted.take,
         )
         self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)
-        self.pool = Pool(engine, spec, clock, self, cores, placement)
+        self.pool = Pool(engine, spec, clock, self, cores, placement, chosen_threads)
         self.traffic = Traffic(settings.batch_size)
         self.dispatcher = Dispatcher(
             self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics, self._changed
@@ -183,6 +187,8 @@ class Model:
         """Have at least `least` and at most `most` workers."""
         self.min_workers, self.max_workers = least, most
         self.pool.scale(min(max(self.pool.wanted, least), most))
+        if self.pool.oversubscription is not None:
+            _log.warning("%s/%s: %s", self.name, self.version, self.pool.oversubscription)
 
     def change(self, settings: ModelSettings) -> None:
         """Serve by other settings from now on: what waits is looked at anew, what runs is finished."""

@@ -1,7 +1,7 @@
 """How many cores the workers may use, and how many threads each gets."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 
@@ -9,7 +9,9 @@ def quota_of(cpu_max: str) -> float | None:
     """Read a cgroup v2 `cpu.max`: cores, or None for no limit.
 
     The file holds `QUOTA PERIOD` in microseconds, or `max PERIOD`
-    (kernel documentation, admin-guide/cgroup-v2, "cpu.max").
+    (kernel documentation, admin-guide/cgroup-v2, "cpu.max"). The two files of version 1,
+    `cpu.cfs_quota_us` and `cpu.cfs_period_us`, hold the same two numbers, and -1 for no limit
+    (scheduler/sched-bwc).
     """
     quota, _, period = cpu_max.strip().partition(" ")
     if quota == "max" or not quota.isdigit() or not period.isdigit() or int(period) == 0:
@@ -17,36 +19,89 @@ def quota_of(cpu_max: str) -> float | None:
     return int(quota) / int(period)
 
 
-def _quota_files() -> Iterator[Path]:
+def cpu_groups(groups: str, mounts: str) -> list[Path]:
+    """Find the directories of this process's CPU cgroup and of all above it, innermost first.
+
+    Args:
+        groups: /proc/self/cgroup, cgroups(7): `ID:CONTROLLERS:PATH`, and `0::PATH` for version 2.
+        mounts: /proc/self/mountinfo, proc(5); says where each hierarchy is, and which part of it.
+    """
+    found: list[Path] = []
+    for line in mounts.splitlines():
+        first, _, second = line.partition(" - ")
+        kind, _, options = [*second.split(" "), "", "", ""][:3]
+        if kind == "cgroup2":
+            path = _group(groups, lambda number, names: number == "0" and not names)
+        elif kind == "cgroup" and "cpu" in options.split(","):
+            path = _group(groups, lambda number, names: "cpu" in names.split(","))
+        else:
+            continue
+        root, mounted = first.split(" ")[3:5]
+        if path is None:
+            continue
+        # What is mounted may be a part of the hierarchy; a path outside it cannot be seen from here.
+        inside = path == root or path.startswith(root.rstrip("/") + "/")
+        here = Path(mounted) / (path[len(root.rstrip("/")) :].lstrip("/") if inside else "")
+        found += [each for each in (here, *here.parents) if each.is_relative_to(mounted)]
+    return found
+
+
+def _group(groups: str, fits: Callable[[str, str], bool]) -> str | None:
+    for line in groups.splitlines():
+        number, _, rest = line.partition(":")
+        names, _, path = rest.partition(":")
+        if fits(number, names):
+            return path
+    return None
+
+
+def _quotas() -> Iterator[str]:
+    """Read the quota of each group that has one, as version 2 writes it."""
     try:
-        lines = Path("/proc/self/cgroup").read_text().splitlines()
+        directories = cpu_groups(Path("/proc/self/cgroup").read_text(), Path("/proc/self/mountinfo").read_text())
     except OSError:
         return
-    for line in lines:
-        if line.startswith("0::"):
-            here = Path("/sys/fs/cgroup") / line[3:].lstrip("/")
-            for directory in (here, *here.parents):
-                yield directory / "cpu.max"
-                if directory == Path("/sys/fs/cgroup"):
-                    return
+    for directory in directories:
+        for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
+            try:
+                yield " ".join(directory.joinpath(name).read_text().strip() for name in names)
+            except OSError:
+                continue
 
 
 def usable_cores() -> int:
     """Count the cores this process may use: affinity, and the tightest cgroup quota above it; at least 1."""
     cores = float(len(os.sched_getaffinity(0)))
-    for file in _quota_files():
-        try:
-            quota = quota_of(file.read_text())
-        except OSError:
-            continue
+    for text in _quotas():
+        quota = quota_of(text)
         if quota is not None:
             cores = min(cores, quota)
     return max(1, int(cores))
 
 
-def threads_for(cores: int, workers: int) -> int:
-    """Say how many intra-op threads each worker gets: cores ÷ workers, at least 1.
+def chosen_threads(environment: Mapping[str, str]) -> int | None:
+    """Read how many threads the operator wants each worker to have: `OMP_NUM_THREADS`, None if it says nothing.
+
+    It may be a list, for nested parallel regions (OpenMP 5.2, 21.1.2): the first counts.
+    """
+    text = environment.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else None
+
+
+def threads_for(cores: int, workers: int, chosen: int | None = None) -> int:
+    """Say how many intra-op threads each worker gets: what is chosen, else cores ÷ workers, at least 1.
 
     More threads than cores is far worse than too few: they spin while they wait for each other.
     """
-    return max(1, cores // max(1, workers))
+    return chosen or max(1, cores // max(1, workers))
+
+
+def oversubscription(cores: int, workers: int, chosen: int | None = None) -> str | None:
+    """Say that the workers of a version have more threads than there are cores, and what to do; None if not."""
+    threads = threads_for(cores, workers, chosen)
+    if workers * threads <= cores:
+        return None
+    have = f"{workers} × {threads} threads" if threads > 1 else f"{workers} workers"
+    share = "1 core" if cores == 1 else f"{cores} cores"
+    better = f"OMP_NUM_THREADS is {chosen}: unset it" if threads > 1 else f"at most {cores} would be faster"
+    return f"{have} share {share} and slow each other down; {better}"

@@ -91,7 +91,6 @@ class Worker(Protocol):
     """One running copy of a model version. Never restarted: the pool replaces it."""
 
     state: State
-    pid: int
     gpu_id: int | None
     answered: bool  # it has answered at least one batch
     started: float  # wall-clock seconds since the epoch
@@ -101,6 +100,10 @@ class Worker(Protocol):
     @property
     def hand(self) -> Hand:
         """The batches that it has, and how many it may have."""
+
+    @property
+    def pid(self) -> int:
+        """Its process; 0 while that is being made."""
 
     def predict(self, batch: Batch) -> None:
         """Run a batch after those in hand; it must be READY, and have room for it. Returns at once."""

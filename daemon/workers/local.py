@@ -1,19 +1,11 @@
 """Workers as processes of this machine.
 
-A worker is exec'd with one end of a socketpair, over which frames travel (handlers/wire.py), and
-with a pipe as stdout and stderr. It leads its own session, so that Ctrl-C at the daemon's
-terminal does not reach it and its own children can be ended with it.
-
-Death is the pidfd. The socket's end is only a hint, since a child of the handler may hold it.
+This is the conversation with a worker, in frames (handlers/wire.py) on a socketpair. Where its
+process comes from is told in processes/templates.py, and how it ends in processes/life.py.
 """
 
 import asyncio
-import contextlib
 import os
-import signal
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -24,21 +16,16 @@ from daemon.clock import Clock, Timer
 from daemon.errors import ResponseTimeout
 from daemon.job import Batch, Outcome, Reply
 from daemon.workers.engine import Exit, LoadFailure, WorkerEvents, WorkerSpec
-from daemon.workers.frames import predict_of, reply_of, share
+from daemon.workers.frames import predict_of, reply_of
 from daemon.workers.hand import CAPACITY, Hand
-from daemon.workers.output import OutputReader
+from daemon.workers.processes.birth import load_of
+from daemon.workers.processes.children import Children
+from daemon.workers.processes.life import Life
+from daemon.workers.processes.templates import Templates
 from daemon.workers.state import Event, State, advance
 from handlers import wire
 
 LEAVE_TIME = 5.0  # seconds between the end of the socket and SIGKILL
-LAST_WORDS = 0.1  # seconds to read what a dead worker wrote, if a child of it holds the socket open
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-
-
-def worker_environment(environment: Mapping[str, str], threads: int) -> dict[str, str]:
-    """Make a worker's environment: ours, less the daemon's own settings, with the number of threads."""
-    kept = {name: value for name, value in environment.items() if not name.startswith("TSCTL_")}
-    return kept | dict.fromkeys(THREAD_VARIABLES, str(threads))
 
 
 class LocalEngine:
@@ -47,6 +34,7 @@ class LocalEngine:
     Args:
         environment: what workers start from; by default the daemon's own.
         arena: where large values of jobs may be; None if they never are.
+        template: fork them from warm processes; the first of those begins to warm at once.
     """
 
     def __init__(
@@ -55,14 +43,24 @@ class LocalEngine:
         clock: Clock,
         environment: Mapping[str, str] | None = None,
         arena: Arena | None = None,
+        *,
+        template: bool = False,
     ) -> None:
         self._loop = loop
         self._clock = clock
-        self._environment = os.environ if environment is None else environment
         self._arena = arena
+        self._children = Children(loop, clock)
+        surroundings = os.environ if environment is None else environment
+        self._templates = Templates(loop, clock, self._children, surroundings, enabled=template)
+        self._templates.warm()
 
     def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> "LocalWorker":
-        return LocalWorker(spec, events, self._loop, self._clock, self._environment, self._arena)
+        return LocalWorker(spec, events, self._loop, self._clock, self._templates, self._arena)
+
+    def close(self) -> None:
+        """End the templates; workers that run go on."""
+        self._templates.close()
+        self._children.close()
 
 
 class LocalWorker(asyncio.Protocol):
@@ -74,7 +72,7 @@ class LocalWorker(asyncio.Protocol):
         events: WorkerEvents,
         loop: asyncio.AbstractEventLoop,
         clock: Clock,
-        environment: Mapping[str, str],
+        templates: Templates,
         arena: Arena | None,
     ) -> None:
         self.state = State.STARTING
@@ -86,23 +84,14 @@ class LocalWorker(asyncio.Protocol):
         self._began = clock.now()
         self._spec = spec
         self._events = events
-        self._loop = loop
         self._clock = clock
-        self._environment = environment
-        self._arena = arena
         self._threads = spec.threads
         self._told_batch_size = spec.batch_size
         self._reader = wire.FrameReader()
         self._transport: asyncio.Transport | None = None
-        self._socket_closed = False
-        self._output = OutputReader(spec.log, self._maybe_exited)
         self.hand = Hand(CAPACITY)
         self._retry = bool(spec.retry)
-        self._killed_because = ""
-        self._process = self._spawn()
-        self.pid = self._process.pid
-        self._pidfd = os.pidfd_open(self.pid)
-        loop.add_reader(self._pidfd, self._process_ended)
+        self._life = Life(spec, self, templates, loop, clock, self._exited, arena)
         self._timer: Timer = clock.later(spec.startup_timeout, self._startup_timeout)
         self._leave_timer: Timer | None = None
 
@@ -111,6 +100,10 @@ class LocalWorker(asyncio.Protocol):
         return (
             f"<LocalWorker pid={self.pid} {self._spec.model_name}/{self._spec.model_version} {self.state.name}{batch}>"
         )
+
+    @property
+    def pid(self) -> int:
+        return self._life.pid
 
     # What the pool and the dispatcher ask.
 
@@ -138,110 +131,38 @@ class LocalWorker(asyncio.Protocol):
         loading = self.state is not State.READY
         self.state = advance(self.state, Event.STOP)
         if loading:
-            self._kill("it was stopped while it was loading")
+            self._life.kill("it was stopped while it was loading")
         elif not self.hand:
             self._leave()
         else:
-            self._set_leave_timer(grace, lambda: self._kill("it did not finish within the grace time"))
+            self._set_leave_timer(grace, lambda: self._life.kill("it did not finish within the grace time"))
 
     def kill(self) -> None:
-        self._kill("it was stopped")
+        self._life.kill("it was stopped")
 
-    # The life of the process.
-
-    def _spawn(self) -> subprocess.Popen[bytes]:
-        ours, theirs = socket.socketpair()
-        reading, writing = os.pipe()
-        try:
-            share(ours, self._arena)
-            process = subprocess.Popen(
-                # -P: the model's directory is the working directory, and must not come first on sys.path.
-                [
-                    str(self._spec.python or sys.executable),
-                    "-P",
-                    "-m",
-                    "handlers.worker",
-                    str(theirs.fileno()),
-                    str(os.getpid()),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=writing,
-                stderr=writing,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-                cwd=self._spec.model_dir,
-                env=worker_environment(self._environment, self._spec.threads),
-            )
-        except BaseException:
-            ours.close()
-            os.close(reading)
-            raise
-        finally:
-            theirs.close()
-            os.close(writing)
-        self._connecting = self._loop.create_task(self._connect(ours, reading))
-        return process
-
-    async def _connect(self, ours: socket.socket, reading: int) -> None:
-        await self._loop.connect_read_pipe(lambda: self._output, os.fdopen(reading, "rb", 0))
-        await self._loop.create_unix_connection(lambda: self, sock=ours)
+    # Its end.
 
     def _leave(self) -> None:
         """Close the socket: the worker sees its end and leaves."""
         if self._transport is not None:
             self._transport.close()
-        self._set_leave_timer(LEAVE_TIME, lambda: self._kill("it did not leave when asked"))
-
-    def _kill(self, because: str) -> None:
-        if self.state is not State.EXITED:
-            self._killed_because = self._killed_because or because
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.pid, signal.SIGKILL)
-
-    def _process_ended(self) -> None:
-        self._loop.remove_reader(self._pidfd)
-        os.close(self._pidfd)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)  # its children; before it is reaped, so the number is still its own
-        self._process.wait()
-        self._set_leave_timer(LAST_WORDS, self._exited)
-        self._maybe_exited()
+        self._set_leave_timer(LEAVE_TIME, lambda: self._life.kill("it did not leave when asked"))
 
     def _set_leave_timer(self, delay: float, call: Callable[[], None]) -> None:
         if self._leave_timer is not None:
             self._leave_timer.cancel()
         self._leave_timer = self._clock.later(delay, call)
 
-    def _maybe_exited(self) -> None:
-        if self._process.returncode is not None and self._socket_closed and self._output.closed:
-            self._exited()
-
-    def _exited(self) -> None:
-        if self.state is State.EXITED:
-            return
+    def _exited(self, how: Exit) -> None:
         self.state = advance(self.state, Event.EXITED)
         self._timer.cancel()
         if self._leave_timer is not None:
             self._leave_timer.cancel()
         if self._transport is not None:
             self._transport.abort()
-        how = self._exit_report()
-        killed = self._process.returncode == -signal.SIGKILL and not self._killed_because
-        for batch, outcomes in self.hand.give_back(self._retry, how.reason, killed):
+        for batch, outcomes in self.hand.give_back(self._retry, how.reason, self._life.died_of_sigkill):
             self._events.ended(self, batch, outcomes, 0.0)
         self._events.exited(self, how)
-
-    def _exit_report(self) -> Exit:
-        code = self._process.returncode
-        if self._killed_because:
-            return Exit(None, f"killed: {self._killed_because}", tuple(self._output.last))
-        if code < 0:
-            name = signal.Signals(-code).name
-            hint = " (perhaps by the kernel, out of memory)" if name == "SIGKILL" else ""
-            return Exit(None, f"killed by {name}{hint}", tuple(self._output.last))
-        if code == wire.EXIT_DISCONNECTED:
-            return Exit(code, "its handler closed its connection to the daemon", tuple(self._output.last))
-        return Exit(code, f"it exited with code {code}", tuple(self._output.last))
 
     # Time-outs.
 
@@ -252,7 +173,7 @@ class LocalWorker(asyncio.Protocol):
                 f"the model was not loaded within the startup timeout of {seconds:g} s", permanent=False
             )
             self._events.load_failed(self, failure)
-            self._kill(f"startup timeout of {seconds:g} s")
+            self._life.kill(f"startup timeout of {seconds:g} s")
 
     def _time_response(self) -> None:
         """The response timeout begins: with a batch, and again with each piece of its answers."""
@@ -269,7 +190,7 @@ class LocalWorker(asyncio.Protocol):
         reply = Reply(error.status, str(error).encode(), error=error.kind)
         if self.state is State.READY:
             self.state = advance(self.state, Event.STOP)  # it gets nothing more
-        self._kill(f"response timeout of {self._spec.response_timeout:g} s")
+        self._life.kill(f"response timeout of {self._spec.response_timeout:g} s")
         batch = self.hand.finish()
         self._events.ended(self, batch, [Outcome(job, reply) for job in batch.jobs], 0.0)
 
@@ -277,7 +198,7 @@ class LocalWorker(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        if self.state is State.DRAINING:
+        if self.state in (State.DRAINING, State.EXITED):
             self._transport.close()
 
     def data_received(self, data: bytes) -> None:
@@ -285,17 +206,17 @@ class LocalWorker(asyncio.Protocol):
             for frame in self._reader.feed(data):
                 self._received(wire.decode_for_daemon(frame))
         except wire.BrokenMessage:
-            self._kill("it wrote what is no message to its connection to the daemon")
+            self._life.kill("it wrote what is no message to its connection to the daemon")
 
     def eof_received(self) -> None:
         return None
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the pidfd says how it ended
-        self._socket_closed = True
-        if self.state is not State.DRAINING and self._process.returncode is None:
+        if self.state is not State.DRAINING and self._life.running:
             # On its way out, most likely. If not, the handler closed it: nothing more can come from there.
-            self._set_leave_timer(LEAVE_TIME, lambda: self._kill("its handler closed its connection to the daemon"))
-        self._maybe_exited()
+            why = "its handler closed its connection to the daemon"
+            self._set_leave_timer(LEAVE_TIME, lambda: self._life.kill(why))
+        self._life.socket_closed()
 
     def _received(self, message: wire.ToDaemon) -> None:
         match message:
@@ -327,15 +248,9 @@ class LocalWorker(asyncio.Protocol):
             self._spec.measured(measurements)
 
     def _send_model(self) -> None:
-        spec = self._spec
-        self._told_batch_size = spec.batch_size
-        load = wire.Load(
-            spec.model_name, spec.model_version, str(spec.model_dir), spec.handler,
-            dict(spec.manifest), spec.batch_size, spec.threads, spec.gpu_id,
-            None if spec.optimize is None else list(spec.optimize),
-        )  # fmt: skip
+        self._told_batch_size = self._spec.batch_size
         assert self._transport is not None
-        self._transport.write(wire.encode(load))
+        self._transport.write(wire.encode(load_of(self._spec)))
 
     def _streamed(self, chunk: wire.Chunk) -> None:
         batch = self.hand.running

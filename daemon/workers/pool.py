@@ -10,7 +10,7 @@ from typing import Protocol
 
 from daemon.clock import Clock, Timer
 from daemon.job import Batch, Job, Outcome, Reply
-from daemon.workers.devices import threads_for
+from daemon.workers.devices import oversubscription, threads_for
 from daemon.workers.engine import Engine, Exit, LoadFailure, Worker, WorkerSpec
 from daemon.workers.placement import Placement
 from daemon.workers.slot import RESTART_LIMIT, Slot, SlotState, after_exit, plan
@@ -36,6 +36,7 @@ class Pool:
 
     Attributes:
         wanted: how many workers there should be.
+        cores: how many they share.
         failure: why the last worker failed, until one comes up again; None if none did.
         last_exit: how the last worker ended that was not told to, or None.
     """
@@ -48,6 +49,7 @@ class Pool:
         listener: PoolListener,
         cores: int,
         placement: Placement | None = None,
+        chosen_threads: int | None = None,
     ) -> None:
         self.wanted = 0
         self.slots: list[Slot] = []
@@ -57,7 +59,8 @@ class Pool:
         self._spec = spec
         self._clock = clock
         self._listener = listener
-        self._cores = cores
+        self.cores = cores
+        self._chosen_threads = chosen_threads
         self._placement = placement or Placement()
         self._idle: dict[Worker, None] = {}  # in the order they came free
         self._granting: dict[Worker, None] = {}  # in the order that they started their batches
@@ -116,7 +119,7 @@ class Pool:
             if slot.state in (SlotState.BACKOFF, SlotState.GAVE_UP):
                 slot.state, slot.failures = SlotState.EMPTY, []
         for worker in self.workers:
-            worker.set_threads(self._threads)
+            worker.set_threads(self.threads)
         self.reconcile()
 
     def set_limits(self, batch_size: int, response_timeout: float, startup_timeout: float) -> None:
@@ -167,13 +170,19 @@ class Pool:
         self._listener.pool_changed()
 
     @property
-    def _threads(self) -> int:
-        return threads_for(self._cores, self.wanted)
+    def threads(self) -> int:
+        """Intra-op threads of each worker."""
+        return threads_for(self.cores, self.wanted, self._chosen_threads)
+
+    @property
+    def oversubscription(self) -> str | None:
+        """Why the workers may be slow: they have more threads than there are cores. None if not, or on GPUs."""
+        return None if self._spec.devices else oversubscription(self.cores, self.wanted, self._chosen_threads)
 
     def _start(self, slot: Slot) -> None:
         slot.state = SlotState.STARTING
         gpu_id = self._placement.take(self._spec.devices)
-        spec = dataclasses.replace(self._spec, threads=self._threads, gpu_id=gpu_id)
+        spec = dataclasses.replace(self._spec, threads=self.threads, gpu_id=gpu_id)
         try:
             slot.worker = self._engine.start_worker(spec, self)
         except OSError as error:
@@ -207,7 +216,7 @@ class Pool:
             return  # it was retired meanwhile
         slot.state = SlotState.UP
         self.failure = None
-        worker.set_threads(self._threads)
+        worker.set_threads(self.threads)
         worker.set_limits(self._spec.batch_size, self._spec.response_timeout)
         self._idle[worker] = None
         self._listener.pool_changed()

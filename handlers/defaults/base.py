@@ -125,7 +125,7 @@ class BaseHandler:
         """
         properties = context.system_properties
         gpu_id = properties.get("gpu_id")
-        on_gpu = torch.cuda.is_available() and gpu_id is not None
+        on_gpu = gpu_id is not None and torch.cuda.is_available()  # in this order: a template asks nothing of CUDA
         self.map_location = "cuda" if on_gpu else "cpu"
         self.device = torch.device(f"cuda:{gpu_id}" if on_gpu else "cpu")
         self.context = context

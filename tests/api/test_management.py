@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from daemon.api.describe import describe
 from daemon.marfile import Packing, write_archive
 from daemon.workers.engine import LoadFailure
 from tests.api.house import House, error, sentence
@@ -209,6 +210,27 @@ def test_scaling(house: House, target: str, answer: tuple[int, Any], wanted: int
 
     assert tell(house, "PUT", target) == answer
     assert model.pool.wanted == wanted
+
+
+def test_more_workers_than_cores_are_warned_of(house: House) -> None:
+    warning = "9 workers share 8 cores and slow each other down; at most 8 would be faster"
+    model = asyncio.run(house.serve("m", workers=1))
+
+    status, document = tell(house, "PUT", "/models/m?min_worker=9&synchronous=true&warnings=true")
+
+    assert (status, document["warning"]) == (200, warning)
+    assert "warning" not in tell(house, "PUT", "/models/m?min_worker=9&synchronous=true")[1]  # TorchServe's clients
+    assert describe(model)["tsctl"]["threads"] == {"cores": 8, "perWorker": 1, "warning": warning}
+
+
+def test_the_operators_number_of_threads_is_each_workers(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "16")
+
+    model = asyncio.run(house.serve("m", workers=1))
+
+    told = describe(model)["tsctl"]["threads"]
+    assert told["perWorker"] == 16
+    assert told["warning"] == "1 × 16 threads share 8 cores and slow each other down; OMP_NUM_THREADS is 16: unset it"
 
 
 def test_scaling_reports_workers_that_fail(house: House) -> None:

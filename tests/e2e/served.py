@@ -41,9 +41,11 @@ class Served:
             "TSCTL_STATE_DIR": str(folder / "state"),
             "TSCTL_MODEL_STORE": str(self.store),
             "TSCTL_INFERENCE_ADDRESS": "127.0.0.1:0",
+            "TSCTL_TEMPLATE": "false",  # most workers here need no torch, and its import takes seconds
             "NO_COLOR": "1",
             "COLUMNS": "120",
         }
+        self.patience = PATIENCE
         self._address = ""
 
     def run(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -66,6 +68,9 @@ class Served:
 
     def start(self, *options: str) -> None:
         self.tsctl("start", *options)
+        self.note_address()
+
+    def note_address(self) -> None:
         self._address = self.status["inferenceAddress"].removeprefix("http://")
 
     def stop(self) -> None:
@@ -94,8 +99,15 @@ class Served:
     def register(self, handler: str, *options: str, **packing: Any) -> None:
         self.tsctl("register", self.pack(handler, **packing), *options)
 
+    def pack_built_in(self, handler: str, name: str, **further: Any) -> str:
+        """Put an archive with a built-in handler into the store; give its file name."""
+        return write_archive(Packing(model_name=name, version="1.0", handler=handler, **further), self.store).name
+
+    def register_built_in(self, handler: str, name: str, *options: str, **packing: Any) -> None:
+        self.tsctl("register", self.pack_built_in(handler, name, **packing), *options)
+
     def connect(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection(self._address, timeout=PATIENCE)
+        return http.client.HTTPConnection(self._address, timeout=self.patience)
 
     @property
     def url(self) -> str:

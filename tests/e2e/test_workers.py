@@ -159,6 +159,16 @@ def test_the_workers_share_the_cores(served: Served) -> None:
     assert obey(served, "nothing").json["threads"] == str(max(1, usable_cores() // 2))
 
 
+def test_more_workers_than_cores_are_warned_of(served: Served) -> None:
+    served.register("echo")
+
+    scaled = served.run("scale", "echo", "--workers", str(usable_cores() + 1))
+
+    assert scaled.returncode == 0
+    assert scaled.stderr.startswith("warning: ") and "slow each other down" in scaled.stderr
+    assert "slow each other down" in (served.folder / "state" / "logs" / "daemon.log").read_text()
+
+
 def test_scaling_down_lets_a_worker_finish_its_batch(served: Served) -> None:
     served.register("obey")
     connection = served.connect()

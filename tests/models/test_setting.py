@@ -25,7 +25,7 @@ class Bench:
 
     def __init__(self, *, load_time: float = 0.0, **settings: Any) -> None:
         self.clock = FakeClock()
-        self.engine = StubEngine(self.clock, capacity=1, load_time=load_time, batch_time=lambda size: 1.0)
+        self.engine = StubEngine(self.clock, load_time=load_time, batch_time=lambda size: 1.0)
         self.model: Model = make_model(
             self.engine, self.clock, **{"batch_size": 8, "max_delay": 10.0, "response_timeout": 7.0} | settings
         )

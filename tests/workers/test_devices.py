@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from daemon.workers import devices
-from daemon.workers.devices import quota_of, threads_for, usable_cores
+from daemon.workers.devices import chosen_threads, cpu_groups, oversubscription, quota_of, threads_for, usable_cores
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from daemon.workers.devices import quota_of, threads_for, usable_cores
         ("100000", None),
         ("100000 0", None),
         ("many 100000", None),
-        ("-1 100000", None),
+        pytest.param("-1 100000", None, id="no limit, in version 1"),
     ],
 )
 def test_a_quota_is_a_number_of_cores(text: str, cores: float | None) -> None:
@@ -56,26 +56,101 @@ def test_workers_share_the_cores(cores: int, workers: int, threads: int) -> None
         pytest.param(4, [None, "200000 100000"], 2, id="a group without the file is passed over"),
     ],
 )
+@pytest.mark.parametrize("version", [1, 2])
 def test_usable_cores(
-    affinity: int, quotas: Sequence[str | None], cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    version: int,
+    affinity: int,
+    quotas: Sequence[str | None],
+    cores: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    files = [tmp_path / str(index) for index in range(len(quotas))]
-    for file, text in zip(files, quotas, strict=True):
-        if text is not None:
-            file.write_text(text)
+    groups = [tmp_path / str(index) for index in range(len(quotas))]
+    for group, text in zip(groups, quotas, strict=True):
+        group.mkdir()
+        quota, _, period = (text or "").replace("max", "max" if version == 2 else "-1").partition(" ")
+        if text is not None and version == 2:
+            (group / "cpu.max").write_text(f"{quota} {period}\n")
+        elif text is not None:
+            (group / "cpu.cfs_quota_us").write_text(f"{quota}\n")
+            (group / "cpu.cfs_period_us").write_text(f"{period}\n")
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(affinity)))
-    monkeypatch.setattr(devices, "_quota_files", lambda: iter(files))
+    monkeypatch.setattr(devices, "cpu_groups", lambda *files: groups)
 
     assert usable_cores() == cores
 
 
-def test_the_quotas_are_those_of_our_group_and_all_above_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Path, "read_text", lambda self: "1:cpu:/old\n0::/slice/unit\n")
+V2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
+V1 = (
+    "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n"
+    "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+    "34 31 0:31 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
+)
 
-    files = [str(file) for file in devices._quota_files()]
 
-    groups = ["slice/unit/", "slice/", ""]
-    assert files == [f"/sys/fs/cgroup/{group}cpu.max" for group in groups]
+@pytest.mark.parametrize(
+    ("groups", "mounts", "directories"),
+    [
+        pytest.param("0::/a/b\n", V2, ["a/b", "a", ""], id="version 2: the group and all above it"),
+        pytest.param("0::/\n", V2, [""], id="in a namespace of its own"),
+        pytest.param(
+            "4:memory:/x\n1:cpu,cpuacct:/a\n0::/y\n", V1, ["cpu,cpuacct/a", "cpu,cpuacct"], id="version 1: that of cpu"
+        ),
+        pytest.param("2:cpuset:/x\n", V1, [], id="version 1 without cpu"),
+        pytest.param(
+            "0::/docker/c/d\n", V2.replace(" / ", " /docker/c "), ["d", ""], id="a part of the hierarchy is mounted"
+        ),
+        pytest.param("0::/../other\n", V2.replace(" / ", " /docker/c "), [""], id="a group outside that part"),
+        pytest.param("0::/docker/cc\n", V2.replace(" / ", " /docker/c "), [""], id="a name that only begins the same"),
+        pytest.param("", V2, [], id="no groups"),
+        pytest.param("0::/a\n", "", [], id="no mounts"),
+        pytest.param("0::/a\n", "22 1 8:1 / / rw - ext4 /dev/root rw\n", [], id="only other mounts"),
+    ],
+)
+def test_the_groups_that_limit_the_cores(groups: str, mounts: str, directories: Sequence[str]) -> None:
+    assert cpu_groups(groups, mounts) == [Path("/sys/fs/cgroup") / each for each in directories]
+
+
+@pytest.mark.parametrize(
+    ("text", "threads"),
+    [("4", 4), (" 2 ", 2), ("4,2,1", 4), ("", None), ("0", None), ("-1", None), ("many", None), ("²", None)],
+)
+def test_the_operator_may_choose_the_threads(text: str, threads: int | None) -> None:
+    assert chosen_threads({"OMP_NUM_THREADS": text}) == threads
+    assert chosen_threads({}) is None
+
+
+def test_what_is_chosen_is_what_each_worker_gets() -> None:
+    assert threads_for(8, 4, chosen=1) == 1
+    assert threads_for(2, 4, chosen=3) == 3
+
+
+@pytest.mark.parametrize(
+    ("cores", "workers", "chosen", "says"),
+    [
+        pytest.param(4, 4, None, None, id="a core each"),
+        pytest.param(4, 3, None, None, id="more than one each"),
+        pytest.param(4, 0, None, None, id="no workers"),
+        pytest.param(4, 4, 1, None, id="chosen, and few enough"),
+        pytest.param(
+            2,
+            4,
+            None,
+            "4 workers share 2 cores and slow each other down; at most 2 would be faster",
+            id="many",
+        ),
+        pytest.param(1, 2, 1, "2 workers share 1 core and slow each other down; at most 1 would be faster", id="one"),
+        pytest.param(
+            2,
+            1,
+            8,
+            "1 × 8 threads share 2 cores and slow each other down; OMP_NUM_THREADS is 8: unset it",
+            id="too many are chosen",
+        ),
+    ],
+)
+def test_oversubscription(cores: int, workers: int, chosen: int | None, says: str | None) -> None:
+    assert oversubscription(cores, workers, chosen) == says
 
 
 def test_this_machine_has_at_least_one_core() -> None:

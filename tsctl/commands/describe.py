@@ -38,6 +38,10 @@ def show(document: dict[str, Any]) -> None:
     from tsctl import render
 
     ours = document["tsctl"]
+    shared = ours["threads"]
+    threads = f"{shared['perWorker']} for each worker, of {shared['cores']} cores"
+    if shared["warning"]:
+        threads += f" ({shared['warning']})"
     batching, queue = ours["batching"], document["jobQueueStatus"]
     render.facts(
         [
@@ -54,6 +58,7 @@ def show(document: dict[str, Any]) -> None:
                 f"{queue['pendingRequests']} waiting, {batching['running']} running,"
                 f" room for {queue['remainingCapacity']}",
             ),
+            ("threads", threads),
             ("timeouts", _timeouts(document)),
             *_expired(batching["expired"]),
         ]

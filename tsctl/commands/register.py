@@ -6,7 +6,7 @@ import click
 
 from tsctl.client import Client
 from tsctl.completion import complete_archive
-from tsctl.follow import work
+from tsctl.follow import warn, work
 
 
 @click.command
@@ -88,3 +88,4 @@ def command(
         synchronous="false" if no_wait else "true",
     )
     click.echo(document["status"])
+    warn(document)

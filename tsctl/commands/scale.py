@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from tsctl.client import Client, model_path
-from tsctl.follow import work
+from tsctl.follow import warn, work
 from tsctl.options import model_argument
 
 
@@ -19,6 +19,9 @@ def command(socket: Path | None, model: str, workers: int) -> None:
     path = f"/models/{model_path(model)}"
     before = client.json("GET", path)[0]
     hint = f"`tsctl describe {model}` shows how far it is"
-    work(client, "PUT", path, subject=model, hint=hint, min_worker=workers, max_worker=workers, synchronous="true")
+    document = work(
+        client, "PUT", path, subject=model, hint=hint, min_worker=workers, max_worker=workers, synchronous="true"
+    )
     name, version, had = before["modelName"], before["modelVersion"], before["minWorkers"]
     click.echo(f"Scaled `{name}` {version} from {had} to {workers} workers")
+    warn(document)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.workers.output import KEPT_LINES, LONGEST_LINE, OutputReader
+from daemon.workers.processes.output import KEPT_LINES, LONGEST_LINE, OutputReader
 
 
 def read(*pieces: bytes) -> tuple[list[str], OutputReader]:

@@ -1,0 +1,124 @@
+"""The daemon's child processes: how each ends, and the orphans that come to it.
+
+Death is a pidfd. A process that leads a group takes the group with it. Where workers are forked
+from templates the daemon is a subreaper (prctl(2)): a forked worker becomes its child, and so does
+whatever a worker leaves behind, which is reaped here, now and then: uvloop keeps SIGCHLD to itself.
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import signal
+from collections.abc import Callable
+
+from daemon.clock import Clock, Timer
+
+REAP_EVERY = 5.0  # seconds
+_PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
+
+
+class Process:
+    """A child that leads its own session, from now to its end.
+
+    Attributes:
+        returncode: as `subprocess` counts: negative for a signal; None while it runs.
+    """
+
+    def __init__(self, pid: int, returncode: int | None = None) -> None:
+        self.pid = pid
+        self.returncode = returncode
+
+    def __repr__(self) -> str:
+        return f"<Process {self.pid} {'runs' if self.returncode is None else self.returncode}>"
+
+    def kill(self) -> None:
+        """End it and its group now; it need not be there any more."""
+        if self.returncode is None:  # else the number may be somebody else's
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+
+
+def _wait_for(pid: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+class Children:
+    """All processes that workers and templates are.
+
+    Attributes:
+        expected: how many are being forked whose pids are not known yet.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
+        self.expected = 0
+        self._loop = loop
+        self._clock = clock
+        self._known: dict[int, Process] = {}
+        self._timer: Timer | None = None
+
+    def __repr__(self) -> str:
+        return f"<Children {sorted(self._known)}, {self.expected} expected>"
+
+    def adopt(self) -> None:
+        """Have orphans of this process's descendants become its children, and reap those that nobody knows.
+
+        Raises:
+            OSError: the kernel does not do that.
+        """
+        if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        self._reap_later()
+
+    def close(self) -> None:
+        """Look for no more orphans."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def add(self, pid: int, ended: Callable[[], None], wait: Callable[[], int] | None = None) -> Process:
+        """Watch a child.
+
+        Args:
+            ended: called once, when it has ended and been reaped.
+            wait: reaps it and gives its return code.
+
+        Raises:
+            OSError: there is no descriptor for it.
+        """
+        process = Process(pid)
+        descriptor = os.pidfd_open(pid)
+
+        def end() -> None:
+            self._loop.remove_reader(descriptor)
+            os.close(descriptor)
+            process.kill()  # its children; before it is reaped, so that the number is still its own
+            process.returncode = wait() if wait else _wait_for(pid)
+            del self._known[pid]
+            ended()
+
+        self._known[pid] = process
+        self._loop.add_reader(descriptor, end)
+        return process
+
+    def _reap_later(self) -> None:
+        def look() -> None:
+            self.reap_orphans()
+            self._reap_later()
+
+        self._timer = self._clock.later(REAP_EVERY, look)
+
+    def reap_orphans(self) -> None:
+        """Reap what has ended and nobody waits for.
+
+        Those that the daemon itself runs (pip) are in its session, and are left to who runs them;
+        those that are just being forked may be any, so nothing is done until they are known.
+        """
+        while not self.expected:
+            try:
+                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            # One that is known hides those behind it until its own end is handled; then comes the next look.
+            if found is None or found.si_pid in self._known or os.getsid(found.si_pid) == os.getsid(0):
+                return
+            os.waitpid(found.si_pid, os.WNOHANG)

@@ -1,0 +1,155 @@
+"""The process of one worker, from its birth to the report of its exit.
+
+It is over when the process has ended, and all that it said and printed has been read; or
+`LAST_WORDS` seconds after its end, if a child of it holds one of the two open.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Callable
+
+from daemon.arena import Arena
+from daemon.clock import Clock, Timer
+from daemon.workers.engine import Exit, WorkerSpec
+from daemon.workers.frames import share
+from daemon.workers.processes.birth import Birth
+from daemon.workers.processes.children import Process
+from daemon.workers.processes.output import OutputReader
+from daemon.workers.processes.templates import Templates
+from handlers import orders, wire
+
+LAST_WORDS = 0.1  # seconds
+
+
+class Life:
+    """One process and the two ways to it: a socket for frames, and a pipe for what it prints.
+
+    Attributes:
+        killed_because: why the daemon killed it; empty if it did not.
+
+    Args:
+        protocol: gets the daemon's end of the socket, and says `socket_closed` when that has closed.
+        over: told once, last.
+        arena: shared with the process, by the first bytes on the socket.
+
+    Raises:
+        OSError: there is no process or descriptor for it.
+    """
+
+    def __init__(
+        self,
+        spec: WorkerSpec,
+        protocol: asyncio.Protocol,
+        templates: Templates,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        over: Callable[[Exit], None],
+        arena: Arena | None = None,
+    ) -> None:
+        self.killed_because = ""
+        self._clock = clock
+        self._templates = templates
+        self._tell_over = over
+        self._is_over = False
+        self._socket_closed = False
+        self._timer: Timer | None = None
+        self._process: Process | None = None
+        self._output = OutputReader(spec.log, self._maybe_over)
+        ours, theirs = socket.socketpair()
+        try:
+            reading, writing = os.pipe()
+        except OSError:
+            ours.close()
+            theirs.close()
+            raise
+        order = orders.Fork(spec.threads, str(spec.model_dir))
+        self._birth = Birth(order, theirs, writing, self._born, self._not_born, self._ended, spec.python)
+        try:
+            share(ours, arena)
+            self._home = templates.make(spec, self._birth)
+        except BaseException:
+            ours.close()
+            os.close(reading)
+            raise
+        self._connecting = loop.create_task(self._connect(loop, protocol, ours, reading))
+
+    @property
+    def pid(self) -> int:
+        """0 while the process is being made."""
+        return 0 if self._process is None else self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """It has not ended, as far as is known."""
+        return self._process is None or self._process.returncode is None
+
+    @property
+    def died_of_sigkill(self) -> bool:
+        """Somebody else killed it, perhaps the kernel."""
+        ended_by = None if self._process is None else self._process.returncode
+        return ended_by == -signal.SIGKILL and not self.killed_because
+
+    def kill(self, because: str) -> None:
+        """End it and its children; the first reason is the one that is told."""
+        if self._is_over:
+            return
+        self.killed_because = self.killed_because or because
+        if self._process is not None:
+            self._process.kill()
+        else:
+            self._templates.cancel(self._birth)
+            self._clock.soon(self._over)
+
+    def socket_closed(self) -> None:
+        """It will say nothing more. Only a hint that it has ended."""
+        self._socket_closed = True
+        self._maybe_over()
+
+    async def _connect(
+        self, loop: asyncio.AbstractEventLoop, protocol: asyncio.Protocol, ours: socket.socket, reading: int
+    ) -> None:
+        await loop.connect_read_pipe(lambda: self._output, os.fdopen(reading, "rb", 0))
+        await loop.create_unix_connection(lambda: protocol, sock=ours)
+
+    def _born(self, process: Process) -> None:
+        self._process = process
+
+    def _not_born(self, reason: str) -> None:
+        self.killed_because = f"its process cannot be made: {reason}"
+        self._clock.soon(self._over)
+
+    def _ended(self) -> None:
+        self._timer = self._clock.later(LAST_WORDS, self._over)
+        self._maybe_over()
+
+    def _maybe_over(self) -> None:
+        ended = self._process is not None and self._process.returncode is not None
+        if ended and self._socket_closed and self._output.closed:
+            self._over()
+
+    def _over(self) -> None:
+        if self._is_over:
+            return
+        self._is_over = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._home is not None:
+            self._templates.done_with(self._home)
+        self._tell_over(self._report())
+
+    def _report(self) -> Exit:
+        last = tuple(self._output.last)
+        code = None if self._process is None else self._process.returncode
+        if self._process is None:
+            return Exit(None, self.killed_because, last)
+        if self.killed_because:
+            return Exit(None, f"killed: {self.killed_because}", last)
+        if code is not None and code < 0:
+            name = signal.Signals(-code).name
+            hint = " (perhaps by the kernel, out of memory)" if name == "SIGKILL" else ""
+            return Exit(None, f"killed by {name}{hint}", last)
+        if code == wire.EXIT_DISCONNECTED:
+            return Exit(code, "its handler closed its connection to the daemon", last)
+        return Exit(code, f"it exited with code {code}", last)

@@ -1,0 +1,59 @@
+"""What a model's files say about what its workers will import, read without running them.
+
+A wrong guess costs time or memory, never an answer: what a template has not imported, a worker
+imports itself.
+"""
+
+import contextlib
+import hashlib
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from handlers import wire
+from handlers.names import BUILT_IN, split_handler
+
+_LONGEST = 1024 * 1024  # bytes of a file that are read
+_TORCH = re.compile(rb"\b(torch|ts|handlers|transformers)\b")
+_VISION = re.compile(rb"\b(torchvision|image_classifier|object_detector|image_segmenter)\b")
+_WITH_TORCHVISION = ("image_classifier", "object_detector", "image_segmenter")
+
+
+class Needs(NamedTuple):
+    torch: bool
+    torchvision: bool
+
+
+def is_ours(handler: str, model_dir: Path) -> bool:
+    """Say whether the handler is a built-in one, as the loader decides it: a file of that name comes first."""
+    name, _ = split_handler(handler)
+    return name in BUILT_IN and not (model_dir / f"{name}.py").is_file()
+
+
+def fingerprint(load: wire.Load) -> str:
+    """Name what a worker would load now: files that are served in place may be written anew."""
+    digest = hashlib.sha256(wire.encode(load))
+    with contextlib.suppress(OSError), os.scandir(load.model_dir) as entries:
+        for entry in sorted(entries, key=lambda each: each.name):
+            if entry.is_file():  # a worker that imports writes into __pycache__
+                status = entry.stat()
+                digest.update(f"{entry.name} {status.st_size} {status.st_mtime_ns} {status.st_ino}\n".encode())
+    return digest.hexdigest()[:12]
+
+
+def needs_of(handler: str, model_dir: Path) -> Needs:
+    """Say what a worker of this model will import, from its handler and the Python files beside it."""
+    ours = is_ours(handler, model_dir)
+    torch, vision = ours, ours and split_handler(handler)[0] in _WITH_TORCHVISION
+    for file in sorted(model_dir.glob("*.py")):
+        if vision:
+            break
+        try:
+            with file.open("rb") as opened:
+                text = opened.read(_LONGEST)
+        except OSError:
+            continue
+        torch = torch or _TORCH.search(text) is not None
+        vision = vision or _VISION.search(text) is not None
+    return Needs(torch or vision, vision)

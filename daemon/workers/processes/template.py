@@ -1,0 +1,187 @@
+"""One template as the daemon sees it (handlers/template.py is the process).
+
+    WARMING ──Ready──▶ READY
+       │                 │
+       └──Unfit, ended───┴──▶ GONE
+
+Births wait while it warms, and are ordered one at a time. What is still waiting when it goes is
+given back, to be made in another way. The one that was ordered may have been made, unknown to us,
+so that one fails: what it has is closed, and it leaves if it is there.
+"""
+
+import asyncio
+import logging
+import socket
+from collections import deque
+from collections.abc import Callable
+from enum import Enum, auto
+
+from daemon.workers.processes.birth import Birth
+from daemon.workers.processes.children import Children, Process
+from handlers import orders
+
+_log = logging.getLogger("daemon.workers")
+
+
+class TemplateState(Enum):
+    WARMING = auto()  # it imports and loads
+    READY = auto()  # it forks
+    GONE = auto()  # it ended, or is not fit to be forked
+
+
+class Template:
+    """Makes processes by forking one that is warm.
+
+    Attributes:
+        parent: the one that it is forked from, None for the first.
+        why: why it has gone.
+        never_ready: it has gone without having been ready.
+        users: workers that live, or wait, and share its model.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        parent: "Template | None",
+        sock: socket.socket,
+        loop: asyncio.AbstractEventLoop,
+        children: Children,
+        give_back: Callable[[Birth, "Template"], None],
+        gone: Callable[["Template"], None],
+    ) -> None:
+        self.name = name
+        self.parent = parent
+        self.state = TemplateState.WARMING
+        self.process: Process | None = None
+        self.why = ""
+        self.never_ready = True
+        self.users = 0
+        self._socket = sock
+        self._loop = loop
+        self._children = children
+        self._give_back = give_back
+        self._gone = gone
+        self._waiting: deque[Birth] = deque()
+        self._ordered: Birth | None = None
+        self._reads = True
+        sock.setblocking(False)
+        loop.add_reader(sock.fileno(), self._read)
+
+    def __repr__(self) -> str:
+        return f"<Template {self.name} {self.state.name}, {len(self._waiting)} waiting>"
+
+    @property
+    def wanted(self) -> bool:
+        """Somebody waits for a process from it."""
+        return self._ordered is not None or any(not birth.cancelled for birth in self._waiting)
+
+    def make(self, birth: Birth) -> None:
+        """Have a process made, now or when it is ready; `birth` is told."""
+        if self.state is TemplateState.GONE:
+            self._give_back(birth, self)
+            return
+        self._waiting.append(birth)
+        self._next()
+
+    def born(self, process: Process) -> None:
+        """It is there, and warms."""
+        self.process = process
+        if self.state is TemplateState.GONE:
+            process.kill()
+
+    def close(self, why: str) -> None:
+        """Let it end; what waits is given back."""
+        if self.state is TemplateState.GONE:
+            return
+        self.state, self.why = TemplateState.GONE, why
+        if self._reads:
+            self._loop.remove_reader(self._socket.fileno())
+        self._socket.close()
+        if self.process is not None:
+            self.process.kill()
+        if self._ordered is not None:
+            birth = self._take_ordered()
+            birth.close()
+            if not birth.cancelled:
+                birth.failed(f"the template that it was to be forked from has gone: {why}")
+        self._gone(self)
+        while self._waiting:
+            self._give_back(self._waiting.popleft(), self)
+
+    def ended(self) -> None:
+        """Its process has ended."""
+        code = None if self.process is None else self.process.returncode
+        self.close(f"it ended with code {code}" if code is None or code >= 0 else f"it was killed by signal {-code}")
+
+    def _next(self) -> None:
+        while self.state is TemplateState.READY and self._ordered is None and self._waiting:
+            birth = self._waiting.popleft()
+            if birth.cancelled:
+                birth.close()
+                continue
+            packet = orders.encode(birth.order)
+            try:
+                if len(packet) > orders.LARGEST:
+                    raise OSError(f"an order of {len(packet)} bytes is too long")
+                socket.send_fds(self._socket, [packet], [birth.socket.fileno(), birth.output])
+            except OSError:  # its end is about to be heard of
+                self._give_back(birth, self)
+                continue
+            self._ordered = birth
+            self._children.expected += 1
+
+    def _take_ordered(self) -> Birth:
+        assert self._ordered is not None
+        birth, self._ordered = self._ordered, None
+        self._children.expected -= 1
+        return birth
+
+    def _read(self) -> None:
+        try:
+            packet = self._socket.recv(orders.LARGEST)
+        except BlockingIOError:
+            return
+        except OSError:
+            packet = b""
+        if not packet:
+            self._hung_up()
+            return
+        self._heard(orders.decode_report(packet))
+
+    def _hung_up(self) -> None:
+        """It is ending: its process's end says how, and is heard of at once."""
+        if self.process is None:
+            self.close("it closed its socket")
+        else:
+            self._loop.remove_reader(self._socket.fileno())
+            self._reads = False
+            self.process.kill()
+
+    def _heard(self, report: orders.Report) -> None:
+        match report:
+            case orders.Ready(seconds=seconds):
+                self.state, self.never_ready = TemplateState.READY, False
+                _log.info("the template %s is ready after %.2f s", self.name, seconds)
+                self._next()
+            case orders.Unfit(reason=reason):
+                self.close(reason)
+            case orders.Forked(pid=pid):
+                self._forked(self._take_ordered(), pid)
+                self._next()
+            case orders.Refused(reason=reason):
+                birth = self._take_ordered()
+                self._waiting.appendleft(birth)
+                self.close(reason)
+
+    def _forked(self, birth: Birth, pid: int) -> None:
+        birth.close()
+        try:
+            process = self._children.add(pid, birth.ended)
+        except OSError as error:
+            if not birth.cancelled:
+                birth.failed(error.strerror or str(error))
+            return
+        if birth.cancelled:
+            process.kill()
+        else:
+            birth.born(process)

@@ -1,0 +1,228 @@
+"""Where a worker comes from: the warmest template that fits it, or exec.
+
+    torch ──▶ torchvision ──▶ a model      each is forked from the one before it
+      │            │             │
+      └────────────┴─────────────┴──▶ workers
+
+* A model has a template of its own where its handler is a built-in one, on the CPU: its workers then
+  share the weights. It ends `LINGER` seconds after the last of them.
+* Other workers are forked from the template that has imported what their files mention.
+* A worker with a Python environment of its own is exec'd; so is one whose files do not mention torch, while
+  the first template still warms.
+
+A worker whose template goes is made from that one's parent, or exec'd. What has gone is made anew by the next
+worker that wants it, but not within `PAUSE` seconds of having failed to get ready.
+"""
+
+import asyncio
+import dataclasses
+import logging
+import os
+import socket
+from collections.abc import Callable, Mapping
+
+from daemon.clock import Clock
+from daemon.workers.engine import WorkerSpec
+from daemon.workers.processes.birth import Birth, execute, load_of, worker_environment
+from daemon.workers.processes.children import Children
+from daemon.workers.processes.output import follow
+from daemon.workers.processes.sources import fingerprint, is_ours, needs_of
+from daemon.workers.processes.template import Template, TemplateState
+from handlers import orders
+
+_log = logging.getLogger("daemon.workers")
+
+LINGER = 10.0  # seconds
+PAUSE = 60.0  # seconds
+FIRST, VISION = "torch", "torchvision"
+IMPORTED = ("torchvision", "handlers.defaults.image_classifier")  # by the second
+
+
+class Templates:
+    """All templates of this daemon; without `enabled` there are none, and every worker is exec'd.
+
+    Args:
+        environment: what templates and workers start from.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        children: Children,
+        environment: Mapping[str, str],
+        *,
+        enabled: bool,
+    ) -> None:
+        self.enabled = enabled
+        self._loop = loop
+        self._clock = clock
+        self._children = children
+        self._environment = environment
+        self._templates: dict[str, Template] = {}
+        self._failed_at: dict[str, float] = {}
+
+    def __repr__(self) -> str:
+        return f"<Templates {' '.join(f'{each.name}:{each.state.name}' for each in self._templates.values())}>"
+
+    def warm(self) -> None:
+        """Begin to make the first one."""
+        if not self.enabled:
+            return
+        try:
+            self._children.adopt()
+        except OSError as error:
+            _log.warning("workers are not forked from a template: the kernel says `%s`", error.strerror)
+            self.enabled = False
+            return
+        self._first()
+
+    def close(self) -> None:
+        """End all of them; nothing is made from now on but by exec."""
+        self.enabled = False
+        for template in list(self._templates.values()):
+            template.close("the daemon stops")
+
+    def make(self, spec: WorkerSpec, birth: Birth) -> Template | None:
+        """Make a worker.
+
+        Returns:
+            The template whose model it will share; `done_with` it when the worker has ended.
+
+        Raises:
+            OSError: it was to be exec'd, and cannot be.
+        """
+        place = self._place(spec)
+        if place is None:
+            self._execute(birth)
+            return None
+        home = place if place.name not in (FIRST, VISION) else None
+        if home is not None:
+            home.users += 1
+        place.make(birth)
+        return home
+
+    def cancel(self, birth: Birth) -> None:
+        """Nobody wants this process any more; a model that is being loaded for it alone is not, either."""
+        birth.cancelled = True
+        birth.close()
+        for template in list(self._templates.values()):
+            warming = template.state is TemplateState.WARMING
+            if warming and template.name not in (FIRST, VISION) and not template.wanted:
+                template.close("nobody waits for it any more")
+
+    def done_with(self, home: Template) -> None:
+        """A worker that shares a template's model has ended."""
+        home.users -= 1
+        if not home.users:
+            self._clock.later(LINGER, lambda: None if home.users else home.close("its last worker has ended"))
+
+    def _place(self, spec: WorkerSpec) -> Template | None:
+        if not self.enabled or spec.python is not None:
+            return None
+        needs = needs_of(spec.handler, spec.model_dir)
+        place = self._first()
+        if place is None or (place.state is TemplateState.WARMING and not needs.torch):
+            return None
+        if needs.torchvision:
+            place = self._grown(VISION, place, orders.Grow(list(IMPORTED)), _tell) or place
+        if is_ours(spec.handler, spec.model_dir) and spec.gpu_id is None:
+            load = load_of(dataclasses.replace(spec, threads=1, batch_size=1))  # a worker is told its own
+            key = f"{spec.model_name}/{spec.model_version} {fingerprint(load)}"
+            place = self._grown(key, place, orders.Grow([], load), spec.log) or place
+        return place
+
+    def _first(self) -> Template | None:
+        if not self._may_be_made(FIRST):
+            return self._templates.get(FIRST)
+        try:
+            template, theirs, output = self._open(FIRST, None, _tell)
+        except OSError as error:
+            self._without(FIRST, error)
+            return None
+        try:
+            environment = worker_environment(self._environment, 1)
+            started = execute("handlers.template", theirs, output, environment)
+            template.born(self._children.add(started.pid, template.ended, started.wait))
+        except OSError as error:
+            template.close(error.strerror or str(error))
+            return None
+        finally:
+            theirs.close()
+            os.close(output)
+        return template
+
+    def _grown(self, key: str, parent: Template, order: orders.Grow, log: Callable[[str], None]) -> Template | None:
+        if not self._may_be_made(key):
+            return self._templates.get(key)
+        try:
+            template, theirs, output = self._open(key, parent, log)
+        except OSError as error:
+            self._without(key, error)
+            return None
+        parent.make(Birth(order, theirs, output, template.born, template.close, template.ended))
+        return template if template.state is not TemplateState.GONE else None
+
+    def _may_be_made(self, key: str) -> bool:
+        if key in self._templates:
+            return False
+        failed = self._failed_at.get(key)
+        return failed is None or self._clock.now() - failed >= PAUSE
+
+    def _open(
+        self, key: str, parent: Template | None, log: Callable[[str], None]
+    ) -> tuple[Template, socket.socket, int]:
+        """Make the daemon's side of a template; gives it, and the process's two descriptors."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            reading, writing = os.pipe()
+        except OSError:
+            ours.close()
+            theirs.close()
+            raise
+        follow(self._loop, reading, log)
+        template = Template(key, parent, ours, self._loop, self._children, self._give_back, self._gone)
+        self._templates[key] = template
+        return template, theirs, writing
+
+    def _without(self, key: str, error: OSError) -> None:
+        _log.warning("no template %s: %s", key, error.strerror)
+        self._failed_at[key] = self._clock.now()
+
+    def _gone(self, template: Template) -> None:
+        self._templates.pop(template.name, None)
+        if template.never_ready and self.enabled:
+            now = self._clock.now()
+            self._failed_at = {name: at for name, at in self._failed_at.items() if now - at < PAUSE}
+            self._failed_at[template.name] = now
+        level = logging.INFO if not self.enabled or template.users or template.parent else logging.WARNING
+        _log.log(level, "the template %s has gone: %s", template.name, template.why)
+
+    def _give_back(self, birth: Birth, template: Template) -> None:
+        """Make a worker in another way: its template is not there any more."""
+        if birth.cancelled:
+            birth.close()
+        elif isinstance(birth.order, orders.Grow) or not self.enabled:
+            birth.close()
+            birth.failed(template.why or "its parent could not be told to fork it")
+        elif template.parent is not None:
+            template.parent.make(birth)
+        else:
+            try:
+                self._execute(birth)
+            except OSError as error:
+                birth.failed(error.strerror or str(error))
+
+    def _execute(self, birth: Birth) -> None:
+        assert isinstance(birth.order, orders.Fork)
+        threads, directory = birth.order.threads, birth.order.directory
+        environment = worker_environment(self._environment, threads)
+        try:
+            started = execute("handlers.worker", birth.socket, birth.output, environment, directory, birth.python)
+        finally:
+            birth.close()
+        birth.born(self._children.add(started.pid, birth.ended, started.wait))
+
+
+def _tell(line: str) -> None:
+    _log.info("template: %s", line)

@@ -1,0 +1,129 @@
+"""`python -P -m handlers.template FD DAEMON`: import torch once, and fork workers on request.
+
+A template does what every worker would do first, and what is the same for all of them. The first
+one imports torch. Others are forked from it, and import torchvision too, or load a model whose
+`initialize` is ours, so that its workers share the weights (copy-on-write). The rules:
+
+* It is exec'd with one thread for each library, sets one for torch, and runs nothing in parallel: after
+  a parallel operation libgomp waits for threads that a forked process does not have.
+* It calls nothing of torch.cuda, and has one thread and no child whenever it forks (`check_fit`).
+* No handler of a user runs here. In a template of a model, its own model file does, as part of our
+  `initialize`; what that leaves behind (a thread, a process, an open file) makes it unfit.
+
+The daemon closes the socket, or dies: the template ends.
+"""
+
+import importlib
+import os
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from handlers import orders, wire, worker
+from handlers.forking import NotFit, check_fit, die_with, fork_for, freeze, open_descriptors, start_anew
+from handlers.rows import sendable
+from handlers.threads import announce_threads, set_threads
+
+# All that workers with a handler for torch import, less what is only for images.
+FIRST = ("torch", "handlers.defaults.base", "handlers.defaults.text_classifier", "threadpoolctl")
+
+
+class Born(NamedTuple):
+    """In the new process: what it is to be, and its two descriptors."""
+
+    order: orders.Order
+    socket: int
+    output: int
+
+
+class Template:
+    """This process, as one that is forked. `prepared` is the model that its workers share."""
+
+    def __init__(self, sock: socket.socket, daemon: int) -> None:
+        self._sock = sock
+        self._daemon = daemon
+        self._prepared: worker.Prepared | None = None
+
+    def prepare(self, modules: Sequence[str], load: wire.Load | None = None) -> bool:
+        """Import and load, and tell the daemon; False if the outcome cannot be forked."""
+        began = time.perf_counter()
+        try:
+            for module in modules:
+                importlib.import_module(module)
+            set_threads(1)
+            if load is not None:
+                before = open_descriptors()
+                worker.log_to_output()
+                self._prepared = worker.prepare_for_all(load)
+                check_fit(before)
+            check_fit()
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a worker will meet it again, and tell all of it
+            reason = str(error) if isinstance(error, NotFit) else f"{type(error).__name__}: {error}"
+            self._tell(orders.Unfit(sendable(reason)[:1000]))
+            return False
+        freeze()
+        self._tell(orders.Ready(time.perf_counter() - began))
+        return True
+
+    def obey(self) -> Born | None:
+        """Take orders until the daemon has gone (None), or until this is a new process."""
+        while True:
+            packet, descriptors, _, _ = socket.recv_fds(self._sock, orders.LARGEST, 2, socket.MSG_CMSG_CLOEXEC)
+            if not packet:
+                return None
+            order = orders.decode_order(packet)
+            try:
+                if len(descriptors) != 2:
+                    raise NotFit("it has no room for more descriptors")
+                check_fit()
+                sys.stdout.flush()
+                sys.stderr.flush()
+                pid = fork_for(self._daemon)
+            except (OSError, NotFit) as error:
+                self._tell(orders.Refused(str(error)))
+            else:
+                if pid == 0:
+                    return Born(order, *descriptors)
+                self._tell(orders.Forked(pid))
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    def become(self, born: Born) -> int | None:
+        """In the new process: be a worker to its end and give its exit code, or be a template (None)."""
+        self._sock.close()
+        match born.order:
+            case orders.Fork(threads=threads, directory=directory):
+                start_anew(born.output, directory)
+                announce_threads(threads)
+                set_threads(threads)
+                return worker.converse(born.socket, self._prepared)
+            case orders.Grow(modules=modules, load=load):
+                start_anew(born.output, os.getcwd() if load is None else load.model_dir)
+                self._sock = socket.socket(fileno=born.socket)
+                return None if self.prepare(modules, load) else 0
+
+    def _tell(self, report: orders.Report) -> None:
+        self._sock.send(orders.encode(report))
+
+
+def main(arguments: list[str]) -> int:
+    descriptor, daemon = map(int, arguments)
+    die_with(daemon)
+    os.set_inheritable(descriptor, False)
+    template = Template(socket.socket(fileno=descriptor), daemon)
+    try:
+        if not template.prepare(FIRST):
+            return 0
+        while (born := template.obey()) is not None:
+            code = template.become(born)
+            if code is not None:
+                return code
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # the daemon has gone
+    return 0
+
+
+if __name__ == "__main__":
+    worker.leave(main(sys.argv[1:]))

@@ -1,0 +1,11 @@
+"""Fixtures: the same machine for every test."""
+
+import pytest
+
+from daemon.models import making
+
+
+@pytest.fixture(autouse=True)
+def eight_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(making, "usable_cores", lambda: 8)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)

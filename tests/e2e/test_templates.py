@@ -1,0 +1,203 @@
+"""Workers that are forked from templates serve as those that are executed do, and survive what happens to these."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.workers.devices import usable_cores
+from tests.e2e.served import Served, eventually, running
+
+FIRST = "the template torch is ready"
+
+
+def ask(served: Served, word: str, model: str = "warm") -> Any:
+    body = json.dumps({"do": word}).encode()
+    answer = served.ask(f"/predictions/{model}", body, content_type="application/json")
+    assert answer.status == 200, answer.body
+    return answer.json
+
+
+def log_of(served: Served) -> str:
+    return (served.folder / "state" / "logs" / "daemon.log").read_text()
+
+
+def children(pid: int) -> dict[int, str]:
+    """The processes whose parent is this one, each with its state."""
+    found = {}
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            state, parent, *_ = (directory / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(parent) == pid:
+            found[int(directory.name)] = state
+    return found
+
+
+def templates(served: Served) -> list[int]:
+    """The daemon's children that are no workers of `warm`, the only model."""
+    workers = {worker["pid"] for worker in served.describe("warm")["workers"]}
+    return sorted(set(children(served.pid)) - workers)
+
+
+def pid_of(served: Served, model: str = "warm") -> int:
+    return int(served.describe(model)["workers"][0]["pid"])
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A daemon with templates, and two workers of the model `warm`."""
+    served = Served(tmp_path_factory.mktemp("warm"))
+    served.environment["TSCTL_TEMPLATE"] = "true"
+    served.patience = 240.0  # the first torch.compile on a machine takes long
+    served.start()
+    try:
+        served.register("warm", "--workers", "2")
+        yield served
+    finally:
+        served.stop()
+
+
+def test_a_worker_is_a_child_of_the_daemon_and_says_so(warm: Served) -> None:
+    answer = ask(warm, "nothing")
+
+    assert answer["parent"] == warm.pid
+    assert answer["threads"] == max(1, usable_cores() // 2)
+    assert b"handlers.template" in Path(f"/proc/{answer['pid']}/cmdline").read_bytes()
+    assert f"initialized {answer['pid']}" in (warm.folder / "state" / "logs" / "warm@1.0.log").read_text()
+
+
+def test_workers_draw_different_numbers(warm: Served) -> None:
+    drawn = {answer["pid"]: answer["drawn"] for answer in (ask(warm, "nothing") for _ in range(8))}
+
+    assert len(drawn) == 2
+    (one, other) = drawn.values()
+    assert one[0] != other[0] and one[1] != other[1]
+
+
+@pytest.mark.parametrize(
+    ("word", "did"),
+    [("parallel", [400, 400, True]), ("fork", [1, 2]), ("spawn", [1, 2]), ("compile", [3.0, 3.0, 3.0])],
+)
+def test_everything_works_in_a_forked_worker(word: str, did: Any, warm: Served) -> None:
+    assert ask(warm, word)["did"] == did
+
+
+def test_a_segmentation_fault_is_told_with_its_signal_and_the_worker_replaced(warm: Served) -> None:
+    before = ask(warm, "nothing")["pid"]
+
+    answer = warm.ask("/predictions/warm", b'{"do": "die"}', content_type="application/json")
+
+    assert answer.status == 500 and "killed by SIGSEGV" in answer.json["message"]
+    assert "SIGSEGV" in warm.describe("warm")["tsctl"]["lastExit"]
+    assert ask(warm, "nothing")["parent"] == warm.pid
+    assert before in (ask(warm, "nothing")["pid"] for _ in range(20)) or not running(before)
+
+
+def test_twenty_workers_in_a_row_leave_nothing_behind(warm: Served) -> None:
+    def settled() -> bool:
+        states: list[str] = warm.describe("warm")["tsctl"]["workers"]
+        return states == ["READY", "READY"]
+
+    eventually(settled, "both workers are there")
+    before = len(os.listdir(f"/proc/{warm.pid}/fd")), len(children(warm.pid))
+    for _ in range(20):
+        killed = ask(warm, "nothing")["pid"]  # one that has answered is replaced at once
+        os.kill(killed, signal.SIGKILL)
+        eventually(lambda: not Path(f"/proc/{killed}").exists(), "it is reaped")  # noqa: B023
+        eventually(settled, "another is there")
+
+    after = len(os.listdir(f"/proc/{warm.pid}/fd")), len(children(warm.pid))
+    assert after == before
+
+
+def test_what_a_worker_leaves_behind_is_reaped(warm: Served) -> None:
+    left = ask(warm, "leave")["did"]
+    os.kill(pid_of(warm), signal.SIGKILL)
+
+    eventually(lambda: "Z" not in children(warm.pid).values(), "nothing is left")
+    eventually(lambda: not Path(f"/proc/{left}").exists(), "it is reaped too")
+
+
+def test_a_template_that_is_killed_harms_no_worker_and_the_next_has_another(warm: Served) -> None:
+    before = {worker["pid"] for worker in warm.describe("warm")["workers"]}
+    (template,) = templates(warm)
+
+    os.kill(template, signal.SIGKILL)
+    eventually(lambda: "the template torch has gone: it was killed by signal 9" in log_of(warm), "the daemon knows")
+
+    assert ask(warm, "nothing")["pid"] in before
+    warm.tsctl("scale", "warm", "--workers", "3")
+    (new,) = templates(warm)
+    assert new != template
+    assert log_of(warm).count(FIRST) == 2
+    warm.tsctl("scale", "warm", "--workers", "2")
+
+
+def test_workers_share_the_weights_of_a_model_whose_initialize_is_ours(warm: Served) -> None:
+    loads = warm.folder / "loads"
+    source = (
+        f"import torch\nwith open({str(loads)!r}, 'a') as file: file.write('x')\n"
+        "class Net(torch.nn.Module):\n    def forward(self, x): return x * 2\n"
+    )
+    (warm.folder / "double.py").write_text(source)
+
+    warm.register_built_in("base_handler", "double", "--workers", "2", model_file=warm.folder / "double.py")
+
+    assert warm.ask("/predictions/double", b"[1.5]", content_type="application/json").json == [3.0]
+    assert loads.read_text() == "x"
+    warm.tsctl("unregister", "double")
+
+
+def test_a_model_that_does_not_load_is_told_as_ever(warm: Served) -> None:
+    (warm.folder / "broken.py").write_text("import torch\nimport nothing_of_this_name\n")
+
+    failed = warm.run("register", warm.pack_built_in("base_handler", "broken", model_file=warm.folder / "broken.py"))
+
+    assert failed.returncode == 1
+    assert "ModuleNotFoundError: No module named 'nothing_of_this_name'" in failed.stderr
+    assert "broken.py" in failed.stderr and "handlers/" not in failed.stderr
+
+
+def test_a_model_that_hangs_while_its_template_loads_it_meets_the_startup_timeout(warm: Served) -> None:
+    (warm.folder / "hangs.py").write_text("import time\nimport torch\ntime.sleep(600)\n")
+    before = len(children(warm.pid))
+
+    archive = warm.pack_built_in("base_handler", "hangs", model_file=warm.folder / "hangs.py")
+    failed = warm.run("register", archive, "--startup-timeout", "1")
+
+    assert failed.returncode == 1
+    assert "startup timeout of 1 s" in failed.stderr
+    eventually(lambda: len(children(warm.pid)) == before, "neither worker nor template is left")
+
+
+def test_when_the_daemon_is_killed_templates_and_workers_go(idle: Served) -> None:
+    idle.environment["TSCTL_TEMPLATE"] = "true"
+    idle.start()
+    idle.register("warm")
+    pids = list(children(idle.pid))
+    assert len(pids) == 2
+
+    os.kill(idle.pid, signal.SIGKILL)
+
+    eventually(lambda: not any(running(pid) for pid in pids), "all have gone")
+
+
+@pytest.mark.parametrize("torch", ["raise ImportError('no torch here')", "import os; os._exit(5)"])
+def test_workers_are_executed_where_no_template_can_start(torch: str, idle: Served) -> None:
+    hidden = idle.folder / "hidden"
+    hidden.mkdir()
+    (hidden / "torch.py").write_text(torch)
+    idle.environment |= {"TSCTL_TEMPLATE": "true", "PYTHONPATH": str(hidden)}
+    idle.start()
+    eventually(lambda: "the template torch has gone" in log_of(idle), "it cannot start")
+
+    idle.register("echo")
+
+    assert idle.ask("/predictions/echo", b"x").status == 200
+    assert b"handlers.worker" in Path(f"/proc/{pid_of(idle, 'echo')}/cmdline").read_bytes()

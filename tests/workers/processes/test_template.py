@@ -1,0 +1,202 @@
+"""One template, from the daemon's side: births wait, are ordered one at a time, and never get lost."""
+
+import socket
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+
+from daemon.workers.processes.birth import Birth
+from daemon.workers.processes.template import Template, TemplateState
+from handlers import orders
+from tests.workers.processes.fakes import FakeChildren, FakeLoop, FakeProcess, Peer, Told
+
+
+class Bench:
+    def __init__(self) -> None:
+        self.loop, self.children = FakeLoop(), FakeChildren()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.peer = Peer(theirs)
+        self.given_back: list[Birth] = []
+        self.gone: list[Template] = []
+        self.told: list[Told] = []
+        self.template = Template(
+            "torch",
+            None,
+            ours,
+            cast(Any, self.loop),
+            cast(Any, self.children),
+            lambda birth, template: self.given_back.append(birth),
+            self.gone.append,
+        )
+
+    def ready(self) -> "Bench":
+        self.say(orders.Ready(1.0))
+        return self
+
+    def say(self, report: orders.Report) -> None:
+        self.peer.say(report)
+        self.loop.turn()
+
+    def make(self) -> Told:
+        told = Told()
+        self.told.append(told)
+        self.template.make(told.birth)
+        return told
+
+    def close(self) -> None:
+        self.template.close("the test is over")
+        self.peer.close()
+        for told in self.told:
+            told.close()
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    bench = Bench()
+    yield bench
+    bench.close()
+
+
+def test_a_birth_waits_until_the_template_is_warm(bench: Bench) -> None:
+    told = bench.make()
+    assert bench.peer.hear() is None
+
+    bench.ready()
+
+    assert bench.peer.hear() == told.birth.order
+    assert len(bench.peer.descriptors) == 2
+    bench.say(orders.Forked(77))
+    assert told.process is bench.children.processes[77]
+    assert not told.open
+
+
+def test_orders_go_one_at_a_time(bench: Bench) -> None:
+    bench.ready()
+    first, second = bench.make(), bench.make()
+
+    assert bench.peer.hear() is not None
+    assert (bench.peer.hear(), bench.children.expected) == (None, 1)
+    bench.say(orders.Forked(77))
+    assert bench.peer.hear() is not None
+    bench.say(orders.Forked(78))
+
+    assert (first.process, second.process) == (bench.children.processes[77], bench.children.processes[78])
+    assert bench.children.expected == 0
+
+
+def test_the_end_of_a_forked_process_is_told(bench: Bench) -> None:
+    bench.ready()
+    told = bench.make()
+    bench.say(orders.Forked(77))
+
+    bench.children.end(77, -11)
+
+    assert told.over and told.process is not None and told.process.returncode == -11
+
+
+def test_what_waits_is_given_back_when_it_is_unfit(bench: Bench) -> None:
+    told = bench.make()
+
+    bench.say(orders.Unfit("it has 2 threads"))
+
+    assert bench.given_back == [told.birth] and told.open
+    assert bench.gone == [bench.template]
+    assert (bench.template.state, bench.template.why) == (TemplateState.GONE, "it has 2 threads")
+    assert bench.template.never_ready
+
+
+def test_what_it_refuses_is_given_back_and_it_is_left(bench: Bench) -> None:
+    bench.ready()
+    told = bench.make()
+
+    bench.say(orders.Refused("Cannot allocate memory"))
+
+    assert bench.given_back == [told.birth] and told.open
+    assert bench.template.state is TemplateState.GONE
+    assert bench.children.expected == 0
+    assert not bench.template.never_ready
+
+
+@pytest.mark.parametrize("how", ["its socket closes first", "its process ends first"])
+def test_when_it_dies_the_ordered_birth_fails_and_the_others_are_given_back(bench: Bench, how: str) -> None:
+    bench.template.born(bench.children.add(5, bench.template.ended))
+    bench.ready()
+    ordered, waiting = bench.make(), bench.make()
+
+    if how == "its socket closes first":
+        bench.peer.close()
+        bench.loop.turn()
+    bench.children.end(5, -9)
+
+    assert "has gone: it was killed by signal 9" in ordered.failure and not ordered.open
+    assert bench.given_back == [waiting.birth] and waiting.open
+    assert bench.children.expected == 0
+
+
+def test_the_signal_that_killed_it_is_told(bench: Bench) -> None:
+    bench.template.born(bench.children.add(5, bench.template.ended))
+
+    bench.children.end(5, -9)
+
+    assert bench.template.why == "it was killed by signal 9"
+
+
+def test_a_birth_that_nobody_wants_any_more_is_passed_over(bench: Bench) -> None:
+    unwanted, wanted = bench.make(), bench.make()
+    unwanted.birth.cancelled = True
+    unwanted.birth.close()
+
+    bench.ready()
+    bench.say(orders.Forked(77))
+
+    assert unwanted.process is None and wanted.process is not None
+
+
+def test_a_process_that_is_born_unwanted_is_killed(bench: Bench) -> None:
+    bench.ready()
+    told = bench.make()
+    told.birth.cancelled = True
+
+    bench.say(orders.Forked(77))
+
+    assert told.process is None
+    assert bench.children.processes[77].killed
+
+
+def test_it_is_wanted_while_somebody_waits(bench: Bench) -> None:
+    assert not bench.template.wanted
+    told = bench.make()
+    assert bench.template.wanted
+
+    told.birth.cancelled = True
+
+    assert not bench.template.wanted
+
+
+def test_an_order_that_is_too_long_is_given_back(bench: Bench) -> None:
+    bench.ready()
+    told = Told(orders.Fork(1, "x" * orders.LARGEST))
+    bench.told.append(told)
+
+    bench.template.make(told.birth)
+
+    assert bench.given_back == [told.birth]
+    assert bench.template.state is TemplateState.READY
+
+
+def test_what_is_wanted_of_one_that_has_gone_is_given_back(bench: Bench) -> None:
+    bench.template.close("for a test")
+
+    told = bench.make()
+
+    assert bench.given_back == [told.birth]
+
+
+def test_one_that_is_closed_is_killed_even_if_it_is_born_later(bench: Bench) -> None:
+    bench.template.close("for a test")
+    process = FakeProcess(5)
+
+    bench.template.born(process)
+
+    assert process.killed

@@ -1,0 +1,309 @@
+"""Which template a worker comes from, and what happens when that one goes."""
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.clock import FakeClock
+from daemon.workers.processes import templates as room
+from daemon.workers.processes.templates import LINGER, PAUSE, Templates
+from handlers import orders
+from tests.build import make_spec, write_files
+from tests.workers.processes.fakes import FakeChildren, FakeLoop, Peer, Told
+
+
+class Executed:
+    """Stands for `execute`: no process starts, and a template's socket is the test's."""
+
+    def __init__(self) -> None:
+        self.pid = 1000
+        self.modules: list[str] = []
+        self.environments: list[dict[str, str]] = []
+        self.peers: list[Peer] = []
+        self.fails = False
+
+    def __call__(self, module: str, sock: socket.socket, output: int, environment: dict[str, str], *rest: Any) -> Any:
+        if self.fails:
+            raise OSError(11, "Resource temporarily unavailable")
+        self.pid += 1
+        self.modules.append(module)
+        self.environments.append(environment)
+        if module == "handlers.template":
+            self.peers.append(Peer(sock.dup()))
+        return self
+
+    def wait(self) -> int:
+        return 0
+
+
+class Bench:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, enabled: bool = True) -> None:
+        self.executed = Executed()
+        monkeypatch.setattr(room, "execute", self.executed)
+        monkeypatch.setattr(room, "follow", lambda loop, descriptor, log: os.close(descriptor))
+        self.folder = folder
+        self.loop, self.children, self.clock = FakeLoop(), FakeChildren(), FakeClock()
+        environment = {"HOME": "/root", "TSCTL_SOCKET": "/s"}
+        loop: Any = self.loop
+        children: Any = self.children
+        self.templates = Templates(loop, self.clock, children, environment, enabled=enabled)
+        self.told: list[Told] = []
+        self.homes: list[Any] = []
+        self.grown: list[Peer] = []
+        self._pids = 2000
+
+    def make(self, handler: str = "mine.py", source: bytes = b"import torch", **spec: Any) -> Told:
+        told = Told()
+        self.told.append(told)
+        write_files(self.folder, {"mine.py": source} if handler == "mine.py" else {})
+        self.homes.append(self.templates.make(make_spec(handler=handler, model_dir=self.folder, **spec), told.birth))
+        return told
+
+    def say(self, peer: Peer, report: orders.Report) -> None:
+        peer.say(report)
+        self.loop.turn()
+
+    def fork(self, peer: Peer) -> orders.Order | None:
+        """Let a template take its next order and obey it."""
+        order = peer.hear()
+        if order is not None:
+            descriptor, output = peer.descriptors
+            if isinstance(order, orders.Grow):
+                self.grown.append(Peer(socket.socket(fileno=os.dup(descriptor))))
+            peer.descriptors = []
+            os.close(descriptor)
+            os.close(output)
+            self._pids += 1
+            self.say(peer, orders.Forked(self._pids))
+        return order
+
+    @property
+    def first(self) -> Peer:
+        return self.executed.peers[-1]
+
+    def ready(self, peer: Peer) -> None:
+        self.say(peer, orders.Ready(1.0))
+
+    def close(self) -> None:
+        self.templates.close()
+        for peer in (*self.executed.peers, *self.grown):
+            peer.close()
+        for told in self.told:
+            told.close()
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bench]:
+    bench = Bench(monkeypatch, tmp_path)
+    bench.templates.warm()
+    yield bench
+    bench.close()
+
+
+def test_the_first_template_begins_to_warm_with_the_daemon(bench: Bench) -> None:
+    assert bench.executed.modules == ["handlers.template"]
+    assert bench.children.adopts
+    environment = bench.executed.environments[0]
+    assert environment["HOME"] == "/root" and environment["OMP_NUM_THREADS"] == "1"
+    assert "TSCTL_SOCKET" not in environment
+
+
+def test_a_worker_waits_for_the_template_that_warms(bench: Bench) -> None:
+    told = bench.make()
+    assert bench.executed.modules == ["handlers.template"]
+
+    bench.ready(bench.first)
+
+    assert isinstance(bench.fork(bench.first), orders.Fork)
+    assert told.process is not None
+
+
+def test_one_that_needs_no_torch_does_not_wait_but_is_forked_later(bench: Bench) -> None:
+    told = bench.make(source=b"import json")
+    assert bench.executed.modules == ["handlers.template", "handlers.worker"]
+    assert told.process is not None
+
+    bench.ready(bench.first)
+    bench.make(source=b"import json")
+
+    assert isinstance(bench.fork(bench.first), orders.Fork)
+
+
+def test_an_environment_of_its_own_is_executed(bench: Bench) -> None:
+    bench.make(python=Path("/env/bin/python"))
+
+    assert bench.executed.modules[1:] == ["handlers.worker"]
+
+
+def test_without_templates_everybody_is_executed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    bench = Bench(monkeypatch, tmp_path, enabled=False)
+    bench.templates.warm()
+
+    bench.make()
+
+    assert bench.executed.modules == ["handlers.worker"]
+    assert not bench.children.adopts
+    bench.close()
+
+
+def test_what_mentions_torchvision_comes_from_a_template_that_has_it(bench: Bench) -> None:
+    bench.ready(bench.first)
+    told = bench.make(source=b"import torchvision")
+
+    assert bench.fork(bench.first) == orders.Grow(["torchvision", "handlers.defaults.image_classifier"])
+    (vision,) = bench.grown
+    bench.ready(vision)
+    assert isinstance(bench.fork(vision), orders.Fork)
+
+    assert told.process is not None
+    assert bench.homes == [None]
+
+
+def test_workers_of_a_built_in_handler_share_a_template_with_its_model(bench: Bench) -> None:
+    bench.ready(bench.first)
+    workers = [bench.make("base_handler"), bench.make("base_handler")]
+
+    grow = bench.fork(bench.first)
+    assert isinstance(grow, orders.Grow) and grow.load is not None and grow.load.handler == "base_handler"
+    bench.ready(bench.grown[0])
+    bench.fork(bench.grown[0])
+    bench.fork(bench.grown[0])
+
+    assert all(told.process is not None for told in workers)
+    assert bench.homes[0] is bench.homes[1] is not None
+
+
+def test_files_that_were_written_anew_are_loaded_anew(bench: Bench) -> None:
+    bench.ready(bench.first)
+    bench.make("base_handler", threads=2)
+    bench.fork(bench.first)
+    bench.make("base_handler", threads=1, batch_size=8)
+    assert bench.fork(bench.first) is None  # these make no other model
+
+    write_files(bench.folder, {"weights.pt": b"other"})
+    bench.make("base_handler")
+
+    assert isinstance(bench.fork(bench.first), orders.Grow)
+    assert bench.homes[0] is bench.homes[1] is not bench.homes[2]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{"gpu_id": 0, "devices": (0,)}, {"handler": "mine.py", "source": b"import torch"}],
+    ids=["GPU", "own handler"],
+)
+def test_no_model_is_shared(bench: Bench, spec: dict[str, Any]) -> None:
+    bench.ready(bench.first)
+    bench.make(**{"handler": "base_handler"} | spec)
+
+    assert isinstance(bench.fork(bench.first), orders.Fork)
+
+
+def test_a_model_that_cannot_be_shared_is_loaded_by_each_worker(bench: Bench) -> None:
+    bench.ready(bench.first)
+    told = bench.make("base_handler")
+    bench.fork(bench.first)
+
+    bench.say(bench.grown[0], orders.Unfit("it has opened a file"))
+
+    assert isinstance(bench.fork(bench.first), orders.Fork)
+    assert told.process is not None
+    bench.make("base_handler")
+    assert isinstance(bench.fork(bench.first), orders.Fork)  # and is not tried again at once
+
+
+def test_after_a_pause_it_is_tried_again(bench: Bench) -> None:
+    bench.ready(bench.first)
+    bench.make("base_handler")
+    bench.fork(bench.first)
+    bench.say(bench.grown[0], orders.Unfit("for a test"))
+    bench.fork(bench.first)
+
+    bench.clock.advance(PAUSE)
+    bench.make("base_handler")
+
+    assert isinstance(bench.fork(bench.first), orders.Grow)
+
+
+def test_workers_are_executed_where_the_first_template_does_not_get_ready(bench: Bench) -> None:
+    told = bench.make()
+
+    bench.say(bench.first, orders.Unfit("ImportError: no torch"))
+
+    assert bench.executed.modules[1:] == ["handlers.worker"]
+    assert told.process is not None
+    bench.make()
+    assert bench.executed.modules[1:] == ["handlers.worker"] * 2
+    bench.clock.advance(PAUSE)
+    bench.make()
+    assert bench.executed.modules[-1] == "handlers.template"
+
+
+def test_one_that_was_killed_is_made_anew_by_the_next_worker(bench: Bench) -> None:
+    bench.ready(bench.first)
+
+    bench.children.end(1001, -9)
+    told = bench.make()
+
+    assert bench.executed.modules == ["handlers.template"] * 2
+    bench.ready(bench.first)
+    bench.fork(bench.first)
+    assert told.process is not None
+
+
+def test_a_worker_that_can_not_even_be_executed_fails(bench: Bench) -> None:
+    told = bench.make()
+    bench.executed.fails = True
+
+    bench.say(bench.first, orders.Unfit("for a test"))
+
+    assert told.failure == "Resource temporarily unavailable"
+    with pytest.raises(OSError, match="Resource temporarily"):
+        bench.make()
+
+
+def test_a_models_template_ends_some_time_after_its_last_worker(bench: Bench) -> None:
+    bench.ready(bench.first)
+    bench.make("base_handler")
+    bench.fork(bench.first)
+    bench.ready(bench.grown[0])
+    bench.fork(bench.grown[0])
+    process = bench.children.processes[2001]
+
+    bench.templates.done_with(bench.homes[0])
+    bench.make("base_handler")
+    bench.clock.advance(LINGER)
+    assert not process.killed
+
+    bench.templates.done_with(bench.homes[1])
+    bench.clock.advance(LINGER / 2)
+    assert not process.killed
+    bench.clock.advance(LINGER / 2)
+    assert process.killed
+
+
+def test_a_model_that_is_loaded_for_nobody_any_more_is_given_up(bench: Bench) -> None:
+    bench.ready(bench.first)
+    told = bench.make("base_handler")
+    bench.fork(bench.first)
+
+    bench.templates.cancel(told.birth)
+
+    assert bench.children.processes[2001].killed
+    assert not told.open
+
+
+def test_when_the_daemon_stops_every_template_is_killed(bench: Bench) -> None:
+    bench.ready(bench.first)
+    bench.make("base_handler")
+    bench.fork(bench.first)
+
+    bench.templates.close()
+
+    assert bench.children.processes[1001].killed and bench.children.processes[2001].killed
+    assert bench.told[0].failure == "the daemon stops"
+    assert bench.executed.modules == ["handlers.template"]
