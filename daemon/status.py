@@ -57,8 +57,8 @@ def status_document(config: Config, urls: Urls, registry: Registry, started: flo
                 "maxBatchDelay": round(model.settings.max_delay * 1000, 3),
                 "arrivalsPerSecond": round(model.traffic.rate_at(model.clock.now()), 3),
                 "policy": model.settings.policy,
-                "queued": len(model.queue),
-                "running": model.dispatcher.running,
+                "queued": model.waiting,
+                "running": model.running,
                 "url": model.source.url,
             }
             for model in registry

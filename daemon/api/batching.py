@@ -26,7 +26,7 @@ def batching_of(model: Model) -> dict[str, Any]:
         "policy": settings.policy,
         "batchSize": settings.batch_size,
         "maxBatchDelay": _ms(settings.max_delay),
-        "running": dispatcher.running,
+        "running": model.running,
         "learned": {
             "batchMs": _ms(times.a) if times.known else None,
             "requestMs": _ms(times.c) if times.known else None,

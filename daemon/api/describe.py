@@ -50,8 +50,8 @@ def describe(model: Model, customized: dict[str, Any] | None = None) -> dict[str
         "loadedAtStartup": model.at_startup,
         "workers": [_worker(index, worker) for index, worker in enumerate(model.pool.workers)],
         "jobQueueStatus": {
-            "remainingCapacity": max(0, model.queue.max_jobs - len(model.queue)),
-            "pendingRequests": len(model.queue),
+            "remainingCapacity": max(0, model.queue.max_jobs - model.waiting),
+            "pendingRequests": model.waiting,
         },
         **({} if customized is None else {"customizedMetadata": customized}),
         "tsctl": _ours(model),

@@ -71,9 +71,9 @@ def _pools(registry: Registry) -> Iterator[Metric]:
         "WorkerLoadTime", "gauge", "Time from a worker's start until its model was loaded, milliseconds",
         [(labels, seconds * 1e3) for labels, seconds in load_times],
     )  # fmt: skip
-    yield family("tsctl_queue_jobs", "gauge", "Requests that wait", [(la, len(m.queue)) for la, m in models])
+    yield family("tsctl_queue_jobs", "gauge", "Requests that wait", [(la, m.waiting) for la, m in models])
     yield family("tsctl_queue_bytes", "gauge", "Bytes that wait", [(la, m.queue.bytes) for la, m in models])
-    yield family("tsctl_running_jobs", "gauge", "Requests that run", [(la, m.dispatcher.running) for la, m in models])
+    yield family("tsctl_running_jobs", "gauge", "Requests that run", [(la, m.running) for la, m in models])
     yield family("tsctl_workers_ready", "gauge", "Workers with the model", [(la, m.pool.ready) for la, m in models])
     yield family(
         "tsctl_workers_wanted", "gauge", "Workers that there should be", [(la, m.pool.wanted) for la, m in models]

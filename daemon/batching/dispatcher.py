@@ -95,7 +95,7 @@ class Dispatcher:
         Raises:
             QueueFull: a limit of the queue would be passed.
         """
-        self._queue.put(job)
+        self._queue.put(job, self._workers.unstarted)
         self._traffic.arrived(job)
         self.wake()
 

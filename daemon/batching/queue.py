@@ -100,13 +100,16 @@ class Queue:
             del self._low[job]
             self._aged[job] = None
 
-    def put(self, job: Job) -> None:
+    def put(self, job: Job, ahead: int = 0) -> None:
         """Add a job: at the end of its lane, or at the head of all if it travels alone.
+
+        Args:
+            ahead: jobs that wait elsewhere, with a busy worker; they count against the limit of jobs.
 
         Raises:
             QueueFull: a limit would be passed; the queue is as before.
         """
-        if self._count >= self.max_jobs:
+        if self._count + ahead >= self.max_jobs:
             raise QueueFull(
                 f'The queue of model "{self._name}" is full: {self.max_jobs} requests wait. Try again later.'
             )

@@ -31,7 +31,7 @@ class VersionMetrics:
         batches: sent batches by the collector's reason.
         expirations: requests whose time was over, by where they were: "queue" or "worker".
         latency: of requests that a worker had, from complete receipt to the answer.
-        queue_time: of requests, from complete receipt until they were first sent to a worker.
+        queue_time: of requests, from complete receipt until a worker first started them.
         batch_size: jobs in each batch that was sent.
         inference_time: of answered batches, as measured in the worker.
         sent_at, last_queue_time: when the last batch was sent, and how long its first job had waited.
@@ -69,18 +69,24 @@ class VersionMetrics:
     def sent(self, batch: Batch) -> None:
         """A batch went to a worker. A job that is sent again has waited once."""
         now = batch.sent
-        for job in batch.jobs:
-            if job.attempt == 1:
-                waited = now - job.arrived
-                self.queue_time.observe(waited)
-                (self.unnamed if job.unnamed else self.named).queue_time += waited
+        if batch.reason != "ahead":  # these go on waiting: in the worker
+            self._waited(batch, now)
         self.batches[batch.reason] += 1
         self.batch_size.observe(len(batch.jobs))
         self.sent_at, self.last_queue_time = now, now - batch.jobs[0].arrived
 
+    def _waited(self, batch: Batch, until: float) -> None:
+        for job in batch.jobs:
+            if job.attempt == 1:
+                waited = until - job.arrived
+                self.queue_time.observe(waited)
+                (self.unnamed if job.unnamed else self.named).queue_time += waited
+
     def returned(self, batch: Batch, seconds: float, now: float) -> None:
         """A batch came back after `seconds` in the worker; 0.0, and it is not counted, if it timed out."""
         if seconds:
+            if batch.reason == "ahead":
+                self._waited(batch, now - seconds)
             self.inference_time.observe(seconds)
             self.returned_at, self.last_inference_time = now, seconds
             if batch.reason != "ahead":  # which waited in the worker, too

@@ -156,6 +156,16 @@ class Model:
         """Nobody waits for an answer."""
         return not len(self.queue) and not self.dispatcher.running
 
+    @property
+    def waiting(self) -> int:
+        """Jobs that no worker has started: in the queue, or sent ahead to a busy worker."""
+        return len(self.queue) + self.pool.unstarted
+
+    @property
+    def running(self) -> int:
+        """Jobs that workers have started."""
+        return self.dispatcher.running - self.pool.unstarted
+
     def submit(self, job: Job) -> None:
         """Accept a job; from now on it is answered.
 

@@ -159,6 +159,10 @@ class FreeWorkers(Protocol):
     def ready(self) -> int:
         """Workers with the model loaded, idle or not."""
 
+    @property
+    def unstarted(self) -> int:
+        """Jobs that were sent to granting workers, and have not started."""
+
     def take_idle(self) -> Worker:
         """Give one idle worker, the longest idle first; there must be one."""
 

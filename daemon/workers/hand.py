@@ -14,10 +14,16 @@ CAPACITY = 2  # batches: one runs, one is there when it ends
 
 
 class Hand:
-    """Args: `capacity`, how many batches it holds at most."""
+    """The batches of one worker.
+
+    Attributes:
+        capacity: how many batches it holds at most.
+        overdue: the id of a batch that was answered for the worker, which still runs it; else None.
+    """
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
+        self.overdue: int | None = None
         self._batches: deque[Batch] = deque()
 
     def __len__(self) -> int:
@@ -31,8 +37,15 @@ class Hand:
 
     @property
     def running(self) -> Batch | None:
-        """The batch that has started."""
-        return self._batches[0] if self._batches else None
+        """The batch that has started, and is not overdue."""
+        return self._batches[0] if self._batches and self.overdue is None else None
+
+    @property
+    def unstarted(self) -> int:
+        """Jobs that were sent ahead, and wait here."""
+        if len(self._batches) < 2 and self.overdue is None:
+            return 0
+        return sum([len(batch.jobs) for batch in self._batches]) - len(self.running.jobs if self.running else ())
 
     def take(self, batch: Batch) -> None:
         assert len(self._batches) < self.capacity, self
@@ -42,6 +55,12 @@ class Hand:
         """Take out the batch that ran; the next one starts."""
         return self._batches.popleft()
 
+    def expire(self) -> Batch:
+        """Take out the batch that runs, though the worker is not done with it; so the next one has not started."""
+        batch = self._batches.popleft()
+        self.overdue = batch.id
+        return batch
+
     def give_back(self, retry: bool, reason: str, killed: bool) -> Iterator[tuple[Batch, list[Outcome]]]:
         """Take out all batches, for the worker went away; the last first, as each goes to the head of the queue.
 
@@ -50,5 +69,5 @@ class Hand:
         """
         while self._batches:
             batch = self._batches.pop()
-            started = not self._batches
+            started = not self._batches and self.overdue is None
             yield batch, [Outcome(job, None, retry or not started, reason, killed, started) for job in batch.jobs]

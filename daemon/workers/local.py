@@ -181,7 +181,7 @@ class LocalWorker(asyncio.Protocol):
         self._timer = self._clock.later(self._spec.response_timeout, self._response_timeout)
 
     def _response_timeout(self) -> None:
-        if not self.hand:
+        if self.hand.running is None:
             return
         error = ResponseTimeout(
             f"The worker did not answer within the response timeout of {self._spec.response_timeout:g} s"
@@ -191,7 +191,7 @@ class LocalWorker(asyncio.Protocol):
         if self.state is State.READY:
             self.state = advance(self.state, Event.STOP)  # it gets nothing more
         self._life.kill(f"response timeout of {self._spec.response_timeout:g} s")
-        batch = self.hand.finish()
+        batch = self.hand.expire()
         self._events.ended(self, batch, [Outcome(job, reply) for job in batch.jobs], 0.0)
 
     # asyncio.Protocol: the daemon's end of the socketpair.
@@ -262,9 +262,12 @@ class LocalWorker(asyncio.Protocol):
 
     def _done(self, done: wire.Done) -> None:
         self._measured(done.measured)
+        if done.batch == self.hand.overdue:
+            self.hand.overdue = None  # it was too late; but the next one has started
+            return
         batch = self.hand.running
-        if batch is None or batch.id != done.batch:
-            return  # ended by the response timeout
+        if batch is None:
+            return
         self.hand.finish()
         if self.hand:
             self._time_response()  # the worker has started the next one

@@ -80,6 +80,11 @@ class Pool:
         return len(self._granting)
 
     @property
+    def unstarted(self) -> int:
+        """Jobs that were sent ahead: no worker has started them."""
+        return sum([slot.worker.hand.unstarted for slot in self.slots if slot.worker is not None])
+
+    @property
     def ready(self) -> int:
         return len([slot for slot in self.slots if slot.state is SlotState.UP])
 

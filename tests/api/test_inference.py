@@ -177,12 +177,12 @@ def test_a_full_queue_is_told_with_the_time_to_come_again(house: House) -> None:
     slowly(house)
     model = serve(house, config="batchSize: 1")
 
-    peers = [house.send("POST", "/predictions/m") for _ in range(5)]  # one runs, one is next, two wait
+    peers = [house.send("POST", "/predictions/m") for _ in range(4)]  # one runs, two wait
 
-    (answer,) = peers[4].answers
+    (answer,) = peers[3].answers
     assert (answer.status, answer.headers["retry-after"]) == (503, "1")
     assert json.loads(answer.body)["type"] == "ServiceUnavailableException"
-    assert len(model.queue) == 2
+    assert model.waiting == 2
 
 
 def test_a_model_without_workers_says_what_to_do(house: House) -> None:

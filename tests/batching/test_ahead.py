@@ -8,6 +8,7 @@ from daemon.arena import SHARED_FROM, Arena
 from daemon.batching.ahead import may_send_ahead
 from daemon.batching.collector import Facts
 from daemon.clock import FakeClock
+from daemon.errors import QueueFull
 from daemon.job import Job, Param, Phase, Reply
 from daemon.models.model import Model
 from daemon.workers.stub import StubEngine
@@ -41,10 +42,10 @@ def test_no_deadline_is_risked_before_batch_times_are_known(deadline: float, exp
 class Bench:
     """A model with stub workers, each batch taking a second."""
 
-    def __init__(self, *, workers: int = 1, capacity: int = 2, policy: str = "greedy") -> None:
+    def __init__(self, *, workers: int = 1, capacity: int = 2, policy: str = "greedy", queue_jobs: int = 100) -> None:
         self.clock = FakeClock()
         self.engine = StubEngine(self.clock, batch_time=lambda size: 1.0, capacity=capacity)
-        self.model: Model = make_model(self.engine, self.clock, batch_size=2, policy=policy)
+        self.model: Model = make_model(self.engine, self.clock, batch_size=2, policy=policy, queue_jobs=queue_jobs)
         self.client = Client()
         self.model.pool.scale(workers)
         self.clock.settle()
@@ -222,3 +223,16 @@ def test_what_a_job_has_in_the_arena_stays_until_the_job_ends() -> None:
 
     assert replies[0].body[:5] == b"hello" and len(replies[0].body) == SHARED_FROM
     assert arena.used == 0
+
+
+def test_what_was_sent_ahead_counts_as_waiting() -> None:
+    bench = Bench(queue_jobs=3)
+    bench.send("abc")
+    bench.send("de")
+    assert (bench.model.running, bench.model.waiting) == (2, 3)
+
+    with pytest.raises(QueueFull):
+        bench.send("f")
+
+    bench.clock.advance(1.0)
+    assert (bench.model.running, bench.model.waiting) == (2, 1)

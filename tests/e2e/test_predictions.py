@@ -202,14 +202,17 @@ def test_a_client_that_leaves_takes_its_queued_request_with_it(obeying: Served) 
     running.request("POST", OBEY, json.dumps({"do": "sleep 3"}), headers)
     eventually(lambda: obeying.describe("obey")["tsctl"]["batching"]["running"] == 1, "the first request runs")
     ahead.request("POST", OBEY, json.dumps({"do": "nothing"}), headers)
-    eventually(lambda: obeying.describe("obey")["tsctl"]["batching"]["running"] == 2, "the second one is sent ahead")
+    eventually(
+        lambda: obeying.describe("obey")["jobQueueStatus"]["pendingRequests"] == 1,
+        "the second one is sent ahead",
+    )
     leaving.request("POST", OBEY, json.dumps({"do": "nothing"}), headers)
-    eventually(lambda: obeying.describe("obey")["jobQueueStatus"]["pendingRequests"] == 1, "the third one waits")
+    eventually(lambda: obeying.describe("obey")["jobQueueStatus"]["pendingRequests"] == 2, "the third one waits")
     sent = sum(obeying.describe("obey")["tsctl"]["batching"]["sizes"].values())
 
     leaving.close()
 
-    eventually(lambda: obeying.describe("obey")["jobQueueStatus"]["pendingRequests"] == 0, "it is taken out")
+    eventually(lambda: obeying.describe("obey")["jobQueueStatus"]["pendingRequests"] < 2, "it is taken out")
     for connection in (running, ahead):
         assert connection.getresponse().status == 200
         connection.close()

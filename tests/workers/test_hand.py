@@ -1,0 +1,63 @@
+"""What a worker has in hand: which batch has started, and what comes back of the others."""
+
+import pytest
+
+from daemon.job import Batch
+from daemon.workers.hand import Hand
+from tests.build import Client
+
+
+def batch(number: int, size: int = 2) -> Batch:
+    return Batch(number, [Client().job(f"{number}.{place}") for place in range(size)], "full")
+
+
+def hand(*batches: Batch) -> Hand:
+    made = Hand(capacity=len(batches))
+    for each in batches:
+        made.take(each)
+    return made
+
+
+def given_back(held: Hand) -> list[tuple[int, bool, bool]]:
+    """Of each batch: its id, whether it may run again, whether it had started."""
+    back = held.give_back(retry=False, reason="killed", killed=True)
+    return [(each.id, outcomes[0].retry, outcomes[0].started) for each, outcomes in back]
+
+
+def test_the_first_has_started_and_the_others_wait() -> None:
+    held = hand(batch(1), batch(2), batch(3, size=4))
+
+    assert held.running is not None and held.running.id == 1
+    assert held.unstarted == 6
+
+
+def test_the_last_comes_back_first_and_only_the_first_had_started() -> None:
+    held = hand(batch(1), batch(2), batch(3))
+
+    assert given_back(held) == [(3, True, False), (2, True, False), (1, False, True)]
+    assert not held
+
+
+def test_when_one_is_finished_the_next_has_started() -> None:
+    held = hand(batch(1), batch(2))
+
+    assert held.finish().id == 1
+
+    assert held.unstarted == 0
+    assert given_back(held) == [(2, False, True)]
+
+
+def test_behind_one_that_is_overdue_nothing_has_started() -> None:
+    held = hand(batch(1), batch(2))
+
+    assert held.expire().id == 1
+
+    assert held.running is None and held.unstarted == 2
+    assert given_back(held) == [(2, True, False)]
+
+
+def test_it_holds_no_more_than_its_capacity() -> None:
+    held = hand(batch(1))
+
+    with pytest.raises(AssertionError):
+        held.take(batch(2))
