@@ -166,6 +166,7 @@ def test_a_child_that_outlives_its_worker_does_not_hold_up_the_daemon(served: Se
     child = do(served, word).json["child"]
     try:
         assert healthy_worker(served) == before
+        eventually(lambda: os.getsid(child) == child, "the child has left the worker's session")
 
         os.kill(before, signal.SIGKILL)
 

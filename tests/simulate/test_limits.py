@@ -47,7 +47,8 @@ def test_nobody_waits_longer_than_the_queue_timeout() -> None:
 
     longest_batch = (model.a + model.c * model.batch_size) * (1 + model.noise)
     assert measured.expired["queue"] and not measured.expired["worker"]
-    assert max(latency for _, latency in measured.finished) <= 0.05 + longest_batch
+    # Who is sent ahead has left the queue, and still waits for the batch before.
+    assert max(latency for _, latency in measured.finished) <= 0.05 + 2 * longest_batch
 
 
 def test_low_priority_waits_longer_and_does_not_starve() -> None:

@@ -233,7 +233,7 @@ def test_describe_shows_the_limits_of_a_request_and_what_has_expired(capsys: pyt
     batching = DESCRIBED["tsctl"]["batching"] | {"expired": {"queue": 3, "worker": 1}}
     show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"batching": batching, "settings": settings}})
 
-    facts = dict(line.strip().split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[:7])
+    facts = dict(line.strip().split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[:8])
     assert facts["timeouts"] == "0.5 s for a batch, 60 s for loading, 2.5 s in the queue, 250 ms for an answer"
     assert facts["expired"] == "3 in the queue, 1 with a worker"
 
