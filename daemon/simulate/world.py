@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 from daemon.batching.collector import Collector
 from daemon.batching.dispatcher import Dispatcher
@@ -42,6 +43,24 @@ class Model:
     client_timeout: float = math.inf
     queue_timeout: float = math.inf
     low: float = 0.0
+
+
+class Service(Protocol):
+    """How long batches take."""
+
+    def seconds(self, size: int, busy: int, chance: random.Random) -> float:
+        """Draw the time of a batch; `busy` counts the workers that have one then, this one included."""
+
+
+class Linear:
+    """a + c·n, give or take the noise, whoever else is busy."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def seconds(self, size: int, busy: int, chance: random.Random) -> float:  # noqa: ARG002 - each has its own core
+        noise = self._model.noise
+        return (self._model.a + self._model.c * size) * chance.uniform(1 - noise, 1 + noise)
 
 
 class Processor:
@@ -106,6 +125,7 @@ class World:
 
     Args:
         beside: a world whose clock and processor this one shares.
+        service: how long batches take; by default as the model says.
 
     Attributes:
         random: what the load draws from; apart from the workers' noise, so that every policy
@@ -113,14 +133,20 @@ class World:
     """
 
     def __init__(
-        self, model: Model, make_collector: MakeCollector, seed: int = 1, beside: "World | None" = None
+        self,
+        model: Model,
+        make_collector: MakeCollector,
+        seed: int = 1,
+        beside: "World | None" = None,
+        service: Service | None = None,
     ) -> None:
         self.clock: FakeClock = FakeClock(start=0.0) if beside is None else beside.clock
         self._processor: Processor | None = None
         if beside is not None:
             self._processor = beside._processor = beside._processor or Processor()
         self.random = random.Random(f"load {seed}")
-        self._service = random.Random(f"service {seed}")
+        self._chance = random.Random(f"service {seed}")
+        self._service = service or Linear(model)
         self._priority = random.Random(f"priority {seed}")
         self.model = model
         self.measured = Measured()
@@ -163,8 +189,7 @@ class World:
         return self.measured
 
     def _batch_time(self, size: int) -> float:
-        noise = self.model.noise
-        seconds = (self.model.a + self.model.c * size) * self._service.uniform(1 - noise, 1 + noise)
+        seconds = self._service.seconds(size, self.pool.ready - self.pool.idle, self._chance)
         return seconds if self._processor is None else self._processor.run(seconds, self.clock.now())
 
     # PoolListener.
