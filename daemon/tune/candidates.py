@@ -7,7 +7,8 @@ from daemon.workers.devices import threads_for
 
 POLICIES = ("auto", "greedy", "fixed")  # the first of equals is preferred
 _LADDER = tuple(digit * 10.0**power for power in range(-4, 2) for digit in (1, 2, 5))  # seconds
-DELAYS = (0.5, 1.0, 2.0, 4.0)  # times a: what one waits for cannot save more than a
+# Times a: what one waits for cannot save more than a. `auto` knows that, and the delay is only its limit.
+DELAYS = {"auto": (1.0, 4.0), "fixed": (0.5, 1.0, 2.0)}
 LEAST_DELAY = 0.001  # seconds; timers step by a millisecond
 
 
@@ -42,9 +43,9 @@ def placements(cores: int, counts: Sequence[int]) -> list[tuple[int, int]]:
     return [(count, threads_for(cores, count)) for count in sorted(set(counts))]
 
 
-def delays(a: float, now: float) -> list[float]:
-    """The delays to try, in seconds, where a batch costs `a` beside its requests; and the one there is."""
-    wanted = {_round(factor * a) for factor in DELAYS} | {now}
+def delays(policy: str, a: float, now: float) -> list[float]:
+    """The delays to try, in seconds, where a batch costs `a` beside its requests; else the one there is."""
+    wanted = {_round(factor * a) for factor in DELAYS.get(policy, ())}
     return sorted(delay for delay in wanted if delay >= LEAST_DELAY) or [now]
 
 
@@ -59,6 +60,5 @@ def settings(workers: int, threads: int, sizes: Sequence[int], a: float, delay_n
         for policy in POLICIES:
             if size == 1 and policy != "auto":
                 continue  # batches of one never wait
-            waits = policy != "greedy" and size > 1
-            for delay in delays(a, delay_now) if waits else [delay_now]:
+            for delay in delays(policy, a, delay_now) if size > 1 else [delay_now]:
                 yield Setting(workers, threads, size, delay, policy)

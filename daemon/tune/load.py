@@ -72,7 +72,7 @@ def plan_load(trace: Mapping[str, Any], worker: Mapping[str, Any], clients: int 
     """
     if rate is not None:
         return Plan(rate=rate, text=f"assumed: {rate:g} independent requests a second")
-    turnarounds = _turnarounds(worker)
+    turnarounds = turnarounds_of(worker)
     if clients is not None:
         after = _median_text(turnarounds) if turnarounds else "at once"
         return Plan(
@@ -109,7 +109,7 @@ def _batch_seconds(batching: Mapping[str, Any]) -> float | None:
     return float(learned["batchMs"] + learned["requestMs"] * mean) / 1000
 
 
-def _turnarounds(worker: Mapping[str, Any]) -> Turnarounds | None:
+def turnarounds_of(worker: Mapping[str, Any]) -> Turnarounds | None:
     buckets = worker["turnarounds"]
     if not buckets:
         return None
