@@ -12,7 +12,7 @@ from daemon.batching.collector import Collector
 from daemon.batching.dispatcher import Dispatcher
 from daemon.batching.learned.traffic import Traffic
 from daemon.batching.queue import Queue, patience
-from daemon.clock import FakeClock
+from daemon.clock import Clock, FakeClock, Timer
 from daemon.job import Batch, Budget, Caller, Job, Outcome, Reply
 from daemon.workers.engine import WorkerSpec
 from daemon.workers.pool import Pool
@@ -61,6 +61,23 @@ class Linear:
     def seconds(self, size: int, busy: int, chance: random.Random) -> float:  # noqa: ARG002 - each has its own core
         noise = self._model.noise
         return (self._model.a + self._model.c * size) * chance.uniform(1 - noise, 1 + noise)
+
+
+class Stepping:
+    """A clock whose timers come at whole milliseconds, as the event loop's do: uvloop rounds the time of now down.
+
+    So one may come early by less than that, and whoever asked looks again.
+    """
+
+    def __init__(self, clock: FakeClock) -> None:
+        self._clock = clock
+        self.now = clock.now
+        self.soon = clock.soon
+
+    def later(self, delay: float, call: Callable[[], None]) -> Timer:
+        now = self._clock.now()
+        steps = math.floor(now * 1000) + max(1, math.ceil(delay * 1000 - 1e-6))
+        return self._clock.later(max(0.0, steps / 1000 - now), call)
 
 
 class Processor:
@@ -126,6 +143,7 @@ class World:
     Args:
         beside: a world whose clock and processor this one shares.
         service: how long batches take; by default as the model says.
+        stepping: the dispatcher's timers step by a millisecond.
 
     Attributes:
         random: what the load draws from; apart from the workers' noise, so that every policy
@@ -139,6 +157,7 @@ class World:
         seed: int = 1,
         beside: "World | None" = None,
         service: Service | None = None,
+        stepping: bool = False,
     ) -> None:
         self.clock: FakeClock = FakeClock(start=0.0) if beside is None else beside.clock
         self._processor: Processor | None = None
@@ -155,7 +174,8 @@ class World:
         self.pool = Pool(engine, _SPEC, self.clock, self, cores=1)
         self.queue = Queue("simulated", 1_000_000, 1_000_000, patience(model.max_delay))
         collector = make_collector(model.batch_size, model.max_delay, self.traffic)
-        self.dispatcher = Dispatcher(self.queue, collector, self.pool, self.clock, self.traffic)
+        clock: Clock = Stepping(self.clock) if stepping else self.clock
+        self.dispatcher = Dispatcher(self.queue, collector, self.pool, clock, self.traffic)
         self.dispatcher.expiry.queue_timeout = model.queue_timeout
         self.pool.scale(model.workers)
         self.clock.settle()

@@ -78,7 +78,7 @@ def plan_load(trace: Mapping[str, Any], worker: Mapping[str, Any], clients: int 
         return Plan(
             clients=clients,
             turnarounds=turnarounds,
-            text=f"assumed: {_clients(clients)} for an answer, and send the next request {after}",
+            text=f"assumed: {_clients(clients)} the next request {after}",
         )
     times, regulars = trace["times"], worker["regulars"]
     if len(times) < LEAST_ARRIVALS:
@@ -89,7 +89,7 @@ def plan_load(trace: Mapping[str, Any], worker: Mapping[str, Any], clients: int 
     there = int(median(regulars)) if regulars else 0
     batch = _batch_seconds(trace["batching"])
     if there and turnarounds and batch is not None and _median(turnarounds) <= batch:
-        text = f"recorded: {_clients(there)} for an answer, and send the next request {_median_text(turnarounds)}"
+        text = f"recorded: {_clients(there)} the next request {_median_text(turnarounds)}"
         return Plan(clients=there, turnarounds=turnarounds, text=text)
     span = times[-1] - times[0]
     rate = (len(times) - 1) / max(1e-9, span)
@@ -97,7 +97,9 @@ def plan_load(trace: Mapping[str, Any], worker: Mapping[str, Any], clients: int 
 
 
 def _clients(count: int) -> str:
-    return "1 client that waits" if count == 1 else f"{count} clients that wait"
+    if count == 1:
+        return "1 client that waits for an answer, and sends"
+    return f"{count} clients that wait for an answer, and send"
 
 
 def _batch_seconds(batching: Mapping[str, Any]) -> float | None:

@@ -2,11 +2,16 @@
 
 A request's way costs beside the model (measuring/way.py): `latency` seconds for each, and `cost` seconds of the
 daemon and its client, which serve one after the other. Half of that is on the way in, half on the way out.
+
+Clients in a closed loop may stay together for ever once they are, or apart: which of the two depends on how they
+began. So they are run several times, beginning at once and beginning one after the other, and all runs count.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from statistics import fmean
 
 from daemon.batching.policies import make_collector
 from daemon.job import Caller
@@ -16,7 +21,8 @@ from daemon.tune.frontier import Point
 from daemon.tune.load import Plan
 from daemon.tune.times import BatchTimes
 
-WARM_UP = 0.2  # of the requests; they do not count
+WARM_UP = 0.2  # of the requests of a run; they do not count
+RUNS = 4  # of a closed loop
 FALLS_BEHIND = 0.97  # of the offered rate
 
 
@@ -48,11 +54,12 @@ class Clients:
         seen: requests as (moment of the answer, latency), in the order they were answered.
     """
 
-    def __init__(self, world: World, plan: Plan, way: Way) -> None:
+    def __init__(self, world: World, plan: Plan, way: Way, apart: float = 0.0) -> None:
         self.seen: list[tuple[float, float]] = []
         self._world = world
         self._plan = plan
         self._way = way
+        self._apart = apart  # seconds within which clients begin
         self._in, self._out = Lane(way.cost / 2), Lane(way.cost / 2)
 
     def start(self) -> None:
@@ -60,7 +67,7 @@ class Clients:
         if plan.clients:
             for _ in range(plan.clients):
                 caller = Caller()
-                self._at(self._world.random.uniform(0.0, 0.01), partial(self._arrive, caller, self._again))
+                self._at(self._world.random.uniform(0.0, self._apart), partial(self._arrive, caller, self._again))
         else:
             self._next(0, 0.0)
 
@@ -106,29 +113,59 @@ class Clients:
         self._at(moment, arrive)
 
 
-def replay(setting: Setting, times: BatchTimes, plan: Plan, way: Way, requests: int, seed: int = 1) -> Point:
+@dataclass(slots=True)
+class _Run:
+    """What one run showed, warm-up left out: latencies, batch sizes, answers a second, whether it kept up."""
+
+    latencies: list[float]
+    sizes: Counter[int]
+    throughput: float
+    keeps_up: bool
+
+
+def replay(setting: Setting, times: BatchTimes, plan: Plan, way: Way, requests: int) -> Point:
     """Run a setting under the load until so many requests are answered, or the recorded ones are over."""
-    model = Model(batch_size=setting.batch_size, max_delay=setting.max_delay, workers=setting.workers)
-    world = World(model, partial(make_collector, setting.policy), seed, service=times)
-    clients = Clients(world, plan, way)
-    clients.start()
-    world.run(requests)
-    seen = clients.seen[int(len(clients.seen) * WARM_UP) :]
-    throughput = (len(seen) - 1) / max(1e-9, seen[-1][0] - seen[0][0])
-    ordered = sorted(latency for _, latency in seen)
-    offered = plan.offered
-    if offered is not None and plan.times:
-        offered = (len(clients.seen) - 1) / max(1e-9, plan.times[len(clients.seen) - 1] - plan.times[0])
-    answered = (len(clients.seen) - 1) / max(1e-9, clients.seen[-1][0] - clients.seen[0][0])
+    count = RUNS if plan.clients > 1 else 1
+    length = times.curves[1].at(setting.batch_size)
+    runs = [
+        _run(setting, times, plan, way, requests // count, seed, apart=0.001 if seed % 2 else length)
+        for seed in range(1, count + 1)
+    ]
+    latencies = sorted(latency for run in runs for latency in run.latencies)
+    sizes = sum((run.sizes for run in runs), Counter[int]())
     return Point(
         setting,
         capacity=times.capacity(setting.batch_size),
-        throughput=throughput,
-        p50=_percentile(ordered, 50),
-        p99=_percentile(ordered, 99),
-        mean_batch=sum(size * count for size, count in world.measured.sizes.items()) / world.measured.sizes.total(),
-        keeps_up=offered is None or answered >= FALLS_BEHIND * offered,
+        throughput=fmean(run.throughput for run in runs),
+        p50=_percentile(latencies, 50),
+        p99=_percentile(latencies, 99),
+        mean_batch=sum(size * count for size, count in sizes.items()) / sizes.total(),
+        keeps_up=all(run.keeps_up for run in runs),
     )
+
+
+def _run(setting: Setting, times: BatchTimes, plan: Plan, way: Way, requests: int, seed: int, apart: float) -> _Run:
+    model = Model(batch_size=setting.batch_size, max_delay=setting.max_delay, workers=setting.workers)
+    world = World(model, partial(make_collector, setting.policy), seed, service=times, stepping=True)
+    clients = Clients(world, plan, way, apart)
+    clients.start()
+    world.run(requests)
+    seen = clients.seen
+    counted = seen[int(len(seen) * WARM_UP) :]
+    offered = plan.offered
+    if plan.times:  # of those that were replayed
+        offered = (len(seen) - 1) / max(1e-9, plan.times[len(seen) - 1] - plan.times[0])
+    return _Run(
+        latencies=[latency for _, latency in counted],
+        sizes=world.measured.sizes,
+        throughput=_rate(counted),
+        keeps_up=offered is None or _rate(seen) >= FALLS_BEHIND * offered,
+    )
+
+
+def _rate(seen: list[tuple[float, float]]) -> float:
+    """Answers a second."""
+    return (len(seen) - 1) / max(1e-9, seen[-1][0] - seen[0][0])
 
 
 def _percentile(ordered: list[float], percent: int) -> float:

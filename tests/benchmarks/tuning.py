@@ -54,9 +54,8 @@ def compare(served: Served, model: str, clients: int, seconds: float, settings: 
     before = drive(served.url, target, clients, seconds, body)
     found = tune(served, model, body, most=16)
     print(f"\n{model}: {found['load']['text']}")
-    print(
-        f"{'':48}" + "".join(f"{name + ': predicted, measured, ratio':>27}" for name in ("req/s", "p50 ms", "p99 ms"))
-    )
+    names = "".join(f"{name:>10}{'measured':>10}{'ratio':>7}" for name in ("req/s", "p50 ms", "p99 ms"))
+    print(f"{'':48}{names}")
     show("before", found["now"], before)
     best = found["frontier"][found["recommended"]]
     for point in [best, *(each for each in found["frontier"] if each is not best)][:settings]:

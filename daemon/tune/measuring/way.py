@@ -7,10 +7,11 @@ answered. The client is a process of its own (asker.py), as clients are.
 import asyncio
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from daemon.api.inference import inference_routes
-from daemon.clock import LoopClock
+from daemon.clock import FakeTimer, LoopClock
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.router import Router
@@ -23,6 +24,15 @@ from daemon.tune.replay import Way
 from daemon.workers.stub import StubEngine
 
 TOGETHER = 16  # requests at the same time, to tell what each costs from what all have to wait for
+
+
+class _AtOnce(LoopClock):
+    """A stub's clock: its batches take no time, not even the millisecond that timers step by."""
+
+    def later(self, delay: float, call: Callable[[], None]) -> FakeTimer:  # noqa: ARG002
+        timer = FakeTimer(call)
+        self.soon(lambda: timer.call() if timer.call is not None else None)
+        return timer
 
 
 async def measure_way(body: bytes, content_type: str, answer: bytes) -> Way:
@@ -58,5 +68,5 @@ def _model(clock: LoopClock, answer: bytes) -> Model:
         batch_size=TOGETHER, max_delay=0.0, policy="greedy", min_workers=1, max_workers=1, response_timeout=60.0,
         startup_timeout=60.0, queue_jobs=1000, queue_bytes=2**30,
     )  # fmt: skip
-    engine = StubEngine(clock, answer=lambda job: Reply(200, answer))
+    engine = StubEngine(_AtOnce(asyncio.get_running_loop()), answer=lambda job: Reply(200, answer))
     return Model(source, settings, engine, clock, cores=1)
