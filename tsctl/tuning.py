@@ -28,9 +28,10 @@ def show(found: dict[str, Any], sample: str) -> None:
     _batch_times(found["batchTimes"])
     render.heading(f"Settings that no other beats, of {found['tried']} tried")
     _frontier(found)
-    click.echo()
-    for line in _plot(found):
-        click.echo(line)
+    if found["frontier"]:
+        click.echo()
+        for line in _plot(found):
+            click.echo(line)
     if found["recommended"] is None:
         return
     click.echo(f"\nRecommended: {MARKS[found['recommended']]}, {found['rule']}")

@@ -3,11 +3,13 @@
 import json
 import threading
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from tests.e2e.served import Served
 
+LONG = 300.0  # seconds of patience: simulating takes what processor it gets
 SHORT = ("--seconds", "0.05", "--max-batch-size", "4", "--workers", "1")
 
 
@@ -35,7 +37,9 @@ def test_a_model_is_measured_and_then_served_as_recommended(served: Served) -> N
     (served.folder / "input").write_bytes(b"x")
     (worker,) = served.describe("linear")["workers"]
 
-    done = served.run("tune", "linear", "--input", "input", "--clients", "4", "--apply", "--json", *SHORT)
+    done = served.run(
+        "tune", "linear", "--input", "input", "--clients", "4", "--apply", "--json", *SHORT, patience=LONG
+    )
 
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -55,7 +59,7 @@ def test_the_recorded_requests_are_replayed_with_the_recorded_input(served: Serv
     served.tsctl("set", "linear", "--record-input")
     drive(served, clients=2, requests=110)
 
-    done = served.run("tune", "linear", *SHORT)
+    done = served.run("tune", "linear", *SHORT, patience=LONG)
 
     assert done.returncode == 0, done.stderr
     assert "measured with 1 B of the daemon's input" in done.stdout
@@ -85,12 +89,14 @@ def test_too_few_requests_to_replay_are_refused_before_anything_is_measured(serv
 
 
 @pytest.mark.parametrize("clients", [1, 2, 8])
-def test_clients_travel_together_as_in_the_simulator(served: Served, clients: int) -> None:
-    served.register("linear", "--batch-size", "32", "--max-delay", "50")
-    drive(served, clients, requests=20)  # it learns
+def test_clients_travel_together_as_in_the_simulator(served: Served, tmp_path: Path, clients: int) -> None:
+    config = tmp_path / "model-config.yaml"
+    config.write_text("perBatch: 0.15\n")  # far more than a client's next request can take to come
+    served.register("linear", "--batch-size", "32", "--max-delay", "500", config_file=config)
+    drive(served, clients, requests=15)  # it learns
     before = _sizes(served)
 
-    drive(served, clients, requests=100)
+    drive(served, clients, requests=20)
 
     sizes = _sizes(served) - before
     assert max(sizes) <= clients, "nobody sends a request before the last is answered"

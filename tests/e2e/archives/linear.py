@@ -1,4 +1,7 @@
-"""Sleeps 8 ms for a batch and 0.4 ms for each of its requests; a request `fail` is not answered well."""
+"""Sleeps for a batch and for each of its requests, 8 ms and 0.4 ms; `model-config.yaml` may say `perBatch` in seconds.
+
+A request `fail` is not answered well.
+"""
 
 import time
 
@@ -10,5 +13,5 @@ def handle(data, context):
         return None  # to be initialized
     if any(bytes(row["body"]) == b"fail" for row in data):
         raise ValueError("as you wish")
-    time.sleep(PER_BATCH + PER_REQUEST * len(data))
+    time.sleep(context.model_yaml_config.get("perBatch", PER_BATCH) + PER_REQUEST * len(data))
     return [b"done"] * len(data)
