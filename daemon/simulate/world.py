@@ -76,7 +76,7 @@ class Stepping:
 
     def later(self, delay: float, call: Callable[[], None]) -> Timer:
         now = self._clock.now()
-        steps = math.floor(now * 1000) + max(1, math.ceil(delay * 1000 - 1e-6))
+        steps = math.floor(now * 1000 + 1e-6) + max(1, math.ceil(delay * 1000 - 1e-6))  # 1e-6: of a float, not of time
         return self._clock.later(max(0.0, steps / 1000 - now), call)
 
 

@@ -37,10 +37,8 @@ def sizes_of(served: Served) -> Counter[int]:
 
 def compare(served: Served, clients: int, seconds: float) -> None:
     served.register("linear", "--batch-size", str(BATCH_SIZE), "--max-delay", str(DELAY * 1000))
-    drive(served.url, "/predictions/linear", clients, seconds / 4, b"x")
-    before = sizes_of(served)
-    seen = drive(served.url, "/predictions/linear", clients, seconds, b"x")
-    sizes = sizes_of(served) - before
+    seen = drive(served, "linear", clients, seconds, b"x")
+    sizes = sizes_of(served)
     learned = served.describe("linear")["tsctl"]["batching"]["learned"]
     a, c = learned["batchMs"] / 1000, learned["requestMs"] / 1000
     control = Client(Path(served.environment["TSCTL_SOCKET"]))
@@ -62,7 +60,7 @@ def lone(served: Served, seconds: float) -> None:
     for _ in range(ROUNDS):
         for policy, seen in latencies.items():
             served.tsctl("set", "linear", "--batching", policy)
-            seen.append(drive(served.url, "/predictions/linear", 1, seconds / ROUNDS, b"x").p50)
+            seen.append(drive(served, "linear", 1, seconds / ROUNDS, b"x").p50)
     auto, greedy = (median(latencies[policy]) * 1000 for policy in ("auto", "greedy"))
     print(f"\na lone client, delay 50 ms: auto {auto:.2f} ms, greedy {greedy:.2f} ms, ratio {auto / greedy:.3f}")
 

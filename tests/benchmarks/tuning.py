@@ -49,9 +49,9 @@ def show(name: str, point: dict[str, Any], seen: Seen) -> None:
 
 
 def compare(served: Served, model: str, clients: int, seconds: float, settings: int) -> None:
-    body, target = BODIES[model], f"/predictions/{model}"
+    body = BODIES[model]
     served.register(model)
-    before = drive(served.url, target, clients, seconds, body)
+    before = drive(served, model, clients, seconds, body)
     found = tune(served, model, body, most=16)
     print(f"\n{model}: {found['load']['text']}")
     names = "".join(f"{name:>10}{'measured':>10}{'ratio':>7}" for name in ("req/s", "p50 ms", "p99 ms"))
@@ -60,7 +60,7 @@ def compare(served: Served, model: str, clients: int, seconds: float, settings: 
     best = found["frontier"][found["recommended"]]
     for point in [best, *(each for each in found["frontier"] if each is not best)][:settings]:
         apply(served, model, point)
-        show("recommended" if point is best else "", point, drive(served.url, target, clients, seconds, body))
+        show("recommended" if point is best else "", point, drive(served, model, clients, seconds, body))
     served.tsctl("unregister", model)
 
 
