@@ -24,9 +24,9 @@ def show(found: dict[str, Any], sample: str) -> None:
             ),
         ]
     )
-    render.heading("Time of a batch, in ms, with all workers busy")
+    render.heading("Time of a batch in ms, all workers busy (workers × threads)")
     _batch_times(found["batchTimes"])
-    render.heading(f"Settings that no other beats, of {found['tried']} tried")
+    render.heading(f"Settings that no other beats, of {found['tried']} tried (workers × threads, times in ms)")
     _frontier(found)
     if found["frontier"]:
         click.echo()
@@ -34,7 +34,8 @@ def show(found: dict[str, Any], sample: str) -> None:
             click.echo(line)
     if found["recommended"] is None:
         return
-    click.echo(f"\nRecommended: {MARKS[found['recommended']]}, {found['rule']}")
+    click.echo(f"\nRecommended: {MARKS[found['recommended']]}")
+    click.echo(f"  {found['rule']}")
     if found["commands"]:
         for line in found["commands"]:
             click.echo(f"  {line}")
@@ -51,29 +52,28 @@ def _batch_times(measured: list[dict[str, Any]]) -> None:
         fit = f"{_ms(curve['a'])} + {_ms(curve['c'])} n, within {curve['residual']:.0%}"
         times = [_ms(known[size]) if size in known else "" for size in sizes]
         rows.append((f"{placement['workers']} × {placement['threads']}", *times, fit))
-    render.table(("WORKERS × THREADS", *(f">{size}" for size in sizes), "FIT"), rows)
+    render.table(("WORKERS", *(f">{size}" for size in sizes), "FIT"), rows)
 
 
 def _frontier(found: dict[str, Any]) -> None:
     rows = [_row(MARKS[index % len(MARKS)], point) for index, point in enumerate(found["frontier"])]
     if found["now"] is not None:
         rows.append(_row("now", found["now"]))
-    columns = ("", ">WORKERS", ">THREADS", ">BATCH", ">DELAY", "BATCHING", ">CAPACITY", ">REQ/S", ">P50", ">P99", "")
+    columns = ("", "WORKERS", ">BATCH", ">DELAY", "BATCHING", ">CAPACITY", ">REQ/S", ">P50", ">P99", "")
     render.table(columns, rows)
 
 
 def _row(mark: str, point: dict[str, Any]) -> tuple[Any, ...]:
     return (
         mark,
-        point["workers"],
-        point["threads"],
+        f"{point['workers']} × {point['threads']}",
         point["batchSize"],
-        f"{point['maxBatchDelay']:g} ms",
+        f"{point['maxBatchDelay']:g}",
         point["batching"],
         number_text(point["capacity"]),
         number_text(point["throughput"]),
-        f"{_ms(point['p50'])} ms",
-        f"{_ms(point['p99'])} ms",
+        _ms(point["p50"]),
+        _ms(point["p99"]),
         "" if point["keepsUp"] else "falls behind",
     )
 

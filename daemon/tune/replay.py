@@ -3,8 +3,8 @@
 A request's way costs beside the model (measuring/way.py): `latency` seconds for each, and `cost` seconds of the
 daemon and its client, which serve one after the other. Half of that is on the way in, half on the way out.
 
-Clients in a closed loop may stay together for ever once they are, or apart: which of the two depends on how they
-began. So they are run several times, beginning at once and beginning one after the other, and all runs count.
+Clients in a closed loop may stay in step for ever once they are, or apart: which of the two depends on how they began.
+Here they begin at once, as after a pause: in step is the slower of the two.
 """
 
 from collections import Counter
@@ -23,6 +23,7 @@ from daemon.tune.times import BatchTimes
 
 WARM_UP = 0.2  # of the requests of a run; they do not count
 RUNS = 4  # of a closed loop
+AT_ONCE = 0.001  # seconds within which all clients begin
 FALLS_BEHIND = 0.97  # of the offered rate
 
 
@@ -54,12 +55,11 @@ class Clients:
         seen: requests as (moment of the answer, latency), in the order they were answered.
     """
 
-    def __init__(self, world: World, plan: Plan, way: Way, apart: float = 0.0) -> None:
+    def __init__(self, world: World, plan: Plan, way: Way) -> None:
         self.seen: list[tuple[float, float]] = []
         self._world = world
         self._plan = plan
         self._way = way
-        self._apart = apart  # seconds within which clients begin
         self._in, self._out = Lane(way.cost / 2), Lane(way.cost / 2)
 
     def start(self) -> None:
@@ -67,7 +67,7 @@ class Clients:
         if plan.clients:
             for _ in range(plan.clients):
                 caller = Caller()
-                self._at(self._world.random.uniform(0.0, self._apart), partial(self._arrive, caller, self._again))
+                self._at(self._world.random.uniform(0.0, AT_ONCE), partial(self._arrive, caller, self._again))
         else:
             self._next(0, 0.0)
 
@@ -126,11 +126,7 @@ class _Run:
 def replay(setting: Setting, times: BatchTimes, plan: Plan, way: Way, requests: int) -> Point:
     """Run a setting under the load until so many requests are answered, or the recorded ones are over."""
     count = RUNS if plan.clients > 1 else 1
-    length = times.curves[1].at(setting.batch_size)
-    runs = [
-        _run(setting, times, plan, way, requests // count, seed, apart=0.001 if seed % 2 else length)
-        for seed in range(1, count + 1)
-    ]
+    runs = [_run(setting, times, plan, way, requests // count, seed) for seed in range(1, count + 1)]
     latencies = sorted(latency for run in runs for latency in run.latencies)
     sizes = sum((run.sizes for run in runs), Counter[int]())
     return Point(
@@ -144,10 +140,10 @@ def replay(setting: Setting, times: BatchTimes, plan: Plan, way: Way, requests: 
     )
 
 
-def _run(setting: Setting, times: BatchTimes, plan: Plan, way: Way, requests: int, seed: int, apart: float) -> _Run:
+def _run(setting: Setting, times: BatchTimes, plan: Plan, way: Way, requests: int, seed: int) -> _Run:
     model = Model(batch_size=setting.batch_size, max_delay=setting.max_delay, workers=setting.workers)
     world = World(model, partial(make_collector, setting.policy), seed, service=times, stepping=True)
-    clients = Clients(world, plan, way, apart)
+    clients = Clients(world, plan, way)
     clients.start()
     world.run(requests)
     seen = clients.seen

@@ -69,6 +69,7 @@ def _replay(
     tell: Tell,
 ) -> list[Point]:
     points = []
+
     one = partial(_replay_one, times=times, way=way, plan=plan, requests=requests)
     with multiprocessing.Pool(usable_cores()) as pool:
         for point in pool.imap(one, wanted):

@@ -87,10 +87,11 @@ def test_what_was_measured_and_what_is_recommended_is_shown(invoke: Invoke, meas
     for line in (
         "load recorded: 8 clients that wait for an answer",
         "1 × 2 8.40 11.2 20.8 8.00 + 0.4 n, within 2%",
-        "1 2 1 32 20 ms auto 3030 660 11.3 ms 21.1 ms",
-        "2 1 2 8 20 ms auto 720 660 11.3 ms 12.7 ms",
-        "now 1 2 1 100 ms auto 119 115 69.2 ms 70.1 ms",
-        "Recommended: 2, the highest capacity of the settings whose p99 is within 5% of the least",
+        "1 2 × 1 32 20 auto 3030 660 11.3 21.1",
+        "2 1 × 2 8 20 auto 720 660 11.3 12.7",
+        "now 1 × 2 1 100 auto 119 115 69.2 70.1",
+        "Recommended: 2",
+        "the highest capacity of the settings whose p99 is within 5% of the least",
         "tsctl set net --batch-size 8 --max-delay 20 --batching auto",
     ):
         assert line in lines
@@ -120,14 +121,13 @@ def test_a_file_may_be_the_input(invoke: Invoke, measuring: Any, order: Path, tm
     assert (json.loads(line)["contentType"], body) == ("application/json", b"{}")
 
 
-def test_without_any_input_there_is_a_hint(invoke: Invoke, measuring: Any, daemon: FakeDaemon) -> None:
-    daemon.answer("GET /tsctl/input/net", {"message": "There is no sample input of net/1.0."}, status=404)
+def test_without_any_input_the_daemon_says_what_to_do(invoke: Invoke, measuring: Any, daemon: FakeDaemon) -> None:
+    daemon.answer("GET /tsctl/input/net", {"message": "There is no sample input of net/1.0. Name a file."}, status=404)
 
     done = invoke("tune", "net")
 
     assert done.exit_code == 1
-    assert "error: There is no sample input of net/1.0." in done.stderr
-    assert "hint: give a request with `--input FILE`, or have one recorded" in done.stderr
+    assert "error: There is no sample input of net/1.0. Name a file." in done.stderr
 
 
 def test_json_is_all_that_was_found(invoke: Invoke, measuring: Any) -> None:

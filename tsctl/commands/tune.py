@@ -148,11 +148,7 @@ def _input(client: Client, path: str, sample: Path | None, content_type: str | N
         return sample.read_bytes(), content_type_of(sample) if content_type is None else content_type, str(sample)
     answer = client.request("GET", f"/tsctl/input/{path}")
     if answer.status >= 400:
-        try:
-            checked(answer.status, json.loads(answer.body))
-        except CliError as error:
-            error.hint = "give a request with `--input FILE`, or have one recorded: `tsctl set MODEL --record-input`"
-            raise
+        checked(answer.status, json.loads(answer.body))  # says what to do
     return answer.body, answer.content_type if content_type is None else content_type, "the daemon's input"
 
 
