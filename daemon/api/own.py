@@ -9,7 +9,7 @@
 The trace: `times` in seconds since the first of them, the latest 20 000; `silence`, seconds since the last;
 `settings` by their names in `model-config.yaml`; `batching` as describe tells it.
 
-The worker: `directory`, `handler`, `manifest`, `python` (null for the daemon's own), `devices`; `regulars`,
+The worker: `directory`, `handler`, `manifest`, `python` (null for the daemon's own), `devices`, `optimize`; `regulars`,
 the number of regular connections at each arrival of the trace; `turnarounds`, from an answer to the next
 request, as buckets of a histogram: from, to (seconds), weight.
 """
@@ -83,6 +83,7 @@ def worker_of(model: Model) -> dict[str, Any]:
         "manifest": source.manifest.raw,
         "python": None if source.python is None else str(source.python),
         "devices": list(model.settings.devices),
+        "optimize": None if model.settings.optimize is None else list(model.settings.optimize),
         "regulars": list(traffic.crowd),
         "turnarounds": traffic.turnarounds.buckets(),
     }

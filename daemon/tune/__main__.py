@@ -23,7 +23,7 @@ from daemon.tune.order import Order, read_order
 from daemon.tune.replay import Way
 from daemon.tune.times import BatchTimes
 from daemon.tune.trial import try_all
-from daemon.workers.devices import usable_cores
+from daemon.workers.devices import chosen_threads, usable_cores
 from daemon.workers.engine import WorkerSpec
 from daemon.workers.local import LocalEngine
 
@@ -47,6 +47,7 @@ def spec_of(order: Order) -> WorkerSpec:
         retry=False,
         devices=worker["devices"],
         python=None if python is None else Path(python),
+        optimize=worker["optimize"],
         log=lambda line: print(line, file=sys.stderr),  # noqa: T201 - what the worker prints
     )
 
@@ -59,7 +60,10 @@ async def measure(order: Order, body: bytes) -> tuple[list[BatchTimes], Way]:
     spec, cores = spec_of(order), usable_cores()
     counts = order.workers or worker_counts(cores, order.trace["workers"], gpu=bool(spec.devices))
     sweep = Sweep(engine, clock, spec, parse_body(order.content_type, body), order.seconds, tell)
-    await sweep.run(placements(cores, counts), order.most)
+    try:
+        await sweep.run(placements(cores, counts, chosen_threads(os.environ)), order.most)
+    finally:
+        engine.close()
     way = await measure_way(body, order.content_type, sweep.answer)
     tell("way", latency=way.latency, cost=way.cost)
     return sweep.times, way

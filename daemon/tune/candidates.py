@@ -38,9 +38,9 @@ def worker_counts(cores: int, now: int, gpu: bool = False) -> list[int]:
     return sorted(count for count in counts if count >= 1)
 
 
-def placements(cores: int, counts: Sequence[int]) -> list[tuple[int, int]]:
-    """Workers and threads of each: the daemon shares the cores evenly."""
-    return [(count, threads_for(cores, count)) for count in sorted(set(counts))]
+def placements(cores: int, counts: Sequence[int], chosen: int | None = None) -> list[tuple[int, int]]:
+    """Workers and threads of each: the daemon shares the cores evenly, unless OMP_NUM_THREADS chooses."""
+    return [(count, threads_for(cores, count, chosen)) for count in sorted(set(counts))]
 
 
 def delays(policy: str, a: float, now: float) -> list[float]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import multiprocessing
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -12,7 +13,7 @@ from daemon.tune.load import Plan
 from daemon.tune.order import Order
 from daemon.tune.replay import Way, replay
 from daemon.tune.times import BatchTimes
-from daemon.workers.devices import threads_for, usable_cores
+from daemon.workers.devices import chosen_threads, threads_for, usable_cores
 
 REQUESTS = 2000  # in a short run
 MORE = 8000  # in a long one
@@ -28,7 +29,9 @@ def try_all(order: Order, measured: Sequence[BatchTimes], way: Way, plan: Plan, 
     served = order.trace["settings"]
     delay, size = served["maxBatchDelay"] / 1000, served["batchSize"]
     workers = order.trace["workers"]
-    now = Setting(workers, threads_for(usable_cores(), workers), size, delay, served["batching"])
+    now = Setting(
+        workers, threads_for(usable_cores(), workers, chosen_threads(os.environ)), size, delay, served["batching"]
+    )
     times = {(each.workers, each.threads): each for each in measured}
     wanted = {now} if (now.workers, now.threads) in times else set()
     for each in measured:

@@ -71,7 +71,7 @@ def test_what_workers_are_made_of_and_who_the_clients_were_is_told_for_measuring
 
     assert worker["handler"] == worker["manifest"]["model"]["handler"] == "image_classifier"
     assert Path(worker["directory"], "MAR-INF/MANIFEST.json").is_file()
-    assert (worker["python"], worker["devices"]) == (None, [])
+    assert (worker["python"], worker["devices"], worker["optimize"]) == (None, [], None)
     assert worker["regulars"] == [0, 0, 0], "each came on a connection of its own"
     ((low, high, share),) = worker["turnarounds"]
     assert low < 0.25 <= high
