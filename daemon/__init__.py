@@ -29,6 +29,7 @@ imports torch, so it starts in well under a second; the command line imports nei
     metrics/               what is counted and measured, and its text for Prometheus
     workers/               who does the work: engines, workers, pools
     workers/processes/     where worker processes come from (templates, exec), what they print, how they end
+    simulate/  tune/       processes of their own: policies compared on a virtual clock; `tsctl tune`
 
     may import       http: job errors clock arena · api: http models metrics, the reasons in batching.collector ·
                      models: batching workers metrics · batching: the interface workers.engine, metrics ·

@@ -25,6 +25,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "default": ("Models", "Choose a model's default version."),
     "predict": ("Models", "Send a file to a model and print the answer."),
     "bench": ("Models", "Send a file to a model many times; measure it."),
+    "tune": ("Models", "Measure a model; find how it is served best."),
     "completion": ("Shell", "Print the completion script of a shell."),
 }
 

@@ -2,11 +2,16 @@
 
     /tsctl/status · config · store   the daemon; its settings; the archives of the model store, `name` and `bytes`
     /tsctl/trace/MODEL[/VERSION]     when the latest requests came, and what it was served by; no bodies
+    /tsctl/worker/MODEL[/VERSION]    what its workers are made of, and who its clients are: to measure it (`tsctl tune`)
     /tsctl/input/MODEL[/VERSION]     a request's body that can be sent again, as it was, with its content type. The
                                      header `X-Tsctl-Input` says where it is from: `recorded`, or `warmup`
 
 The trace: `times` in seconds since the first of them, the latest 20 000; `silence`, seconds since the last;
 `settings` by their names in `model-config.yaml`; `batching` as describe tells it.
+
+The worker: `directory`, `handler`, `manifest`, `python` (null for the daemon's own), `devices`, `optimize`; `regulars`,
+the number of regular connections at each arrival of the trace; `turnarounds`, from an answer to the next
+request, as buckets of a histogram: from, to (seconds), weight.
 """
 
 import asyncio
@@ -41,6 +46,9 @@ def own_route(registry: Registry, own: Callable[[str], Any | None]) -> Route:
                 # Not `json_response`: twenty thousand numbers, each on a line, would hold everybody up.
                 trace = msgspec.json.encode(trace_of(registry.find(*named)))
                 exchange.respond(Response(200, trace, (JSON,)))
+            case ["worker", *named] if len(named) in (1, 2):
+                worker = msgspec.json.encode(worker_of(registry.find(*named)))
+                exchange.respond(Response(200, worker, (JSON,)))
             case ["input", *named] if len(named) in (1, 2):
                 exchange.respond(await _input(registry.find(*named)))
             case [word] if (document := own(word)) is not None:
@@ -63,6 +71,21 @@ def trace_of(model: Model) -> dict[str, Any]:
         "workers": model.pool.wanted,
         "settings": dict(settings_of(model).values()),
         "batching": batching_of(model),
+    }
+
+
+def worker_of(model: Model) -> dict[str, Any]:
+    """Tell what it takes to measure the model as it is served, and to act as its clients."""
+    source, traffic = model.source, model.traffic
+    return {
+        "directory": str(source.directory),
+        "handler": source.manifest.handler,
+        "manifest": source.manifest.raw,
+        "python": None if source.python is None else str(source.python),
+        "devices": list(model.settings.devices),
+        "optimize": None if model.settings.optimize is None else list(model.settings.optimize),
+        "regulars": list(traffic.crowd),
+        "turnarounds": traffic.turnarounds.buckets(),
     }
 
 

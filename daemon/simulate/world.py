@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 from daemon.batching.collector import Collector
 from daemon.batching.dispatcher import Dispatcher
 from daemon.batching.learned.traffic import Traffic
 from daemon.batching.queue import Queue, patience
-from daemon.clock import FakeClock
+from daemon.clock import Clock, FakeClock, Timer
 from daemon.job import Batch, Budget, Caller, Job, Outcome, Reply
 from daemon.workers.engine import WorkerSpec
 from daemon.workers.pool import Pool
@@ -42,6 +43,41 @@ class Model:
     client_timeout: float = math.inf
     queue_timeout: float = math.inf
     low: float = 0.0
+
+
+class Service(Protocol):
+    """How long batches take."""
+
+    def seconds(self, size: int, busy: int, chance: random.Random) -> float:
+        """Draw the time of a batch; `busy` counts the workers that have one then, this one included."""
+
+
+class Linear:
+    """a + c·n, give or take the noise, whoever else is busy."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def seconds(self, size: int, busy: int, chance: random.Random) -> float:  # noqa: ARG002 - each has its own core
+        noise = self._model.noise
+        return (self._model.a + self._model.c * size) * chance.uniform(1 - noise, 1 + noise)
+
+
+class Stepping:
+    """A clock whose timers come at whole milliseconds, as the event loop's do: uvloop rounds the time of now down.
+
+    So one may come early by less than that, and whoever asked looks again.
+    """
+
+    def __init__(self, clock: FakeClock) -> None:
+        self._clock = clock
+        self.now = clock.now
+        self.soon = clock.soon
+
+    def later(self, delay: float, call: Callable[[], None]) -> Timer:
+        now = self._clock.now()
+        steps = math.floor(now * 1000 + 1e-6) + max(1, math.ceil(delay * 1000 - 1e-6))  # 1e-6: of a float, not of time
+        return self._clock.later(max(0.0, steps / 1000 - now), call)
 
 
 class Processor:
@@ -106,6 +142,8 @@ class World:
 
     Args:
         beside: a world whose clock and processor this one shares.
+        service: how long batches take; by default as the model says.
+        stepping: the dispatcher's timers step by a millisecond.
 
     Attributes:
         random: what the load draws from; apart from the workers' noise, so that every policy
@@ -113,14 +151,21 @@ class World:
     """
 
     def __init__(
-        self, model: Model, make_collector: MakeCollector, seed: int = 1, beside: "World | None" = None
+        self,
+        model: Model,
+        make_collector: MakeCollector,
+        seed: int = 1,
+        beside: "World | None" = None,
+        service: Service | None = None,
+        stepping: bool = False,
     ) -> None:
         self.clock: FakeClock = FakeClock(start=0.0) if beside is None else beside.clock
         self._processor: Processor | None = None
         if beside is not None:
             self._processor = beside._processor = beside._processor or Processor()
         self.random = random.Random(f"load {seed}")
-        self._service = random.Random(f"service {seed}")
+        self._chance = random.Random(f"service {seed}")
+        self._service = service or Linear(model)
         self._priority = random.Random(f"priority {seed}")
         self.model = model
         self.measured = Measured()
@@ -129,7 +174,8 @@ class World:
         self.pool = Pool(engine, _SPEC, self.clock, self, cores=1)
         self.queue = Queue("simulated", 1_000_000, 1_000_000, patience(model.max_delay))
         collector = make_collector(model.batch_size, model.max_delay, self.traffic)
-        self.dispatcher = Dispatcher(self.queue, collector, self.pool, self.clock, self.traffic)
+        clock: Clock = Stepping(self.clock) if stepping else self.clock
+        self.dispatcher = Dispatcher(self.queue, collector, self.pool, clock, self.traffic)
         self.dispatcher.expiry.queue_timeout = model.queue_timeout
         self.pool.scale(model.workers)
         self.clock.settle()
@@ -163,8 +209,7 @@ class World:
         return self.measured
 
     def _batch_time(self, size: int) -> float:
-        noise = self.model.noise
-        seconds = (self.model.a + self.model.c * size) * self._service.uniform(1 - noise, 1 + noise)
+        seconds = self._service.seconds(size, self.pool.ready - self.pool.idle, self._chance)
         return seconds if self._processor is None else self._processor.run(seconds, self.clock.now())
 
     # PoolListener.

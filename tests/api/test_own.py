@@ -61,6 +61,23 @@ def test_the_trace_of_a_model_that_nobody_asked_is_empty(house: House) -> None:
     assert (trace["times"], trace["silence"]) == ([], None)
 
 
+def test_what_workers_are_made_of_and_who_the_clients_were_is_told_for_measuring(house: House) -> None:
+    serve(house)
+    for _ in range(3):
+        house.send("POST", "/predictions/m")
+        house.clock.advance(0.25)
+
+    _, worker = asyncio.run(house.tell("GET", "/tsctl/worker/m"))
+
+    assert worker["handler"] == worker["manifest"]["model"]["handler"] == "image_classifier"
+    assert Path(worker["directory"], "MAR-INF/MANIFEST.json").is_file()
+    assert (worker["python"], worker["devices"], worker["optimize"]) == (None, [], None)
+    assert worker["regulars"] == [0, 0, 0], "each came on a connection of its own"
+    ((low, high, share),) = worker["turnarounds"]
+    assert low < 0.25 <= high
+    assert share == pytest.approx(1.0)
+
+
 def test_nothing_is_kept_unless_somebody_asks_for_it(house: House) -> None:
     serve(house)
     post(house, b"secret")
@@ -165,5 +182,5 @@ def test_a_tcp_address_tells_none_of_it(tmp_path: Path) -> None:
     serve(house, RECORDING)
     post(house, b"secret")
 
-    for target in (INPUT, "/tsctl/trace/m", "/tsctl/status"):
+    for target in (INPUT, "/tsctl/trace/m", "/tsctl/worker/m", "/tsctl/status"):
         assert ask(house, target).status == 404

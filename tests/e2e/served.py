@@ -48,7 +48,7 @@ class Served:
         self.patience = PATIENCE
         self._address = ""
 
-    def run(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, patience: float = PATIENCE, **options: Any) -> subprocess.CompletedProcess[str]:
         """Run `tsctl` as a script would: its output is captured."""
         return subprocess.run(
             [TSCTL, *arguments],
@@ -56,7 +56,7 @@ class Served:
             cwd=self.folder,
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=patience,
             **options,
         )
 

@@ -6,9 +6,10 @@ from statistics import fmean
 import pytest
 
 from daemon.batching.greedy import Greedy
+from daemon.clock import FakeClock
 from daemon.simulate.loads import Closed, Poisson
 from daemon.simulate.rows import MODEL, Row, rate
-from daemon.simulate.world import Measured, Model, World
+from daemon.simulate.world import Measured, Model, Stepping, World
 
 A, C = MODEL.a, MODEL.c
 FEWEST, MOST = 0.0003, 0.0007  # a turnaround is the first plus an exponential of mean the second
@@ -98,3 +99,18 @@ def test_a_world_takes_any_collector() -> None:
     Closed(2).start(world)
 
     assert len(world.run(50).finished) >= 50
+
+
+def test_stepping_timers_come_at_whole_milliseconds_and_time_goes_on() -> None:
+    clock = FakeClock(start=0.0)
+    stepping, moments = Stepping(clock), []
+
+    def tick() -> None:
+        moments.append(clock.now())
+        if len(moments) < 2000:
+            stepping.later(0.0001, tick)
+
+    stepping.later(0.0023, tick)
+    clock.advance(10.0)
+
+    assert moments == pytest.approx([0.003 + index / 1000 for index in range(2000)])

@@ -67,6 +67,11 @@ class Survival:
             above -= count
             yield edge, above
 
+    def buckets(self) -> list[tuple[float, float, float]]:
+        """Give the buckets that are not empty: from, to, and the share of all values."""
+        edges = zip((0.0, *EDGES), EDGES, self._counts, strict=False)
+        return [(low, high, count / self._total) for low, high, count in edges if count]
+
     @property
     def median(self) -> float:
         """Seconds, to the upper edge of a bucket; 0.0 without values."""

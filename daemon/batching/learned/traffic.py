@@ -26,6 +26,7 @@ class Traffic:
         last_return, last_time: when the last batch came back, and how long it took in the worker.
         missing: the clients of that batch that have not come back, nor closed their connection.
         trace: when the latest jobs arrived.
+        crowd: how many regular connections there were at each of these moments.
     """
 
     def __init__(self, batch_size: int) -> None:
@@ -40,6 +41,7 @@ class Traffic:
         self.last_time = 0.0
         self.missing = 0
         self.trace: deque[float] = deque(maxlen=TRACE_LENGTH)
+        self.crowd: deque[int] = deque(maxlen=TRACE_LENGTH)
         self._replies: deque[float] = deque()
 
     @property
@@ -74,6 +76,7 @@ class Traffic:
         if self.missing:
             self.missing -= 1
         self.callers.arrived(job)
+        self.crowd.append(self.callers.regulars)
 
     def returned(self, batch: Batch, seconds: float, now: float) -> None:
         """A batch was answered, after `seconds` in the worker; 0.0 if it timed out."""

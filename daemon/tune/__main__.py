@@ -1,0 +1,97 @@
+"""`python -P -m daemon.tune`: see order.py for what it reads and writes."""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from daemon.api.forms import parse_body
+from daemon.clock import LoopClock
+from daemon.config import resolve
+from daemon.environment import model_environment
+from daemon.errors import DaemonError
+from daemon.tune.candidates import placements, worker_counts
+from daemon.tune.load import NoLoad, plan_load
+from daemon.tune.measuring.rig import LoadFailed, SampleFailed
+from daemon.tune.measuring.sweep import Sweep
+from daemon.tune.measuring.way import measure_way
+from daemon.tune.order import Order, read_order
+from daemon.tune.replay import Way
+from daemon.tune.times import BatchTimes
+from daemon.tune.trial import try_all
+from daemon.workers.devices import chosen_threads, usable_cores
+from daemon.workers.engine import WorkerSpec
+from daemon.workers.local import LocalEngine
+
+
+def tell(stage: str, **facts: Any) -> None:
+    print(json.dumps({"stage": stage} | facts), flush=True)  # noqa: T201 - the reader is a program
+
+
+def spec_of(order: Order) -> WorkerSpec:
+    worker, served = order.worker, order.trace["settings"]
+    python = worker["python"]
+    return WorkerSpec(
+        model_name=order.trace["modelName"],
+        model_version=order.trace["modelVersion"],
+        model_dir=Path(worker["directory"]),
+        handler=worker["handler"],
+        manifest=worker["manifest"],
+        batch_size=order.most,
+        startup_timeout=served["startupTimeout"],
+        response_timeout=served["responseTimeout"],
+        retry=False,
+        devices=worker["devices"],
+        python=None if python is None else Path(python),
+        optimize=worker["optimize"],
+        log=lambda line: print(line, file=sys.stderr),  # noqa: T201 - what the worker prints
+    )
+
+
+async def measure(order: Order, body: bytes) -> tuple[list[BatchTimes], Way]:
+    """Measure the model, then what a request costs beside it."""
+    loop = asyncio.get_running_loop()
+    clock = LoopClock(loop)
+    engine = LocalEngine(loop, clock, model_environment(os.environ, resolve(order.settings, {})))
+    spec, cores = spec_of(order), usable_cores()
+    counts = order.workers or worker_counts(cores, order.trace["workers"], gpu=bool(spec.devices))
+    sweep = Sweep(engine, clock, spec, parse_body(order.content_type, body), order.seconds, tell)
+    try:
+        await sweep.run(placements(cores, counts, chosen_threads(os.environ)), order.most)
+    finally:
+        engine.close()
+    way = await measure_way(body, order.content_type, sweep.answer)
+    tell("way", latency=way.latency, cost=way.cost)
+    return sweep.times, way
+
+
+def main() -> int:
+    order = read_order(sys.stdin.buffer.readline())
+    body = sys.stdin.buffer.read()
+    try:
+        plan = plan_load(order.trace, order.worker, order.clients, order.rate)
+        tell("load", text=plan.text)
+        measured, way = uvloop.run(measure(order, body))
+        tell("done", **try_all(order, measured, way, plan, tell))
+    except NoLoad as error:
+        tell("failed", message=str(error), details="")
+    except SampleFailed as error:
+        first, _, rest = str(error).partition("\n")
+        tell("failed", message=f"the model cannot answer the request: {first}", details=rest)
+    except LoadFailed as error:
+        tell("failed", message=f"the model does not load: {error}", details=error.details)
+    except DaemonError as error:
+        tell("failed", message=str(error), details="")
+    except (KeyboardInterrupt, BrokenPipeError):
+        return 1
+    else:
+        return 0
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

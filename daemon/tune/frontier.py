@@ -1,0 +1,90 @@
+"""The settings that no other beats, and the one to recommend.
+
+A setting is on the frontier if no other is at least as good in capacity, p50 and p99, and better in one. Differences
+under 2 % are noise, and count as none; of settings that are the same then, the simplest stays.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from daemon.tune.candidates import POLICIES, Setting
+
+SAME = 0.02
+NEAR = 0.05  # of the least p99: so much is given for capacity
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What a setting is predicted to do; times in seconds, as a client sees them.
+
+    Attributes:
+        capacity: answers a second where every batch is full and every worker busy.
+        throughput: answers a second under the load.
+        mean_batch: its mean size under the load.
+        keeps_up: the load's requests are answered as fast as they come.
+    """
+
+    setting: Setting
+    capacity: float
+    throughput: float
+    p50: float
+    p99: float
+    mean_batch: float
+    keeps_up: bool = True
+
+
+def frontier(points: Sequence[Point]) -> list[Point]:
+    """Give the points that no other beats, the highest capacity first."""
+    ordered = sorted(points, key=_simplicity)
+    kept = [
+        point
+        for index, point in enumerate(ordered)
+        if not any(_beats(other, point) for other in ordered)
+        and not any(_same(other, point) for other in ordered[:index])
+    ]
+    return sorted(kept, key=lambda point: (-point.capacity, point.p99))
+
+
+def recommend(points: Sequence[Point], slo: float | None = None) -> tuple[Point | None, str]:
+    """Choose one, and say by which rule.
+
+    Args:
+        slo: seconds that 99 % of the requests may take at most; None for no such wish.
+
+    Returns:
+        The point and the reason; None if none keeps up with the load, or within `slo`.
+    """
+    able = [point for point in points if point.keeps_up]
+    if slo is not None:
+        rule = f"the highest capacity of the settings whose p99 is at most {slo * 1000:g} ms"
+        able = [point for point in able if point.p99 <= slo]
+    else:
+        rule = f"the highest capacity of the settings whose p99 is within {NEAR:.0%} of the least"
+        least = min((point.p99 for point in able), default=0.0)
+        able = [point for point in able if point.p99 <= least * (1 + NEAR)]
+    if not able:
+        return None, rule
+    most = max(point.capacity for point in able)
+    best = [point for point in able if point.capacity >= most * (1 - SAME)]
+    least = min(point.p99 for point in best)
+    return min((point for point in best if point.p99 <= least * (1 + SAME)), key=_simplicity), rule
+
+
+def _beats(one: Point, other: Point) -> bool:
+    """No worse in anything by more than noise, and better in something by more than noise."""
+    pairs = _goodness(one, other)
+    return all(ratio >= 1 - SAME for ratio in pairs) and any(ratio > 1 + SAME for ratio in pairs)
+
+
+def _same(one: Point, other: Point) -> bool:
+    return all(1 - SAME <= ratio <= 1 + SAME for ratio in _goodness(one, other))
+
+
+def _goodness(one: Point, other: Point) -> tuple[float, float, float]:
+    """Ratios over 1.0 where `one` is better."""
+    return one.capacity / other.capacity, other.p50 / one.p50, other.p99 / one.p99
+
+
+def _simplicity(point: Point) -> tuple[int, int, int, float]:
+    setting = point.setting
+    return POLICIES.index(setting.policy), setting.workers, setting.batch_size, setting.max_delay

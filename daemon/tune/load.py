@@ -1,0 +1,131 @@
+"""Which traffic a setting is tried under.
+
+Recorded arrivals may be of two kinds, and to mistake one for the other misleads. Requests that come whatever the
+server does (users, sensors) are replayed at their moments. Clients that each wait for their answer (a closed
+loop) come faster where they are answered sooner, so they are replayed as clients: as many as there were, each
+with its next request as long after an answer as was learned.
+
+It was a closed loop if most requests came while there were regular connections (kept alive, one request after the
+other), and the next request followed an answer sooner than the model takes for a batch. Clients that open a
+connection for each request are not recognized: for them there is `--clients`.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+LEAST_ARRIVALS = 200
+
+
+class NoLoad(Exception):
+    """There is nothing to replay; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turnarounds:
+    """From an answer to the client's next request, as the daemon learned it: a histogram's buckets, and weights."""
+
+    edges: Sequence[tuple[float, float]]
+    weights: Sequence[float]
+
+    def draw(self, chance: random.Random) -> float:
+        low, high = chance.choices(self.edges, self.weights)[0]
+        return chance.uniform(low, high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The traffic to replay: one of `clients`, `times` and `rate`.
+
+    Attributes:
+        turnarounds: of the clients; None: each sends again at once.
+        times: seconds, of recorded arrivals.
+        rate: a second, of independent arrivals.
+        text: for people.
+    """
+
+    text: str
+    clients: int = 0
+    turnarounds: Turnarounds | None = None
+    times: Sequence[float] = ()
+    rate: float = 0.0
+
+    @property
+    def offered(self) -> float | None:
+        """Requests a second that come whatever happens; None if they depend on the answers."""
+        if self.clients:
+            return None
+        return self.rate or (len(self.times) - 1) / max(1e-9, self.times[-1] - self.times[0])
+
+
+def plan_load(trace: Mapping[str, Any], worker: Mapping[str, Any], clients: int | None, rate: float | None) -> Plan:
+    """Decide what to replay.
+
+    Args:
+        trace, worker: as in the order.
+        clients, rate: what is asked for; None for what was recorded.
+
+    Raises:
+        NoLoad: too few requests were recorded, and nothing is asked for.
+    """
+    if rate is not None:
+        return Plan(rate=rate, text=f"assumed: {rate:g} independent requests a second")
+    turnarounds = turnarounds_of(worker)
+    if clients is not None:
+        after = _median_text(turnarounds) if turnarounds else "at once"
+        return Plan(
+            clients=clients,
+            turnarounds=turnarounds,
+            text=f"assumed: {_clients(clients)} the next request {after}",
+        )
+    times, regulars = trace["times"], worker["regulars"]
+    if len(times) < LEAST_ARRIVALS:
+        raise NoLoad(
+            f"only {len(times)} requests have been recorded, and {LEAST_ARRIVALS} are needed to replay them;"
+            " say what to assume with `--clients N` or `--rate R`"
+        )
+    there = int(median(regulars)) if regulars else 0
+    batch = _batch_seconds(trace["batching"])
+    if there and turnarounds and batch is not None and _median(turnarounds) <= batch:
+        text = f"recorded: {_clients(there)} the next request {_median_text(turnarounds)}"
+        return Plan(clients=there, turnarounds=turnarounds, text=text)
+    span = times[-1] - times[0]
+    rate = (len(times) - 1) / max(1e-9, span)
+    return Plan(times=times, text=f"recorded: {len(times)} requests in {span:.0f} s, {rate:.3g} a second")
+
+
+def _clients(count: int) -> str:
+    if count == 1:
+        return "1 client that waits for an answer, and sends"
+    return f"{count} clients that wait for an answer, and send"
+
+
+def _batch_seconds(batching: Mapping[str, Any]) -> float | None:
+    """What a batch took while the trace was recorded; None if nothing was learned."""
+    learned, sizes = batching["learned"], batching["sizes"]
+    if learned["batchMs"] is None or not sizes:
+        return None
+    mean = sum(int(size) * count for size, count in sizes.items()) / sum(sizes.values())
+    return float(learned["batchMs"] + learned["requestMs"] * mean) / 1000
+
+
+def turnarounds_of(worker: Mapping[str, Any]) -> Turnarounds | None:
+    buckets = worker["turnarounds"]
+    if not buckets:
+        return None
+    return Turnarounds([(low, high) for low, high, _ in buckets], [weight for _, _, weight in buckets])
+
+
+def _median(turnarounds: Turnarounds) -> float:
+    half, passed = sum(turnarounds.weights) / 2, 0.0
+    for (low, high), weight in zip(turnarounds.edges, turnarounds.weights, strict=True):
+        if passed + weight >= half:
+            return low + (high - low) * (half - passed) / weight
+        passed += weight
+    return turnarounds.edges[-1][1]
+
+
+def _median_text(turnarounds: Turnarounds) -> str:
+    return f"{_median(turnarounds) * 1000:.2g} ms later"

@@ -1,0 +1,105 @@
+"""The sweep: every placement, its batch sizes from small to large, with one worker busy and with all."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from daemon.clock import Clock
+from daemon.job import Param
+from daemon.tune.candidates import batch_sizes
+from daemon.tune.measuring.rig import Rig, SampleFailed
+from daemon.tune.times import BatchTimes, Curve
+from daemon.workers.engine import Engine, WorkerSpec
+
+LITTLE = 0.03  # more requests a second: two sizes in a row that bring no more end the sweep
+
+Tell = Callable[..., None]  # stage, **facts
+
+
+class Sweep:
+    """Measures one placement after the other.
+
+    Attributes:
+        times: of the placements, in their order.
+        answer: the body of an answer of the model.
+    """
+
+    def __init__(
+        self, engine: Engine, clock: Clock, spec: WorkerSpec, params: Sequence[Param], seconds: float, tell: Tell
+    ) -> None:
+        self.times: list[BatchTimes] = []
+        self.answer = b""
+        self._engine = engine
+        self._clock = clock
+        self._spec = spec
+        self._params = params
+        self._seconds = seconds
+        self._tell = tell
+        self._done = self._total = 0
+
+    async def run(self, placements: Sequence[tuple[int, int]], most: int) -> None:
+        """Measure.
+
+        Raises:
+            LoadFailed: the model does not load.
+            SampleFailed: it cannot answer the request, not even alone.
+        """
+        sizes = batch_sizes(most)
+        self._total = len(sizes) * sum(1 if workers == 1 else 2 for workers, _ in placements)
+        for workers, threads in placements:
+            self._tell("loading", workers=workers, threads=threads, done=self._done, total=self._total)
+            rig = Rig(self._engine, self._clock, self._spec, workers, threads, self._params)
+            try:
+                await rig.start()
+                times = await self._placement(rig, threads, sizes)
+                self.answer = rig.answer
+            finally:
+                await rig.close()
+            self.times.append(times)
+            self._tell("measured", **document(times))
+            sizes = [size for size in sizes if size <= times.busy.sizes[-1]]
+
+    async def _placement(self, rig: Rig, threads: int, sizes: Sequence[int]) -> BatchTimes:
+        counts = sorted({1, rig.workers})
+        measured: dict[int, dict[int, list[float]]] = {busy: {} for busy in counts}
+        poor = 0
+        before = self._done
+        for size in sizes:
+            try:
+                for busy in counts:
+                    facts = {"workers": rig.workers, "threads": threads, "busy": busy, "size": size}
+                    self._tell("measuring", done=self._done, total=self._total, **facts)
+                    measured[busy][size] = await rig.measure(size, busy, self._seconds)
+                    self._done += 1
+            except SampleFailed as error:
+                if size == 1:
+                    raise
+                for curve in measured.values():
+                    curve.pop(size, None)
+                self._tell("note", text=f"a batch of {size} failed, so none is larger: {str(error).splitlines()[0]}")
+                break
+            poor = poor + 1 if _gain(measured[rig.workers]) < LITTLE else 0
+            if poor == 2:
+                break
+        self._done = before + len(sizes) * len(counts)
+        return BatchTimes(rig.workers, threads, {busy: Curve(curve) for busy, curve in measured.items()})
+
+
+def _gain(measured: dict[int, list[float]]) -> float:
+    """How many more requests a second the largest size brings than the one before; 1.0 if it is the first."""
+    curve = Curve(measured)
+    if len(curve.sizes) < 2:
+        return 1.0
+    (small, large), (quick, slow) = curve.sizes[-2:], curve.medians[-2:]
+    return (large / slow) / (small / quick) - 1
+
+
+def document(times: BatchTimes) -> dict[str, Any]:
+    """Tell what was measured; seconds."""
+    curves = []
+    for busy, curve in times.curves.items():
+        fit = curve.fit()
+        curves.append({
+            "busy": busy, "a": fit.a, "c": fit.c, "residual": fit.residual,
+            "sizes": curve.sizes, "medians": curve.medians,
+        })  # fmt: skip
+    return {"workers": times.workers, "threads": times.threads, "curves": curves}

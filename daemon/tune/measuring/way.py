@@ -1,0 +1,72 @@
+"""What a request costs outside the model: a daemon's HTTP, queue and dispatcher, a kept connection, and a client.
+
+The routes, model and listener are the daemon's; the worker is a stub that answers at once what the model
+answered. The client is a process of its own (asker.py), as clients are.
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from daemon.api.inference import inference_routes
+from daemon.clock import FakeTimer, LoopClock
+from daemon.http.limits import HttpLimits
+from daemon.http.listener import Listener
+from daemon.http.router import Router
+from daemon.job import Reply
+from daemon.marfile import parse_manifest
+from daemon.models.model import Model, Source
+from daemon.models.modelconfig import ModelSettings
+from daemon.models.registry import Registry
+from daemon.tune.replay import Way
+from daemon.workers.stub import StubEngine
+
+TOGETHER = 16  # requests at the same time, to tell what each costs from what all have to wait for
+
+
+class _AtOnce(LoopClock):
+    """A stub's clock: its batches take no time, not even the millisecond that timers step by."""
+
+    def later(self, delay: float, call: Callable[[], None]) -> FakeTimer:  # noqa: ARG002
+        timer = FakeTimer(call)
+        self.soon(lambda: timer.call() if timer.call is not None else None)
+        return timer
+
+
+async def measure_way(body: bytes, content_type: str, answer: bytes) -> Way:
+    """Ask a model that does nothing, alone and with others; give what a request costs."""
+    loop = asyncio.get_running_loop()
+    clock = LoopClock(loop)
+    model = _model(clock, answer)
+    registry = Registry()
+    registry.add(model)
+    model.scale(1, 1)
+    limits = HttpLimits(len(body) + 1)
+    listener = Listener(Router(inference_routes(registry)), limits, clock)
+    server = await loop.create_server(listener.connect, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    try:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-m", "daemon.tune.measuring.asker", str(port), content_type, str(TOGETHER),
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        told, _ = await process.communicate(body)
+        alone, together = json.loads(told)
+    finally:
+        server.close()
+        listener.abort()
+    cost = max(0.0, (together - alone) / (TOGETHER - 1))
+    return Way(latency=max(0.0, alone - cost), cost=cost)
+
+
+def _model(clock: LoopClock, answer: bytes) -> Model:
+    manifest = parse_manifest({"model": {"modelName": "m", "modelVersion": "1.0", "handler": "none"}})
+    source = Source("m", Path("/nowhere"), None, manifest, {})
+    settings = ModelSettings(
+        batch_size=TOGETHER, max_delay=0.0, policy="greedy", min_workers=1, max_workers=1, response_timeout=60.0,
+        startup_timeout=60.0, queue_jobs=1000, queue_bytes=2**30,
+    )  # fmt: skip
+    engine = StubEngine(_AtOnce(asyncio.get_running_loop()), answer=lambda job: Reply(200, answer))
+    return Model(source, settings, engine, clock, cores=1)

@@ -1,0 +1,169 @@
+"""One setting under the load, on the simulator's clock: what each client would see.
+
+A request's way costs beside the model (measuring/way.py): `latency` seconds for each, and `cost` seconds of the
+daemon and its client, which serve one after the other. Half of that is on the way in, half on the way out.
+
+Clients in a closed loop may stay in step for ever once they are, or apart: which of the two depends on how they began.
+Here they begin at once, as after a pause: in step is the slower of the two.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean
+
+from daemon.batching.policies import make_collector
+from daemon.job import Caller
+from daemon.simulate.world import Model, World
+from daemon.tune.candidates import Setting
+from daemon.tune.frontier import Point
+from daemon.tune.load import Plan
+from daemon.tune.times import BatchTimes
+
+WARM_UP = 0.2  # of the requests of a run; they do not count
+RUNS = 4  # of a closed loop
+AT_ONCE = 0.001  # seconds within which all clients begin
+FALLS_BEHIND = 0.97  # of the offered rate
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Seconds of a request outside the model: for each, and of one after the other."""
+
+    latency: float = 0.0
+    cost: float = 0.0
+
+
+class Lane:
+    """What serves one after the other, `cost` seconds each."""
+
+    def __init__(self, cost: float) -> None:
+        self._cost = cost
+        self._free = 0.0
+
+    def take(self, at: float) -> float:
+        """Give when it is done with what comes at this moment."""
+        self._free = max(self._free, at) + self._cost
+        return self._free
+
+
+class Clients:
+    """The load's clients, and what they see.
+
+    Attributes:
+        seen: requests as (moment of the answer, latency), in the order they were answered.
+    """
+
+    def __init__(self, world: World, plan: Plan, way: Way) -> None:
+        self.seen: list[tuple[float, float]] = []
+        self._world = world
+        self._plan = plan
+        self._way = way
+        self._in, self._out = Lane(way.cost / 2), Lane(way.cost / 2)
+
+    def start(self) -> None:
+        plan = self._plan
+        if plan.clients:
+            for _ in range(plan.clients):
+                caller = Caller()
+                self._at(self._world.random.uniform(0.0, AT_ONCE), partial(self._arrive, caller, self._again))
+        else:
+            self._next(0, 0.0)
+
+    def _at(self, moment: float, call: Callable[[], None]) -> None:
+        self._world.clock.later(max(0.0, moment - self._world.clock.now()), call)
+
+    def _arrive(self, caller: Caller, then: Callable[[Caller, float], None]) -> None:
+        sent = self._world.clock.now() - self._way.latency / 2 - self._way.cost / 2
+
+        def answered() -> None:
+            now = self._world.clock.now()
+            received = self._out.take(now) + self._way.latency / 2
+            self.seen.append((received, received - sent))
+            then(caller, received)
+
+        self._world.submit(caller, answered)
+
+    def _again(self, caller: Caller, received: float) -> None:
+        """The next request of a client that has its answer."""
+        turnarounds = self._plan.turnarounds
+        if turnarounds is not None:
+            arrival = self._world.clock.now() + turnarounds.draw(self._world.random)
+        else:
+            arrival = self._in.take(received + self._way.latency / 2)
+        self._at(arrival, lambda: self._arrive(caller, self._again))
+
+    def _next(self, index: int, start: float) -> None:
+        """The next of the arrivals that wait for nobody; each on a connection of its own."""
+        plan = self._plan
+        if plan.rate:
+            moment = start + self._world.random.expovariate(plan.rate)
+            following = moment
+        elif index < len(plan.times):
+            moment = plan.times[index] - plan.times[0]
+            following = 0.0
+        else:
+            return
+
+        def arrive() -> None:
+            self._next(index + 1, following)
+            self._arrive(Caller(), lambda caller, _: caller.close())
+
+        self._at(moment, arrive)
+
+
+@dataclass(slots=True)
+class _Run:
+    """What one run showed, warm-up left out: latencies, batch sizes, answers a second, whether it kept up."""
+
+    latencies: list[float]
+    sizes: Counter[int]
+    throughput: float
+    keeps_up: bool
+
+
+def replay(setting: Setting, times: BatchTimes, plan: Plan, way: Way, requests: int) -> Point:
+    """Run a setting under the load until so many requests are answered, or the recorded ones are over."""
+    count = RUNS if plan.clients > 1 else 1
+    runs = [_run(setting, times, plan, way, requests // count, seed) for seed in range(1, count + 1)]
+    latencies = sorted(latency for run in runs for latency in run.latencies)
+    sizes = sum((run.sizes for run in runs), Counter[int]())
+    return Point(
+        setting,
+        capacity=times.capacity(setting.batch_size),
+        throughput=fmean(run.throughput for run in runs),
+        p50=_percentile(latencies, 50),
+        p99=_percentile(latencies, 99),
+        mean_batch=sum(size * count for size, count in sizes.items()) / sizes.total(),
+        keeps_up=all(run.keeps_up for run in runs),
+    )
+
+
+def _run(setting: Setting, times: BatchTimes, plan: Plan, way: Way, requests: int, seed: int) -> _Run:
+    model = Model(batch_size=setting.batch_size, max_delay=setting.max_delay, workers=setting.workers)
+    world = World(model, partial(make_collector, setting.policy), seed, service=times, stepping=True)
+    clients = Clients(world, plan, way)
+    clients.start()
+    world.run(requests)
+    seen = clients.seen
+    counted = seen[int(len(seen) * WARM_UP) :]
+    offered = plan.offered
+    if plan.times:  # of those that were replayed
+        offered = (len(seen) - 1) / max(1e-9, plan.times[len(seen) - 1] - plan.times[0])
+    return _Run(
+        latencies=[latency for _, latency in counted],
+        sizes=world.measured.sizes,
+        throughput=_rate(counted),
+        keeps_up=offered is None or _rate(seen) >= FALLS_BEHIND * offered,
+    )
+
+
+def _rate(seen: list[tuple[float, float]]) -> float:
+    """Answers a second."""
+    return (len(seen) - 1) / max(1e-9, seen[-1][0] - seen[0][0])
+
+
+def _percentile(ordered: list[float], percent: int) -> float:
+    """Nearest rank."""
+    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]

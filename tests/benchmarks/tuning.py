@@ -1,0 +1,93 @@
+"""How near `tsctl tune` comes: it predicts, its settings are applied, and the same load is measured.
+
+python -m tests.benchmarks.tuning [--model linear|convolutions] [--clients 8] [--seconds 6] [--settings 3]
+
+A real daemon serves the model; clients in a closed loop are its traffic. The daemon's recording of them is what the
+prediction is for. Printed are, for the setting that is recommended, for others of the frontier and for the one
+before, the measured values and their ratios to the predicted ones.
+"""
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.clients import Seen, drive
+from tests.e2e.served import Served
+
+BODIES = {"linear": b"x", "convolutions": bytes(3 * 64 * 64)}
+ENOUGH = 250  # requests, to be replayed
+COLUMNS = ("throughput", "p50", "p99")
+
+
+def tune(served: Served, model: str, body: bytes, most: int) -> Any:
+    (served.folder / "input").write_bytes(body)
+    done = served.run("tune", model, "--input", "input", "--json", "--max-batch-size", str(most), patience=600.0)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def answered(served: Served, model: str) -> int:
+    sizes = served.describe(model)["tsctl"]["batching"]["sizes"]
+    return sum(int(size) * count for size, count in sizes.items())
+
+
+def apply(served: Served, model: str, point: dict[str, Any]) -> None:
+    served.tsctl(
+        "set", model, "--batch-size", str(point["batchSize"]), "--max-delay", str(point["maxBatchDelay"]),
+        "--batching", point["batching"],
+    )  # fmt: skip
+    served.tsctl("scale", model, "--workers", str(point["workers"]))
+
+
+def show(name: str, point: dict[str, Any], seen: Seen) -> None:
+    how = f"{point['workers']} × {point['threads']}, batch {point['batchSize']}, {point['maxBatchDelay']:g} ms"
+    print(f"{name:12}{how + ', ' + point['batching']:36}", end="")
+    for column in COLUMNS:
+        predicted, measured = point[column], getattr(seen, column)
+        scale, digits = (1, 0) if column == "throughput" else (1000, 1)
+        print(
+            f"{predicted * scale:>10.{digits}f}{measured * scale:>10.{digits}f}{measured / predicted:>7.2f}",
+            end="",
+        )
+    print(f"   {seen.errors} errors" if seen.errors else "", flush=True)
+
+
+def compare(served: Served, model: str, clients: int, seconds: float, settings: int) -> None:
+    body = BODIES[model]
+    served.register(model)
+    before = drive(served, model, clients, seconds, body)
+    while answered(served, model) < ENOUGH:  # of a slow model on a slow machine
+        before = drive(served, model, clients, seconds, body)
+    found = tune(served, model, body, most=16)
+    print(f"\n{model}: {found['load']['text']}")
+    names = "".join(f"{name:>10}{'measured':>10}{'ratio':>7}" for name in ("req/s", "p50 ms", "p99 ms"))
+    print(f"{'':48}{names}")
+    show("before", found["now"], before)
+    best = found["frontier"][found["recommended"]]
+    for point in [best, *(each for each in found["frontier"] if each is not best)][:settings]:
+        apply(served, model, point)
+        show("recommended" if point is best else "", point, drive(served, model, clients, seconds, body))
+    served.tsctl("unregister", model)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Compare what tsctl tune predicts with what is measured.")
+    parser.add_argument("--model", choices=BODIES, action="append")
+    parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--seconds", type=float, default=6.0)
+    parser.add_argument("--settings", type=int, default=3, help="of the frontier, the recommended one first")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="tsctl-tuning-") as folder:
+        served = Served(Path(folder))
+        served.start()
+        try:
+            for model in given.model or BODIES:
+                compare(served, model, given.clients, given.seconds, given.settings)
+        finally:
+            served.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""`tsctl tune`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tsctl.client import Client, checked, content_type_of, model_path
+from tsctl.errors import CliError
+from tsctl.options import json_option, model_argument
+
+_MORE_THAN_ZERO = click.FloatRange(min=0, min_open=True)
+# Settings of the daemon that its workers' environment depends on.
+_SURROUNDINGS = ("envelope", "decode_input", "limit_image_pixels", "hide_environment")
+
+
+@click.command
+@model_argument
+@click.option("--slo-p99", type=_MORE_THAN_ZERO, metavar="MS", help="99 % of requests are to be answered within this.")
+@click.option(
+    "--input", "sample", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A request to measure with [default: the recorded one, or the archive's `warmup`].",
+)  # fmt: skip
+@click.option(
+    "--content-type", metavar="TYPE", help="Of the input [default: by its name for JSON and text, else none]."
+)
+@click.option("--clients", type=click.IntRange(min=1), metavar="N", help="Assume N clients that wait for their answer.")
+@click.option("--rate", type=_MORE_THAN_ZERO, metavar="R", help="Assume R independent requests a second.")
+@click.option(
+    "--max-batch-size", type=click.IntRange(min=1), default=32, metavar="N", help="The largest to try [default: 32]."
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), multiple=True, metavar="N",
+    help="A number of workers to try; may be repeated [default: 1, 2, 4 … one a core].",
+)  # fmt: skip
+@click.option("--seconds", type=_MORE_THAN_ZERO, default=1.0, metavar="S", help="For each measurement [default: 1].")
+@click.option("--apply", "applied", is_flag=True, help="Serve the model as recommended, at once.")
+@json_option
+@click.pass_obj
+def command(
+    socket: Path | None,
+    model: str,
+    slo_p99: float | None,
+    sample: Path | None,
+    content_type: str | None,
+    clients: int | None,
+    rate: float | None,
+    max_batch_size: int,
+    workers: tuple[int, ...],
+    seconds: float,
+    applied: bool,
+    as_json: bool,
+) -> None:
+    """Measure MODEL, try its traffic under other settings, and recommend one.
+
+    Measures how long batches of each size take, in throw-away workers, then replays in a simulator
+    the requests that the daemon has recorded (their times, no bodies). Without enough of them say
+    what to assume: --clients or --rate. MODEL goes on serving meanwhile; measure when it has little
+    to do.
+
+    \b
+    Recommended is the setting with the highest capacity of those
+      with --slo-p99   whose 99th percentile of latency is within it
+      else             whose 99th percentile is within 5 % of the least
+    """
+    if clients is not None and rate is not None:
+        raise click.UsageError("`--clients` and `--rate` are two kinds of load: give one of them")
+    client = Client(socket)
+    path = model_path(model)
+    trace = client.json("GET", f"/tsctl/trace/{path}")
+    worker = client.json("GET", f"/tsctl/worker/{path}")
+    body, kind, source = _input(client, path, sample, content_type)
+    said = {each["name"]: each for each in client.json("GET", "/tsctl/config")}
+    order = {
+        "trace": trace,
+        "worker": worker,
+        "settings": {name: _said(said[name]["value"]) for name in _SURROUNDINGS if said[name]["origin"] != "default"},
+        "contentType": kind,
+        "most": max_batch_size,
+        "workers": workers,
+        "clients": clients,
+        "rate": rate,
+        "seconds": seconds,
+        "slo": None if slo_p99 is None else slo_p99 / 1000,
+    }
+    from tsctl import tuner, tuning
+
+    found, measured, notes = tuner.run(order, body, trace["modelName"])
+    name = f"{trace['modelName']}/{trace['modelVersion']}" if "/" in model else trace["modelName"]
+    del found["stage"]
+    found |= {"model": trace["modelName"], "version": trace["modelVersion"], "batchTimes": measured, "notes": notes}
+    best = None if found["recommended"] is None else found["frontier"][found["recommended"]]
+    found["commands"] = [] if best is None else commands(name, best, trace)
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        tuning.show(found, f"{len(body)} B of {source}")
+    if trace["silence"] is not None and trace["silence"] < 1.0:
+        notes.append("requests were served while it was measured, so batches took longer than they would alone")
+    for note in notes:
+        click.echo(f"{click.style('note:', fg='yellow')} {note}", err=True)
+    if best is None:
+        raise _none_will_do(found, slo_p99)
+    if applied:
+        _apply(client, path, best, trace)
+
+
+def commands(name: str, best: dict[str, Any], trace: dict[str, Any]) -> list[str]:
+    """The commands that make a model be served as in `best`; none if it is."""
+    asked = []
+    now = trace["settings"]
+    if any(best[key] != now[key] for key in ("batchSize", "maxBatchDelay", "batching")):
+        asked.append(
+            f"tsctl set {name} --batch-size {best['batchSize']} --max-delay {best['maxBatchDelay']:g}"
+            f" --batching {best['batching']}"
+        )
+    if best["workers"] != trace["workers"]:
+        asked.append(f"tsctl scale {name} --workers {best['workers']}")
+    return asked
+
+
+def _apply(client: Client, path: str, best: dict[str, Any], trace: dict[str, Any]) -> None:
+    from tsctl.follow import work
+
+    client.json(
+        "PATCH", f"/models/{path}", batch_size=best["batchSize"], max_batch_delay=best["maxBatchDelay"],
+        batching=best["batching"],
+    )  # fmt: skip
+    workers = best["workers"]
+    if workers != trace["workers"]:
+        name = trace["modelName"]
+        hint = f"`tsctl describe {name}` shows how far it is"
+        work(
+            client, "PUT", f"/models/{path}", subject=name, hint=hint, min_worker=workers, max_worker=workers,
+            synchronous="true",
+        )  # fmt: skip
+    click.echo(
+        f"Serving `{trace['modelName']}` {trace['modelVersion']} with batch size {best['batchSize']}, delay"
+        f" {best['maxBatchDelay']:g} ms, {best['batching']}, {workers} worker{'s' * (workers > 1)}",
+        err=True,
+    )
+
+
+def _input(client: Client, path: str, sample: Path | None, content_type: str | None) -> tuple[bytes, str, str]:
+    """The request to measure with: its body, its content type, and where it is from."""
+    if sample is not None:
+        return sample.read_bytes(), content_type_of(sample) if content_type is None else content_type, str(sample)
+    answer = client.request("GET", f"/tsctl/input/{path}")
+    if answer.status >= 400:
+        checked(answer.status, json.loads(answer.body))  # says what to do
+    return answer.body, answer.content_type if content_type is None else content_type, "the daemon's input"
+
+
+def _said(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _none_will_do(found: dict[str, Any], slo_p99: float | None) -> CliError:
+    able = [point for point in found["frontier"] if point["keepsUp"]]
+    if not able:
+        return CliError("no setting keeps up with this load", "a larger machine, or a smaller model")
+    least = min(point["p99"] for point in able) * 1000
+    return CliError(f"no setting answers 99 % of these requests within {slo_p99:g} ms; the least is {least:.3g} ms")

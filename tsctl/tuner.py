@@ -1,0 +1,69 @@
+"""The process that measures and simulates for `tsctl tune`: an order in, its progress out."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from tsctl.errors import CliError
+from tsctl.render import live
+
+TUNE = (sys.executable, "-P", "-m", "daemon.tune")
+
+
+def run(order: dict[str, Any], body: bytes, name: str) -> tuple[dict[str, Any], list[dict[str, Any]], list[str]]:
+    """Run it to its end, showing how far it is.
+
+    Args:
+        order: see daemon/tune/order.py.
+        name: the model's, for the display.
+
+    Returns:
+        The document of the result, those of the batch times, and notes.
+
+    Raises:
+        CliError: there is no result.
+    """
+    measured: list[dict[str, Any]] = []
+    notes: list[str] = []
+    with live() as progress:
+        progress.show(f"starting to measure {name}")
+        for event in _events(order, body):
+            match event["stage"]:
+                case "loading":
+                    progress.show(f"loading {name}, {_workers(event)}", event["done"], event["total"])
+                case "measuring":
+                    busy = "" if event["workers"] == 1 else f", {event['busy']} busy"
+                    text = f"measuring {name}, {_workers(event)}{busy}, batches of {event['size']}"
+                    progress.show(text, event["done"], event["total"])
+                case "measured":
+                    measured.append(event)
+                case "note":
+                    notes.append(event["text"])
+                case "replaying":
+                    progress.show("replaying the load under other settings", event["done"], event["total"])
+                case "failed":
+                    raise CliError(event["message"], details=event["details"])
+                case "done":
+                    return event, measured, notes
+    raise CliError("the measuring ended before it was done")
+
+
+def _events(order: dict[str, Any], body: bytes) -> Iterator[dict[str, Any]]:
+    with subprocess.Popen(TUNE, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            process.stdin.write(json.dumps(order).encode() + b"\n" + body)
+            process.stdin.close()
+        except BrokenPipeError:
+            pass  # it has ended, and its exit code says how
+        for line in process.stdout:
+            yield json.loads(line)
+    if process.returncode not in (0, 1):
+        raise CliError(f"the measuring ended with exit code {process.returncode}")
+
+
+def _workers(event: dict[str, Any]) -> str:
+    workers, threads = event["workers"], event["threads"]
+    return f"{workers} worker{'s' * (workers > 1)} × {threads} thread{'s' * (threads > 1)}"

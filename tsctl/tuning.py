@@ -1,0 +1,94 @@
+"""What `tsctl tune` shows: what was measured, the frontier as a table and a plot, and what to do."""
+
+from typing import Any
+
+import click
+
+from tsctl import render
+from tsctl.plot import Dot, scatter
+from tsctl.render import number_text
+
+MARKS = "123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def show(found: dict[str, Any], sample: str) -> None:
+    """Print the result for people."""
+    way = found["way"]
+    render.facts(
+        [
+            ("model", f"{found['model']} {found['version']}, measured with {sample}"),
+            ("load", found["load"]["text"]),
+            (
+                "beside it",
+                f"{_ms(way['latency'])} ms a request, and {_ms(way['cost'])} ms that requests wait for each other",
+            ),
+        ]
+    )
+    render.heading("Time of a batch in ms, all workers busy (workers × threads)")
+    _batch_times(found["batchTimes"])
+    render.heading(f"Settings that no other beats, of {found['tried']} tried (workers × threads, times in ms)")
+    _frontier(found)
+    if found["frontier"]:
+        click.echo()
+        for line in _plot(found):
+            click.echo(line)
+    if found["recommended"] is None:
+        return
+    click.echo(f"\nRecommended: {MARKS[found['recommended']]}")
+    click.echo(f"  {found['rule']}")
+    if found["commands"]:
+        for line in found["commands"]:
+            click.echo(f"  {line}")
+    else:
+        click.echo("  it is served so already")
+
+
+def _batch_times(measured: list[dict[str, Any]]) -> None:
+    curves = [(placement, placement["curves"][-1]) for placement in measured]
+    sizes = sorted({size for _, curve in curves for size in curve["sizes"]})
+    rows = []
+    for placement, curve in curves:
+        known = dict(zip(curve["sizes"], curve["medians"], strict=True))
+        fit = f"{_ms(curve['a'])} + {_ms(curve['c'])} n, within {curve['residual']:.0%}"
+        times = [_ms(known[size]) if size in known else "" for size in sizes]
+        rows.append((f"{placement['workers']} × {placement['threads']}", *times, fit))
+    render.table(("WORKERS", *(f">{size}" for size in sizes), "FIT"), rows)
+
+
+def _frontier(found: dict[str, Any]) -> None:
+    rows = [_row(MARKS[index % len(MARKS)], point) for index, point in enumerate(found["frontier"])]
+    if found["now"] is not None:
+        rows.append(_row("now", found["now"]))
+    columns = ("", "WORKERS", ">BATCH", ">DELAY", "BATCHING", ">CAPACITY", ">REQ/S", ">P50", ">P99", "")
+    render.table(columns, rows)
+
+
+def _row(mark: str, point: dict[str, Any]) -> tuple[Any, ...]:
+    return (
+        mark,
+        f"{point['workers']} × {point['threads']}",
+        point["batchSize"],
+        f"{point['maxBatchDelay']:g}",
+        point["batching"],
+        number_text(point["capacity"]),
+        number_text(point["throughput"]),
+        _ms(point["p50"]),
+        _ms(point["p99"]),
+        "" if point["keepsUp"] else "falls behind",
+    )
+
+
+def _plot(found: dict[str, Any]) -> list[str]:
+    dots = [
+        Dot(point["capacity"], point["p99"] * 1000, MARKS[index % len(MARKS)])
+        for index, point in enumerate(found["frontier"])
+    ]
+    now = found["now"]
+    before = [] if now is None else [Dot(now["capacity"], now["p99"] * 1000, "+")]
+    name = "capacity, requests a second" + ("" if now is None else "   (+ now)")
+    width = min(64, render.out.width - 12)
+    return scatter([*before, *dots], name, "p99, ms", width=width)
+
+
+def _ms(seconds: float) -> str:
+    return number_text(seconds * 1000)
