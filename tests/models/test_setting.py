@@ -62,13 +62,13 @@ def test_what_waits_becomes_a_whole_batch_by_a_smaller_size() -> None:
 
 def test_a_larger_size_counts_from_the_next_batch() -> None:
     bench = Bench(batch_size=1)
-    bench.send("a", "b", "c")
-    assert bench.batches == ["a"]  # nothing goes ahead of a deadline while no batch's time is known
+    bench.send("a", "b", "c", "d")
+    assert bench.batches == ["a", "b"]  # the second was sent ahead
 
     bench.change(batch_size=2)
     bench.clock.advance(1.0)
 
-    assert bench.batches == ["a", "bc"]
+    assert bench.batches == ["a", "b", "cd"]
 
 
 @pytest.mark.parametrize("policy", ["fixed", "auto"])
