@@ -7,7 +7,7 @@ from torch import nn
 class Convolutions:
     def initialize(self, context):
         layers = [nn.Conv2d(3, 64, 3, padding=1), nn.ReLU()]
-        for channels, more in ((64, 64), (64, 128), (128, 128)):  # some ten milliseconds an image: more than its way here
+        for channels, more in ((64, 64), (64, 128), (128, 128)):  # takes longer than its way here
             layers += [nn.Conv2d(channels, more, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
         self.net = nn.Sequential(*layers, nn.Flatten(), nn.Linear(128 * 8 * 8, 10)).eval()
 
