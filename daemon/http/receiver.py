@@ -4,6 +4,7 @@ A large body whose length is known is not parsed: there is nothing in it to be f
 headers is copied into the arena, and the rest is received there (`space`, `filled`).
 """
 
+import re
 from collections.abc import Callable
 
 import httptools
@@ -18,6 +19,10 @@ _OURS = frozenset((
     b"x-request-priority",
 ))  # fmt: skip
 _OURS_LENGTHS = frozenset(map(len, _OURS))  # so that most names need not be made lower case
+# RFC 3986, section 3.2.2: a name, an address, or an address of IPv6 in brackets; then a port. It may be empty.
+_AUTHORITY = r"(?:\[[0-9A-Za-z:.%_~\-]+\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?"
+_HOST = re.compile(_AUTHORITY)
+_ABSOLUTE = re.compile(rf"https?://(?![:/?]|$){_AUTHORITY}(?:[/?].*)?", re.IGNORECASE)
 LONGEST_ID = 128  # characters of an `x-request-id` that is taken from the client
 
 
@@ -85,7 +90,8 @@ class Receiver:
         self._told = False  # the parser has told something of what it was fed
         self._untold_bytes = 0  # what it keeps to itself: a header, a trailer or a chunk's size without an end
         self._upgrade = False
-        self._body: list[bytes] = []
+        self._body: bytes | bytearray = b""
+        self._host = ""  # the last that was found to be one
         self._id = ""  # the client's name for the request; empty if it gave none that can be used
 
     def space(self) -> memoryview | None:
@@ -165,7 +171,7 @@ class Receiver:
         self._headers = []
         self._ours = []
         self._head_bytes = 0
-        self._body = []
+        self._body = b""
         self._stored = None
         self._id = ""
         self.budget = self.priority = None
@@ -194,8 +200,12 @@ class Receiver:
         self.in_body = True
         self.body_began = self._now()
         version = self._parser.get_http_version()
+        if version not in ("1.1", "1.0"):
+            raise Refused(505, "BadRequestException", f"HTTP/{version} is not spoken here: use HTTP/1.1.")
         if self._parser.get_method() == b"CONNECT":
             raise MethodNotAllowed
+        if self._url[:1] != b"/" or b"#" in self._url:
+            self._check_target(self._url.decode("latin-1"))
         if self._parser.should_upgrade():
             return  # to be read again
         hosts = length = 0
@@ -204,6 +214,8 @@ class Receiver:
             match name:
                 case b"host":
                     hosts += 1
+                    if value != self._host:  # nearly always the one of the request before
+                        self._check_host(value)
                 case b"content-length":
                     length = int(value) if value.isdigit() else 0
                 case b"transfer-encoding" if version == "1.0":
@@ -233,15 +245,30 @@ class Receiver:
         if expects and version != "1.0":
             self._on_expect()
 
+    def _check_host(self, host: str) -> None:
+        if not _HOST.fullmatch(host):
+            raise BadRequest("The Host header names no host.")
+        self._host = host
+
+    def _check_target(self, target: str) -> None:
+        """Refuse a request target that is neither a path nor an address (RFC 9112, section 3.2)."""
+        for_all = target == "*" and self._parser.get_method() == b"OPTIONS"
+        if "#" in target or not (for_all or _ABSOLUTE.fullmatch(target)):
+            raise BadRequest("The request target is neither a path nor an http address.")
+
     def on_body(self, body: bytes) -> None:
         self._tell()
         self.body_bytes += len(body)
         if self.body_bytes > self._limits.max_body:
             raise self._body_too_large(f"{self.body_bytes} bytes or more")
-        if self._stored is None:
-            self._body.append(body)
-        else:
+        if self._stored is not None:
             self._stored.view[self.body_bytes - len(body) : self.body_bytes] = body
+        elif not self._body:
+            self._body = body  # most come in one piece
+        else:
+            if isinstance(self._body, bytes):
+                self._body = bytearray(self._body)
+            self._body += body  # not a list: chunks of two bytes would cost twenty times what they hold
 
     def on_message_complete(self) -> None:
         if not self._parser.should_upgrade():
@@ -254,9 +281,9 @@ class Receiver:
         if self._stored is not None:
             body, self._stored = self._stored, None
         else:
-            body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+            body = bytes(self._body)
         request_id = self._id or new_request_id()
-        self._body, self._id = [], ""
+        self._body, self._id = b"", ""
         self._on_request(
             Request(
                 parser.get_method().decode("latin-1"),
