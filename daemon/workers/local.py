@@ -191,8 +191,8 @@ class LocalWorker(asyncio.Protocol):
         if self.state is State.READY:
             self.state = advance(self.state, Event.STOP)  # it gets nothing more
         self._life.kill(f"response timeout of {self._spec.response_timeout:g} s")
-        batch = self.hand.expire()
-        self._events.ended(self, batch, [Outcome(job, reply) for job in batch.jobs], 0.0)
+        batch, outcomes = self.hand.expire(self._retry, reply)
+        self._events.ended(self, batch, outcomes, 0.0)
 
     # asyncio.Protocol: the daemon's end of the socketpair.
 
