@@ -275,6 +275,10 @@ class LocalWorker(asyncio.Protocol):
             self._timer.cancel()
         self.answered = True
         outcomes = [Outcome(job, reply_of(answer)) for job, answer in zip(batch.jobs, done.answers, strict=True)]
-        self._events.ended(self, batch, outcomes, done.seconds)
+        seconds = done.seconds
+        if done.isolation is not None:  # which says nothing of how long a batch takes
+            seconds -= done.isolation.seconds
+            self._spec.isolated(done.isolation)
+        self._events.ended(self, batch, outcomes, seconds)
         if self.state is State.DRAINING and not self.hand:
             self._leave()
