@@ -196,7 +196,9 @@ class Runtime:
             items = None
         finally:
             self._handler_time += time.perf_counter() - began
-        if items is None:  # out here nothing keeps the exception, nor the memory that its frames had
+        if items is None:
+            send = no_pieces  # a thread that the failed batch left must not answer rows that run again
+            # Out here nothing keeps the exception, nor the memory that its frames had.
             return self._handle_alone(rows, numbers)
         for failed in {id(item): item for item in items if isinstance(item, BaseException)}.values():
             if not isinstance(failed, (UnreadablePayload, NotSerialisable)):

@@ -213,6 +213,23 @@ def test_a_row_alone_sends_its_pieces_to_its_own_request() -> None:
     assert sent == [[], [(0, b"piece of r0")], [], [(1, b"piece of r1")]], "an empty one before each row: it goes on"
 
 
+def test_what_the_failed_batch_left_running_answers_nobody() -> None:
+    kept: list[Any] = []
+    sent: list[list[tuple[int, wire.Answer]]] = []
+
+    def handle(data: list[Any], context: Context) -> list[Any]:
+        if len(data) > 1:
+            kept.append(context.send_pieces)
+            raise ValueError("a thread of mine goes on")
+        kept[0](["late"], [1])
+        return ["rest"]
+
+    _, answers = run(handle, 2, send=sent.append)
+
+    assert told(answers) == [(200, "rest")] * 2
+    assert sent == [[], []]
+
+
 @pytest.mark.parametrize(
     ("isolate", "sizes"),
     [

@@ -156,6 +156,30 @@ def test_a_stage_that_loses_rows_is_found_out(micro: MicroBatching, stages: Stag
         micro.handle([1, 2, 3])
 
 
+def test_when_a_piece_fails_nothing_of_its_batch_runs_on(micro: MicroBatching, stages: Stages) -> None:
+    slow_has_begun, slow_may_end = threading.Event(), threading.Event()
+
+    def preprocess(data: list[Any]) -> list[Any]:
+        if data == [1]:
+            slow_has_begun.wait(10)
+            raise ValueError("not this one")
+        if data == [2]:
+            slow_has_begun.set()
+            slow_may_end.wait(10)
+        if data == [3]:  # the thread of the first, which has failed by now
+            slow_may_end.set()
+        return data
+
+    stages.preprocess = preprocess  # type: ignore[method-assign]
+    micro.micro_batch_size = 1
+    micro.parallelism = {"preprocess": 2}
+
+    with pytest.raises(ValueError, match="not this one"):
+        micro.handle([1, 2, 3])
+
+    assert sorted(stages.seen["postprocess"]) == [["2i"], ["3i"]]
+
+
 def test_unreadable_rows_are_numbered_in_the_batch(micro: MicroBatching, stages: Stages) -> None:
     def preprocess(data: list[Any]) -> list[Any]:
         bad = {index: UnreadablePayload(str(each)) for index, each in enumerate(data) if each < 0}
