@@ -69,6 +69,7 @@ and what is served there · job: a request waiting for a model's answer · queue
 version · collector: decides when a batch is due · dispatcher: hands it over · batch: jobs that travel
 together · worker: one process with one version loaded · slot: a worker's place in the pool · engine:
 where workers live · template: a process that workers are forked from · frame: one message on the
-wire · reply: the answer to one job · optimisation: a way to run a model faster, checked when it is
-loaded · drift: how far it moves the model's answers.
+wire · reply: the answer to one job · isolation: rows run alone after the handler raised for their
+batch · optimisation: a way to run a model faster, checked when it is loaded · drift: how far it moves
+the model's answers.
 """

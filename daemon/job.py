@@ -9,8 +9,9 @@
 
 A job ends exactly once: answered, expired because its time was over, or abandoned because its client
 left. While it is SENT, pieces of its answer may go to the client; from the first on it cannot return.
-A worker that dies gives its jobs back. A job that the worker had started may return to the queue once;
-one that was only sent ahead, while the worker was busy, returns as if it had never been sent.
+A worker that dies, or hangs with a batch of several, gives its jobs back. A job that the worker had started
+may return to the queue once; one that was only sent ahead, while the worker was busy, returns as if it had
+never been sent.
 `attempt` says how often it was sent, less such returns. A worker may still have a job that has expired:
 what it says of that one is dropped. Only the dispatcher sends, requeues and ends jobs.
 """
@@ -275,7 +276,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
     Attributes:
         reply: the answer, or None if the worker went away with the job.
-        retry: whether a returned job may be run again.
+        retry: whether the job may be run again; `reply` is for one that has been already.
         reason: for a returned job: what became of the worker, in words.
         killed: SIGKILL ended the worker, and we did not send it.
         started: the worker had started the batch.

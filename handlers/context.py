@@ -29,6 +29,7 @@ class RequestProcessor:
         self._status_code = 200
         self._reason_phrase: str | None = None
         self._response_header: dict[str, str] = {}
+        self.status_was_set = False
         self._request_header = dict(request_header)
 
     def get_request_property(self, key: str) -> Any:
@@ -40,6 +41,7 @@ class RequestProcessor:
     def report_status(self, code: int, reason_phrase: str | None = None) -> None:
         self._status_code = code
         self._reason_phrase = reason_phrase
+        self.status_was_set = True
 
     def get_response_status_code(self) -> int:
         return self._status_code

@@ -10,7 +10,7 @@ The stages see the context of the whole batch, from several threads.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 from handlers.errors import UnreadableRows
@@ -76,6 +76,7 @@ class MicroBatching:
         futures = [self._submit("preprocess", part) for part in parts]
         for stage in STAGES[1:]:
             futures = [self._submit(stage, future) for future in futures]
+        wait(futures)  # also if one fails: the context of what comes next is no business of theirs
         unreadable, items = {}, []
         for start, part, future in zip(starts, parts, futures, strict=True):
             try:

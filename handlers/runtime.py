@@ -12,6 +12,7 @@ from handlers import wire
 from handlers.context import Context
 from handlers.envelopes.entry import enveloped
 from handlers.errors import InvalidResult, NotSerialisable, PredictionException, UnreadablePayload, UnreadableRows
+from handlers.isolation import Allowance, may_isolate
 from handlers.kinds import Kind, kind_of
 from handlers.loader import EntryPoint, load_handler
 from handlers.optimize.asked import chosen
@@ -42,9 +43,13 @@ class Runtime:
     Attributes:
         own_handle: the handler brings its own `handle` method, or is a function.
         config: the archive's `model-config.yaml`.
+        isolation: what became of the last batch if its rows ran alone, else None.
+
+    Args:
+        isolate: whether rows run alone after the handler raised for their batch; None if `handle` is ours.
     """
 
-    def __init__(self, entry: EntryPoint, context: Context) -> None:
+    def __init__(self, entry: EntryPoint, context: Context, isolate: bool | None = None) -> None:
         self._entry = entry
         self._context = context
         self.config = context.model_yaml_config
@@ -52,6 +57,10 @@ class Runtime:
         self._tally = context.metrics.tally
         self._handler_time = 0.0  # seconds in the handler's own code, for the batch that is running
         self.own_handle = entry.own_handle
+        self.isolation: wire.Isolation | None = None
+        self._may_isolate = not entry.own_handle if isolate is None else isolate
+        self._isolate = False  # the batch that is running
+        self._allowance = Allowance(time.perf_counter())
 
     @classmethod
     def load(cls, load: wire.Load) -> "Runtime":
@@ -67,7 +76,7 @@ class Runtime:
         )
         entry = enveloped(load_handler(load.handler, Path(load.model_dir)), os.environ.get("TS_SERVICE_ENVELOPE", ""))
         entry.initialize(context)
-        return cls(entry, context)
+        return cls(entry, context, load.isolate)
 
     def set_batch_size(self, most: int) -> None:
         """Tell the handler of a batch size that was changed; what it made of the old one in `initialize` stays."""
@@ -80,7 +89,9 @@ class Runtime:
 
     def beside(self) -> "Runtime":
         """Make another for batches that run at the same time, with the same handler and a context of its own."""
-        return Runtime(self._entry, self._context.beside())
+        other = Runtime(self._entry, self._context.beside(), self._may_isolate)
+        other._allowance = self._allowance  # it is the worker's; two threads may spend the same second
+        return other
 
     def optimize(self, asked: Sequence[str] | None, model_dir: Path, batch_size: int) -> list[wire.Optimized]:
         """Make the model faster: as asked, or as its handler has it by default; see handlers/optimize.
@@ -98,13 +109,16 @@ class Runtime:
         finally:
             self._context.end_batch()
 
-    def run(self, rows: Sequence[wire.Row], send: SendPieces = no_pieces) -> list[wire.Answer]:
-        """Answer each row, in order. Raises nothing.
+    def run(self, rows: Sequence[wire.Row], send: SendPieces = no_pieces, *, isolate: bool = True) -> list[wire.Answer]:
+        """Answer each row, in order. Raises what `send` raises.
 
         Args:
-            send: takes pieces of answers, (row, piece), that the handler gives before it returns.
+            send: takes pieces of answers, (row, piece), that the handler gives before it returns; and no
+                pieces before each row that runs alone.
+            isolate: false forbids that.
         """
         self._send = send
+        self._isolate, self.isolation = isolate and self._may_isolate, None
         self._handler_time = 0.0
         data = decode_rows(rows)
         answers = self._handle_readable(rows, data, self._find_unreadable(rows, data), range(len(rows)))
@@ -154,9 +168,13 @@ class Runtime:
     def _handle(self, rows: Sequence[wire.Row], data: list[Any], numbers: Sequence[int]) -> list[wire.Answer]:
         self._context.begin_batch([row.id for row in rows], [headers_of(row) for row in rows])
 
+        processors = self._context.request_processor or ()
         send = self._send  # this batch's: a thread that outlives it must not answer the next one
+        streamed = False
 
         def send_pieces(items: Sequence[Any], places: Sequence[int] | None = None) -> None:
+            nonlocal streamed
+            streamed = True
             where = range(len(rows)) if places is None else places
             pairs = enumerate(zip(where, items, strict=True))
             send([(numbers[place], self._encode(index, rows[place], item)) for index, (place, item) in pairs])
@@ -171,13 +189,34 @@ class Runtime:
             if isinstance(error, UnreadableRows) and not self.own_handle and set(error.rows) <= set(range(len(rows))):
                 raise
             _tell(error)
-            return [_failed(row, error) for row in rows]
+            if len(rows) == 1 or not self._isolate or streamed or not may_isolate(error, processors):
+                return [_failed(row, error) for row in rows]
+            if self._allowance.left(time.perf_counter()) <= 0:
+                return [_failed(row, error) for row in rows]
+            items = None
         finally:
             self._handler_time += time.perf_counter() - began
+        if items is None:
+            send = no_pieces  # a thread that the failed batch left must not answer rows that run again
+            # Out here nothing keeps the exception, nor the memory that its frames had.
+            return self._handle_alone(rows, numbers)
         for failed in {id(item): item for item in items if isinstance(item, BaseException)}.values():
             if not isinstance(failed, (UnreadablePayload, NotSerialisable)):
                 _tell(failed)
         return [self._encode(index, row, item) for index, (row, item) in enumerate(zip(rows, items, strict=True))]
+
+    def _handle_alone(self, rows: Sequence[wire.Row], numbers: Sequence[int]) -> list[wire.Answer]:
+        """Run the handler on each row as if it had come alone."""
+        began = time.perf_counter()
+        answers: list[wire.Answer] = []
+        for row, number in zip(rows, numbers, strict=True):
+            self._send([])  # the batch goes on
+            data = decode_rows([row])  # anew: the handler may have changed what it was given
+            answers += self._handle_readable([row], data, self._find_unreadable([row], data), [number])
+        ended = time.perf_counter()
+        self._allowance.spend(began, ended)
+        self.isolation = wire.Isolation(sum(bool(answer.error) for answer in answers), ended - began)
+        return answers
 
     def _encode(self, index: int, row: wire.Row, item: Any) -> wire.Answer:
         """Make the answer to one row. An item that is an exception fails its own row, and no other."""

@@ -41,7 +41,10 @@ class FrameTooLarge(ValueError):
 
 
 class Load(msgspec.Struct, array_like=True, tag=1):
-    """Load this model. Paths are absolute; `gpu_id` is None on the CPU."""
+    """Load this model. Paths are absolute; `gpu_id` is None on the CPU.
+
+    `isolate`: whether rows run alone after the handler raised for their batch; None where nobody says.
+    """
 
     model_name: str
     model_version: str
@@ -52,6 +55,7 @@ class Load(msgspec.Struct, array_like=True, tag=1):
     threads: int
     gpu_id: int | None = None
     optimize: list[str] | None = None
+    isolate: bool | None = None
 
 
 class Share(msgspec.Struct, array_like=True, tag=5):
@@ -165,19 +169,33 @@ class Answer(msgspec.Struct, array_like=True):
 
 
 class Chunk(msgspec.Struct, array_like=True, tag=5):
-    """Pieces of answers that are not complete yet: (row, piece). The rest follows, the last in `Done`."""
+    """Pieces of answers that are not complete yet: (row, piece). The rest follows, the last in `Done`.
+
+    None at all: the batch goes on, with a row alone. The response timeout begins again with each.
+    """
 
     batch: int
     pieces: list[tuple[int, Answer]]
 
 
+class Isolation(msgspec.Struct, array_like=True):
+    """The handler raised for a batch, and its rows ran alone; so many failed, and it took so many seconds."""
+
+    failed: int
+    seconds: float
+
+
 class Done(msgspec.Struct, array_like=True, tag=4):
-    """One batch is finished. `answers` are in the order of the rows; `seconds` as measured in the worker."""
+    """One batch is finished. `answers` are in the order of the rows.
+
+    `seconds` as measured in the worker, with what its isolation took.
+    """
 
     batch: int
     answers: list[Answer]
     seconds: float
     measured: list[Measurement] = []
+    isolation: Isolation | None = None
 
 
 ToWorker = Share | Load | Predict | Threads | BatchSize

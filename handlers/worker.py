@@ -123,7 +123,8 @@ def serve(connection: Connection, prepared: Prepared | None = None) -> int:
         if isinstance(message, wire.Predict):
             began = time.perf_counter()
             answers = runtime.run(message.rows, partial(_send_pieces, connection, message.batch))
-            connection.send(wire.Done(message.batch, answers, time.perf_counter() - began, runtime.measured()))
+            seconds = time.perf_counter() - began
+            connection.send(wire.Done(message.batch, answers, seconds, runtime.measured(), runtime.isolation))
         elif isinstance(message, wire.Threads):
             set_threads(message.count)
         elif isinstance(message, wire.BatchSize):

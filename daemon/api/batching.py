@@ -9,6 +9,7 @@ turnaroundMs                            median from an answer to the request tha
 regularConnections, openConnections     those that send one request after the other; all that are there
 longestHoldMs                           the most that batching has kept a request from an idle worker
 reasons, meanings, sizes                batches by why they were sent when they were, in words, and by size
+isolated                                batches that failed and whose requests ran alone, and how many of those failed
 expired                                 requests whose time was over in the queue, and with a worker
 """
 
@@ -39,6 +40,7 @@ def batching_of(model: Model) -> dict[str, Any]:
         "longestHoldMs": _ms(dispatcher.longest_hold),
         "reasons": dict(sorted(dispatcher.reasons.items())),
         "expired": {where: dispatcher.expired[where] for where in ("queue", "worker")},
+        "isolated": {"batches": model.metrics.isolated, "requestsFailed": model.metrics.failed_alone},
         "meanings": {reason: REASONS[reason] for reason in sorted(dispatcher.reasons)},
         "sizes": {str(size): count for size, count in sorted(dispatcher.sizes.items())},
     }

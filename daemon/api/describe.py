@@ -129,6 +129,7 @@ def settings_of(model: Model) -> dict[str, tuple[str, Any]]:
         "queue_timeout": ("queueTimeout", settings.queue_timeout),
         "client_timeout": ("clientTimeoutInMills", round(settings.client_timeout * 1000, 3)),
         "retry": ("retry", settings.retry),
+        "isolate": ("isolate", settings.isolate),
         "record_input": ("recordInput", settings.record_input),
         "optimize": ("optimize", None if settings.optimize is None else list(settings.optimize)),
     }

@@ -25,7 +25,7 @@ REASONS: dict[str, str] = {
     "split": "cut evenly over several idle workers",
     "ahead": "sent to a worker that was still busy with the batch before",
     "at_once": "the policy does not wait",
-    "retry": "a request whose worker died, alone",
+    "retry": "a request whose worker died or hung, alone",
     "solo": "a question to the handler about itself, alone",
 }
 

@@ -7,7 +7,8 @@ the bytes that have already arrived have become jobs.
 A worker may get a second batch while it runs one (ahead.py): then it need not wait for us in between.
 
 A job whose worker died comes back to the head of the queue once, and then travels alone: if it
-is what kills workers, it takes nobody with it. Jobs of a batch that the worker had not started
+is what kills workers, it takes nobody with it. So do the jobs of a batch of several that took longer
+than the response timeout. Jobs of a batch that the worker had not started
 come back as they went.
 
 A job that has no time left is answered then, by a timer if need be, wherever it is (see expiry.py).
@@ -122,7 +123,7 @@ class Dispatcher:
         """Take a batch back from a worker: one outcome per job."""
         now = self._clock.now()
         self.running -= len(batch.jobs)
-        if outcomes[0].reply is not None:
+        if outcomes[0].reply is not None and not outcomes[0].retry:
             self._traffic.returned(batch, seconds, now)
             self._metrics.returned(batch, seconds, now)
         for outcome in reversed(outcomes):  # reversed: each goes to the head, so the oldest ends first in line
@@ -149,7 +150,7 @@ class Dispatcher:
             return  # it has expired
         if job.budget is not None:
             self.expiry.sent.discard(job)
-        if job not in self._left and outcome.reply is None and outcome.retry and job.may_return:
+        if job not in self._left and outcome.retry and job.may_return:
             if outcome.started:
                 job.give_back()
             else:

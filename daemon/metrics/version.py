@@ -5,6 +5,7 @@ from collections import Counter
 from daemon.job import Batch, Job
 from daemon.metrics.emitted import Emitted
 from daemon.metrics.histogram import BATCH_SIZES, SECONDS, Histogram
+from handlers.wire import Isolation
 
 
 class Sums:
@@ -30,6 +31,7 @@ class VersionMetrics:
         named, unnamed: requests that named the version, and those that took the default one.
         batches: sent batches by the collector's reason.
         expirations: requests whose time was over, by where they were: "queue" or "worker".
+        isolated, failed_alone: batches whose jobs ran alone after the handler raised, and how many of those failed.
         latency: of requests that a worker had, from complete receipt to the answer.
         queue_time: of requests, from complete receipt until a worker first started them.
         batch_size: jobs in each batch that was sent.
@@ -46,6 +48,7 @@ class VersionMetrics:
         self.unnamed = Sums()
         self.batches: Counter[str] = Counter()
         self.expirations: Counter[str] = Counter()
+        self.isolated = self.failed_alone = 0
         self.latency = Histogram(SECONDS)
         self.queue_time = Histogram(SECONDS)
         self.batch_size = Histogram(BATCH_SIZES)
@@ -104,10 +107,17 @@ class VersionMetrics:
         if where == "worker":
             self.answered(job, now)
 
+    def batch_isolated(self, isolation: Isolation) -> None:
+        """The handler raised for a batch, and its jobs ran alone."""
+        self.isolated += 1
+        self.failed_alone += isolation.failed
+
     def continue_from(self, other: "VersionMetrics") -> None:
         """Go on counting where the same version, registered earlier, stopped."""
         self.named.add(other.named)
         self.unnamed.add(other.unnamed)
         self.batches.update(other.batches)
         self.expirations.update(other.expirations)
+        self.isolated += other.isolated
+        self.failed_alone += other.failed_alone
         self.emitted.continue_from(other.emitted)

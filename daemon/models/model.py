@@ -117,11 +117,13 @@ class Model:
             startup_timeout=settings.startup_timeout,
             response_timeout=settings.response_timeout,
             retry=settings.retry,
+            isolate=settings.isolate,
             devices=settings.devices,
             python=source.python,
             optimize=settings.optimize,
             log=log,
             measured=self.metrics.emitted.take,
+            isolated=self.metrics.batch_isolated,
         )
         self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)
         self.pool = Pool(engine, spec, clock, self, cores, placement, chosen_threads)

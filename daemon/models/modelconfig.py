@@ -29,7 +29,7 @@ _REFUSED = ("sequenceBatching", "continuousBatching", "parallelType", "torchrun"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
-    """How a version is served; times in seconds, `retry` and `devices` as in WorkerSpec.
+    """How a version is served; times in seconds, `retry`, `isolate` and `devices` as in WorkerSpec.
 
     Attributes:
         record_input: keep the latest request's body in memory; see recorded.py.
@@ -51,6 +51,7 @@ class ModelSettings:
     queue_timeout: float = 0.0
     client_timeout: float = 0.0
     retry: bool | None = None
+    isolate: bool | None = None
     devices: Sequence[int] = ()
     record_input: bool = False
     optimize: Sequence[str] | None = None
@@ -165,6 +166,7 @@ def merge(
         queue_timeout=_first(wishes.queue_timeout, _number(document, "queueTimeout"), 0.0),
         client_timeout=(client_ms or 0.0) / 1000,
         retry=_boolean(document, "retry"),
+        isolate=_boolean(document, "isolate"),
         devices=_devices(document, gpus),
         record_input=_first(wishes.record_input, _boolean(document, "recordInput"), False),
         optimize=wishes.optimize if wishes.optimize is not None else _optimizations(document),
@@ -202,6 +204,7 @@ _KEYS: dict[str, tuple[str | None, str]] = {
     "queue_timeout": ("queue_timeout", "queueTimeout"),
     "client_timeout": (None, "clientTimeoutInMills"),
     "retry": (None, "retry"),
+    "isolate": (None, "isolate"),
     "record_input": ("record_input", "recordInput"),
     "optimize": ("optimize", "optimize"),
 }

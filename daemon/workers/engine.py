@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from daemon.job import Batch, Job, Outcome, Reply
 from daemon.workers.hand import Hand
 from daemon.workers.state import State
-from handlers.wire import Measurement, Optimized
+from handlers.wire import Isolation, Measurement, Optimized
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,10 +32,12 @@ class WorkerSpec:
         startup_timeout, response_timeout: seconds.
         retry: whether a job may run again after a worker died with it; None leaves it to the
             handler: yes where `handle` is ours, no where it is the user's.
+        isolate: whether the jobs of a batch for which the handler raised run alone; None as for `retry`.
         python: the interpreter; None for the daemon's own.
         optimize: as in ModelSettings.
         log: takes each line the worker prints.
         measured: takes what the handler has measured, whenever it reports something.
+        isolated: told of each batch whose jobs ran alone.
     """
 
     model_name: str
@@ -50,10 +52,12 @@ class WorkerSpec:
     devices: Sequence[int] = ()
     gpu_id: int | None = None
     retry: bool | None = None
+    isolate: bool | None = None
     python: Path | None = None
     optimize: Sequence[str] | None = None
     log: Callable[[str], None] = field(default=lambda line: None)
     measured: Callable[[Sequence[Measurement]], None] = field(default=lambda measurements: None)
+    isolated: Callable[[Isolation], None] = field(default=lambda isolation: None)
 
 
 @dataclass(frozen=True, slots=True)

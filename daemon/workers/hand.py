@@ -8,7 +8,7 @@ should the worker go away, were never seen by a handler.
 from collections import deque
 from collections.abc import Iterator
 
-from daemon.job import Batch, Outcome
+from daemon.job import Batch, Outcome, Reply
 
 CAPACITY = 2  # batches: one runs, one is there when it ends
 
@@ -55,11 +55,16 @@ class Hand:
         """Take out the batch that ran; the next one starts."""
         return self._batches.popleft()
 
-    def expire(self) -> Batch:
-        """Take out the batch that runs, though the worker is not done with it; so the next one has not started."""
+    def expire(self, retry: bool, reply: Reply) -> tuple[Batch, list[Outcome]]:
+        """Take out the batch that runs, though the worker is not done with it; so the next one has not started.
+
+        Args:
+            retry: whether its jobs may be run again. One that was alone may not: it takes that long.
+            reply: the answer to those that are not.
+        """
         batch = self._batches.popleft()
         self.overdue = batch.id
-        return batch
+        return batch, [Outcome(job, reply, retry and len(batch.jobs) > 1) for job in batch.jobs]
 
     def give_back(self, retry: bool, reason: str, killed: bool) -> Iterator[tuple[Batch, list[Outcome]]]:
         """Take out all batches, for the worker went away; the last first, as each goes to the head of the queue.

@@ -191,8 +191,8 @@ class LocalWorker(asyncio.Protocol):
         if self.state is State.READY:
             self.state = advance(self.state, Event.STOP)  # it gets nothing more
         self._life.kill(f"response timeout of {self._spec.response_timeout:g} s")
-        batch = self.hand.expire()
-        self._events.ended(self, batch, [Outcome(job, reply) for job in batch.jobs], 0.0)
+        batch, outcomes = self.hand.expire(self._retry, reply)
+        self._events.ended(self, batch, outcomes, 0.0)
 
     # asyncio.Protocol: the daemon's end of the socketpair.
 
@@ -275,6 +275,10 @@ class LocalWorker(asyncio.Protocol):
             self._timer.cancel()
         self.answered = True
         outcomes = [Outcome(job, reply_of(answer)) for job, answer in zip(batch.jobs, done.answers, strict=True)]
-        self._events.ended(self, batch, outcomes, done.seconds)
+        seconds = done.seconds
+        if done.isolation is not None:  # which says nothing of how long a batch takes
+            seconds -= done.isolation.seconds
+            self._spec.isolated(done.isolation)
+        self._events.ended(self, batch, outcomes, seconds)
         if self.state is State.DRAINING and not self.hand:
             self._leave()

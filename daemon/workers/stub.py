@@ -100,6 +100,14 @@ class StubWorker:
         if self.state is not State.EXITED:
             self._exit(None, reason, retry, killed)
 
+    def hang(self, reply: Reply, retry: bool = True) -> None:
+        """Be at the response timeout of the running batch: it is ended with this reply, then the process."""
+        if self.state is State.READY:
+            self.state = advance(self.state, Event.STOP)
+        batch, outcomes = self.hand.expire(retry, reply)
+        self._events.ended(self, batch, outcomes, 0.0)
+        self._exit(None, "killed: response timeout")
+
     def stream(self, body: bytes) -> None:
         """Give each job of the running batch a piece of its answer."""
         assert self.hand.running is not None

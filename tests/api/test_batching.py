@@ -136,6 +136,7 @@ def test_before_the_first_batch_nothing_is_known(tmp_path: Path) -> None:
             "openConnections": 0,
             "longestHoldMs": 0.0,
             "expired": {"queue": 0, "worker": 0},
+            "isolated": {"batches": 0, "requestsFailed": 0},
             "reasons": {},
             "meanings": {},
             "sizes": {},

@@ -170,6 +170,7 @@ def test_each_setting_is_told_with_who_said_so(house: House) -> None:
         "queueTimeout": (0.0, "default"),
         "clientTimeoutInMills": (0.0, "default"),
         "retry": (None, "default"),
+        "isolate": (None, "default"),
         "recordInput": (False, "default"),
         "optimize": (None, "default"),
     }

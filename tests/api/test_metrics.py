@@ -111,6 +111,8 @@ def test_a_version_that_leaves_keeps_its_counters_only(tmp_path: Path) -> None:
                 for version in ("1.0", "default")
             ),
             "tsctl_batches_total{model=m,reason=full,version=1.0}",
+            "tsctl_isolated_batches_total{model=m,version=1.0}",
+            "tsctl_requests_failed_alone_total{model=m,version=1.0}",
         }
 
     visit(tmp_path, scenario)

@@ -8,10 +8,12 @@ import pytest
 from daemon.batching.dispatcher import Dispatcher
 from daemon.clock import FakeClock
 from daemon.errors import QueueFull, Stopping
-from daemon.job import Job, Phase
+from daemon.job import Budget, Job, Phase, Reply
 from daemon.models.model import Model
 from daemon.workers.stub import StubEngine
 from tests.build import Client, make_model
+
+LATE = Reply(500, b"late")
 
 
 class Bench:
@@ -181,6 +183,46 @@ def test_a_job_whose_worker_was_killed_from_outside_is_told_507_as_when_memory_r
 
     ((_, reply),) = bench.client.replies
     assert reply.status == 507 and reply.error == "InternalServerException"
+
+
+def test_the_jobs_of_a_batch_that_takes_too_long_run_again_alone_and_one_that_is_late_then_is_told_so() -> None:
+    bench = Bench(batch_size=4, policy="greedy")
+    bench.send("slow", "b")
+    bench.clock.settle()
+
+    bench.engine.workers[0].hang(LATE)
+    bench.clock.advance(0.6)
+    bench.engine.workers[1].hang(LATE)
+    bench.clock.advance(10.0)
+
+    assert bench.batches == [("slow", "b"), ("slow",), ("b",)]
+    assert bench.dispatcher.reasons == {"at_once": 1, "retry": 2}
+    assert bench.client.statuses == {"slow": 500, "b": 200}
+    assert dict(bench.client.replies)["slow"] is LATE
+
+
+def test_the_jobs_of_a_batch_that_takes_too_long_are_told_so_if_they_may_not_run_again() -> None:
+    bench = Bench(batch_size=4, policy="greedy")
+    bench.send("a", "b")
+    bench.clock.settle()
+
+    bench.engine.workers[0].hang(LATE, retry=False)
+    bench.clock.settle()
+
+    assert dict(bench.client.replies) == {"a": LATE, "b": LATE}
+
+
+def test_a_job_of_a_batch_that_takes_too_long_keeps_its_own_deadline() -> None:
+    bench = Bench(batch_size=4, policy="greedy")
+    now = bench.clock.now()
+    bench.model.submit(bench.client.job("limited", arrived=now, budget=Budget(1.0, now, "the test")))
+    bench.send("patient")
+    bench.clock.advance(0.9)
+
+    bench.engine.workers[0].hang(LATE)
+    bench.clock.advance(10.0)
+
+    assert bench.client.statuses == {"limited": 504, "patient": 200}
 
 
 def test_a_queued_job_whose_client_left_is_not_run() -> None:

@@ -1,6 +1,6 @@
 """What holds for the dispatcher and the pool whatever happens, and in whatever order.
 
-A machine makes jobs arrive, with deadlines and of both priorities, clients leave, workers die, time pass and
+A machine makes jobs arrive, with deadlines and of both priorities, clients leave, workers die and hang, time pass and
 the pool change its size, over a real model on stub workers and a clock that it moves.
 """
 
@@ -60,7 +60,7 @@ class Service(RuleBasedStateMachine):
         )  # fmt: skip
         self.sent: dict[str, Sent] = {}
         self.queue_timeout = queue_timeout
-        self.died_in: dict[str, int] = {}  # job → the batch that its worker had started when it died
+        self.died_in: dict[str, int] = {}  # job → the first that its worker had started when it died or hung
         self.model.pool.scale(workers)
         self.clock.advance(0.02)
 
@@ -100,8 +100,17 @@ class Service(RuleBasedStateMachine):
         worker = data.draw(st.sampled_from(self.running_workers()))
         started = worker.hand.running
         if started is not None:
-            self.died_in |= {job.id: started.id for job in started.jobs}
+            self.died_in = {job.id: started.id for job in started.jobs} | self.died_in
         worker.die(retry=retry)
+
+    @precondition(lambda self: any(worker.hand.running for worker in self.running_workers()))
+    @rule(data=st.data(), retry=st.booleans())
+    def a_worker_hangs(self, data: st.DataObject, retry: bool) -> None:
+        worker = data.draw(st.sampled_from([each for each in self.running_workers() if each.hand.running]))
+        started = worker.hand.running
+        assert started is not None
+        self.died_in = {job.id: started.id for job in started.jobs} | self.died_in
+        worker.hang(Reply(500, b"late"), retry)
 
     @rule(wanted=st.integers(0, 4))
     def the_pool_is_scaled(self, wanted: int) -> None:

@@ -1,7 +1,8 @@
 """Batches in small pieces, stage after stage, in threads."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,30 @@ def test_a_stage_that_loses_rows_is_found_out(micro: MicroBatching, stages: Stag
 
     with pytest.raises(TypeError, match="expected 2, the handler returned 1"):
         micro.handle([1, 2, 3])
+
+
+def test_when_a_piece_fails_nothing_of_its_batch_runs_on(
+    micro: MicroBatching, stages: Stages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = threading.Event()
+
+    def preprocess(data: list[Any]) -> list[Any]:
+        if data == [1, 2]:
+            raise ValueError("not these")
+        waiting.wait(10)  # these go on until somebody waits for them
+        return data
+
+    def wait_for(futures: Iterable[Future[Any]]) -> None:
+        waiting.set()
+        wait(futures)
+
+    stages.preprocess = preprocess  # type: ignore[method-assign]
+    monkeypatch.setattr("handlers.micro_batching.wait", wait_for)
+
+    with pytest.raises(ValueError, match="not these"):
+        micro.handle([1, 2, 3, 4])
+
+    assert stages.seen["postprocess"] == [["3i", "4i"]]
 
 
 def test_unreadable_rows_are_numbered_in_the_batch(micro: MicroBatching, stages: Stages) -> None:

@@ -52,6 +52,7 @@ to_daemon = st.one_of(
         answers=st.lists(answers, max_size=3),
         seconds=seconds,
         measured=measured,
+        isolation=st.none() | st.builds(wire.Isolation, failed=st.integers(0, 99), seconds=seconds),
     ),
 )
 

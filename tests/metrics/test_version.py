@@ -11,6 +11,7 @@ from daemon.metrics.histogram import Histogram
 from daemon.metrics.version import VersionMetrics
 from daemon.models.model import Model
 from daemon.workers.stub import StubEngine
+from handlers.wire import Isolation
 from tests.build import make_model
 
 
@@ -144,6 +145,16 @@ def test_a_version_registered_again_goes_on_counting_what_expires() -> None:
     after.continue_from(before)
 
     assert after.expirations == {"queue": 1}
+
+
+def test_a_version_registered_again_goes_on_counting_what_was_isolated() -> None:
+    before, after = VersionMetrics("m", "1.0"), VersionMetrics("m", "1.0")
+    before.batch_isolated(Isolation(failed=2, seconds=0.1))
+    after.batch_isolated(Isolation(failed=1, seconds=0.1))
+
+    after.continue_from(before)
+
+    assert (after.isolated, after.failed_alone) == (2, 3)
 
 
 def test_an_answer_after_two_dead_workers_is_an_answer() -> None:

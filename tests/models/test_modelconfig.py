@@ -28,6 +28,7 @@ def test_the_defaults(config: Config) -> None:
         queue_jobs=13,
         queue_bytes=14,
         retry=None,
+        isolate=None,
     )
 
 
@@ -42,6 +43,7 @@ def test_the_archive_wins_over_the_defaults(config: Config) -> None:
         "startupTimeout": 30.5,
         "jobQueueSize": 7,
         "retry": False,
+        "isolate": True,
         "somethingElse": {"deep": True},
     }
 
@@ -56,6 +58,7 @@ def test_the_archive_wins_over_the_defaults(config: Config) -> None:
         queue_jobs=7,
         queue_bytes=14,
         retry=False,
+        isolate=True,
     )
 
 
@@ -107,7 +110,7 @@ def test_workers(wishes: Wishes, document: dict[str, Any], workers: tuple[int, i
         ("responseTimeout", float("nan")), ("responseTimeout", True), ("startupTimeout", 10**400),
         ("queueTimeout", -1), ("queueTimeout", "2 s"), ("clientTimeoutInMills", -1), ("clientTimeoutInMills", True),
         ("jobQueueSize", 0), ("minWorkers", -1), ("maxWorkers", [1]),
-        ("batching", "on"), ("batching", ["fixed"]), ("retry", "yes"), ("retry", 1),
+        ("batching", "on"), ("batching", ["fixed"]), ("retry", "yes"), ("isolate", "on"), ("retry", 1),
         ("optimize", "int8"), ("optimize", True), ("optimize", ["bf16", 1]),
     ],
 )  # fmt: skip

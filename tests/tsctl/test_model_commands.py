@@ -58,6 +58,7 @@ DESCRIBED: dict[str, Any] = {
             "reasons": {},
             "meanings": {},
             "expired": {"queue": 0, "worker": 0},
+            "isolated": {"batches": 0, "requestsFailed": 0},
         },
         "settings": [
             {"name": "responseTimeout", "value": 0.5},
@@ -236,6 +237,17 @@ def test_describe_shows_the_limits_of_a_request_and_what_has_expired(capsys: pyt
     facts = dict(line.strip().split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[:8])
     assert facts["timeouts"] == "0.5 s for a batch, 60 s for loading, 2.5 s in the queue, 250 ms for an answer"
     assert facts["expired"] == "3 in the queue, 1 with a worker"
+
+
+def test_describe_shows_the_batches_that_failed_and_were_run_again_one_by_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from tsctl.commands.describe import show
+
+    batching = DESCRIBED["tsctl"]["batching"] | {"isolated": {"batches": 3, "requestsFailed": 4}}
+    show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"batching": batching}})
+
+    assert "isolated  3 failed batches run again, 4 requests failed alone" in capsys.readouterr().out
 
 
 def test_describe_shows_what_became_of_the_optimisations(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,9 +2,11 @@
 
 import pytest
 
-from daemon.job import Batch
+from daemon.job import Batch, Reply
 from daemon.workers.hand import Hand
 from tests.build import Client
+
+LATE = Reply(500, b"late")
 
 
 def batch(number: int, size: int = 2) -> Batch:
@@ -50,10 +52,25 @@ def test_when_one_is_finished_the_next_has_started() -> None:
 def test_behind_one_that_is_overdue_nothing_has_started() -> None:
     held = hand(batch(1), batch(2))
 
-    assert held.expire().id == 1
+    expired, _ = held.expire(retry=False, reply=LATE)
 
+    assert expired.id == 1
     assert held.running is None and held.unstarted == 2
     assert given_back(held) == [(2, True, False)]
+
+
+@pytest.mark.parametrize(
+    ("size", "retry", "again"),
+    [
+        pytest.param(2, True, True, id="jobs of a batch of several that is late may run again"),
+        pytest.param(1, True, False, id="one that was alone may not"),
+        pytest.param(2, False, False, id="nor may those of a handler that must not run twice"),
+    ],
+)
+def test_who_may_run_again_after_the_response_timeout(size: int, retry: bool, again: bool) -> None:
+    _, outcomes = hand(batch(1, size)).expire(retry, LATE)
+
+    assert [(each.reply, each.retry, each.started) for each in outcomes] == [(LATE, again, True)] * size
 
 
 def test_it_holds_no_more_than_its_capacity() -> None:

@@ -61,6 +61,7 @@ def show(document: dict[str, Any]) -> None:
             ("threads", threads),
             ("timeouts", _timeouts(document)),
             *_expired(batching["expired"]),
+            *_isolated(batching["isolated"]),
         ]
     )
     if document["workers"]:
@@ -139,6 +140,14 @@ def _expired(expired: dict[str, int]) -> list[tuple[str, str]]:
     if not any(expired.values()):
         return []
     return [("expired", f"{expired['queue']} in the queue, {expired['worker']} with a worker")]
+
+
+def _isolated(isolated: dict[str, int]) -> list[tuple[str, str]]:
+    """Tell of batches that failed and were run again one by one, if there were any."""
+    if not isolated["batches"]:
+        return []
+    batches, failed = isolated["batches"], isolated["requestsFailed"]
+    return [("isolated", f"{batches} failed batches run again, {failed} requests failed alone")]
 
 
 def _drift(value: float | None) -> str:
