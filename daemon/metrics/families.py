@@ -93,7 +93,7 @@ def ours(metrics: Metrics) -> Iterator[Metric]:
     isolated = [(_version(v), v.isolated) for v in metrics.counted]
     yield family("tsctl_isolated_batches_total", "counter", text, isolated)
     failed = [(_version(v), v.failed_alone) for v in metrics.counted]
-    yield family("tsctl_requests_failed_alone_total", "counter", "Requests of those that failed alone, too", failed)
+    yield family("tsctl_isolated_failures_total", "counter", "Requests of those batches that failed alone, too", failed)
     live = [(_version(each), each) for each in metrics.versions]
     text = "Time from a request to its answer"
     yield histograms("tsctl_request_latency_seconds", text, [(labels, v.latency) for labels, v in live])

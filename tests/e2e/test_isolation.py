@@ -30,7 +30,7 @@ def test_of_eight_requests_in_a_batch_only_the_one_fails_for_which_the_handler_r
     assert batching["isolated"] == {"batches": 1, "requestsFailed": 1}
     metrics = served.ask("/metrics", method="GET").body.decode()
     assert 'tsctl_isolated_batches_total{model="spells",version="1.0"} 1.0' in metrics
-    assert 'tsctl_requests_failed_alone_total{model="spells",version="1.0"} 1.0' in metrics
+    assert 'tsctl_isolated_failures_total{model="spells",version="1.0"} 1.0' in metrics
 
 
 def test_where_it_is_forbidden_the_batch_fails_whole(served: Served) -> None:

@@ -247,7 +247,7 @@ def test_describe_shows_the_batches_that_failed_and_were_run_again_one_by_one(
     batching = DESCRIBED["tsctl"]["batching"] | {"isolated": {"batches": 3, "requestsFailed": 4}}
     show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"batching": batching}})
 
-    assert "isolated  3 failed batches run again, 4 requests failed alone" in capsys.readouterr().out
+    assert "isolated  batches run again row by row: 3, requests that failed alone, too: 4" in capsys.readouterr().out
 
 
 def test_describe_shows_what_became_of_the_optimisations(capsys: pytest.CaptureFixture[str]) -> None:

@@ -147,7 +147,7 @@ def _isolated(isolated: dict[str, int]) -> list[tuple[str, str]]:
     if not isolated["batches"]:
         return []
     batches, failed = isolated["batches"], isolated["requestsFailed"]
-    return [("isolated", f"{batches} failed batches run again, {failed} requests failed alone")]
+    return [("isolated", f"batches run again row by row: {batches}, requests that failed alone, too: {failed}")]
 
 
 def _drift(value: float | None) -> str:
