@@ -254,7 +254,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("body_timeout", 60.0, parse_seconds, "SECONDS", "How long a request's body may take to arrive."),
     Setting("keep_alive", 75.0, parse_seconds, "SECONDS", "How long an idle connection stays open."),
     Setting("archive_bytes", 16 * 1024 * MIB, parse_size, "BYTES", "The most that one archive may unpack to."),
-    Setting("archive_files", 10_000, parse_count, "FILES", "The most files that one archive may hold."),
+    Setting("archive_files", 10_000, parse_count, "FILES", "The most files and directories that one archive may hold."),
     Setting(
         "install_requirements",
         False,

@@ -39,9 +39,12 @@ def place(tmp_path: Path) -> Place:
 
 @pytest.mark.parametrize("what", HOSTILE)
 def test_it_is_refused_and_leaves_nothing(what: str, place: Place) -> None:
-    with pytest.raises(InvalidModel):
+    with pytest.raises(InvalidModel) as caught:
         place.unpack(HOSTILE[what]())
 
+    sentence = str(caught.value)
+    assert sentence.isprintable() and sentence.endswith(".") and len(sentence) < 500
+    assert str(place.root) not in sentence
     assert place.untouched
     assert not Path(OUTSIDE).exists()
 
@@ -146,9 +149,14 @@ def test_a_safe_name(name: str) -> None:
     assert not safe_name(name).is_absolute()
 
 
-@pytest.mark.parametrize("name", ["..", "../a", "a/..", "/a", "//a", "a\\b", "a\0", "x" * 256, "ü" * 128])
-def test_an_unsafe_name(name: str) -> None:
-    with pytest.raises(InvalidModel, match="The archive would write outside its directory"):
+OUTSIDE_NAMES = dict.fromkeys(["..", "../a", "a/..", "/a", "//a"], "write outside its directory")
+ODD_NAMES = dict.fromkeys(["a\\b", "C:\\a", "a\0"], "a backslash or a zero byte")
+LONG_NAMES = dict.fromkeys(["x" * 256, "ü" * 128, "/".join(["a" * 100] * 11), "a/" * 64 + "a"], "too long or too deep")
+
+
+@pytest.mark.parametrize(("name", "reason"), (OUTSIDE_NAMES | ODD_NAMES | LONG_NAMES).items())
+def test_an_unsafe_name(name: str, reason: str) -> None:
+    with pytest.raises(InvalidModel, match=reason):
         safe_name(name)
 
 

@@ -1,0 +1,171 @@
+"""The members of a zip or a gzipped tar, whatever they are; nothing is written here.
+
+The libraries below are not made for archives that mean harm: what they would read or unpack at once without a bound
+is refused before they see it.
+"""
+
+import contextlib
+import gzip
+import io
+import re
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from daemon.errors import InvalidModel
+
+CHUNK = 1024 * 1024
+_ENTRY = 512  # bytes of a zip's directory for each member that it may hold: 46, a name, extra fields
+_TAR_HEADER = 16 * 1024  # bytes that may come before a member: its header, long names, extended headers
+_TAR_PADDING = 16 * CHUNK  # zero bytes that may follow the last; tar fills up its last record, at most 1 MiB as a rule
+
+# What zipfile, tarfile and their decompressors raise for damaged bytes (the test feeds them some).
+DAMAGED = (
+    zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, LookupError, ValueError,
+    OverflowError,
+)  # fmt: skip
+
+
+class Archive:
+    """What zip and tar have in common: named members with content."""
+
+    size: int  # bytes in all, as the archive claims; for the progress display only
+
+    def members(self) -> Iterator[tuple[str, bool, IO[bytes] | None]]:
+        """Yield name, whether it is a directory, and its content."""
+        raise NotImplementedError
+
+
+@contextlib.contextmanager
+def open_archive(archive: Path, files: int) -> Iterator[Archive]:
+    """Open an archive that may hold so many files.
+
+    Raises:
+        InvalidModel: it is neither a zip nor a gzipped tar.
+        OSError, RuntimeError, or one of `DAMAGED`: it is damaged; its members may raise the same.
+    """
+    with archive.open("rb") as file:
+        start = file.read(4)
+    if start[:2] == b"PK":
+        with _ZipBytes(archive, max(CHUNK, files * _ENTRY)) as file, zipfile.ZipFile(file) as zipped:
+            yield _Zip(zipped)
+    elif start[:2] == b"\x1f\x8b":
+        with _TarBytes(archive) as stream, tarfile.open(fileobj=stream, mode="r:") as tarred:
+            yield _Tar(tarred, stream, archive)
+    else:
+        raise InvalidModel(f"The archive `{archive.name}` is neither a zip nor a gzipped tar file.")
+
+
+class _ZipBytes(io.BufferedReader):
+    """A zip's bytes. zipfile reads its directory whole: a million members would be objects before the first is seen."""
+
+    def __init__(self, archive: Path, most: int) -> None:
+        super().__init__(io.FileIO(archive))
+        self._most = most
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is not None and size > self._most:
+            raise zipfile.BadZipFile(f"its directory has {size} bytes, and may have {self._most}")
+        return super().read(size)
+
+
+class _Zip(Archive):
+    def __init__(self, zipped: zipfile.ZipFile) -> None:
+        self._zipped = zipped
+        self.size = sum(info.file_size for info in zipped.infolist())
+
+    def members(self) -> Iterator[tuple[str, bool, IO[bytes] | None]]:
+        for info in self._zipped.infolist():
+            kind = stat.S_IFMT(info.external_attr >> 16)
+            if kind and not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+                raise InvalidModel(f"The archive holds a link or a device: `{shown(info.filename)}`.")
+            if info.flag_bits & 0x1:
+                raise InvalidModel(f"The archive is encrypted: `{shown(info.filename)}`. Make one without a password.")
+            # Of others zipfile unpacks whatever a chunk holds at once: a megabyte of bzip2 can be 20 GB.
+            if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise InvalidModel(
+                    f"`{shown(info.filename)}` is compressed by method {info.compress_type} of zip: only stored and "
+                    f"deflated files are read."
+                )
+            # `orig_filename`: `filename` ends at the first zero byte, and would hide it.
+            if info.is_dir():
+                yield info.orig_filename, True, None
+            else:
+                with self._zipped.open(info) as content:
+                    yield info.orig_filename, False, content
+
+
+class _TarBytes(gzip.GzipFile):
+    """A tar file's bytes; before a member there may be only so many.
+
+    tarfile reads a header whole whatever its size, follows chains of them and lists of holes, and searches them with
+    expressions that take the square of a run of digits (CVE-2024-6232).
+
+    Attributes:
+        between: what is read now is not a member's content.
+        last: what was read last between members.
+    """
+
+    def __init__(self, archive: Path) -> None:
+        super().__init__(archive)
+        self.last = b""
+        self._left: int | None = _TAR_HEADER
+
+    @property
+    def between(self) -> bool:
+        return self._left is not None
+
+    @between.setter
+    def between(self, between: bool) -> None:
+        self._left = _TAR_HEADER if between else None
+
+    def read(self, size: int | None = -1) -> bytes:
+        if self._left is None or size is None:
+            return super().read(size)
+        self._left -= size
+        if self._left < 0:
+            raise tarfile.ReadError(f"headers of more than {_TAR_HEADER} bytes")
+        data = self.last = super().read(size)
+        if re.search(rb"[0-9]{256}", data):
+            raise tarfile.ReadError("a header with a number of more than 255 digits")
+        return data
+
+
+class _Tar(Archive):
+    def __init__(self, tarred: tarfile.TarFile, stream: _TarBytes, archive: Path) -> None:
+        self._tarred = tarred
+        self._stream = stream
+        self.size = archive.stat().st_size  # the real size is known only after reading it all
+
+    def members(self) -> Iterator[tuple[str, bool, IO[bytes] | None]]:
+        for info in self._tarred:
+            if info.issparse():
+                raise InvalidModel(f"The archive holds a file with holes: `{shown(info.name)}`. Write it without.")
+            if info.isdir():
+                yield info.name, True, None
+            elif info.isreg():
+                self._stream.between = False
+                yield info.name, False, self._tarred.extractfile(info)
+            else:
+                raise InvalidModel(f"The archive holds a link or a device: `{shown(info.name)}`.")
+            self._stream.between = True
+        self._check_end()
+
+    def _check_end(self) -> None:
+        """Read to the end, where gzip has its checksum; tarfile takes a damaged header for the end of the archive."""
+        rest, count = self._stream.last, 0
+        self._stream.between = False
+        while rest:
+            count += len(rest)
+            if rest.strip(b"\0") or count > _TAR_PADDING:
+                raise tarfile.ReadError("a damaged header, or more after the end")
+            rest = self._stream.read(CHUNK)
+
+
+def shown(name: str) -> str:
+    """Make a member's name safe to print; it may hold bytes that are no text."""
+    return ascii(name[:200])[1:-1]
