@@ -104,16 +104,19 @@ def test_twenty_workers_in_a_row_leave_nothing_behind(warm: Served) -> None:
         states: list[str] = warm.describe("warm")["tsctl"]["workers"]
         return states == ["READY", "READY"]
 
+    def held() -> tuple[int, int]:
+        """Descriptors and children of the daemon."""
+        return len(os.listdir(f"/proc/{warm.pid}/fd")), len(children(warm.pid))
+
     eventually(settled, "both workers are there")
-    before = len(os.listdir(f"/proc/{warm.pid}/fd")), len(children(warm.pid))
+    before = held()
     for _ in range(20):
         killed = ask(warm, "nothing")["pid"]  # one that has answered is replaced at once
         os.kill(killed, signal.SIGKILL)
         eventually(lambda: not Path(f"/proc/{killed}").exists(), "it is reaped")  # noqa: B023
         eventually(settled, "another is there")
 
-    after = len(os.listdir(f"/proc/{warm.pid}/fd")), len(children(warm.pid))
-    assert after == before
+    eventually(lambda: held() == before, "all that was needed for a moment has gone")
 
 
 def test_what_a_worker_leaves_behind_is_reaped(warm: Served) -> None:
