@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEBIAN_PACKAGES := bash curl fish make openssl wrk zsh
 
-.PHONY: demo test lint types unit conformance simulate bench completions system-packages clean
+.PHONY: demo test lint types unit conformance simulate bench completions system-packages proxies clean
 
 # Trains a small network, serves it and ResNet-152, and shows what batching does.
 demo: $(VENV)/.installed
@@ -46,6 +46,10 @@ system-packages:
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends $(DEBIAN_PACKAGES)
 
 	$(MAKE) .tools/promtool
+
+# Not among the others: where systemd runs, their packages start servers on port 80.
+proxies:
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends nginx-light haproxy
 
 # Only the program: the package prometheus would start a server.
 .tools/promtool:

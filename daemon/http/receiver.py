@@ -200,7 +200,7 @@ class Receiver:
         self.in_body = True
         self.body_began = self._now()
         version = self._parser.get_http_version()
-        if version not in ("1.1", "1.0"):
+        if version != "1.1" and version != "1.0":
             raise Refused(505, "BadRequestException", f"HTTP/{version} is not spoken here: use HTTP/1.1.")
         if self._parser.get_method() == b"CONNECT":
             raise MethodNotAllowed
@@ -281,7 +281,7 @@ class Receiver:
         if self._stored is not None:
             body, self._stored = self._stored, None
         else:
-            body = bytes(self._body)
+            body = self._body if isinstance(self._body, bytes) else bytes(self._body)
         request_id = self._id or new_request_id()
         self._body, self._id = b"", ""
         self._on_request(

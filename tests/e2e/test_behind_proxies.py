@@ -1,0 +1,255 @@
+"""Behind nginx and haproxy: what they forward is what we see, one request for one, whatever a client sends them."""
+
+import asyncio
+import contextlib
+import http.client
+import random
+import re
+import shutil
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import uvloop
+
+from daemon.arena import Arena
+from daemon.clock import LoopClock
+from daemon.http.exchange import Exchange
+from daemon.http.limits import HttpLimits
+from daemon.http.listener import Listener
+from daemon.http.messages import Response
+from tests.e2e.served import eventually
+from tests.http.hostile.framing import CHUNKS, ENCODINGS, LENGTHS
+from tests.http.hostile.lines import HEADERS, METHODS, TARGETS, VERSIONS
+from tests.http.hostile.outcome import END, Vectors
+
+BODY = random.Random(1).randbytes(10 * 1024**2)
+LAST = b"GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+TABLES = [LENGTHS, ENCODINGS, CHUNKS, TARGETS, VERSIONS, METHODS, HEADERS]
+
+NGINX = """
+daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/nginx.log;
+events {{ worker_connections 64; }}
+http {{
+    access_log off; client_max_body_size 64m; client_header_timeout 1s; client_body_timeout 1s;
+    keepalive_timeout 1s;
+    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+    upstream us {{ server 127.0.0.1:{behind}; keepalive 4; }}
+    server {{
+        listen 127.0.0.1:{port};
+        location / {{
+            proxy_pass http://us; proxy_http_version 1.1; proxy_set_header Connection "";
+            proxy_request_buffering off;
+        }}
+    }}
+}}
+"""
+HAPROXY = """
+defaults
+    mode http
+    timeout connect 5s
+    timeout client 1s
+    timeout server 30s
+    timeout http-request 1s
+    timeout http-keep-alive 1s
+    http-reuse always
+frontend all
+    bind 127.0.0.1:{port}
+    default_backend us
+backend us
+    server us 127.0.0.1:{behind}
+"""
+COMMANDS = {"nginx": (NGINX, ["-c"]), "haproxy": (HAPROXY, ["-db", "-f"])}
+
+
+class Backend:
+    """Our listener on a port of its own, in a thread; `seen` has each request that it was told of."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str, bytes]] = []
+        self._loop = uvloop.new_event_loop()
+        limits = HttpLimits(max_body=64 * 1024**2)
+        listener = Listener(self._tell, limits, LoopClock(self._loop), storage=Arena())
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = listening.getsockname()[1]
+        self._server = self._loop.run_until_complete(self._loop.create_server(listener.connect, sock=listening))
+        self._listener = listener
+        self._thread = threading.Thread(target=self._loop.run_forever)
+        self._thread.start()
+
+    def _tell(self, exchange: Exchange) -> None:
+        request = exchange.request
+        self.seen.append((request.method, request.target, bytes(request.body)))
+        exchange.respond(Response(200, bytes(request.body) or b"nothing", [("Seen", request.target)]))
+
+    def stop(self) -> None:
+        async def end() -> None:
+            self._server.close()
+            self._listener.abort()
+
+        asyncio.run_coroutine_threadsafe(end(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+def answers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
+
+
+class Proxy:
+    """A proxy, and us behind it."""
+
+    def __init__(self, name: str, program: str, folder: Path) -> None:
+        self.backend = Backend()
+        self.port = free_port()
+        text, options = COMMANDS[name]
+        config = folder / f"{name}.conf"
+        config.write_text(text.format(folder=folder, port=self.port, behind=self.backend.port))
+        with (folder / "output").open("wb") as output:
+            self._process = subprocess.Popen([program, *options, str(config)], stdout=output, stderr=output)
+        try:
+            eventually(lambda: answers(self.port), f"{name} listens")
+        except BaseException:
+            self.stop()
+            raise
+
+    @contextlib.contextmanager
+    def connect(self) -> Iterator[http.client.HTTPConnection]:
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)) as client:
+            yield client
+
+    def send(self, data: bytes) -> bytes:
+        """Send bytes; give all that is answered until the proxy closes."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as client:
+            received = b""
+            with contextlib.suppress(ConnectionResetError):
+                client.sendall(data)
+                while more := client.recv(65536):
+                    received += more
+            return received
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(30)
+        self.backend.stop()
+
+
+@pytest.fixture(scope="module", params=COMMANDS)
+def proxy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    program = shutil.which(request.param, path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
+    if program is None:
+        pytest.skip(f"{request.param} is not installed (make proxies)")
+    proxy = Proxy(request.param, program, tmp_path_factory.mktemp(request.param))
+    yield proxy
+    proxy.stop()
+
+
+def test_requests_on_one_connection_arrive_in_order(proxy: Proxy) -> None:
+    with proxy.connect() as client:
+        proxy.backend.seen.clear()
+
+        for number in range(5):
+            client.request("GET", f"/{number}?a=b%20c")
+            answer = client.getresponse()
+            assert (answer.status, answer.headers["Seen"], answer.read()) == (200, f"/{number}?a=b%20c", b"nothing")
+
+        assert [target for _, target, _ in proxy.backend.seen] == [f"/{number}?a=b%20c" for number in range(5)]
+
+
+@pytest.mark.parametrize("is_chunked", [False, True], ids=["of known length", "in chunks"])
+def test_ten_megabytes_arrive_and_come_back(proxy: Proxy, is_chunked: bool) -> None:
+    with proxy.connect() as client:
+        pieces = (BODY[start : start + 100_000] for start in range(0, len(BODY), 100_000))
+
+        client.request("POST", "/", pieces if is_chunked else BODY, encode_chunked=is_chunked)
+
+        assert client.getresponse().read() == BODY
+
+
+def test_head_has_the_length_and_no_body(proxy: Proxy) -> None:
+    with proxy.connect() as client:
+        client.request("HEAD", "/")
+        answer = client.getresponse()
+
+        assert (answer.status, answer.headers["Content-Length"], answer.read()) == (200, "7", b"")
+        client.request("GET", "/after")
+        assert client.getresponse().headers["Seen"] == "/after"
+
+
+def test_a_client_that_closes_gets_its_answer(proxy: Proxy) -> None:
+    with proxy.connect() as client:
+        client.request("GET", "/", headers={"Connection": "close"})
+        answer = client.getresponse()
+
+        assert (answer.status, answer.read()) == (200, b"nothing")
+
+
+def test_a_client_that_waits_for_100_is_answered(proxy: Proxy) -> None:
+    received = proxy.send(
+        b"POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc"
+    )
+
+    assert b" 200 " in received and received.endswith(b"abc")
+
+
+def hidden() -> Iterator[bytes]:
+    """Make streams in which a request is a part of a body to one reader, and a request to another."""
+    evil = b"GET /evil HTTP/1.1\r\nHost: a\r\nX: "
+    for coding in (b" chunked", b" xchunked", b" x, chunked", b" chunked, identity", b"\tchunked", b" \x0bchunked",
+                   b" chunked\x0c", b" chunked;q=1", b' "chunked"', b"", b"\r\n chunked", b" identity"):  # fmt: skip
+        for name in (b"Transfer-Encoding:", b"Transfer-Encoding :", b"Transfer_Encoding:", b"X: y\nTransfer-Encoding:"):
+            for body in (b"0\r\n\r\n" + evil, b"%x\r\n%b\r\n0\r\n\r\n" % (len(evil), evil)):
+                for length in (b"4", b"%d" % len(body), b"+%d" % len(body), b"%d, 4" % len(body)):
+                    lines = [b"Content-Length: " + length, name + coding]
+                    for order in (lines, lines[::-1], lines[:1], lines[1:]):
+                        yield b"POST / HTTP/1.1\r\nHost: a\r\n" + b"\r\n".join(order) + b"\r\n\r\n" + body
+
+
+def through(proxy: Proxy, data: bytes) -> list[str]:
+    """Send a stream, and a last request; give the bodies that we saw of as many requests as the proxy answered."""
+    proxy.backend.seen.clear()
+    received = proxy.send(data + LAST)
+    told = proxy.backend.seen
+    answered = re.findall(r"(?i)\r\nseen: ([^\r]*)", received.decode("latin-1"))
+    if received == b"nothing":
+        answered = ["/"]  # nginx speaks HTTP/0.9, where an answer has no head; to us it speaks HTTP/1.1
+
+    assert answered == [target for _, target, _ in told], data
+    assert all(target.encode() in data + LAST for target in answered), data
+    return [body.decode("latin-1") for _, _, body in told]
+
+
+@pytest.mark.parametrize(
+    "table", TABLES, ids=["lengths", "encodings", "chunks", "targets", "versions", "methods", "headers"]
+)
+def test_whatever_is_sent_the_proxy_counts_the_requests_that_we_see(proxy: Proxy, table: Vectors) -> None:
+    forwarded = 0
+    for name, (data, expected) in table.items():
+        bodies = through(proxy, data)
+        forwarded += len(bodies)
+        if not any(isinstance(each, int) for each in expected):  # who is clear to us is clear to the proxy
+            ours = [each.split(" ", 2)[2] for each in map(str, expected) if each != END]
+            assert all(a == b for a, b in zip(bodies, ours, strict=False)), name
+
+    assert forwarded
+
+
+def test_no_request_is_hidden_in_a_body(proxy: Proxy) -> None:
+    forwarded = sum(len(through(proxy, data)) for data in sorted(set(hidden())))
+
+    assert forwarded
