@@ -54,12 +54,19 @@ def test_it_ends_when_its_time_is_over(shared: Served, text: Path) -> None:
 
 def test_ctrl_c_gives_the_result_so_far(shared: Served, text: Path) -> None:
     command = [str(TSCTL), "bench", "echo", str(text), "-t", "600", "--json"]
-    with subprocess.Popen(command, env=shared.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    ignored = signal.signal(signal.SIGINT, signal.default_int_handler)  # where the tests run in a shell's background
+    try:
+        process = subprocess.Popen(command, env=shared.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    finally:
+        signal.signal(signal.SIGINT, ignored)
+    try:
         before = _answered(shared)
         while _answered(shared) < before + 50:
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
 
     assert process.returncode == 0, err
     found = json.loads(out)
