@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.benchmarks import machine
-from tests.benchmarks.environments import FOLDER, ROOT, Missing
+from tests.benchmarks.environments import FOLDER, ROOT
 from tests.benchmarks.measuring import wrk
 from tests.benchmarks.peers import PEERS
 from tests.benchmarks.peers.peer import DidNotStart, Peer, Setup
@@ -23,6 +23,7 @@ from tests.benchmarks.reporting.losing import IN_PROCESS
 from tests.benchmarks.reporting.results import Results
 from tests.benchmarks.workloads import WORKLOADS, kill, load
 from tests.benchmarks.workloads.workload import KILL, Workload
+from tests.environments import Missing
 
 RESULTS = FOLDER / "results.json"
 ROUNDS = 3

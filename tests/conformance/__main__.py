@@ -13,11 +13,12 @@ from pathlib import Path
 from tests.conformance import recording, report
 from tests.conformance.cases import GROUPS, by_variant
 from tests.conformance.compare import Judgement, Verdict
-from tests.conformance.environment import Missing, environment
+from tests.conformance.environment import environment
 from tests.conformance.models import pack
 from tests.conformance.ours import our_daemon
 from tests.conformance.replay import replay
 from tests.conformance.torchserve import torchserve
+from tests.environments import Missing
 
 
 def record(names: set[str]) -> None:

@@ -1,17 +1,13 @@
-"""The environment that TorchServe runs in: made from package names, under a folder that git ignores.
-
-It sees the packages of the interpreter that runs this (a .pth file names their folder), so that torch
-is not installed a second time.
-"""
+"""What TorchServe runs in: a Java runtime, and an environment made from package names."""
 
 import os
 import re
 import shutil
 import subprocess
 import sys
-import sysconfig
-import venv
 from pathlib import Path
+
+from tests.environments import Missing, make_environment
 
 ROOT = Path(__file__).parent.parent.parent
 FOLDER = ROOT / ".conformance"
@@ -27,34 +23,20 @@ PACKAGES = (
 JAVA = 17
 
 
-class Missing(RuntimeError):
-    """Something that TorchServe needs is not on this machine; the message says how to get it."""
-
-
 def environment() -> Path:
     """Make the environment, if it is not there yet; give its interpreter. `TORCHSERVE_PYTHON` names another.
 
     Raises:
         Missing: no Java, or pip could not install.
     """
-    check_java(_java_version())
+    require_java()
     given = os.environ.get("TORCHSERVE_PYTHON")
-    if given:
-        return Path(given)
-    python = FOLDER / "bin" / "python"
-    marker = FOLDER / ".installed"
-    wanted = "\n".join(PACKAGES)
-    if marker.is_file() and marker.read_text() == wanted:
-        return python
-    print(f"making {FOLDER} with {', '.join(PACKAGES)}", flush=True)
-    venv.create(FOLDER, clear=True, with_pip=True)
-    site = next((FOLDER / "lib").glob("python3*/site-packages"))
-    (site / "project.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    done = subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES])
-    if done.returncode:
-        raise Missing(f"pip could not install {', '.join(PACKAGES)}; what it said is above")
-    marker.write_text(wanted)
-    return python
+    return Path(given) if given else make_environment(FOLDER, PACKAGES)
+
+
+def require_java() -> None:
+    """Raises: Missing, if TorchServe would find no runtime."""
+    check_java(_java_version())
 
 
 def check_java(version: str | None) -> None:

@@ -6,11 +6,12 @@ from tests.conformance import report
 from tests.conformance.case import Step, ask, ask_json, manage
 from tests.conformance.cases import GROUPS
 from tests.conformance.compare import Judgement, Verdict
-from tests.conformance.environment import Missing, check_java
+from tests.conformance.environment import check_java
 from tests.conformance.pending import PENDING
 from tests.conformance.purpose import PURPOSES
 from tests.conformance.scrub import scrub
 from tests.conformance.talk import Answer
+from tests.environments import Missing
 
 
 @pytest.mark.parametrize(

@@ -2,29 +2,20 @@
 
 from pathlib import Path
 
-from tests.benchmarks.environments import environment, version_in
 from tests.benchmarks.models import app_environment
-from tests.benchmarks.peers.peer import Peer, Running, Setup, free_port, spawn
+from tests.benchmarks.peers.peer import Packaged, Running, Setup, free_port, spawn
 
 APP = Path(__file__).parent / "apps" / "mosec_app.py"
 
 
-class Mosec(Peer):
+class Mosec(Packaged):
     name = "mosec"
-
-    def __init__(self) -> None:
-        self._packages = ("mosec==0.9.8",)
-
-    def install(self) -> str:
-        return version_in(self._python(), self.name)
-
-    def _python(self) -> Path:
-        return environment(self.name, self._packages)
+    packages = ("mosec==0.9.8",)
 
     def launch(self, setup: Setup) -> Running:
         port = free_port()
         command: list[str | Path] = [
-            self._python(),
+            self.python(),
             APP,
             "--address",
             "127.0.0.1",

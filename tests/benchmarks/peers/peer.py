@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.benchmarks.environments import environment, version_in
 from tests.benchmarks.measuring import processes
 from tests.benchmarks.models import Served
 from tests.conformance.talk import Answer, talk
@@ -180,3 +181,20 @@ def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port: int = listening.getsockname()[1]
         return port
+
+
+class Packaged(Peer):
+    """A server of the package index, in an environment of its own.
+
+    Attributes:
+        packages: what is installed there; the one of its name tells the version.
+    """
+
+    packages: Sequence[str]
+
+    def install(self) -> str:
+        return version_in(self.python(), self.name)
+
+    def python(self) -> Path:
+        """The interpreter of its environment, which is made if it is not there."""
+        return environment(self.name, self.packages)

@@ -1,43 +1,23 @@
 """TorchServe, the predecessor: Java in front, Python workers. The archive is the one that tsctl serves."""
 
 import json
-import re
-import shutil
-import subprocess
 from pathlib import Path
 
-from tests.benchmarks.environments import Missing, environment, version_in
 from tests.benchmarks.models import archive
-from tests.benchmarks.peers.peer import Peer, Running, Setup, free_port, spawn
-
-PACKAGES = (
-    "torchserve==0.12.0",
-    "torch-model-archiver==0.12.0",
-    "captum",            # its vision handler imports it, and its requirements do not say so
-    "setuptools<81",     # its archiver imports pkg_resources
-    "packaging",
-    "numpy",
-    "pyyaml",
-)  # fmt: skip
-JAVA = 17
+from tests.benchmarks.peers.peer import Packaged, Running, Setup, free_port, spawn
+from tests.conformance.environment import PACKAGES, require_java
 
 
-class TorchServe(Peer):
+class TorchServe(Packaged):
     name = "torchserve"
+    packages = PACKAGES
 
     def install(self) -> str:
-        java = shutil.which("java")
-        said = "" if java is None else subprocess.run([java, "-version"], capture_output=True, text=True).stderr
-        found = re.search(r'version "(\d+)', said)
-        if found is None or int(found[1]) < JAVA:
-            raise Missing(f"TorchServe needs a Java {JAVA} runtime: on Debian `openjdk-{JAVA}-jre-headless`")
-        return version_in(self._python(), "torchserve")
-
-    def _python(self) -> Path:
-        return environment(self.name, PACKAGES)
+        require_java()
+        return super().install()
 
     def launch(self, setup: Setup) -> Running:
-        python, folder = self._python(), setup.folder
+        python, folder = self.python(), setup.folder
         store = folder / "store"
         store.mkdir()
         mar = archive(setup.served, store, setup.batch_size, setup.delay)
