@@ -153,9 +153,9 @@ class Dispatcher:
         if job not in self._left and outcome.retry and job.may_return:
             if outcome.started:
                 job.give_back()
+                job.queued = now
             else:
-                job.give_back_unstarted()
-            job.queued = now
+                job.give_back_unstarted()  # it has waited all the time
             self._queue.put_back(job)
             self._callers.queued(job)
             return
@@ -202,7 +202,7 @@ class Dispatcher:
                 left = decision.count
                 for share in range(decision.over, 0, -1):
                     size = -(-left // share)
-                    self._send(self._workers.take_idle(), size, decision.reason, now)
+                    self._send(workers.take_idle(), size, decision.reason, now)
                     left -= size
                 continue
             # 3. … or when to ask again.

@@ -159,6 +159,17 @@ def test_after_a_death_what_had_started_goes_alone_and_the_rest_as_it_was() -> N
     assert bench.client.statuses == dict.fromkeys("abcde", 200)
 
 
+def test_what_had_not_started_has_waited_all_the_time() -> None:
+    bench = Bench()
+    began = bench.clock.now()
+    jobs = bench.send("abcd")
+    bench.clock.advance(0.5)
+
+    bench.engine.workers[0].die()
+
+    assert {name: job.queued - began for name, job in jobs.items()} == {"a": 0.5, "b": 0.5, "c": 0.0, "d": 0.0}
+
+
 def test_what_had_not_started_runs_again_even_where_handlers_may_not() -> None:
     bench = Bench()
     bench.send("abcd")

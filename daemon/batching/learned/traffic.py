@@ -44,11 +44,6 @@ class Traffic:
         self.crowd: deque[int] = deque(maxlen=TRACE_LENGTH)
         self._replies: deque[float] = deque()
 
-    @property
-    def rate(self) -> float:
-        """Arrivals a second, lately."""
-        return self.gaps.rate
-
     def rate_at(self, now: float) -> float:
         """Arrivals a second, the silence since the last one included; 0.0 before there are two."""
         gaps = self.gaps

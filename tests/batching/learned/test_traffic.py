@@ -35,7 +35,7 @@ def test_gaps_are_between_arrivals() -> None:
         told.arrive(now)
 
     assert told.traffic.gap == 0.25
-    assert told.traffic.rate == pytest.approx(2 / 0.75, rel=0.01)
+    assert told.traffic.gaps.rate == pytest.approx(2 / 0.75, rel=0.01)
     assert list(told.traffic.trace) == [10.0, 10.5, 10.75]
 
 
