@@ -12,7 +12,7 @@ class Parameters:
 
     def __init__(self, request: Request) -> None:
         self._values: dict[str, Any] = dict(request.query)
-        if request.header("content-type").partition(";")[0].strip() == "application/json" and request.body:
+        if request.content_type.partition(";")[0].strip() == "application/json" and request.body:
             document = request.json()
             if not isinstance(document, dict):
                 raise BadRequest("The body should be a JSON object.")

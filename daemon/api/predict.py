@@ -21,7 +21,7 @@ def parameters_of(exchange: Exchange, *, with_query: bool = False) -> list[Param
         BadRequest: the body is a form that is not one.
     """
     request = exchange.request
-    params = parse_body(request.header("content-type"), request.body)
+    params = parse_body(request.content_type, request.body)
     if with_query:
         named = {param.name for param in params}
         params += [Param(name, "", text.encode()) for name, text in request.query.items() if name not in named]
@@ -79,7 +79,7 @@ def predict(
     budget, low = budget_of(request, model.settings.client_timeout), is_low(request)
     kept = None
     if model.settings.record_input and repeatable and len(request.body) <= MOST_BYTES:
-        kept = Sample(bytes(request.body), request.header("content-type"), RECORDED)
+        kept = Sample(bytes(request.body), request.content_type, RECORDED)
 
     def deliver(reply: Reply) -> None:
         if kept is not None and reply.status == 200 and not reply.error:

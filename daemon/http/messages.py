@@ -46,6 +46,20 @@ def new_request_id() -> str:
     return f"{number * 0x9E3779B1 & 0xFFFFFFFF:08x}{_DAEMON}{number >> 32 & 0xFFFF:04x}"  # odd: 2³² different ones
 
 
+def _segments(target: str) -> tuple[str, ...]:
+    path = target.partition("?")[0]
+    if not path.startswith("/") and "://" in path:  # absolute form: http://host/path
+        path = "/" + path.partition("://")[2].partition("/")[2]
+    segments = [unquote(segment) if "%" in segment else segment for segment in path.split("/")[1:]]
+    while segments and not segments[-1]:
+        segments.pop()
+    return tuple(segments)
+
+
+_SHORT = 256  # characters; what clients choose is not remembered if it is longer
+_known_segments = lru_cache(256)(_segments)
+
+
 class Request(msgspec.Struct):
     """One request, complete.
 
@@ -69,19 +83,20 @@ class Request(msgspec.Struct):
     priority: str | None = None
     peer: str = ""
     id: str = msgspec.field(default_factory=new_request_id)
+    kind: str | None = None  # the content type, once it was asked for
 
     @property
     def path(self) -> list[str]:
         """The path's segments, percent-decoded; empty ones at the end are dropped."""
-        path = self.target.partition("?")[0]
-        if "%" not in path and path.startswith("/") and not path.endswith("/"):
-            return path[1:].split("/")
-        if not path.startswith("/") and "://" in path:  # absolute form: http://host/path
-            path = "/" + path.partition("://")[2].partition("/")[2]
-        segments = [unquote(segment) if "%" in segment else segment for segment in path.split("/")[1:]]
-        while segments and not segments[-1]:
-            segments.pop()
-        return segments
+        target = self.target
+        return list(_known_segments(target) if len(target) <= _SHORT else _segments(target))
+
+    @property
+    def content_type(self) -> str:
+        """The value of that header, or an empty string."""
+        if self.kind is None:
+            self.kind = self.header("content-type")
+        return self.kind
 
     @property
     def query(self) -> dict[str, str]:

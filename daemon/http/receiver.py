@@ -1,5 +1,6 @@
 """Bytes to requests: llhttp (httptools) parses, this puts the pieces together and keeps the limits.
 
+A client that keeps its connection mostly sends the same head again: that is compared, not parsed (repeated.py).
 A large body whose length is known is not parsed: there is nothing in it to be found. What came with its
 headers is copied into the arena, and the rest is received there (`space`, `filled`).
 """
@@ -8,11 +9,13 @@ import re
 from collections.abc import Callable
 
 import httptools
+import msgspec
 
 from daemon.arena import SHARED_FROM, Payload, Storage, Stored
 from daemon.errors import BadRequest, DaemonError, MethodNotAllowed
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request, new_request_id
+from daemon.http.repeated import Repeated, know
 
 _OURS = frozenset((
     b"host", b"content-length", b"transfer-encoding", b"expect", b"x-request-id", b"x-request-deadline-ms",
@@ -24,6 +27,7 @@ _AUTHORITY = r"(?:\[[0-9A-Za-z:.%_~\-]+\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-
 _HOST = re.compile(_AUTHORITY)
 _ABSOLUTE = re.compile(rf"https?://(?![:/?]|$){_AUTHORITY}(?:[/?].*)?", re.IGNORECASE)
 LONGEST_ID = 128  # characters of an `x-request-id` that is taken from the client
+PATIENCE = 8  # heads, none like the one before, after which none is remembered: each differs, say by a request id
 
 
 class Refused(DaemonError):
@@ -90,9 +94,13 @@ class Receiver:
         self._told = False  # the parser has told something of what it was fed
         self._untold_bytes = 0  # what it keeps to itself: a header, a trailer or a chunk's size without an end
         self._upgrade = False
+        self._expects = False
         self._body: bytes | bytearray = b""
         self._host = ""  # the last that was found to be one
         self._id = ""  # the client's name for the request; empty if it gave none that can be used
+        self._known: Repeated | None = None  # the head of the request before
+        self._unlike = 0 if on_head is None else PATIENCE  # heads since one was like the one before
+        self._plain: Request | None = None  # the request that was just parsed, if its head may be known again
 
     def space(self) -> memoryview | None:
         """Where the next bytes belong, and no others: the rest of a large body. None if they are to be fed."""
@@ -119,7 +127,11 @@ class Receiver:
         Raises:
             DaemonError: what is being received is refused; nothing more can be read.
         """
+        fresh = not self.begun
+        if fresh and self._known is not None and self._is_known(self._known, bytes(data)):
+            return
         self._told = False
+        self._plain = None
         head_end = None
         try:
             self._parser.feed_data(data)
@@ -138,6 +150,37 @@ class Receiver:
             self._untold_bytes += len(data)
             if self._untold_bytes > self._limits.max_head:
                 raise self._head_too_large()
+        elif fresh and self._plain is not None and self._unlike < PATIENCE:
+            self._known = know(bytes(data), self._plain)
+            self._unlike += 1
+
+    def _is_known(self, known: Repeated, data: bytes) -> bool:
+        """Whether this is one whole request with that head; it has been told then."""
+        found = None if self.closed else known.body_of(data)
+        if found is None or len(found[0]) >= SHARED_FROM or len(found[0]) > self._limits.max_body:
+            self._known = None
+            return False
+        self._unlike = 0
+        body, digits = found
+        before, now = known.request, self._now()
+        self._on_request(
+            Request(
+                before.method,
+                before.target,
+                known.headers_of(digits),
+                body,
+                before.http_1_0,
+                before.keep_alive,
+                now,
+                now,
+                before.budget,
+                before.priority,
+                "",
+                before.id or new_request_id(),
+                before.kind,
+            )
+        )
+        return True
 
     def _decline_upgrade(self, rest: bytes) -> None:
         """Read a request again as if it did not offer an upgrade: of one that does, httptools skips the body."""
@@ -242,6 +285,7 @@ class Receiver:
             self._on_head(self._head())
         if length >= SHARED_FROM and self._storage is not None:
             self._stored = self._storage.take(length)
+        self._expects = expects
         if expects and version != "1.0":
             self._on_expect()
 
@@ -282,24 +326,26 @@ class Receiver:
             body, self._stored = self._stored, None
         else:
             body = self._body if isinstance(self._body, bytes) else bytes(self._body)
-        request_id = self._id or new_request_id()
+        named = self._id
         self._body, self._id = b"", ""
-        self._on_request(
-            Request(
-                parser.get_method().decode("latin-1"),
-                self._url.decode("latin-1"),
-                self._headers,
-                body,
-                http_1_0=parser.get_http_version() == "1.0",
-                # A client that offers to upgrade gets its answer in HTTP/1.1, and is done.
-                keep_alive=parser.should_keep_alive() and not self._upgrade,
-                began=self.body_began,
-                received=self._now(),
-                budget=self.budget,
-                priority=self.priority,
-                id=request_id,
-            )
+        request = Request(
+            parser.get_method().decode("latin-1"),
+            self._url.decode("latin-1"),
+            self._headers,
+            body,
+            http_1_0=parser.get_http_version() == "1.0",
+            # A client that offers to upgrade gets its answer in HTTP/1.1, and is done.
+            keep_alive=parser.should_keep_alive() and not self._upgrade,
+            began=self.body_began,
+            received=self._now(),
+            budget=self.budget,
+            priority=self.priority,
+            id=named or new_request_id(),
         )
+        if self._unlike < PATIENCE and not (self._upgrade or self._expects):
+            kind = request.content_type
+            self._plain = msgspec.structs.replace(request, body=b"", id=named, kind=kind)
+        self._on_request(request)
 
     # Refusals.
 
