@@ -29,10 +29,11 @@ class AccessLog:
         self.add(line_of(request, status, seconds, self._stamp))
 
     def add(self, line: str) -> None:
-        if not self._lines:
+        lines = self._lines
+        if not lines:
             self._clock.later(FLUSH_EVERY, self.flush)
-        self._lines.append(line)
-        if len(self._lines) >= _LINES_AT_ONCE:
+        lines.append(line)
+        if len(lines) >= _LINES_AT_ONCE:
             self.flush()
 
     def flush(self) -> None:

@@ -9,6 +9,7 @@ gives a handler the same `data`. Whether a value is decoded (JSON, text) is deci
 by its content type.
 """
 
+from functools import lru_cache
 from urllib.parse import unquote_to_bytes
 
 from python_multipart.exceptions import FormParserError
@@ -28,14 +29,24 @@ def parse_body(content_type: str, body: Payload) -> list[Param]:
     Raises:
         BadRequest: a form that is not one.
     """
-    if not content_type.lstrip().lower().startswith(_FORMS):
-        return [Param("body", _mime_type(content_type), body)]
+    mime_type = _known_kind(content_type) if len(content_type) <= _SHORT else _kind(content_type)
+    if mime_type is not None:
+        return [Param("body", mime_type, body)]
     kind, options = parse_options_header(content_type)
     if kind == b"multipart/form-data" and options.get(b"boundary"):
         return _last_of_each(_multipart(options[b"boundary"], body))
     if kind == b"application/x-www-form-urlencoded":
         return _last_of_each(_urlencoded(bytes(body)))
     return [Param("body", _mime_type(content_type), body)]
+
+
+def _kind(content_type: str) -> str | None:
+    """The type of a body that is one parameter; None if it may be a form."""
+    return None if content_type.lstrip().lower().startswith(_FORMS) else _mime_type(content_type)
+
+
+_SHORT = 128  # characters; what clients choose is not remembered if it is longer
+_known_kind = lru_cache(256)(_kind)
 
 
 def _mime_type(content_type: str) -> str:

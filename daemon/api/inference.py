@@ -50,18 +50,18 @@ def inference_routes(registry: Registry, started: Callable[[], bool] = lambda: T
         if exchange.request.method == "OPTIONS":
             exchange.respond(json_response(describe_model(model.name)))
             return
-        injected = [("explain", str(explain))]
-        if url_path is not None:
-            injected.insert(0, ("url_path", url_path))
-        params = parameters_of(exchange)
-        predict(exchange, model, params, injected, unnamed=version is None, repeatable=not explain)
+        asked = ("explain", "True" if explain else "False")
+        injected = (asked,) if url_path is None else (("url_path", url_path), asked)
+        predict(exchange, model, parameters_of(exchange), injected, unnamed=version is None, repeatable=not explain)
 
     def below_a_model(explain: bool) -> Route:
         def route(exchange: Exchange, path: list[str]) -> None:
             if not path:
                 raise ResourceNotFound
-            version = path[1] if len(path) > 1 else None
-            run(exchange, registry.find(path[0], version), explain, "/".join(path[2:]), version)
+            if len(path) == 1:
+                run(exchange, registry.find(path[0]), explain, "")
+            else:
+                run(exchange, registry.find(path[0], path[1]), explain, "/".join(path[2:]), path[1])
 
         return route
 

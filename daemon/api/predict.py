@@ -21,7 +21,8 @@ def parameters_of(exchange: Exchange, *, with_query: bool = False) -> list[Param
         BadRequest: the body is a form that is not one.
     """
     request = exchange.request
-    params = parse_body(request.content_type, request.body)
+    kind = request.kind
+    params = parse_body(request.content_type if kind is None else kind, request.body)
     if with_query:
         named = {param.name for param in params}
         params += [Param(name, "", text.encode()) for name, text in request.query.items() if name not in named]
@@ -37,6 +38,8 @@ def budget_of(request: Request, most: float) -> Budget | None:
     Raises:
         BadRequest: what the client asks for is no time.
     """
+    if request.budget is None and not most:
+        return None
     if request.budget is not None:
         asked = read_budget(request.budget)
         if not most or asked <= most:
@@ -50,7 +53,9 @@ def is_low(request: Request) -> bool:
     Raises:
         BadRequest: there is no such priority.
     """
-    if request.priority not in (None, "low", "normal"):
+    if request.priority is None:
+        return False
+    if request.priority not in ("low", "normal"):
         raise BadRequest(f"{PRIORITY_HEADER} is `{request.priority}`, and should be low or normal.")
     return request.priority == "low"
 

@@ -96,9 +96,13 @@ class Dispatcher:
         Raises:
             QueueFull: a limit of the queue would be passed.
         """
-        self._queue.put(job, self._workers.unstarted)
+        queue = self._queue
+        # What is sent ahead waits too; it is counted only where it may matter.
+        ahead = self._workers.unstarted if len(queue) + self.running >= queue.max_jobs else 0
+        queue.put(job, ahead)
         self._traffic.arrived(job)
-        self.wake()
+        if not self._awake:
+            self.wake()
 
     def abandon(self, job: Job) -> None:
         """The client left: a queued job is taken out, a running one is not run again."""
@@ -150,7 +154,7 @@ class Dispatcher:
             return  # it has expired
         if job.budget is not None:
             self.expiry.sent.discard(job)
-        if job not in self._left and outcome.retry and job.may_return:
+        if outcome.retry and job not in self._left and job.may_return:
             if outcome.started:
                 job.give_back()
                 job.queued = now
@@ -160,7 +164,7 @@ class Dispatcher:
             self._callers.queued(job)
             return
         self._callers.ended(job, now)
-        if job in self._left:
+        if self._left and job in self._left:
             self._left.discard(job)
             job.abandon()
         elif outcome.reply is not None:

@@ -11,6 +11,8 @@ from daemon.errors import DaemonError
 from daemon.http.messages import Request, Response, error_response
 from daemon.job import Caller
 
+JOINED_BODY = 16 * 1024  # bytes; a smaller answer is one string, a larger one is not copied
+
 
 class Owner(Protocol):
     """The connection, as its exchanges see it."""
@@ -66,9 +68,13 @@ class Exchange:
         if self.done:
             return
         self.status = response.status
-        self.buffer.append(response.head(self.request.id, keep_alive=not self.close))
-        if self.request.method != "HEAD" and not response.bodiless and response.body:
-            self.buffer.append(response.body)
+        head, body = response.head(self.request.id, keep_alive=not self.close), response.body
+        if not body or self.request.method == "HEAD" or response.bodiless:
+            self.buffer.append(head)
+        elif len(body) <= JOINED_BODY:
+            self.buffer.append(head + body)
+        else:
+            self.buffer += (head, body)
         self._end()
 
     def fail(self, error: DaemonError) -> None:

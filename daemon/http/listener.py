@@ -57,6 +57,8 @@ class Listener:
             Phase.STUCK: limits.body_timeout,
             Phase.LINGER: LINGER,
         })  # fmt: skip
+        self.leave = self._deadlines.leave  # not methods: they are called for each request
+        self.phase = self._deadlines.phase
         self._timer: Timer | None = None
         self._timer_at = 0.0
 
@@ -69,19 +71,12 @@ class Listener:
 
     def enter(self, connection: Connection, phase: Phase) -> None:
         """Start a deadline for a connection; it replaces the one it had."""
-        now = self.clock.now()
-        due = self._deadlines.enter(connection, phase, now)
+        due = self._deadlines.enter(connection, phase, self.clock.now())
         if self._timer is None:
-            self._arm(now)
+            self._arm(self.clock.now())
         elif due < self._timer_at:
             self._timer.cancel()
-            self._arm(now)
-
-    def leave(self, connection: Connection) -> None:
-        self._deadlines.leave(connection)
-
-    def phase(self, connection: Connection) -> Phase | None:
-        return self._deadlines.phase(connection)
+            self._arm(self.clock.now())
 
     def stop(self) -> None:
         """Close idle connections; the others close after their last answer."""

@@ -30,7 +30,7 @@ from daemon.clock import Clock, Timer
 from daemon.errors import BadRequest, DaemonError, ReceivedTooSlowly
 from daemon.http.budget import HEADER, read_budget
 from daemon.http.deadlines import Phase
-from daemon.http.exchange import Exchange
+from daemon.http.exchange import JOINED_BODY, Exchange
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request, error_response
 from daemon.http.receiver import Receiver, Refused
@@ -38,7 +38,6 @@ from daemon.job import Caller
 
 LINGER_BYTES = 1024 * 1024
 MIN_RATE = 1000.0  # bytes a second that a body must come at, on average
-JOINED_BODY = 16 * 1024  # bytes; smaller answers are written in one piece
 # Bytes read at once. Of a large body, so much at most passes through the parser and is copied.
 READ_SIZE = 32 * 1024
 _ARRIVING = memoryview(bytearray(READ_SIZE))
@@ -63,9 +62,9 @@ class Host(Protocol):
 
     def enter(self, connection: "Connection", phase: Phase) -> None: ...
 
-    def leave(self, connection: "Connection") -> None: ...
+    def leave(self, connection: "Connection", /) -> None: ...
 
-    def phase(self, connection: "Connection") -> Phase | None: ...
+    def phase(self, connection: "Connection", /) -> Phase | None: ...
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -81,6 +80,7 @@ class Connection(asyncio.BufferedProtocol):
         self._receiver = Receiver(
             host.limits, host.clock.now, self._requested, self._expected, host.storage, host.admit
         )
+        self._pipeline = host.limits.pipeline
         self._in_place = False  # what arrives next is a part of a body, and comes to its place
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
         self._exchanges: deque[Exchange] = deque()
@@ -114,6 +114,9 @@ class Connection(asyncio.BufferedProtocol):
         self._host.enter(self, Phase.IDLE)
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - we know better
+        if self._receiver.stored is None:
+            self._in_place = False
+            return _ARRIVING
         space = self._receiver.space()
         self._in_place = space is not None
         return _ARRIVING if space is None else space
@@ -129,7 +132,10 @@ class Connection(asyncio.BufferedProtocol):
                 self._receiver.feed(_ARRIVING[:nbytes])
         except DaemonError as error:
             self._refuse(error)
-        self._watch()
+            self._watch()
+            return
+        if self._receiver.begun or self._reading_paused or not 0 < len(self._exchanges) < self._pipeline:
+            self._watch()  # else it is our turn, and `_requested` saw to that
 
     def eof_received(self) -> bool:
         self._finished = True
@@ -177,7 +183,8 @@ class Connection(asyncio.BufferedProtocol):
     def _requested(self, request: Request) -> None:
         request.peer = self._peer
         self._continue_owed = False
-        self._stop_budget()
+        if self._budget_timer is not None:
+            self._stop_budget()
         if not self._writing_paused:
             self._host.leave(self)  # the next request has a deadline of its own
         exchange = Exchange(self, request)
@@ -250,7 +257,6 @@ class Connection(asyncio.BufferedProtocol):
         self._watch()
 
     def _write(self, pieces: list[bytes]) -> None:
-        # Small pieces in one write; a large body is not copied into a new string.
         if len(pieces) == 1:
             self._transport.write(pieces[0])
         elif sum(map(len, pieces)) <= JOINED_BODY:
@@ -307,7 +313,7 @@ class Connection(asyncio.BufferedProtocol):
         """Put the connection under the deadline that its state asks for."""
         if self._lost or self._writing_paused or self._discarded is not None:
             return
-        if self._reading_paused or len(self._exchanges) >= self._host.limits.pipeline:
+        if self._reading_paused or len(self._exchanges) >= self._pipeline:
             self._update_reading()
         if self._receiver.begun and not self._receiver.closed:
             wanted = Phase.BODY if self._receiver.in_body else Phase.HEADERS
@@ -358,7 +364,7 @@ class Connection(asyncio.BufferedProtocol):
             self._host.enter(self, Phase.BODY_RATE)
 
     def _update_reading(self) -> None:
-        full = len(self._exchanges) >= self._host.limits.pipeline
+        full = len(self._exchanges) >= self._pipeline
         pause = self._discarded is None and (self._writing_paused or full)
         if pause != self._reading_paused and not self._lost:
             self._reading_paused = pause

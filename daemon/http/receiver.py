@@ -60,6 +60,7 @@ class Receiver:
         in_body: its headers are complete.
         body_bytes, body_began: what has come of its body, and since when.
         budget, priority: headers of it, see Request.
+        stored: where its body is received, if that is large.
         closed: nothing more is read.
     """
 
@@ -84,7 +85,7 @@ class Receiver:
         self._on_request = on_request
         self._on_expect = on_expect
         self._storage = storage
-        self._stored: Stored | None = None  # where the body is received, if it is large
+        self.stored: Stored | None = None
         self._on_head = on_head
         self._parser = httptools.HttpRequestParser(self)
         self._url = b""
@@ -104,14 +105,14 @@ class Receiver:
 
     def space(self) -> memoryview | None:
         """Where the next bytes belong, and no others: the rest of a large body. None if they are to be fed."""
-        if self._stored is None or self.closed:
+        if self.stored is None or self.closed:
             return None
-        return self._stored.view[self.body_bytes :]
+        return self.stored.view[self.body_bytes :]
 
     def filled(self, count: int) -> None:
         """So many bytes were put where `space` said."""
         self.body_bytes += count
-        if self._stored is not None and self.body_bytes == len(self._stored):
+        if self.stored is not None and self.body_bytes == len(self.stored):
             parser = self._parser
             self._parser = httptools.HttpRequestParser(self)  # the old one waits for a body that it will never see
             self._complete(parser)
@@ -119,7 +120,7 @@ class Receiver:
     def leave(self) -> None:
         """Nothing more comes."""
         self.closed = True
-        self._stored = None
+        self.stored = None
 
     def feed(self, data: bytes | memoryview) -> None:
         """Take what has arrived.
@@ -215,7 +216,7 @@ class Receiver:
         self._ours = []
         self._head_bytes = 0
         self._body = b""
-        self._stored = None
+        self.stored = None
         self._id = ""
         self.budget = self.priority = None
 
@@ -284,7 +285,7 @@ class Receiver:
         if self._on_head is not None and (length or chunked):
             self._on_head(self._head())
         if length >= SHARED_FROM and self._storage is not None:
-            self._stored = self._storage.take(length)
+            self.stored = self._storage.take(length)
         self._expects = expects
         if expects and version != "1.0":
             self._on_expect()
@@ -305,8 +306,8 @@ class Receiver:
         self.body_bytes += len(body)
         if self.body_bytes > self._limits.max_body:
             raise self._body_too_large(f"{self.body_bytes} bytes or more")
-        if self._stored is not None:
-            self._stored.view[self.body_bytes - len(body) : self.body_bytes] = body
+        if self.stored is not None:
+            self.stored.view[self.body_bytes - len(body) : self.body_bytes] = body
         elif not self._body:
             self._body = body  # most come in one piece
         else:
@@ -322,8 +323,8 @@ class Receiver:
         """The request is complete; its parser knows the first line."""
         self.begun = False
         body: Payload
-        if self._stored is not None:
-            body, self._stored = self._stored, None
+        if self.stored is not None:
+            body, self.stored = self.stored, None
         else:
             body = self._body if isinstance(self._body, bytes) else bytes(self._body)
         named = self._id

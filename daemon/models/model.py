@@ -177,7 +177,7 @@ class Model:
         self.metrics.requested(job)
         if self.stopping:
             raise self._stopping_error()
-        if not self.pool.ready:
+        if not self.pool.serving:
             self._check_for_workers()
         self.dispatcher.submit(job)
 

@@ -89,6 +89,11 @@ class Pool:
         return len([slot for slot in self.slots if slot.state is SlotState.UP])
 
     @property
+    def serving(self) -> bool:
+        """Whether any worker is ready; asked for each request, so it seldom looks at all of them."""
+        return bool(self._idle or self._granting or self.ready)
+
+    @property
     def hopeless(self) -> bool:
         """No worker is there or on its way."""
         return all(slot.state is SlotState.GAVE_UP for slot in self.slots)

@@ -80,8 +80,10 @@ class Callers:
         standing.last = job.arrived
         standing.requests += 1
         standing.outstanding += 1
-        self.queued(job)
-        if standing.regular and standing.outstanding == 1:
+        standing.waiting += 1  # as in `queued`
+        if not standing.regular:
+            self.strangers += 1
+        elif standing.outstanding == 1:
             self.present += 1
 
     def queued(self, job: Job) -> None:

@@ -41,7 +41,7 @@ class Survival:
 
     def add(self, seconds: float) -> None:
         weight = self._weight
-        self._counts[min(bisect_left(EDGES, seconds), BUCKETS - 1)] += weight
+        self._counts[bisect_left(EDGES, seconds, 0, BUCKETS - 1)] += weight
         self._sum += weight * seconds
         self._total += weight
         self._weight = weight / FORGETTING

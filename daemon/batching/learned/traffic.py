@@ -57,21 +57,22 @@ class Traffic:
         return self.callers.regulars
 
     def arrived(self, job: Job) -> None:
-        now = job.arrived
-        if self.trace:
+        now, trace, callers = job.arrived, self.trace, self.callers
+        if trace:
             self.gap = now - self.last_arrival
             self.gaps.add(self.gap)
         self.last_arrival = now
-        self.trace.append(now)
+        trace.append(now)
         replies = self._replies
-        while replies and replies[0] < now - REPLY_LIFE:
-            replies.popleft()
-        if replies:
-            self.turnarounds.add(now - replies.popleft())
+        while replies:
+            replied = replies.popleft()
+            if replied >= now - REPLY_LIFE:
+                self.turnarounds.add(now - replied)
+                break
         if self.missing:
             self.missing -= 1
-        self.callers.arrived(job)
-        self.crowd.append(self.callers.regulars)
+        callers.arrived(job)
+        self.crowd.append(callers.regulars)
 
     def returned(self, batch: Batch, seconds: float, now: float) -> None:
         """A batch was answered, after `seconds` in the worker; 0.0 if it timed out."""
