@@ -142,6 +142,8 @@ class Daemon:
         for note in config.notes:
             kind, _, sentence = note.partition(": ")
             _log.log(logging.WARNING if kind == "warning" else logging.INFO, sentence)
+        if startup.empty:
+            engine.warm()  # else the models that are loaded say what they need
         startup.restore()  # before the first request is read, so that nobody is told that there is no such model
         loading = loop.create_task(startup.load())
         loading.add_done_callback(_tell_failure)

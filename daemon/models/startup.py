@@ -135,6 +135,11 @@ class Startup:
         self._missing: list[Entry] = []  # versions whose directories were not kept
         self._plan = plan(self._entries, listings, place=self._place, fresh=_is_fresh)
 
+    @property
+    def empty(self) -> bool:
+        """There is nothing to be served from the start."""
+        return not (self._plan.restore or self._plan.load)
+
     def restore(self) -> None:
         """Register, from the directories that were kept, what the last run had registered."""
         for entry in self._plan.forget:

@@ -34,7 +34,7 @@ class LocalEngine:
     Args:
         environment: what workers start from; by default the daemon's own.
         arena: where large values of jobs may be; None if they never are.
-        template: fork them from warm processes; the first of those begins to warm at once.
+        template: fork them from warm processes.
     """
 
     def __init__(
@@ -52,6 +52,10 @@ class LocalEngine:
         self._children = Children(loop, clock)
         surroundings = os.environ if environment is None else environment
         self._templates = Templates(loop, clock, self._children, surroundings, enabled=template)
+        self._templates.adopt()
+
+    def warm(self) -> None:
+        """Workers will be wanted soon: do ahead what they will need."""
         self._templates.warm()
 
     def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> "LocalWorker":

@@ -204,3 +204,20 @@ def test_workers_are_executed_where_no_template_can_start(torch: str, idle: Serv
 
     assert idle.ask("/predictions/echo", b"x").status == 200
     assert b"handlers.worker" in Path(f"/proc/{pid_of(idle, 'echo')}/cmdline").read_bytes()
+
+
+def test_where_no_model_needs_torch_nobody_imports_it(idle: Served) -> None:
+    idle.environment["TSCTL_TEMPLATE"] = "true"
+
+    idle.start("--models", idle.pack("echo"))
+    eventually(lambda: idle.ask("/ready").status == 200, "the model is ready")
+
+    assert list(children(idle.pid)) == [pid_of(idle, "echo")]
+
+
+def test_where_nothing_is_served_yet_torch_is_imported_ahead(idle: Served) -> None:
+    idle.environment["TSCTL_TEMPLATE"] = "true"
+
+    idle.start()
+
+    eventually(lambda: FIRST in log_of(idle), "a template is ready")

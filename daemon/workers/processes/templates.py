@@ -7,8 +7,8 @@
 * A model has a template of its own where its handler is a built-in one, on the CPU: its workers then
   share the weights. It ends `LINGER` seconds after the last of them.
 * Other workers are forked from the template that has imported what their files mention.
-* A worker with a Python environment of its own is exec'd; so is one whose files do not mention torch, while
-  the first template still warms.
+* A worker with a Python environment of its own is exec'd; so is one whose files do not mention torch, unless
+  the first template has been made for others (with torch it takes 250 MiB).
 
 A worker whose template goes is made from that one's parent, or exec'd. What has gone is made anew by the next
 worker that wants it, but not within `PAUSE` seconds of having failed to get ready.
@@ -65,8 +65,8 @@ class Templates:
     def __repr__(self) -> str:
         return f"<Templates {' '.join(f'{each.name}:{each.state.name}' for each in self._templates.values())}>"
 
-    def warm(self) -> None:
-        """Begin to make the first one."""
+    def adopt(self) -> None:
+        """Become the parent of what templates fork."""
         if not self.enabled:
             return
         try:
@@ -74,8 +74,11 @@ class Templates:
         except OSError as error:
             _log.warning("workers are not forked from a template: the kernel says `%s`", error.strerror)
             self.enabled = False
-            return
-        self._first()
+
+    def warm(self) -> None:
+        """Begin to make the first one, before a worker asks for it."""
+        if self.enabled:
+            self._first()
 
     def close(self) -> None:
         """End all of them; nothing is made from now on but by exec."""
@@ -121,7 +124,7 @@ class Templates:
         if not self.enabled or spec.python is not None:
             return None
         needs = needs_of(spec.handler, spec.model_dir)
-        place = self._first()
+        place = self._first() if needs.torch else self._templates.get(FIRST)
         if place is None or (place.state is TemplateState.WARMING and not needs.torch):
             return None
         if needs.torchvision:

@@ -99,12 +99,13 @@ class Bench:
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bench]:
     bench = Bench(monkeypatch, tmp_path)
+    bench.templates.adopt()
     bench.templates.warm()
     yield bench
     bench.close()
 
 
-def test_the_first_template_begins_to_warm_with_the_daemon(bench: Bench) -> None:
+def test_the_first_template_warms_when_it_is_told_to(bench: Bench) -> None:
     assert bench.executed.modules == ["handlers.template"]
     assert bench.children.adopts
     environment = bench.executed.environments[0]
@@ -120,6 +121,18 @@ def test_a_worker_waits_for_the_template_that_warms(bench: Bench) -> None:
 
     assert isinstance(bench.fork(bench.first), orders.Fork)
     assert told.process is not None
+
+
+def test_one_that_needs_no_torch_makes_no_template(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    bench = Bench(monkeypatch, tmp_path)
+    bench.templates.adopt()
+
+    bench.make(source=b"import json")
+    assert bench.executed.modules == ["handlers.worker"]
+
+    bench.make(source=b"import torch")
+    assert bench.executed.modules == ["handlers.worker", "handlers.template"]
+    bench.close()
 
 
 def test_one_that_needs_no_torch_does_not_wait_but_is_forked_later(bench: Bench) -> None:
@@ -141,6 +154,7 @@ def test_an_environment_of_its_own_is_executed(bench: Bench) -> None:
 
 def test_without_templates_everybody_is_executed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     bench = Bench(monkeypatch, tmp_path, enabled=False)
+    bench.templates.adopt()
     bench.templates.warm()
 
     bench.make()
