@@ -120,8 +120,9 @@ def test_twenty_workers_in_a_row_leave_nothing_behind(warm: Served) -> None:
 
 
 def test_what_a_worker_leaves_behind_is_reaped(warm: Served) -> None:
-    left = ask(warm, "leave")["did"]
-    os.kill(pid_of(warm), signal.SIGKILL)
+    answer = ask(warm, "leave")
+    left = answer["did"]
+    os.kill(answer["pid"], signal.SIGKILL)
 
     eventually(lambda: "Z" not in children(warm.pid).values(), "nothing is left")
     eventually(lambda: not Path(f"/proc/{left}").exists(), "it is reaped too")
