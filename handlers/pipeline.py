@@ -26,7 +26,7 @@ from handlers.runtime import Runtime, SendPieces, no_pieces
 LANES = 2
 STAGES = ("prepare", "preprocess", "inference", "postprocess")
 _THREAD = {"prepare": "preprocess"}  # both read the rows
-Done = Callable[[list[wire.Answer]], None]
+Done = Callable[[list[wire.Answer], wire.Isolation | None], None]
 
 
 def suits(handler: Any, own_handle: bool, config: Mapping[str, Any]) -> bool:
@@ -87,7 +87,8 @@ class Pipeline:
         """Begin a batch; waits while all lanes are taken.
 
         Args:
-            done: takes the answers; called on another thread, batch after batch in the order they came.
+            done: takes the answers, and what became of the batch if its rows ran alone; called on another thread,
+                batch after batch in the order they came.
 
         Raises:
             Exception: what a `done` raised before.
@@ -125,11 +126,12 @@ class Pipeline:
             # The model, too: an explanation puts another in its place.
             with own_values(self._handler, context=None, model=self._handler.model):
                 answers = runtime.run(rows, send)
+                isolation = runtime.isolation
         finally:
             self._runtimes.append(runtime)
         try:
             before.result()
-            done(answers)
+            done(answers, isolation)
         finally:
             self._free.release()
 

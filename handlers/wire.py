@@ -6,7 +6,8 @@
 
     daemon → worker   Share, if there is an arena; Load, then Predict … ; Threads, BatchSize at any time;
                       end of stream: leave
-    worker → daemon   Hello, then Loaded or LoadFailed, then for each Predict any number of Chunks and one Done
+    worker → daemon   Hello, then Loaded or LoadFailed, then for each Predict any number of Chunks and one Done,
+                      and before them Started if it runs several batches at the same time
 
 No sockets and no asyncio here: bytes in, messages out.
 """
@@ -158,6 +159,12 @@ class LoadFailed(msgspec.Struct, array_like=True, tag=3):
     out_of_memory: bool = False
 
 
+class Started(msgspec.Struct, array_like=True, tag=6):
+    """A batch is begun, though another may still run."""
+
+    batch: int
+
+
 class Answer(msgspec.Struct, array_like=True):
     """The reply to one row. `error` is TorchServe's type word, and the body its message."""
 
@@ -199,7 +206,7 @@ class Done(msgspec.Struct, array_like=True, tag=4):
 
 
 ToWorker = Share | Load | Predict | Threads | BatchSize
-ToDaemon = Hello | Loaded | LoadFailed | Chunk | Done
+ToDaemon = Hello | Loaded | LoadFailed | Started | Chunk | Done
 
 _encoder = msgspec.msgpack.Encoder()
 decode_for_worker = msgspec.msgpack.Decoder(ToWorker).decode

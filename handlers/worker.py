@@ -12,7 +12,6 @@ import os
 import sys
 import time
 import traceback
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -24,6 +23,7 @@ from handlers.errors import HandlerError
 from handlers.forking import die_with, give_memory_back
 from handlers.names import COMPILE
 from handlers.rows import sendable
+from handlers.running import running
 from handlers.runtime import Runtime
 from handlers.threads import set_threads
 from handlers.warmup import warm_up
@@ -112,6 +112,7 @@ def serve(connection: Connection, prepared: Prepared | None = None) -> int:
     began = time.perf_counter()
     try:
         runtime, optimized = load_model(message, prepared)
+        batches = running(runtime, connection, message.threads)
     except BaseException as error:  # noqa: BLE001 - user code may raise anything
         failed = load_failure(error)
         tell(failed.traceback)
@@ -121,19 +122,13 @@ def serve(connection: Connection, prepared: Prepared | None = None) -> int:
     connection.send(wire.Loaded(seconds, runtime.own_handle, runtime.measured(), optimized))
     while (message := connection.receive()) is not None:
         if isinstance(message, wire.Predict):
-            began = time.perf_counter()
-            answers = runtime.run(message.rows, partial(_send_pieces, connection, message.batch))
-            seconds = time.perf_counter() - began
-            connection.send(wire.Done(message.batch, answers, seconds, runtime.measured(), runtime.isolation))
+            batches.run(message)
         elif isinstance(message, wire.Threads):
-            set_threads(message.count)
+            batches.set_threads(message.count)
         elif isinstance(message, wire.BatchSize):
             runtime.set_batch_size(message.most)
+    batches.close()
     return 0
-
-
-def _send_pieces(connection: Connection, batch: int, pieces: list[tuple[int, wire.Answer]]) -> None:
-    connection.send(wire.Chunk(batch, pieces))
 
 
 def log_to_output() -> None:

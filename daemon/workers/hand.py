@@ -2,7 +2,8 @@
 
 A worker takes the next batch when it has answered the one before, without waiting for the daemon:
 waking an idle process costs about 45 µs each way. So only the first can have started; the others,
-should the worker go away, were never seen by a handler.
+should the worker go away, were never seen by a handler. A worker that runs several at the same time says
+which it has started (handlers/pipeline.py).
 """
 
 from collections import deque
@@ -24,6 +25,7 @@ class Hand:
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.overdue: int | None = None
+        self._begun: set[int] = set()  # ids of batches, as a worker says that runs several at the same time
         self._batches: deque[Batch] = deque()
 
     def __len__(self) -> int:
@@ -45,7 +47,19 @@ class Hand:
         """Jobs that were sent ahead, and wait here."""
         if len(self._batches) < 2 and self.overdue is None:
             return 0
-        return sum([len(batch.jobs) for batch in self._batches]) - len(self.running.jobs if self.running else ())
+        return sum([len(batch.jobs) for batch in self._batches if not self.has_started(batch)])
+
+    def has_started(self, batch: Batch) -> bool:
+        """Whether a handler may have seen it."""
+        return batch is self.running or batch.id in self._begun
+
+    def find(self, number: int) -> Batch | None:
+        """The batch with this id, if the worker has started it and was not too late."""
+        return next((batch for batch in self._batches if batch.id == number and self.has_started(batch)), None)
+
+    def start(self, number: int) -> None:
+        """The worker says that it has begun this batch."""
+        self._begun.add(number)
 
     def take(self, batch: Batch) -> None:
         assert len(self._batches) < self.capacity, self
@@ -53,16 +67,18 @@ class Hand:
 
     def finish(self) -> Batch:
         """Take out the batch that ran; the next one starts."""
-        return self._batches.popleft()
+        batch = self._batches.popleft()
+        self._begun.discard(batch.id)
+        return batch
 
     def expire(self, retry: bool, reply: Reply) -> tuple[Batch, list[Outcome]]:
-        """Take out the batch that runs, though the worker is not done with it; so the next one has not started.
+        """Take out the batch that runs, though the worker is not done with it; so the next waits, or it said so.
 
         Args:
             retry: whether its jobs may be run again. One that was alone may not: it takes that long.
             reply: the answer to those that are not.
         """
-        batch = self._batches.popleft()
+        batch = self.finish()
         self.overdue = batch.id
         return batch, [Outcome(job, reply, retry and len(batch.jobs) > 1) for job in batch.jobs]
 
@@ -73,6 +89,7 @@ class Hand:
             retry: whether what has started may be run again.
         """
         while self._batches:
+            started = self.has_started(self._batches[-1])
             batch = self._batches.pop()
-            started = not self._batches and self.overdue is None
+            self._begun.discard(batch.id)
             yield batch, [Outcome(job, None, retry or not started, reason, killed, started) for job in batch.jobs]

@@ -228,6 +228,8 @@ class LocalWorker(asyncio.Protocol):
                 self._done(message)
             case wire.Chunk():
                 self._streamed(message)
+            case wire.Started():
+                self.hand.start(message.batch)
             case wire.Hello() if self.state is State.STARTING:
                 self.state = advance(self.state, Event.HELLO)
                 self._send_model()
@@ -257,10 +259,11 @@ class LocalWorker(asyncio.Protocol):
         self._transport.write(wire.encode(load_of(self._spec)))
 
     def _streamed(self, chunk: wire.Chunk) -> None:
-        batch = self.hand.running
-        if batch is None or batch.id != chunk.batch:
+        batch = self.hand.find(chunk.batch)
+        if batch is None:
             return  # ended by the response timeout
-        self._time_response()
+        if batch is self.hand.running:
+            self._time_response()
         for row, piece in chunk.pieces:
             self._events.streamed(self, batch.jobs[row], reply_of(piece))
 

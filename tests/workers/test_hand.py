@@ -78,3 +78,24 @@ def test_it_holds_no_more_than_its_capacity() -> None:
 
     with pytest.raises(AssertionError):
         held.take(batch(2))
+
+
+def test_of_a_worker_that_says_so_several_have_started() -> None:
+    held = hand(batch(1), batch(2), batch(3))
+
+    held.start(2)
+
+    assert held.unstarted == 2
+    assert held.find(2) is not None and held.find(3) is None
+    assert given_back(held) == [(3, True, False), (2, False, True), (1, False, True)]
+
+
+def test_what_had_started_beside_one_that_is_overdue_has_started() -> None:
+    held = hand(batch(1), batch(2))
+    held.start(1)
+    held.start(2)
+
+    held.expire(retry=False, reply=LATE)
+
+    assert held.find(1) is None
+    assert given_back(held) == [(2, False, True)]

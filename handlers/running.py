@@ -1,0 +1,111 @@
+"""How a loaded model takes batches: one after the other, or the next beside the one that runs (pipeline.py)."""
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import Protocol
+
+from handlers import wire
+from handlers.connection import Connection
+from handlers.errors import HandlerError
+from handlers.runtime import Runtime
+from handlers.threads import set_threads
+
+
+class Running(Protocol):
+    """Takes batches, and sends what comes of them."""
+
+    def run(self, batch: wire.Predict) -> None:
+        """Run a batch, or begin it.
+
+        Raises:
+            Disconnected, BrokenPipeError, ConnectionResetError: as `Connection.send`, for this batch or an earlier one.
+        """
+
+    def set_threads(self, count: int) -> None:
+        """Use so many threads from the next batch on."""
+
+    def close(self) -> None:
+        """Finish what has begun; raises as `run` does."""
+
+
+def running(runtime: Runtime, connection: Connection, threads: int) -> Running:
+    """Say how this model is run.
+
+    Raises:
+        HandlerError: `pipeline: true` of its `model-config.yaml` cannot be done.
+    """
+    handler = runtime.handler
+    wanted = runtime.config.get("pipeline")
+    if wanted is None and (handler is None or runtime.own_handle or not _is_ours(handler)):
+        return InTurn(runtime, connection)  # without importing what a handler may do without
+    if handler is None:
+        if wanted:
+            raise HandlerError("model-config.yaml: `pipeline: true` needs a handler class, and this one is a function")
+        return InTurn(runtime, connection)
+    from handlers.pipeline import suits
+
+    if suits(handler, runtime.own_handle, runtime.config):
+        return Overlapped(runtime, connection, threads)
+    return InTurn(runtime, connection)
+
+
+def _is_ours(handler: object) -> bool:
+    return any(parent.__module__.startswith("handlers.defaults.") for parent in type(handler).__mro__)
+
+
+class InTurn:
+    """One batch after the other, on the main thread."""
+
+    def __init__(self, runtime: Runtime, connection: Connection) -> None:
+        self._runtime = runtime
+        self._connection = connection
+
+    def run(self, batch: wire.Predict) -> None:
+        runtime, connection = self._runtime, self._connection
+        began = time.perf_counter()
+        answers = runtime.run(batch.rows, partial(send_pieces, connection, batch.batch))
+        seconds = time.perf_counter() - began
+        connection.send(wire.Done(batch.batch, answers, seconds, runtime.measured(), runtime.isolation))
+
+    def set_threads(self, count: int) -> None:
+        set_threads(count)
+
+    def close(self) -> None:
+        """Nothing has begun."""
+
+
+class Overlapped:
+    """The next batch is begun while one runs; the daemon is told of each when it begins."""
+
+    def __init__(self, runtime: Runtime, connection: Connection, threads: int) -> None:
+        from handlers.pipeline import Pipeline
+
+        self._runtime = runtime
+        self._connection = connection
+        self._pipeline = Pipeline(runtime, set_threads=set_threads)
+        self._pipeline.set_threads(threads)
+        self._ended = 0.0  # when the last batch was done
+
+    def run(self, batch: wire.Predict) -> None:
+        began = time.perf_counter()
+        self._connection.send(wire.Started(batch.batch))
+
+        def done(answers: Sequence[wire.Answer], isolation: wire.Isolation | None) -> None:
+            now = time.perf_counter()
+            # Not the time beside the batch before: that is when this one had to wait, or cost nothing.
+            seconds, self._ended = now - max(began, self._ended), now
+            measured = self._runtime.measured()
+            self._connection.send(wire.Done(batch.batch, list(answers), seconds, measured, isolation))
+
+        self._pipeline.submit(batch.rows, done, partial(send_pieces, self._connection, batch.batch))
+
+    def set_threads(self, count: int) -> None:
+        self._pipeline.set_threads(count)
+
+    def close(self) -> None:
+        self._pipeline.close()
+
+
+def send_pieces(connection: Connection, batch: int, pieces: list[tuple[int, wire.Answer]]) -> None:
+    connection.send(wire.Chunk(batch, pieces))

@@ -1,0 +1,35 @@
+"""Overlaps: the inference of a request ends when the next one has been read. Alone, it would wait for ever.
+
+The request `die` kills the worker; in the next one nobody waits.
+"""
+
+import os
+import threading
+from pathlib import Path
+
+from ts.torch_handler.base_handler import BaseHandler
+
+READ = threading.Semaphore(0)
+DEAD = Path("dead")  # in the worker's directory
+
+
+class Overlaps(BaseHandler):
+    def initialize(self, context):
+        self.initialized = True
+
+    def preprocess(self, data):
+        word = bytes(data[0]["body"]).decode()
+        if word != "first":
+            READ.release()
+        return word
+
+    def inference(self, word):
+        if word == "die":
+            DEAD.touch()
+            os._exit(3)
+        if word != "last" and not DEAD.exists():
+            READ.acquire()
+        return word
+
+    def postprocess(self, word):
+        return [f"{word} {self.context.get_request_id(0)}"]
