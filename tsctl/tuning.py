@@ -24,7 +24,7 @@ def show(found: dict[str, Any], sample: str) -> None:
             ),
         ]
     )
-    render.heading("Time of a batch in ms, all workers busy (workers × threads)")
+    render.heading("Time of a batch in ms, all workers busy (workers × threads; beside requests on their way)")
     _batch_times(found["batchTimes"])
     render.heading(f"Settings that no other beats, of {found['tried']} tried (workers × threads, times in ms)")
     _frontier(found)
@@ -51,8 +51,9 @@ def _batch_times(measured: list[dict[str, Any]]) -> None:
         known = dict(zip(curve["sizes"], curve["medians"], strict=True))
         fit = f"{_ms(curve['a'])} + {_ms(curve['c'])} n, within {curve['residual']:.0%}"
         times = [_ms(known[size]) if size in known else "" for size in sizes]
-        rows.append((f"{placement['workers']} × {placement['threads']}", *times, fit))
-    render.table(("WORKERS", *(f">{size}" for size in sizes), "FIT"), rows)
+        beside = f"+{placement['beside']['batches'] - 1:.0%}"
+        rows.append((f"{placement['workers']} × {placement['threads']}", *times, beside, fit))
+    render.table(("WORKERS", *(f">{size}" for size in sizes), ">BESIDE", "FIT"), rows)
 
 
 def _frontier(found: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ A process of its own, `python -P -m daemon.tune`: an order on stdin, JSON lines 
 
     measuring/   batches of the real model in throw-away workers; a request's way through a daemon
     times        what was measured as l(n): medians, between which is interpolated, and a fit a + c·n
+    overlap      batches and requests on the same cores: each makes the other take longer
     load         which traffic to replay: recorded arrivals, clients that wait for their answers, a rate
     candidates   the settings to try
     replay       one setting under that traffic, in the simulator

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from daemon.environment import model_environment
 from daemon.errors import DaemonError
 from daemon.tune.candidates import placements, worker_counts
 from daemon.tune.load import NoLoad, plan_load
+from daemon.tune.measuring.beside import measure_beside
 from daemon.tune.measuring.rig import LoadFailed, SampleFailed
 from daemon.tune.measuring.sweep import Sweep
 from daemon.tune.measuring.way import measure_way
@@ -59,7 +61,8 @@ async def measure(order: Order, body: bytes) -> tuple[list[BatchTimes], Way]:
     engine = LocalEngine(loop, clock, model_environment(os.environ, resolve(order.settings, {})))
     spec, cores = spec_of(order), usable_cores()
     counts = order.workers or worker_counts(cores, order.trace["workers"], gpu=bool(spec.devices))
-    sweep = Sweep(engine, clock, spec, parse_body(order.content_type, body), order.seconds, tell)
+    beside = partial(measure_beside, seconds=order.seconds, body=body, content_type=order.content_type)
+    sweep = Sweep(engine, clock, spec, parse_body(order.content_type, body), order.seconds, tell, beside)
     try:
         await sweep.run(placements(cores, counts, chosen_threads(os.environ)), order.most)
     finally:

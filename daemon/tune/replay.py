@@ -7,6 +7,7 @@ Clients in a closed loop may stay in step for ever once they are, or apart: whic
 Here they begin at once, as after a pause: in step is the slower of the two.
 """
 
+import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from daemon.simulate.world import Model, World
 from daemon.tune.candidates import Setting
 from daemon.tune.frontier import Point
 from daemon.tune.load import Plan
+from daemon.tune.overlap import Overlap
 from daemon.tune.times import BatchTimes
 
 WARM_UP = 0.2  # of the requests of a run; they do not count
@@ -36,16 +38,35 @@ class Way:
 
 
 class Lane:
-    """What serves one after the other, `cost` seconds each."""
+    """Half of the way: its cost is served one after the other, and all of it takes longer beside a batch."""
 
-    def __init__(self, cost: float) -> None:
-        self._cost = cost
+    def __init__(self, way: Way, overlap: Overlap) -> None:
+        self._cost, self._latency = way.cost / 2, way.latency / 2
+        self._overlap = overlap
         self._free = 0.0
 
     def take(self, at: float) -> float:
-        """Give when it is done with what comes at this moment."""
-        self._free = max(self._free, at) + self._cost
-        return self._free
+        """Give when what comes at this moment is through."""
+        slower = self._overlap.slower
+        start = max(self._free, at)
+        self._free = start + self._cost * slower
+        self.note(start)
+        return self._free + self._latency * slower
+
+    def note(self, start: float) -> None:
+        """A request goes through at this moment, which somebody else has timed."""
+        self._overlap.way(start, self._cost + self._latency)
+
+
+class Shared:
+    """The simulator's batches, each with what is beside it (daemon.simulate.world.Service)."""
+
+    def __init__(self, overlap: Overlap) -> None:
+        self.now: Callable[[], float] = lambda: 0.0
+        self._overlap = overlap
+
+    def seconds(self, size: int, busy: int, chance: random.Random) -> float:
+        return self._overlap.batch(size, busy, chance, self.now())
 
 
 class Clients:
@@ -55,12 +76,12 @@ class Clients:
         seen: requests as (moment of the answer, latency), in the order they were answered.
     """
 
-    def __init__(self, world: World, plan: Plan, way: Way) -> None:
+    def __init__(self, world: World, plan: Plan, way: Way, overlap: Overlap) -> None:
         self.seen: list[tuple[float, float]] = []
         self._world = world
         self._plan = plan
         self._way = way
-        self._in, self._out = Lane(way.cost / 2), Lane(way.cost / 2)
+        self._in, self._out = Lane(way, overlap), Lane(way, overlap)
 
     def start(self) -> None:
         plan = self._plan
@@ -79,7 +100,7 @@ class Clients:
 
         def answered() -> None:
             now = self._world.clock.now()
-            received = self._out.take(now) + self._way.latency / 2
+            received = self._out.take(now)
             self.seen.append((received, received - sent))
             then(caller, received)
 
@@ -90,8 +111,9 @@ class Clients:
         turnarounds = self._plan.turnarounds
         if turnarounds is not None:
             arrival = self._world.clock.now() + turnarounds.draw(self._world.random)
+            self._in.note(arrival - (self._way.cost + self._way.latency) / 2)  # the end of what was drawn
         else:
-            arrival = self._in.take(received + self._way.latency / 2)
+            arrival = self._in.take(received)
         self._at(arrival, lambda: self._arrive(caller, self._again))
 
     def _next(self, index: int, start: float) -> None:
@@ -142,8 +164,11 @@ def replay(setting: Setting, times: BatchTimes, plan: Plan, way: Way, requests: 
 
 def _run(setting: Setting, times: BatchTimes, plan: Plan, way: Way, requests: int, seed: int) -> _Run:
     model = Model(batch_size=setting.batch_size, max_delay=setting.max_delay, workers=setting.workers)
-    world = World(model, partial(make_collector, setting.policy), seed, service=times, stepping=True)
-    clients = Clients(world, plan, way)
+    overlap = Overlap(times, times.beside)
+    service = Shared(overlap)
+    world = World(model, partial(make_collector, setting.policy), seed, service=service, stepping=True)
+    service.now = world.clock.now
+    clients = Clients(world, plan, way, overlap)
     clients.start()
     world.run(requests)
     seen = clients.seen

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from daemon.tune.overlap import ALONE, Beside
+
 
 @dataclass(frozen=True, slots=True)
 class Fit:
@@ -74,11 +76,13 @@ class BatchTimes:
 
     Attributes:
         curves: number of busy workers → curve; has 1 and `workers`.
+        beside: what requests on their way do to batches, and batches to them.
     """
 
     workers: int
     threads: int
     curves: Mapping[int, Curve]
+    beside: Beside = ALONE
 
     @property
     def busy(self) -> Curve:

@@ -38,6 +38,7 @@ MEASURED = {
     "curves": [{
         "busy": 1, "a": 0.008, "c": 0.0004, "residual": 0.02, "sizes": [1, 8, 32], "medians": [0.0084, 0.0112, 0.0208],
     }],
+    "beside": {"batches": 1.17, "requests": 1.4},
 }  # fmt: skip
 DONE = {
     "stage": "done",
@@ -86,7 +87,7 @@ def test_what_was_measured_and_what_is_recommended_is_shown(invoke: Invoke, meas
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     for line in (
         "load recorded: 8 clients that wait for an answer",
-        "1 × 2 8.40 11.2 20.8 8.00 + 0.4 n, within 2%",
+        "1 × 2 8.40 11.2 20.8 +17% 8.00 + 0.4 n, within 2%",
         "1 2 × 1 32 20 auto 3030 660 11.3 21.1",
         "2 1 × 2 8 20 auto 720 660 11.3 12.7",
         "now 1 × 2 1 100 auto 119 115 69.2 70.1",

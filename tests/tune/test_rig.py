@@ -10,6 +10,7 @@ from daemon.clock import FakeTimer, LoopClock
 from daemon.job import Job, Param, Reply
 from daemon.tune.measuring.rig import ENOUGH, LoadFailed, Rig, SampleFailed
 from daemon.tune.measuring.sweep import Sweep
+from daemon.tune.overlap import Beside
 from daemon.workers.engine import LoadFailure
 from daemon.workers.stub import StubEngine
 from tests.build import make_spec
@@ -75,8 +76,15 @@ def test_a_model_that_does_not_load_ends_the_measuring_with_its_traceback() -> N
     asyncio.run(scenario())
 
 
+async def beside(rig: Rig, size: int) -> Beside:
+    return Beside(batches=1.0 + size, others=float(rig.workers))
+
+
 def sweep(engine: StubEngine, told: list[tuple[str, dict[str, Any]]]) -> Sweep:
-    return Sweep(engine, engine.clock, make_spec(), PARAMS, 0.0, lambda stage, **facts: told.append((stage, facts)))
+    def tell(stage: str, **facts: Any) -> None:
+        told.append((stage, facts))
+
+    return Sweep(engine, engine.clock, make_spec(), PARAMS, 0.0, tell, beside)
 
 
 def test_every_placement_is_measured_with_one_worker_busy_and_with_all() -> None:
@@ -92,8 +100,19 @@ def test_every_placement_is_measured_with_one_worker_busy_and_with_all() -> None
         ]
         assert swept.times[1].busy.sizes == [1, 2]
         measuring = [facts for stage, facts in told if stage == "measuring"]
-        assert [facts["done"] for facts in measuring] == list(range(6))
-        assert {facts["total"] for facts in measuring} == {6}
+        assert [facts["done"] for facts in measuring] == list(range(8))
+        assert {facts["total"] for facts in measuring} == {8}
+
+    asyncio.run(scenario())
+
+
+def test_what_requests_and_batches_do_to_each_other_is_measured_with_the_largest_and_all_busy() -> None:
+    async def scenario() -> None:
+        swept = sweep(make_engine(), [])
+
+        await swept.run([(1, 4), (2, 2)], most=2)
+
+        assert [times.beside for times in swept.times] == [Beside(3.0, 1.0), Beside(3.0, 2.0)]
 
     asyncio.run(scenario())
 

@@ -1,9 +1,11 @@
 """`python -P -m daemon.tune.measuring.asker PORT TYPE TOGETHER`: ask, with the body on stdin; print two medians.
 
 Seconds: the first is of a request alone; the second of TOGETHER requests, each on a connection of its own, until
-all are answered. Plain sockets: what the client itself costs should be small.
+all are answered. TOGETHER 0: ask one after the other, and print nothing, until the server closes the connection.
+Plain sockets: what the client itself costs should be small.
 """
 
+import contextlib
 import json
 import socket
 import sys
@@ -64,6 +66,12 @@ def main(arguments: Sequence[str]) -> None:
     typed = f"Content-Type: {content_type}\r\n" if content_type else ""
     head = f"POST /predictions/m HTTP/1.1\r\nHost: localhost\r\n{typed}Content-Length: {len(body)}\r\n\r\n"
     request = head.encode() + body
+    if not together:
+        sock = connect(port)
+        with contextlib.suppress(OSError):
+            while True:
+                ask([sock], request)
+        return
     socks = [connect(port) for _ in range(together)]
     print(json.dumps([measure(socks[:1], request), measure(socks, request)]))  # noqa: T201 - the reader is a program
 

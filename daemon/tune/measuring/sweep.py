@@ -1,18 +1,20 @@
 """The sweep: every placement, its batch sizes from small to large, with one worker busy and with all."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from daemon.clock import Clock
 from daemon.job import Param
 from daemon.tune.candidates import batch_sizes
 from daemon.tune.measuring.rig import Rig, SampleFailed
+from daemon.tune.overlap import Beside
 from daemon.tune.times import BatchTimes, Curve
 from daemon.workers.engine import Engine, WorkerSpec
 
 LITTLE = 0.03  # more requests a second: two sizes in a row that bring no more end the sweep
 
 Tell = Callable[..., None]  # stage, **facts
+MeasureBeside = Callable[[Rig, int], Awaitable[Beside]]  # with all workers busy on batches of this size
 
 
 class Sweep:
@@ -24,7 +26,14 @@ class Sweep:
     """
 
     def __init__(
-        self, engine: Engine, clock: Clock, spec: WorkerSpec, params: Sequence[Param], seconds: float, tell: Tell
+        self,
+        engine: Engine,
+        clock: Clock,
+        spec: WorkerSpec,
+        params: Sequence[Param],
+        seconds: float,
+        tell: Tell,
+        measure_beside: MeasureBeside,
     ) -> None:
         self.times: list[BatchTimes] = []
         self.answer = b""
@@ -34,6 +43,7 @@ class Sweep:
         self._params = params
         self._seconds = seconds
         self._tell = tell
+        self._measure_beside = measure_beside
         self._done = self._total = 0
 
     async def run(self, placements: Sequence[tuple[int, int]], most: int) -> None:
@@ -44,7 +54,7 @@ class Sweep:
             SampleFailed: it cannot answer the request, not even alone.
         """
         sizes = batch_sizes(most)
-        self._total = len(sizes) * sum(1 if workers == 1 else 2 for workers, _ in placements)
+        self._total = sum(len(sizes) * (1 if workers == 1 else 2) + 1 for workers, _ in placements)
         for workers, threads in placements:
             self._tell("loading", workers=workers, threads=threads, done=self._done, total=self._total)
             rig = Rig(self._engine, self._clock, self._spec, workers, threads, self._params)
@@ -81,7 +91,13 @@ class Sweep:
             if poor == 2:
                 break
         self._done = before + len(sizes) * len(counts)
-        return BatchTimes(rig.workers, threads, {busy: Curve(curve) for busy, curve in measured.items()})
+        curves = {busy: Curve(curve) for busy, curve in measured.items()}
+        size = curves[rig.workers].sizes[-1]
+        facts = {"workers": rig.workers, "threads": threads, "busy": rig.workers, "size": size}
+        self._tell("measuring", done=self._done, total=self._total, **facts)
+        beside = await self._measure_beside(rig, size)
+        self._done += 1
+        return BatchTimes(rig.workers, threads, curves, beside)
 
 
 def _gain(measured: dict[int, list[float]]) -> float:
@@ -94,7 +110,7 @@ def _gain(measured: dict[int, list[float]]) -> float:
 
 
 def document(times: BatchTimes) -> dict[str, Any]:
-    """Tell what was measured; seconds."""
+    """Tell what was measured; seconds, and under `beside` how many times longer batches and requests then take."""
     curves = []
     for busy, curve in times.curves.items():
         fit = curve.fit()
@@ -102,4 +118,5 @@ def document(times: BatchTimes) -> dict[str, Any]:
             "busy": busy, "a": fit.a, "c": fit.c, "residual": fit.residual,
             "sizes": curve.sizes, "medians": curve.medians,
         })  # fmt: skip
-    return {"workers": times.workers, "threads": times.threads, "curves": curves}
+    beside = {"batches": times.beside.batches, "requests": times.beside.others}
+    return {"workers": times.workers, "threads": times.threads, "curves": curves, "beside": beside}

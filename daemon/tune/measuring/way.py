@@ -7,7 +7,9 @@ answered. The client is a process of its own (asker.py), as clients are.
 import asyncio
 import json
 import sys
-from collections.abc import Callable
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from daemon.api.inference import inference_routes
@@ -35,8 +37,13 @@ class _AtOnce(LoopClock):
         return timer
 
 
-async def measure_way(body: bytes, content_type: str, answer: bytes) -> Way:
-    """Ask a model that does nothing, alone and with others; give what a request costs."""
+@asynccontextmanager
+async def asked(body: bytes, content_type: str, answer: bytes, together: int) -> AsyncIterator[tuple[Process, Model]]:
+    """Have a process ask a model that does nothing; ends when this is left.
+
+    Args:
+        together: see asker.py.
+    """
     loop = asyncio.get_running_loop()
     clock = LoopClock(loop)
     model = _model(clock, answer)
@@ -49,14 +56,21 @@ async def measure_way(body: bytes, content_type: str, answer: bytes) -> Way:
     port = server.sockets[0].getsockname()[1]
     try:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-m", "daemon.tune.measuring.asker", str(port), content_type, str(TOGETHER),
+            sys.executable, "-P", "-m", "daemon.tune.measuring.asker", str(port), content_type, str(together),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
-        told, _ = await process.communicate(body)
-        alone, together = json.loads(told)
+        yield process, model
     finally:
         server.close()
         listener.abort()
+    await process.wait()
+
+
+async def measure_way(body: bytes, content_type: str, answer: bytes) -> Way:
+    """Ask a model that does nothing, alone and with others; give what a request costs."""
+    async with asked(body, content_type, answer, TOGETHER) as (process, _):
+        told, _ = await process.communicate(body)
+        alone, together = json.loads(told)
     cost = max(0.0, (together - alone) / (TOGETHER - 1))
     return Way(latency=max(0.0, alone - cost), cost=cost)
 
