@@ -12,8 +12,10 @@ guards.py. An address may say `http://` or
 import asyncio
 import socket
 import ssl
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from daemon.config import Config
 from daemon.errors import StartError
@@ -171,3 +173,11 @@ async def listen(listener: Listener, listening: socket.socket, tls: ssl.SSLConte
         ssl_handshake_timeout=max(listener.limits.header_timeout, _HANDSHAKE_LEAST),
         ssl_shutdown_timeout=_GOODBYE,
     )
+
+
+async def listen_control(listener: Listener, control: socket.socket) -> asyncio.Server:
+    """Accept connections on the control socket; its file is not the loop's to remove."""
+    loop = asyncio.get_running_loop()
+    # From Python 3.13 on a loop removes the file when it closes the socket: another daemon may listen on it.
+    keep: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
+    return await loop.create_unix_server(listener.connect, sock=control, **keep)

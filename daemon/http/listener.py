@@ -1,6 +1,7 @@
 """What all connections of one listening socket share: the application, the limits, the timer."""
 
 from collections.abc import Callable
+from weakref import WeakSet
 
 from daemon.arena import Storage
 from daemon.clock import Clock, Timer
@@ -49,6 +50,7 @@ class Listener:
         self.admit = admit
         self.stopping = False
         self.connections: set[Connection] = set()
+        self._arriving: WeakSet[Connection] = WeakSet()  # accepted; TLS may still be shaking hands, and fail silently
         self._deadlines: Deadlines[Connection] = Deadlines({
             Phase.IDLE: limits.keep_alive,
             Phase.HEADERS: limits.header_timeout,
@@ -65,7 +67,19 @@ class Listener:
 
     def connect(self) -> Connection:
         """The protocol factory."""
-        return Connection(self)
+        connection = Connection(self)
+        self._arriving.add(connection)
+        return connection
+
+    def arrived(self, connection: Connection) -> None:
+        """It is made."""
+        self._arriving.discard(connection)
+        self.connections.add(connection)
+
+    @property
+    def busy(self) -> bool:
+        """Somebody is connected, or about to be."""
+        return bool(self.connections or self._arriving)
 
     def enter(self, connection: Connection, phase: Phase) -> None:
         """Start a deadline for a connection; it replaces the one it had."""
@@ -82,6 +96,14 @@ class Listener:
 
     def phase(self, connection: Connection) -> Phase | None:
         return self._deadlines.phase(connection)
+
+    def wind_down(self) -> None:
+        """Answer each connection's next request as its last.
+
+        Idle ones stay: closing one in the moment in which its client sends would reset it. What is being answered
+        may have told its client already that the connection stays, so it does.
+        """
+        self.stopping = True
 
     def stop(self) -> None:
         """Close idle connections; the others close after their last answer."""
