@@ -1,23 +1,13 @@
-"""The daemon: build everything, listen, say so, serve, stop in order.
-
-Stop, in this order: accept no connection → what waits and runs finishes within the grace time →
-workers leave, leftovers are killed → logs are written → the socket and the locks go. A second
-signal to stop cuts the grace time short.
-
-Replaced by another daemon (upgrade/), in this order: that one accepts connections → this one does
-not → each connection's next request is its last; idle ones are closed when the upgrade's grace is
-over → what waits and runs finishes, however long it takes → as above, but the socket and the locks stay.
-"""
+"""The daemon: build everything, listen, say so, serve, stop in order (ending.py)."""
 
 import asyncio
 import contextlib
 import logging
 import os
 import resource
-import signal
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +20,7 @@ from daemon.api.upgrading import upgrade_route
 from daemon.arena import open_arena
 from daemon.clock import LoopClock
 from daemon.config import Config
+from daemon.ending import Ending, first
 from daemon.endpoints import choose_endpoints, listen, listen_control, tls_context
 from daemon.environment import model_environment
 from daemon.errors import StartError
@@ -49,15 +40,12 @@ from daemon.place import Place
 from daemon.status import settings_document, status_document, tsctl_version, urls_of
 from daemon.tokens import Tokens, read_tokens
 from daemon.upgrade.giving import Upgrade
-from daemon.upgrade.stand_in import daemon_of
-from daemon.upgrade.steps import Drain, Step, drain, stops_successor
 from daemon.upgrade.successor import Launch, NewDaemon, start
 from daemon.upgrade.taking import Predecessor, Report, check_snapshot, load
 from daemon.upgrade.words import Expected
 from daemon.workers.local import LocalEngine
 
 _METRICS_BODY = 64 * 1024  # bytes: who asks for metrics has nothing to say
-_LOOK_EVERY = 0.05  # seconds, at the connections of a daemon that has been replaced
 
 _log = logging.getLogger("daemon.server")
 
@@ -67,9 +55,6 @@ class Daemon:
 
     Args:
         predecessor: the daemon to replace; None to start on our own.
-
-    Attributes:
-        successor: the pid of the daemon that has replaced this one; None without.
     """
 
     def __init__(
@@ -80,11 +65,12 @@ class Daemon:
         self._foreground = foreground
         self._predecessor = predecessor
         self._started = time.time()
-        self._stops = 0
-        self._stop_wanted = asyncio.Event()
-        self._hurry = asyncio.Event()
-        self._upgrade: Upgrade | None = None
-        self.successor: int | None = None
+        self._ending = Ending(config.grace, paths.pid_file(config.socket), supervised=launch.supervised)
+
+    @property
+    def successor(self) -> int | None:
+        """The pid of the daemon that has replaced this one; None without."""
+        return self._ending.successor
 
     async def run(self, ready: Callable[[dict[str, Any]], None]) -> None:
         """Serve until a signal to stop, or until replaced.
@@ -114,7 +100,7 @@ class Daemon:
     async def _serve(
         self, ours: Place, tokens: Tokens, tls: ssl.SSLContext | None, ready: Callable[[dict[str, Any]], None]
     ) -> None:
-        config, loop = self._config, asyncio.get_running_loop()
+        config, ending, loop = self._config, self._ending, asyncio.get_running_loop()
         _raise_file_limit()
         clock = LoopClock(loop)
         registry, metrics = Registry(), Metrics()
@@ -148,9 +134,7 @@ class Daemon:
             inheritance = ours.inheritance(models, stand_in=stands_in or self._launch.supervised)
             return await start(self._launch, python, inheritance)
 
-        upgrade = self._upgrade = Upgrade(
-            registry, registration, start_new, lambda: startup.done, ours.claim, tsctl_version()
-        )
+        upgrade = Upgrade(registry, registration, start_new, lambda: startup.done, ours.claim, tsctl_version())
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
         measured = metrics_routes(registry, metrics, Host(), Gpus.of_this_machine(clock)) if config.metrics else {}
         routes = inference_routes(registry, lambda: startup.done) | measured
@@ -160,9 +144,7 @@ class Daemon:
         remote = management_routes(registry, registration, None, local_paths=False)
         allowed = {0, os.getuid()}
         private = Listener(Router(join(routes, commands)), limits, clock, tell, lambda uid: uid in allowed, arena)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._signalled)
-
+        ending.watch_signals()
         if self._predecessor is not None:
             try:
                 await self._take_over(self._predecessor, startup, registry)
@@ -195,23 +177,19 @@ class Daemon:
         _log.info("listening on %s, pid %d", ", ".join(dict.fromkeys(filter(None, where))), os.getpid())
         ready(status_document(config, urls, registry, self._started) | {"notes": config.notes})
 
-        await _first(self._stop_wanted.wait(), upgrade.given.wait())
-        if self._stop_wanted.is_set():
-            await upgrade.settle()
-        if upgrade.given.is_set():
-            self.successor = upgrade.successor.pid if upgrade.successor is not None else None
+        await ending.due(upgrade)
+        if self.successor is not None:
             ours.hand_over()
         for server in servers:
             server.close()
         if self.successor is not None:
-            await self._wind_down(upgrade, listeners)
-        _log.info("stopping; running requests have %g s", config.grace)
+            await ending.wind_down(upgrade, listeners)
         for listener in listeners:
             listener.stop()
         loading.cancel()
-        await self._stop_models(registration)
+        await ending.stop_models(registration)
         engine.close()
-        await self._let_answers_out(*listeners)
+        await ending.let_answers_out(listeners)
         for listener in listeners:
             listener.abort()
         access_log.close()
@@ -225,69 +203,13 @@ class Daemon:
 
         taking = asyncio.ensure_future(predecessor.take(work, tsctl_version()))
         try:
-            await _first(taking, self._stop_wanted.wait())
+            await first(taking, self._ending.wanted.wait())
             if not taking.done():
                 raise StartError("the new daemon was told to stop before it had taken over")
             taking.result()
         finally:
             taking.cancel()
             await asyncio.gather(taking, return_exceptions=True)
-
-    async def _wind_down(self, upgrade: Upgrade, listeners: Sequence[Listener]) -> None:
-        """Answer who is still connected. A signal, or the end of the daemon that replaced us, cuts it short."""
-        clock = time.monotonic
-        began = clock()
-        _log.info("pid %s is the daemon now; what is asked here is finished", self.successor)
-        if self._stop_wanted.is_set():
-            self._stop_successor(Step.HANDING)
-        alone = asyncio.ensure_future(upgrade.outlived())
-        for listener in listeners:
-            listener.wind_down()
-        while not (self._stop_wanted.is_set() or alone.done()):
-            match drain(any(listener.busy for listener in listeners), began, upgrade.grace, clock()):
-                case Drain.OVER:
-                    break
-                case Drain.CLOSE_IDLE:
-                    for listener in listeners:
-                        listener.stop()
-            await asyncio.wait((alone,), timeout=_LOOK_EVERY)
-        alone.cancel()
-        await asyncio.gather(alone, return_exceptions=True)
-        upgrade.finish()
-
-    def _stop_successor(self, step: Step) -> None:
-        """A signal has come; pass it on if it is for the new daemon."""
-        if self.successor is not None and stops_successor(step, supervised=self._launch.supervised):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(daemon_of(str(paths.pid_file(self._config.socket)), self.successor), signal.SIGTERM)
-
-    async def _stop_models(self, registration: Registration) -> None:
-        stopping = asyncio.ensure_future(registration.stop(self._config.grace))
-        hurry = asyncio.ensure_future(self._hurry.wait())
-        await asyncio.wait((stopping, hurry), return_when=asyncio.FIRST_COMPLETED)
-        hurry.cancel()
-        if not stopping.done():
-            stopping.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await stopping
-            await registration.stop(0.0)
-        else:
-            stopping.result()
-
-    async def _let_answers_out(self, *listeners: Listener) -> None:
-        """Give the last answers a moment to leave for clients that read them."""
-        for _ in range(50):
-            if self._hurry.is_set() or not any(listener.connections for listener in listeners):
-                return
-            await asyncio.sleep(0.02)
-
-    def _signalled(self) -> None:
-        self._stops += 1
-        self._stop_wanted.set()
-        if self._stops > 1:
-            self._hurry.set()
-        if self._upgrade is not None:
-            self._stop_successor(self._upgrade.step)
 
 
 async def _load(startup: Startup) -> None:
@@ -296,14 +218,6 @@ async def _load(startup: Startup) -> None:
             await startup.load()
     except Exception:  # noqa: BLE001 - a bug, then: what could not be loaded was told already, one by one
         _log.exception("loading what is served from the start broke off")
-
-
-async def _first(*these: Awaitable[Any]) -> None:
-    """Wait until one of these is done; the others are cancelled."""
-    tasks = [asyncio.ensure_future(each) for each in these]
-    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for task in tasks:
-        task.cancel()
 
 
 def _raise_file_limit() -> None:

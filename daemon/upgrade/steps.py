@@ -59,11 +59,6 @@ def advance(step: Step, event: Event) -> Step:
         raise IllegalTransition(f"{event.name} in {step.name}") from None
 
 
-def may_change(step: Step) -> bool:
-    """Whether this daemon may change what is registered."""
-    return step is Step.SERVING
-
-
 def stops_successor(step: Step, *, supervised: bool) -> bool:
     """Whether a signal to stop this process is meant for the new daemon, too.
 
