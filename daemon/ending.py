@@ -70,8 +70,9 @@ class Ending:
 
     async def wind_down(self, upgrade: Upgrade, listeners: Sequence[Listener]) -> None:
         """Answer who is still connected to a daemon that has been replaced."""
+        assert upgrade.successor is not None
         began = time.monotonic()
-        outlived = asyncio.ensure_future(upgrade.outlived())
+        outlived = asyncio.ensure_future(upgrade.successor.outlive())
         for listener in listeners:
             listener.wind_down()
         while not (self.wanted.is_set() or (outlived.done() and self._alone())):

@@ -82,20 +82,20 @@ def inherit(inheritance: Inheritance, config: Config, endpoints: Sequence[Endpoi
     for descriptor in (*inheritance.locks, inheritance.control, *(each.descriptor for each in inheritance.endpoints)):
         os.set_inheritable(descriptor, False)  # no worker's
     rest = list(inheritance.endpoints)
-    bound = []
+    found = []
     for endpoint in endpoints:
         address = (endpoint.flag, endpoint.host, endpoint.port)
-        found = next((each for each in rest if (each.flag, each.host, each.port) == address), None)
-        if found is None:
+        same = next((each for each in rest if (each.flag, each.host, each.port) == address), None)
+        if same is None:
             raise _moved(f"`{endpoint.host}:{endpoint.port}` is new")
-        rest.remove(found)
-        bound.append((endpoint, _listening(found.descriptor)))
+        rest.remove(same)
+        found.append((endpoint, same.descriptor))
     if rest:
         raise _moved(f"`{rest[0].host}:{rest[0].port}` is no longer there")
+    bound = [(endpoint, _listening(descriptor)) for endpoint, descriptor in found]
     files = paths.pid_file(config.socket), config.state_dir / "lock"
     locks = Lock.inherited(files[0], inheritance.locks[0]), Lock.inherited(files[1], inheritance.locks[1])
     control = _listening(inheritance.control)
-    # A socket's name is cut at 107 bytes and need not be absolute; its file is what clients see.
     return Place(config.socket, control, inheritance.inode, bound, locks, ours=False)
 
 

@@ -129,10 +129,10 @@ class Daemon:
             if config.access_log:
                 access_log.note(request, status, seconds)
 
-        async def start_new(python: str | None, models: list[Expected]) -> NewDaemon:
+        def start_new(python: str | None, models: list[Expected]) -> NewDaemon:
             stands_in = self._predecessor is not None and self._predecessor.place.stand_in
             inheritance = ours.inheritance(models, stand_in=stands_in or self._launch.supervised)
-            return await start(self._launch, python, inheritance)
+            return start(self._launch, python, inheritance)
 
         upgrade = Upgrade(registry, registration, start_new, lambda: startup.done, ours.claim, tsctl_version())
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)

@@ -9,10 +9,10 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
-from daemon.errors import DaemonError, Loading, UpgradeFailed, Upgrading
+from daemon.errors import DaemonError, Loading, Stopping, UpgradeFailed, Upgrading
 from daemon.models.directories import Progress as Report
 from daemon.models.model import ModelState
 from daemon.models.registration import Registration
@@ -25,7 +25,7 @@ from daemon.upgrade.words import Expected, Failed, Loaded, Progress, Taken
 
 TAKE_TIME = 10.0  # seconds that a new daemon which is ready may need to begin to serve
 
-Start = Callable[[str | None, list[Expected]], Awaitable[Successor]]
+Start = Callable[[str | None, list[Expected]], Successor]
 
 _log = logging.getLogger("daemon.upgrade")
 
@@ -79,6 +79,7 @@ class Upgrade:
             Upgrading: an upgrade is under way.
             Loading: this daemon is itself still loading.
             UpgradeFailed: this daemon goes on as if nothing had happened.
+            Stopping: it was told to stop meanwhile.
         """
         if self.step is not Step.SERVING:
             raise Upgrading
@@ -91,7 +92,7 @@ class Upgrade:
         except asyncio.CancelledError:
             if not self._task.cancelled():
                 raise
-            raise UpgradeFailed("it was told to stop") from None
+            raise Stopping("The daemon was told to stop, and was not upgraded.") from None
 
     async def settle(self) -> None:
         """This daemon is to stop: break off an upgrade; if the place is being given away, wait how that ends."""
@@ -105,15 +106,6 @@ class Upgrade:
         """Nobody is connected to this daemon any more, or nobody waits for that."""
         if self.step is Step.DRAINING:
             self._move(Event.FINISHED)
-
-    async def outlived(self) -> None:
-        """Wait until the new daemon, which has taken over, has ended too."""
-        assert self.successor is not None
-        try:
-            while True:
-                await self.successor.hear()
-        except Gone:
-            return
 
     def _move(self, event: Event) -> None:
         self.step = advance(self.step, event)
@@ -167,8 +159,9 @@ class Upgrade:
     async def _load(self, asked: Asked, report: Report) -> str:
         """Start the new daemon and wait until it is ready; gives its version."""
         report("starting", 0, 0)
-        self.successor = await self._start(asked.python, expected(self._registry))
+        self.successor = self._start(asked.python, expected(self._registry))
         _log.info("the new daemon has pid %d", self.successor.pid)
+        await self.successor.introduce()
         while True:
             match await self.successor.hear():
                 case Progress(done, total):
@@ -194,7 +187,8 @@ class Upgrade:
     async def _fail(self) -> None:
         """Be the only daemon again."""
         if self.successor is not None:
-            await self.successor.end()  # before anything else: there are never two
+            # Before anything else: there are never two.
+            await self.successor.end(at_once=self.step is Step.HANDING)
             if self.step is Step.HANDING and not self._registration.memory.is_current():
                 # It had taken the place and changed something before it was killed, or died. What it has told its
                 # clients is on the disk, and not what we serve.

@@ -55,6 +55,10 @@ class Successor(Protocol):
 
     pid: int
 
+    async def introduce(self) -> None:
+        """Tell it what it inherits."""
+        ...
+
     async def hear(self) -> FromNew:
         """Wait for a word. Raises: Gone."""
         ...
@@ -63,16 +67,21 @@ class Successor(Protocol):
         """Tell it that the place is its own. Raises: Gone."""
         ...
 
-    async def end(self) -> None:
-        """See it dead."""
+    async def end(self, *, at_once: bool) -> None:
+        """See it dead; unless that is to be at once, its workers may leave in order."""
+        ...
+
+    async def outlive(self) -> None:
+        """Wait until it has ended, after it has taken over."""
         ...
 
 
 class NewDaemon:
     """A process of this machine."""
 
-    def __init__(self, process: subprocess.Popen[bytes], channel: Channel, printed: "Printed") -> None:
+    def __init__(self, process: subprocess.Popen[bytes], channel: Channel, place: Place, printed: "Printed") -> None:
         self.pid = process.pid
+        self._place = place
         self._process = process
         self._channel = channel
         self._printed = printed
@@ -81,14 +90,17 @@ class NewDaemon:
     def __repr__(self) -> str:
         return f"<NewDaemon {self.pid}>"
 
+    async def introduce(self) -> None:
+        with contextlib.suppress(HungUp):  # its end is about to be heard of
+            await self._channel.tell(self._place)
+
     async def hear(self) -> FromNew:
         try:
             return decode_from_new(await self._channel.hear())
         except BrokenWord as error:
             raise Gone(f"the new daemon said what is not understood: {error}") from None
         except HungUp:
-            if self._process.poll() is None:
-                await self._ended(LEAVE_TIME)
+            await self._ended(LEAVE_TIME)
             raise Gone(f"the new daemon {self._how()} before it was ready", self._printed.tail()) from None
 
     async def give(self) -> None:
@@ -98,13 +110,18 @@ class NewDaemon:
             await self._ended(LEAVE_TIME)
             raise Gone(f"the new daemon {self._how()} before it had taken over") from None
 
-    async def end(self) -> None:
+    async def end(self, *, at_once: bool) -> None:
         self._channel.close()
-        if not await self._ended(LEAVE_TIME):
+        if at_once or not await self._ended(LEAVE_TIME):
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
             await self._ended(None)
         os.close(self._pidfd)
+
+    async def outlive(self) -> None:
+        with contextlib.suppress(HungUp, BrokenWord):
+            while True:
+                await self._channel.hear()  # and leave its exit code to whoever stands in for it
 
     async def _ended(self, timeout: float | None) -> bool:
         """Wait for the end of the process; gives whether it came."""
@@ -142,8 +159,8 @@ class Printed:
         return ""
 
 
-async def start(launch: Launch, python: str | None, place: Place) -> NewDaemon:
-    """Start the new daemon; it begins to load.
+def start(launch: Launch, python: str | None, place: Place) -> NewDaemon:
+    """Start the new daemon.
 
     Raises:
         Gone: it cannot be started.
@@ -157,10 +174,7 @@ async def start(launch: Launch, python: str | None, place: Place) -> NewDaemon:
         raise
     finally:
         theirs.close()
-    channel = Channel(ours)
-    with contextlib.suppress(HungUp):  # its end is about to be heard of
-        await channel.tell(place)
-    return NewDaemon(process, channel, printed)
+    return NewDaemon(process, Channel(ours), place, printed)
 
 
 def _execute(launch: Launch, python: str, place: Place, channel: int) -> subprocess.Popen[bytes]:

@@ -38,16 +38,11 @@ class Predecessor:
     def __init__(self, descriptor: int) -> None:
         sock = socket.socket(fileno=descriptor)
         sock.set_inheritable(False)
-        line = first_line(sock)
         try:
-            self.place = decode(line, Place)
-        except BrokenWord as error:
-            raise StartError(f"the running daemon does not say what is to be inherited: {error}") from None
-        if self.place.form != FORM:
-            raise StartError(
-                f"the running daemon hands over in form {self.place.form}, and this tsctl knows {FORM}",
-                "stop the daemon and start it",
-            )
+            self.place = _read_place(sock)
+        except StartError:
+            sock.close()
+            raise
         self._channel = Channel(sock)
 
     async def take(self, load: Callable[[Report], Coroutine[Any, Any, None]], version: str) -> None:
@@ -75,15 +70,22 @@ class Predecessor:
             await self._tell(Loaded(version))
             decode(await answer, Yours)
         except (HungUp, BrokenWord):
-            raise StartError("the old daemon has gone, or given the upgrade up") from None
+            raise _abandoned() from None
         finally:
             loading.cancel()
             answer.cancel()
             await asyncio.gather(loading, answer, return_exceptions=True)
 
     async def taken(self) -> None:
-        """Say that we serve. The channel stays open: its end tells the old daemon of ours."""
-        await self._tell(Taken())
+        """Say that we serve. The channel stays open: its end tells the old daemon of ours.
+
+        Raises:
+            StartError: we were too slow, and the old daemon goes on without us.
+        """
+        try:
+            await self._channel.tell(Taken())
+        except HungUp:
+            raise _abandoned() from None
 
     def fail(self, error: Exception) -> None:
         """Say why we will not; it blocks, and needs no loop."""
@@ -91,9 +93,30 @@ class Predecessor:
         hint = error.hint if isinstance(error, StartError) else ""
         self._channel.tell_last(Failed(f"{reason}; {hint}" if hint else reason, details.strip("\n")))
 
-    async def _tell(self, word: Progress | Loaded | Taken) -> None:
+    def close(self) -> None:
+        """Hang up: the old daemon takes it that we have ended."""
+        self._channel.close()
+
+    async def _tell(self, word: Progress | Loaded) -> None:
         with suppress(HungUp):  # whoever waits for an answer hears of it
             await self._channel.tell(word)
+
+
+def _read_place(sock: socket.socket) -> Place:
+    try:
+        place = decode(first_line(sock), Place)
+    except BrokenWord as error:
+        raise StartError(f"the running daemon does not say what is to be inherited: {error}") from None
+    if place.form != FORM:
+        raise StartError(
+            f"the running daemon hands over in form {place.form}, and this tsctl knows {FORM}",
+            "stop the daemon and start it",
+        )
+    return place
+
+
+def _abandoned() -> StartError:
+    return StartError("the old daemon has gone, or given the upgrade up")
 
 
 def check_snapshot(file: Path) -> None:
