@@ -19,14 +19,13 @@ from typing import Any
 
 from daemon.config import Config
 from daemon.errors import StartError
-from daemon.http.listener import Listener
+from daemon.http.listener import Listener, handshake_time
 from daemon.sockets import bind_tcp, parse_address
 
 # The default ports of TorchServe: (http, https).
 INFERENCE_PORTS = (8080, 8443)
 MANAGEMENT_PORTS = (8081, 8444)
 METRICS_PORTS = (8082, 8445)
-_HANDSHAKE_LEAST = 1.0  # seconds that a TLS handshake may take, however short the header timeout is
 _GOODBYE = 2.0  # seconds that a client may take to agree to the end of a TLS connection
 
 
@@ -170,7 +169,7 @@ async def listen(listener: Listener, listening: socket.socket, tls: ssl.SSLConte
         listener.connect,
         sock=listening,
         ssl=tls,
-        ssl_handshake_timeout=max(listener.limits.header_timeout, _HANDSHAKE_LEAST),
+        ssl_handshake_timeout=handshake_time(listener.limits),
         ssl_shutdown_timeout=_GOODBYE,
     )
 

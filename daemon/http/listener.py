@@ -1,7 +1,6 @@
 """What all connections of one listening socket share: the application, the limits, the timer."""
 
 from collections.abc import Callable
-from weakref import WeakSet
 
 from daemon.arena import Storage
 from daemon.clock import Clock, Timer
@@ -14,6 +13,12 @@ from daemon.http.protocol import Connection
 RATE_FROM = 10.0  # seconds after which a body must have come at MIN_RATE on average
 RATE_EVERY = 1.0
 LINGER = 2.0  # seconds
+_HANDSHAKE_LEAST = 1.0  # seconds that a TLS handshake may take, however short the header timeout is
+
+
+def handshake_time(limits: HttpLimits) -> float:
+    """Say how many seconds a TLS handshake may take."""
+    return max(limits.header_timeout, _HANDSHAKE_LEAST)
 
 
 Application = Callable[[Exchange], None]  # answers an exchange, now or later
@@ -50,7 +55,8 @@ class Listener:
         self.admit = admit
         self.stopping = False
         self.connections: set[Connection] = set()
-        self._arriving: WeakSet[Connection] = WeakSet()  # accepted; TLS may still be shaking hands, and fail silently
+        self._accepted = self._arrived = 0
+        self._accepted_at = 0.0  # the latest
         self._deadlines: Deadlines[Connection] = Deadlines({
             Phase.IDLE: limits.keep_alive,
             Phase.HEADERS: limits.header_timeout,
@@ -66,20 +72,22 @@ class Listener:
         return f"<Listener {len(self.connections)} connections{' stopping' if self.stopping else ''}>"
 
     def connect(self) -> Connection:
-        """The protocol factory."""
-        connection = Connection(self)
-        self._arriving.add(connection)
-        return connection
+        """The protocol factory: a connection has been accepted; over TLS, it is yet to be made."""
+        self._accepted += 1
+        self._accepted_at = self.clock.now()
+        return Connection(self)
 
     def arrived(self, connection: Connection) -> None:
         """It is made."""
-        self._arriving.discard(connection)
+        self._arrived += 1
         self.connections.add(connection)
 
     @property
     def busy(self) -> bool:
-        """Somebody is connected, or about to be."""
-        return bool(self.connections or self._arriving)
+        """Somebody is connected, or may be about to be. A TLS handshake that fails is not told: it has its time."""
+        if self.connections:
+            return True
+        return self._accepted > self._arrived and self.clock.now() < self._accepted_at + handshake_time(self.limits)
 
     def enter(self, connection: Connection, phase: Phase) -> None:
         """Start a deadline for a connection; it replaces the one it had."""
