@@ -4,6 +4,7 @@ import http.client
 import itertools
 import random
 import socket
+import ssl
 import threading
 import time
 from collections import Counter
@@ -27,14 +28,14 @@ class Clients:
     """Threads that ask until they are told to stop.
 
     Args:
-        address: of predictions, HOST:PORT.
+        url: of predictions, http://HOST:PORT or https://…; certificates are not checked.
         control: the control socket.
         grace: seconds; the idle ones ask again before it is over.
     """
 
-    def __init__(self, address: str, control: str, grace: float) -> None:
+    def __init__(self, url: str, control: str, grace: float) -> None:
         self.counts = Counts()
-        self._address = address
+        self._scheme, _, self._address = url.partition("://")
         self._control = control
         self._grace = grace
         self._over = threading.Event()
@@ -88,7 +89,7 @@ class Clients:
         pause: Callable[[], float] = lambda: 0.0,
         model: str = "answer",
     ) -> None:
-        connection = http.client.HTTPConnection(self._address, timeout=PATIENCE)
+        connection = self._connect()
         for number in itertools.count():
             if self._over.wait(pause()) if pause() else self._over.is_set():
                 break
@@ -110,6 +111,13 @@ class Clients:
             if not keep:
                 connection.close()
         connection.close()
+
+    def _connect(self) -> http.client.HTTPConnection:
+        if self._scheme == "http":
+            return http.client.HTTPConnection(self._address, timeout=PATIENCE)
+        trusting = ssl.create_default_context()
+        trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+        return http.client.HTTPSConnection(self._address, timeout=PATIENCE, context=trusting)
 
     def _asking(self) -> None:
         """Reads on the control socket."""

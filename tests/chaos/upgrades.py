@@ -1,6 +1,6 @@
 """Many upgrades in a row under load: no request fails, no answer is wrong, nothing is left behind.
 
-    python -m tests.chaos.upgrades [--count 50] [--grace 3]
+    python -m tests.chaos.upgrades [--count 50] [--grace 3] [--tls] [--templates]
 
 Every tenth new daemon is killed while it loads, and that upgrade must fail and harm nobody.
 """
@@ -17,17 +17,22 @@ from pathlib import Path
 from typing import Any
 
 from daemon.marfile import Packing, write_archive
+from tests.certificate import make_certificate
 from tests.chaos.clients import Clients, Counts
 from tests.e2e.served import ARCHIVES, TSCTL, Served, eventually
 
 MARK = "UPGRADES_MARK"
 
 
-def serve(folder: Path) -> Served:
+def serve(folder: Path, *, tls: bool = False, templates: bool = False) -> Served:
     """Start a daemon with the models that the clients ask; whatever it starts carries a mark in its environment."""
     served = Served(folder)
-    served.environment[MARK] = str(folder)
-    served.start()
+    served.environment |= {MARK: str(folder), "TSCTL_TEMPLATE": str(templates).lower()}
+    options: tuple[str, ...] = ()
+    if tls:
+        made = make_certificate(folder)
+        options = ("--certificate-file", str(made.certificate), "--private-key-file", str(made.key))
+    served.start(*options)
     for name, options in (("answer", ("--batch-size", "4", "--max-delay", "1")), ("stream", ())):
         packing = Packing(model_name=name, version="1.0", handler=str(ARCHIVES / "answer.py"))
         served.tsctl("register", write_archive(packing, served.store).name, "--workers", "2", *options)
@@ -35,7 +40,7 @@ def serve(folder: Path) -> Served:
 
 
 def clients_of(served: Served, grace: float) -> Clients:
-    return Clients(served.url.removeprefix("http://"), served.environment["TSCTL_SOCKET"], grace)
+    return Clients(served.status["inferenceAddress"], served.environment["TSCTL_SOCKET"], grace)
 
 
 def upgrade(served: Served, grace: float) -> Any:
@@ -100,11 +105,13 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--grace", type=float, default=3.0, help="seconds")
+    parser.add_argument("--tls", action="store_true", help="speak https")
+    parser.add_argument("--templates", action="store_true", help="fork workers from a process that has imported torch")
     given = parser.parse_args(arguments)
     took: list[float] = []
     killed = 0
     with tempfile.TemporaryDirectory() as folder:
-        served = serve(Path(folder))
+        served = serve(Path(folder), tls=given.tls, templates=given.templates)
         began = time.monotonic()
         try:
             with clients_of(served, given.grace) as clients:

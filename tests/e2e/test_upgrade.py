@@ -1,38 +1,12 @@
 """Replacing a running daemon: nobody notices, and if it fails nothing has happened."""
 
-import json
-import os
-import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.chaos.upgrades import clients_of, marked, serve, upgrade, upgrade_and_kill
-from tests.e2e.served import TSCTL, Served, eventually, running
-
-
-@pytest.fixture
-def fragile(idle: Served) -> Served:
-    """A daemon with a model that loads as the file `word` says."""
-    word = idle.folder / "word"
-    word.write_text("go")
-    idle.environment |= {"TEST_WORD": str(word), "UPGRADES_MARK": str(idle.folder)}
-    idle.start()
-    idle.register("fragile")
-    return idle
-
-
-def begin_upgrade(served: Served, *options: str) -> "subprocess.Popen[str]":
-    """Ask for an upgrade whose new daemon waits while it loads."""
-    (served.folder / "word").unlink()
-    asking = subprocess.Popen(
-        [TSCTL, "upgrade", *options], env=served.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert asking.stderr is not None
-    while "loading" not in (line := asking.stderr.readline()):
-        assert line, "the upgrade ended before it loaded"
-    return asking
+from tests.e2e.conftest import begin_upgrade
+from tests.e2e.served import Served, eventually
 
 
 def test_clients_that_never_pause_notice_nothing_of_upgrades(tmp_path: Path) -> None:
@@ -124,31 +98,6 @@ def test_a_new_daemon_that_is_not_ready_in_time_is_given_up(fragile: Served) -> 
     eventually(lambda: len(marked(fragile)) == 2, "there are one daemon and one worker")
 
 
-def test_stopping_the_old_daemon_gives_the_upgrade_up(fragile: Served) -> None:
-    asking = begin_upgrade(fragile)
-
-    fragile.tsctl("stop")
-
-    _, said = asking.communicate()
-    assert asking.returncode == 1
-    assert "told to stop" in said
-    assert fragile.run("status").returncode == 3
-    eventually(lambda: not marked(fragile), "nothing is left")
-
-
-def test_a_daemon_that_is_killed_takes_the_one_that_loads_with_it_and_the_next_start_restores(fragile: Served) -> None:
-    asking = begin_upgrade(fragile)
-
-    os.kill(fragile.pid, signal.SIGKILL)
-
-    asking.communicate()
-    assert asking.returncode == 1
-    eventually(lambda: not marked(fragile), "nothing is left")
-    (fragile.folder / "word").write_text("go")
-    fragile.start()
-    eventually(lambda: fragile.ask("/predictions/fragile", b"x").body == b"ok", "it is served again")
-
-
 @pytest.mark.parametrize(
     ("python", "reason"),
     [
@@ -179,34 +128,3 @@ def test_without_a_daemon_there_is_nothing_to_upgrade(idle: Served) -> None:
 
     assert done.returncode == 3
     assert "tsctl start" in done.stderr
-
-
-def run_in_foreground(idle: Served) -> "subprocess.Popen[bytes]":
-    process = subprocess.Popen([TSCTL, "run"], env=idle.environment, cwd=idle.folder, stderr=subprocess.DEVNULL)
-    eventually(lambda: idle.run("status").returncode == 0, "the daemon serves")
-    return process
-
-
-def test_whoever_ran_the_daemon_in_the_foreground_keeps_its_process(idle: Served) -> None:
-    process = run_in_foreground(idle)
-    first = json.loads(idle.tsctl("upgrade", "--grace", "0", "--json"))
-    second = json.loads(idle.tsctl("upgrade", "--grace", "0", "--json"))
-    eventually(lambda: not running(first["new"]["pid"]), "the one between has gone")
-    assert first["old"]["pid"] == process.pid
-    assert idle.pid == second["new"]["pid"]
-    assert process.poll() is None
-
-    process.terminate()
-
-    assert process.wait(timeout=20) == 0
-    assert not running(second["new"]["pid"])
-    assert not (idle.folder / "control.sock").exists()
-
-
-def test_a_stand_in_tells_how_the_daemon_ended(idle: Served) -> None:
-    process = run_in_foreground(idle)
-    new = json.loads(idle.tsctl("upgrade", "--grace", "0", "--json"))["new"]["pid"]
-
-    os.kill(new, signal.SIGKILL)
-
-    assert process.wait(timeout=20) == 128 + signal.SIGKILL
