@@ -20,7 +20,7 @@ from typing import Any
 from daemon.config import Config
 from daemon.errors import StartError
 from daemon.http.listener import Listener, handshake_time
-from daemon.sockets import bind_tcp, parse_address
+from daemon.sockets import BACKLOG, bind_tcp, parse_address
 
 # The default ports of TorchServe: (http, https).
 INFERENCE_PORTS = (8080, 8443)
@@ -164,10 +164,11 @@ async def listen(listener: Listener, listening: socket.socket, tls: ssl.SSLConte
     """Accept connections, over TLS if there is a context."""
     loop = asyncio.get_running_loop()
     if tls is None:
-        return await loop.create_server(listener.connect, sock=listening)
+        return await loop.create_server(listener.connect, sock=listening, backlog=BACKLOG)
     return await loop.create_server(
         listener.connect,
         sock=listening,
+        backlog=BACKLOG,
         ssl=tls,
         ssl_handshake_timeout=handshake_time(listener.limits),
         ssl_shutdown_timeout=_GOODBYE,
@@ -179,4 +180,4 @@ async def listen_control(listener: Listener, control: socket.socket) -> asyncio.
     loop = asyncio.get_running_loop()
     # From Python 3.13 on a loop removes the file when it closes the socket: another daemon may listen on it.
     keep: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
-    return await loop.create_unix_server(listener.connect, sock=control, **keep)
+    return await loop.create_unix_server(listener.connect, sock=control, backlog=BACKLOG, **keep)

@@ -298,7 +298,8 @@ class NotRemembered(DaemonError):
     """A change was made, but the snapshot could not be written."""
 
     def __init__(self, file: Path, reason: str) -> None:
-        super().__init__(f"The change is made, but a restart will not know of it: cannot write `{file}`: {reason}.")
+        self.reason = f"cannot write `{file}`: {reason}"
+        super().__init__(f"The change is made, but a restart will not know of it: {self.reason}.")
 
 
 class UpgradeFailed(DaemonError):

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from daemon.errors import DaemonError, Loading, Stopping, UpgradeFailed, Upgrading
+from daemon.errors import DaemonError, Loading, NotRemembered, Stopping, UpgradeFailed, Upgrading
 from daemon.models.directories import Progress as Report
 from daemon.models.model import ModelState
 from daemon.models.registration import Registration
@@ -122,7 +122,12 @@ class Upgrade:
                     self._move(Event.FITS)
                     version = await self._load(asked, report)
             except TimeoutError:
-                raise Gone(f"the new daemon was not ready within {asked.timeout:g} s") from None
+                late = (
+                    "what was being changed was not done"
+                    if self.step is Step.CHECKING
+                    else "the new daemon was not ready"
+                )
+                raise Gone(f"{late} within {asked.timeout:g} s") from None
             self._move(Event.LOADED)
             report("handing", 0, 0)
             await self._hand_over()
@@ -150,7 +155,10 @@ class Upgrade:
         """Finish what was begun, and see whether another daemon fits."""
         report("checking", 0, 0)
         await self._registration.gate.emptied()
-        await self._registration.save()  # it is on the disk, unless that failed then, or none of it was to be kept
+        try:
+            await self._registration.save()  # it is on the disk, unless that failed, or none of it was to be restored
+        except NotRemembered as error:
+            raise Gone(f"what is registered cannot be written for the new daemon: {error.reason}") from None
         if asked.check_memory:
             short = shortage(await asyncio.to_thread(self._measure, os.getpid()))
             if short is not None:

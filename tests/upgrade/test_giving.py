@@ -204,6 +204,38 @@ def test_changes_that_were_begun_are_finished_before_the_new_daemon_starts(tmp_p
     run(tmp_path, scenario)
 
 
+def test_a_change_that_does_not_end_gives_the_upgrade_up(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        old = Old(bench, FakeSuccessor())
+        with (
+            bench.registration.gate.change(),
+            pytest.raises(UpgradeFailed, match=r"what was being changed was not done within 0\.01 s"),
+        ):
+            await old.ask(timeout=0.01)
+
+        assert old.serves()
+
+    run(tmp_path, scenario)
+
+
+def test_what_cannot_be_written_cannot_be_handed_over(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        await bench.register(bench.mar())
+        bench.snapshot.unlink()
+        bench.snapshot.mkdir()
+        bench.registration.choose_default("m", "1.0")
+        old = Old(bench, FakeSuccessor())
+
+        with pytest.raises(
+            UpgradeFailed, match="what is registered cannot be written for the new daemon: cannot write"
+        ):
+            await old.ask()
+
+        assert old.serves()
+
+    run(tmp_path, scenario)
+
+
 def test_there_is_one_upgrade_at_a_time_and_none_while_the_daemon_itself_loads(tmp_path: Path) -> None:
     async def scenario(bench: Bench) -> None:
         old = Old(bench, FakeSuccessor())

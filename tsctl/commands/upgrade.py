@@ -20,7 +20,7 @@ SECONDS = click.FloatRange(min=0)
     "--grace",
     type=SECONDS,
     default=30.0,
-    show_default=True,
+    show_default="30",
     metavar="SECONDS",
     help="How long the old daemon keeps connections on which nothing is asked.",
 )
@@ -28,7 +28,7 @@ SECONDS = click.FloatRange(min=0)
     "--timeout",
     type=SECONDS,
     default=300.0,
-    show_default=True,
+    show_default="300",
     metavar="SECONDS",
     help="How long the new daemon may take until every worker is ready.",
 )
