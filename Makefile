@@ -31,9 +31,11 @@ conformance: $(VENV)/.installed
 simulate: $(VENV)/.installed
 	$(BIN)/python -m daemon.simulate --markdown docs/batching.md $(SIMULATE)
 
-# Replaces a daemon 50 times under load, and counts what fails; about three minutes. UPGRADES="--count 10" for fewer.
+# Replaces a daemon 50 times under load, and counts what fails; then kills old and new ones meanwhile, and looks for
+# what was acknowledged. About three minutes; UPGRADES="--count 10" for fewer.
 upgrades: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.chaos.upgrades $(UPGRADES)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.chaos.kills $(UPGRADES)
 
 # Measures TorchServe, mosec and LitServe beside our daemon, and writes docs/benchmarks.md; needs wrk and Java 17, and a
 # quiet machine for an hour. BENCH="--only constant --peers tsctl,mosec --rounds 1" measures a part.
