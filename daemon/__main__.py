@@ -62,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
         from daemon.upgrade.stand_in import become, hold_signals
         from daemon.upgrade.successor import Launch
 
-        supervised = not given.background and not (predecessor is not None and predecessor.place.stand_in)
+        supervised = not given.background and not (predecessor is not None and predecessor.inheritance.stand_in)
         launch = Launch(launch_arguments(given), directory, supervised)
 
         async def serve() -> int | None:

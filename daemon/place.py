@@ -16,8 +16,7 @@ from daemon.config import Config
 from daemon.endpoints import Endpoint, bind_endpoints
 from daemon.errors import StartError
 from daemon.sockets import Lock, bind_control, take_place, unlink_if_ours
-from daemon.upgrade.words import Bound, Expected
-from daemon.upgrade.words import Place as Inheritance
+from daemon.upgrade.words import Bound, Expected, Inheritance
 
 
 @dataclass

@@ -90,7 +90,7 @@ class Daemon:
             ours = place.take(config, endpoints)
         else:
             check_snapshot(paths.snapshot(config.state_dir))
-            ours = place.inherit(self._predecessor.place, config, endpoints)
+            ours = place.inherit(self._predecessor.inheritance, config, endpoints)
         try:
             logs.set_up(config.state_dir, config.log_level, foreground=self._foreground)
             await self._serve(ours, tokens, tls, ready)
@@ -130,7 +130,7 @@ class Daemon:
                 access_log.note(request, status, seconds)
 
         def start_new(python: str | None, models: list[Expected]) -> NewDaemon:
-            stands_in = self._predecessor is not None and self._predecessor.place.stand_in
+            stands_in = self._predecessor is not None and self._predecessor.inheritance.stand_in
             inheritance = ours.inheritance(models, stand_in=stands_in or self._launch.supervised)
             return start(self._launch, python, inheritance)
 
@@ -199,7 +199,7 @@ class Daemon:
         """Load what the old daemon serves, and be given its place."""
 
         async def work(report: Report) -> None:
-            await load(startup, registry, predecessor.place.models, report)
+            await load(startup, registry, predecessor.inheritance.models, report)
 
         taking = asyncio.ensure_future(predecessor.take(work, tsctl_version()))
         try:

@@ -12,7 +12,7 @@ from daemon.endpoints import choose_endpoints
 from daemon.errors import StartError
 from daemon.place import Place
 from daemon.sockets import take_place
-from daemon.upgrade.words import Place as Inheritance
+from daemon.upgrade.words import Inheritance
 from tests.build import make_config
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from daemon.upgrade.channel import Channel, HungUp
-from daemon.upgrade.words import BrokenWord, FromNew, Place, Yours, decode_from_new
+from daemon.upgrade.words import BrokenWord, FromNew, Inheritance, Yours, decode_from_new
 
 LEAVE_TIME = 10.0  # seconds that one which is not wanted has to end its workers
 _TAIL = 20  # lines
@@ -79,9 +79,11 @@ class Successor(Protocol):
 class NewDaemon:
     """A process of this machine."""
 
-    def __init__(self, process: subprocess.Popen[bytes], channel: Channel, place: Place, printed: "Printed") -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], channel: Channel, inheritance: Inheritance, printed: "Printed"
+    ) -> None:
         self.pid = process.pid
-        self._place = place
+        self._inheritance = inheritance
         self._process = process
         self._channel = channel
         self._printed = printed
@@ -92,7 +94,7 @@ class NewDaemon:
 
     async def introduce(self) -> None:
         with contextlib.suppress(HungUp):  # its end is about to be heard of
-            await self._channel.tell(self._place)
+            await self._channel.tell(self._inheritance)
 
     async def hear(self) -> FromNew:
         try:
@@ -159,7 +161,7 @@ class Printed:
         return ""
 
 
-def start(launch: Launch, python: str | None, place: Place) -> NewDaemon:
+def start(launch: Launch, python: str | None, inheritance: Inheritance) -> NewDaemon:
     """Start the new daemon.
 
     Raises:
@@ -168,21 +170,26 @@ def start(launch: Launch, python: str | None, place: Place) -> NewDaemon:
     ours, theirs = socket.socketpair()
     printed = Printed()
     try:
-        process = _execute(launch, python or sys.executable, place, theirs.fileno())
+        process = _execute(launch, python or sys.executable, inheritance, theirs.fileno())
     except BaseException:
         ours.close()
         raise
     finally:
         theirs.close()
-    return NewDaemon(process, Channel(ours), place, printed)
+    return NewDaemon(process, Channel(ours), inheritance, printed)
 
 
-def _execute(launch: Launch, python: str, place: Place, channel: int) -> subprocess.Popen[bytes]:
+def _execute(launch: Launch, python: str, inheritance: Inheritance, channel: int) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             [python, "-P", "-m", "daemon", *launch.arguments, f"--inherit={channel}"],
             stdin=subprocess.DEVNULL,
-            pass_fds=(*place.locks, place.control, *(each.descriptor for each in place.endpoints), channel),
+            pass_fds=(
+                *inheritance.locks,
+                inheritance.control,
+                *(each.descriptor for each in inheritance.endpoints),
+                channel,
+            ),
             start_new_session=True,
             cwd=launch.directory if os.path.isdir(launch.directory) else "/",
         )

@@ -17,7 +17,7 @@ from daemon.models.snapshot import BrokenSnapshot, read_snapshot
 from daemon.models.startup import Startup
 from daemon.models.waiting import all_ready
 from daemon.upgrade.channel import Channel, HungUp, first_line
-from daemon.upgrade.words import FORM, BrokenWord, Expected, Failed, Loaded, Place, Progress, Taken, Yours, decode
+from daemon.upgrade.words import FORM, BrokenWord, Expected, Failed, Inheritance, Loaded, Progress, Taken, Yours, decode
 
 Report = Callable[[int, int], None]  # workers that are ready, and that are to be
 
@@ -29,7 +29,7 @@ class Predecessor:
         descriptor: of our end of the channel, inherited.
 
     Attributes:
-        place: what is inherited.
+        inheritance: what the old one has.
 
     Raises:
         StartError: there is nothing that we understand at its other end.
@@ -39,7 +39,7 @@ class Predecessor:
         sock = socket.socket(fileno=descriptor)
         sock.set_inheritable(False)
         try:
-            self.place = _read_place(sock)
+            self.inheritance = _read_inheritance(sock)
         except StartError:
             sock.close()
             raise
@@ -102,17 +102,17 @@ class Predecessor:
             await self._channel.tell(word)
 
 
-def _read_place(sock: socket.socket) -> Place:
+def _read_inheritance(sock: socket.socket) -> Inheritance:
     try:
-        place = decode(first_line(sock), Place)
+        inheritance = decode(first_line(sock), Inheritance)
     except BrokenWord as error:
         raise StartError(f"the running daemon does not say what is to be inherited: {error}") from None
-    if place.form != FORM:
+    if inheritance.form != FORM:
         raise StartError(
-            f"the running daemon hands over in form {place.form}, and this tsctl knows {FORM}",
+            f"the running daemon hands over in form {inheritance.form}, and this tsctl knows {FORM}",
             "stop the daemon and start it",
         )
-    return place
+    return inheritance
 
 
 def _abandoned() -> StartError:

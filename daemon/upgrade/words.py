@@ -1,6 +1,6 @@
 """What the old and the new daemon say to each other: JSON, a line each, on a socketpair.
 
-    old ── Place ───────────────────────▶ new    what it inherits, as numbers of descriptors
+    old ── Inheritance ─────────────────▶ new    what it inherits, as numbers of descriptors
     old ◀─ Progress … ─────────────────── new
     old ◀─ Loaded, or Failed ──────────── new    it asks for the place
     old ── Yours ───────────────────────▶ new    nothing has changed since, and will not
@@ -43,7 +43,7 @@ class Expected(msgspec.Struct, frozen=True):
     workers: int
 
 
-class Place(msgspec.Struct, frozen=True):
+class Inheritance(msgspec.Struct, frozen=True):
     """What the new daemon inherits.
 
     Attributes:

@@ -59,7 +59,7 @@ def upgrade_and_kill(served: Served) -> None:
         return bool(found) or asking.poll() is not None
 
     eventually(appeared, "a new daemon starts")
-    if found:
+    if found and asking.poll() is None:
         os.kill(found[0], signal.SIGKILL)
     said = asking.communicate()[1]
     assert asking.returncode == 1, said

@@ -54,18 +54,28 @@ def test_a_daemon_that_is_killed_takes_the_one_that_loads_with_it_and_the_next_s
     eventually(lambda: fragile.ask("/predictions/fragile", b"x").body == b"ok", "it is served again")
 
 
-def test_a_signal_to_the_new_daemon_before_it_has_taken_over_is_a_failed_upgrade(fragile: Served) -> None:
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        (signal.SIGTERM, "the new daemon was told to stop before it had taken over"),
+        (signal.SIGKILL, "the new daemon was killed by SIGKILL before it was ready"),
+    ],
+)
+def test_a_new_daemon_that_ends_before_it_has_taken_over_is_a_failed_upgrade(
+    fragile: Served, number: signal.Signals, reason: str
+) -> None:
     old = fragile.pid
     asking = begin_upgrade(fragile)
     (new,) = (pid for pid in marked(fragile) if "--inherit=" in command_of(pid))
 
-    os.kill(new, signal.SIGTERM)
+    os.kill(new, number)
 
     _, said = asking.communicate()
     assert asking.returncode == 1
-    assert "the new daemon was told to stop before it had taken over" in said
+    assert reason in said
     assert fragile.pid == old
     assert fragile.ask("/predictions/fragile", b"x").body == b"ok"
+    eventually(lambda: len(marked(fragile)) == 2, "there are one daemon and one worker")
 
 
 def test_a_signal_to_a_replaced_daemon_ends_only_what_is_left_of_it(

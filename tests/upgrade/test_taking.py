@@ -14,13 +14,24 @@ from daemon.models.registration import no_progress
 from daemon.models.startup import Startup
 from daemon.upgrade.channel import Channel, HungUp
 from daemon.upgrade.taking import Predecessor, check_snapshot, load
-from daemon.upgrade.words import FORM, Expected, Failed, Loaded, Place, Progress, Taken, Yours, decode_from_new, encode
+from daemon.upgrade.words import (
+    FORM,
+    Expected,
+    Failed,
+    Inheritance,
+    Loaded,
+    Progress,
+    Taken,
+    Yours,
+    decode_from_new,
+    encode,
+)
 from daemon.workers.engine import LoadFailure
 from tests.models.bench import Bench, run
 
 
-def place(form: int = FORM) -> Place:
-    return Place(endpoints=[], control=3, inode=4, locks=(5, 6), models=[], form=form)
+def inheritance(form: int = FORM) -> Inheritance:
+    return Inheritance(endpoints=[], control=3, inode=4, locks=(5, 6), models=[], form=form)
 
 
 def meet(said: bytes) -> tuple[socket.socket, Predecessor]:
@@ -36,7 +47,7 @@ async def nothing(report: Any) -> None:
 
 def test_the_place_is_taken_when_it_is_given() -> None:
     async def scenario() -> None:
-        old, predecessor = meet(encode(place()))
+        old, predecessor = meet(encode(inheritance()))
         channel = Channel(old)
 
         async def work(report: Any) -> None:
@@ -60,7 +71,7 @@ def test_the_place_is_taken_when_it_is_given() -> None:
 @pytest.mark.parametrize("loaded", [False, True], ids=["while it loads", "when it is ready"])
 def test_a_new_daemon_leaves_when_the_old_one_has_gone(loaded: bool) -> None:
     async def scenario() -> None:
-        old, predecessor = meet(encode(place()))
+        old, predecessor = meet(encode(inheritance()))
         forever = asyncio.Event()
 
         async def work(report: Any) -> None:
@@ -80,7 +91,7 @@ def test_a_new_daemon_leaves_when_the_old_one_has_gone(loaded: bool) -> None:
 
 def test_one_that_takes_the_place_too_late_leaves() -> None:
     async def scenario() -> None:
-        old, predecessor = meet(encode(place()))
+        old, predecessor = meet(encode(inheritance()))
         taking = asyncio.ensure_future(predecessor.take(nothing, "2.0"))
         channel = Channel(old)
         await channel.hear()
@@ -96,7 +107,7 @@ def test_one_that_takes_the_place_too_late_leaves() -> None:
 
 
 def test_why_it_will_not_is_told_with_the_traceback() -> None:
-    old, predecessor = meet(encode(place()))
+    old, predecessor = meet(encode(inheritance()))
 
     predecessor.fail(WorkersFailed("Failed to start workers\n\nTraceback …\nValueError"))
 
@@ -108,7 +119,7 @@ def test_why_it_will_not_is_told_with_the_traceback() -> None:
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        pytest.param(encode(place(form=99)), "form 99", id="a form of the future"),
+        pytest.param(encode(inheritance(form=99)), "form 99", id="a form of the future"),
         pytest.param(b"hello\n", "does not say what is to be inherited", id="something else"),
     ],
 )

@@ -9,8 +9,8 @@ from daemon.upgrade.words import (
     Expected,
     Failed,
     FromNew,
+    Inheritance,
     Loaded,
-    Place,
     Progress,
     Taken,
     Yours,
@@ -19,7 +19,7 @@ from daemon.upgrade.words import (
     encode,
 )
 
-PLACE = Place([Bound("--inference-address", "::1", 0, 7)], 8, 123, (9, 10), [Expected("m", "1.0", True, 3)])
+INHERITANCE = Inheritance([Bound("--inference-address", "::1", 0, 7)], 8, 123, (9, 10), [Expected("m", "1.0", True, 3)])
 
 
 @pytest.mark.parametrize("word", [Progress(1, 2), Loaded("2.0"), Taken(), Failed("no", "Traceback\n  …")])
@@ -31,14 +31,14 @@ def test_a_word_of_the_new_daemon_arrives_as_it_was_said(word: FromNew) -> None:
 
 
 def test_a_word_of_the_old_daemon_arrives_as_it_was_said() -> None:
-    assert decode(encode(PLACE), Place) == PLACE
+    assert decode(encode(INHERITANCE), Inheritance) == INHERITANCE
     assert decode(encode(Yours()), Yours) == Yours()
 
 
 def test_what_another_version_says_beyond_what_we_know_is_ignored() -> None:
-    said = msgspec.json.decode(encode(PLACE)) | {"colour": "green"}
+    said = msgspec.json.decode(encode(INHERITANCE)) | {"colour": "green"}
 
-    assert decode(msgspec.json.encode(said), Place) == PLACE
+    assert decode(msgspec.json.encode(said), Inheritance) == INHERITANCE
 
 
 @pytest.mark.parametrize("line", [b"", b"{", b"\xff", b'{"type": "sold"}', b"[]"])
