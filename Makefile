@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEBIAN_PACKAGES := bash curl fish make openssl wrk zsh
 
-.PHONY: demo test lint types unit conformance simulate bench completions system-packages proxies clean
+.PHONY: demo test lint types unit conformance simulate upgrades bench completions system-packages proxies clean
 
 # Trains a small network, serves it and ResNet-152, and shows what batching does.
 demo: $(VENV)/.installed
@@ -30,6 +30,12 @@ conformance: $(VENV)/.installed
 # Compares the batching policies on a virtual clock, and writes the table of docs/batching.md; about two minutes.
 simulate: $(VENV)/.installed
 	$(BIN)/python -m daemon.simulate --markdown docs/batching.md $(SIMULATE)
+
+# Replaces a daemon 50 times under load, and counts what fails; then kills old and new ones meanwhile, and looks for
+# what was acknowledged. About three minutes; UPGRADES="--count 10" for fewer.
+upgrades: $(VENV)/.installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.chaos.upgrades $(UPGRADES)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.chaos.kills $(UPGRADES)
 
 # Measures TorchServe, mosec and LitServe beside our daemon, and writes docs/benchmarks.md; needs wrk and Java 17, and a
 # quiet machine for an hour. BENCH="--only constant --peers tsctl,mosec --rounds 1" measures a part.

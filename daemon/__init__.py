@@ -11,10 +11,12 @@ Three rooms, each its own process at run time; between them there are bytes, nev
 Imports go left to right, through the named modules only (tests/test_imports.py). The daemon never
 imports torch, so it starts in well under a second; the command line imports neither torch nor asyncio.
 
-    __main__  server       arguments → Config → listen → serve → stop in order
+    __main__  server       arguments → Config → listen → serve
+    ending                 stop in order: by a signal, or because another daemon has taken over
     config  settings       every setting: flag, environment name, key of config.properties, default
     tsconfig environment   TorchServe's config.properties; what workers find in their environment
     paths  sockets         where files are; listening sockets and the lock
+    place                  all of these together: taken, inherited, handed over, left
     logs  access  status   log files; a line for each request; what the daemon says of itself
     endpoints  tokens      the TCP addresses and what is served at each; the bearer tokens
     guards                 the checks at an address, before a body is read and before a route is run
@@ -26,17 +28,19 @@ imports torch, so it starts in well under a second; the command line imports nei
     api/                   the routes: predictions, TorchServe's management API; who may ask
     models/                what is served and where it came from
     batching/              when and with whom a job travels
+    upgrade/               replacing a running daemon: steps, giving (the old one), taking (the new one)
     metrics/               what is counted and measured, and its text for Prometheus
     workers/               who does the work: engines, workers, pools
     workers/processes/     where worker processes come from (templates, exec), what they print, how they end
     simulate/  tune/       processes of their own: policies compared on a virtual clock; `tsctl tune`
 
-    may import       http: job errors clock arena · api: http models metrics, the reasons in batching.collector ·
+    may import       http: job errors clock arena · api: http models metrics, the reasons in batching.collector,
+                     upgrade.asked · upgrade: models, workers.devices ·
                      models: batching workers metrics · batching: the interface workers.engine, metrics ·
                      workers: job errors clock arena handlers.wire, orders, names · metrics: job errors clock
                      handlers.wire
 
-Five walks
+Six walks
 
 1. A prediction: http.receiver → http.protocol → http.router → api.inference → registry.find →
    model.submit → queue → dispatcher._pump asks the collector → Batch → worker.predict → frame →
@@ -54,6 +58,10 @@ Five walks
 5. A start: memory reads the snapshot → startup.plan: restore, load, forget → restoring.restore
    from the directories that were kept (listed as loading) → the daemon listens → what must be
    unpacked. A list of models wins over the snapshot; flags are never in it.
+6. An upgrade: api.upgrading → upgrade.giving: the gate (models.gate) closes, the snapshot is written, memory
+   suffices → upgrade.successor starts `python -m daemon --inherit N` with our sockets and locks → there
+   upgrade.taking loads what the snapshot names, and all workers are ready → it asks, we give the place →
+   it listens, and opens its gate → ending.wind_down here; in the foreground upgrade.stand_in stays.
 
 Decisions are synchronous functions of facts with the time as an argument: collectors, the pool's
 plan and the registry know no asyncio and no clock, so that the same objects run in production, in
@@ -69,7 +77,9 @@ and what is served there · job: a request waiting for a model's answer · queue
 version · collector: decides when a batch is due · dispatcher: hands it over · batch: jobs that travel
 together · worker: one process with one version loaded · slot: a worker's place in the pool · engine:
 where workers live · template: a process that workers are forked from · frame: one message on the
-wire · reply: the answer to one job · isolation: rows run alone after the handler raised for their
+wire · reply: the answer to one job · place: what makes a process the daemon that
+clients find · upgrade: giving it to a new daemon · stand-in: what stays of a supervised daemon that was
+replaced · isolation: rows run alone after the handler raised for their
 batch · optimisation: a way to run a model faster, checked when it is loaded · drift: how far it moves
 the model's answers.
 """

@@ -1,7 +1,9 @@
 """`python -m daemon`: arguments → Config → run.
 
 Exit codes: 0 stopped as told, 1 could not start, 2 wrong arguments. With `--ready-fd N` one JSON
-object is written to that descriptor: where the daemon listens, or why it does not.
+object is written to that descriptor: where the daemon listens, or why it does not. With `--inherit N`,
+which only a running daemon gives, it replaces that one. A daemon in the foreground that has been
+replaced stays as a stand-in (upgrade/stand_in.py), and has the exit code of the last one.
 """
 
 import argparse
@@ -12,8 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from daemon import paths
 from daemon.config import resolve
-from daemon.errors import StartError
+from daemon.errors import DaemonError, StartError
 from daemon.settings import SETTINGS
 
 
@@ -22,12 +25,21 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     for setting in SETTINGS:
         parser.add_argument(setting.flag, metavar=setting.metavar, help=setting.help.replace("%", "%%"))
     parser.add_argument("--ready-fd", type=int, metavar="N", help="Write one JSON object there when listening.")
+    parser.add_argument("--inherit", type=int, metavar="N", help="Replace the daemon at the other end of that socket.")
     parser.add_argument("--background", action="store_true", help="Log to files only.")
     return parser.parse_args(arguments)
 
 
+def launch_arguments(given: argparse.Namespace) -> list[str]:
+    """What to start the same daemon with once more."""
+    values = [(setting.flag, getattr(given, setting.name)) for setting in SETTINGS]
+    said = [f"{flag}={value}" for flag, value in values if value is not None]
+    return [*said, "--background"] if given.background else said
+
+
 def main(arguments: Sequence[str]) -> int:
     given = parse_arguments(arguments)
+    predecessor = None
 
     def tell(document: dict[str, Any]) -> None:
         if given.ready_fd is not None:
@@ -35,23 +47,43 @@ def main(arguments: Sequence[str]) -> int:
                 json.dump(document, pipe)
 
     try:
-        config = resolve(vars(given), os.environ, Path.cwd())  # it makes every path absolute
+        if given.inherit is not None:
+            from daemon.upgrade.taking import Predecessor
+
+            predecessor = Predecessor(given.inherit)
+        directory = os.getcwd()
+        config = resolve(vars(given), os.environ, Path(directory))  # it makes every path absolute
         if given.background:
             os.chdir("/")  # keep no directory busy
         # Here, so that a wrong setting is told without the cost of these.
         import uvloop
 
         from daemon.server import Daemon
+        from daemon.upgrade.stand_in import become, hold_signals
+        from daemon.upgrade.successor import Launch
 
-        async def serve() -> None:
-            await Daemon(config, foreground=not given.background).run(tell)
+        supervised = not given.background and not (predecessor is not None and predecessor.inheritance.stand_in)
+        launch = Launch(launch_arguments(given), directory, supervised)
 
-        uvloop.run(serve())
-    except StartError as error:
-        tell({"error": str(error), "hint": error.hint})
+        async def serve() -> int | None:
+            daemon = Daemon(config, launch, foreground=not given.background, predecessor=predecessor)
+            await daemon.run(tell)
+            if daemon.successor is not None and supervised:
+                hold_signals()
+                return daemon.successor
+            return None
+
+        successor = uvloop.run(serve())
+        if successor is not None:
+            return become(successor, str(paths.pid_file(config.socket)))
+    except (StartError, DaemonError) as error:
+        hint = error.hint if isinstance(error, StartError) else ""
+        tell({"error": str(error), "hint": hint})
+        if predecessor is not None:
+            predecessor.fail(error)
         print(f"error: {error}", file=sys.stderr)  # noqa: T201 - the command line's own words
-        if error.hint:
-            print(f"hint: {error.hint}", file=sys.stderr)  # noqa: T201
+        if hint:
+            print(f"hint: {hint}", file=sys.stderr)  # noqa: T201
         return 1
     return 0
 

@@ -12,19 +12,20 @@ guards.py. An address may say `http://` or
 import asyncio
 import socket
 import ssl
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from daemon.config import Config
 from daemon.errors import StartError
-from daemon.http.listener import Listener
-from daemon.sockets import bind_tcp, parse_address
+from daemon.http.listener import Listener, handshake_time
+from daemon.sockets import BACKLOG, bind_tcp, parse_address
 
 # The default ports of TorchServe: (http, https).
 INFERENCE_PORTS = (8080, 8443)
 MANAGEMENT_PORTS = (8081, 8444)
 METRICS_PORTS = (8082, 8445)
-_HANDSHAKE_LEAST = 1.0  # seconds that a TLS handshake may take, however short the header timeout is
 _GOODBYE = 2.0  # seconds that a client may take to agree to the end of a TLS connection
 
 
@@ -163,11 +164,20 @@ async def listen(listener: Listener, listening: socket.socket, tls: ssl.SSLConte
     """Accept connections, over TLS if there is a context."""
     loop = asyncio.get_running_loop()
     if tls is None:
-        return await loop.create_server(listener.connect, sock=listening)
+        return await loop.create_server(listener.connect, sock=listening, backlog=BACKLOG)
     return await loop.create_server(
         listener.connect,
         sock=listening,
+        backlog=BACKLOG,
         ssl=tls,
-        ssl_handshake_timeout=max(listener.limits.header_timeout, _HANDSHAKE_LEAST),
+        ssl_handshake_timeout=handshake_time(listener.limits),
         ssl_shutdown_timeout=_GOODBYE,
     )
+
+
+async def listen_control(listener: Listener, control: socket.socket) -> asyncio.Server:
+    """Accept connections on the control socket; its file is not the loop's to remove."""
+    loop = asyncio.get_running_loop()
+    # From Python 3.13 on a loop removes the file when it closes the socket: another daemon may listen on it.
+    keep: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
+    return await loop.create_unix_server(listener.connect, sock=control, backlog=BACKLOG, **keep)

@@ -9,10 +9,10 @@
     ├─ MissingToken                                              401
     ├─ DefaultVersionKept · WrongToken · Forbidden               403
     ├─ Conflict                                                  409
-    ├─ NoReadyWorker · QueueFull · Stopping                      503
+    ├─ NoReadyWorker · QueueFull · Stopping · Upgrading          503
     ├─ PredictionFailed                                          503 (or what the handler chose)
     ├─ WorkerDied · ResponseTimeout · WorkersFailed · DescribeFailed   500
-    ├─ NotRemembered                                             500
+    ├─ NotRemembered · UpgradeFailed                             500
     ├─ RequestExpired                                            504
     │  └─ WaitedTooLong · AnsweredTooLate · ReceivedTooSlowly
     └─ WorkerKilled · OutOfResources                             507
@@ -195,6 +195,17 @@ class Stopping(DaemonError):
     kind = "ServiceUnavailableException"
 
 
+class Upgrading(DaemonError):
+    """Nothing is changed while the daemon is being replaced."""
+
+    status = 503
+    kind = "ServiceUnavailableException"
+    retry_after = 5
+
+    def __init__(self) -> None:
+        super().__init__("The daemon is being upgraded: nothing is changed until that is over. Try again later.")
+
+
 class QueueFull(DaemonError):
     """The version's queue is at its limit, in jobs or in bytes."""
 
@@ -287,7 +298,21 @@ class NotRemembered(DaemonError):
     """A change was made, but the snapshot could not be written."""
 
     def __init__(self, file: Path, reason: str) -> None:
-        super().__init__(f"The change is made, but a restart will not know of it: cannot write `{file}`: {reason}.")
+        self.reason = f"cannot write `{file}`: {reason}"
+        super().__init__(f"The change is made, but a restart will not know of it: {self.reason}.")
+
+
+class UpgradeFailed(DaemonError):
+    """No new daemon has taken over; this one carries on.
+
+    Args:
+        reason: one sentence.
+        details: further lines, such as the traceback of a handler.
+    """
+
+    def __init__(self, reason: str, details: str = "") -> None:
+        first = f"The daemon was not upgraded, and goes on: {reason}"
+        super().__init__(f"{first}\n\n{details}" if details else first)
 
 
 class CleaningTimedOut(DaemonError):

@@ -1,33 +1,29 @@
-"""The daemon: build everything, listen, say so, serve, stop in order.
-
-Stop, in this order: accept no connection → what waits and runs finishes within the grace time →
-workers leave, leftovers are killed → logs are written → the socket and the locks go. A second
-signal to stop cuts the grace time short.
-"""
+"""The daemon: build everything, listen, say so, serve, stop in order (ending.py)."""
 
 import asyncio
 import contextlib
 import logging
 import os
 import resource
-import signal
-import socket
 import ssl
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from daemon import logs, paths
+from daemon import logs, paths, place
 from daemon.access import AccessLog
 from daemon.api.inference import inference_routes
 from daemon.api.management import management_routes
 from daemon.api.metrics import metrics_routes
+from daemon.api.upgrading import upgrade_route
 from daemon.arena import open_arena
 from daemon.clock import LoopClock
 from daemon.config import Config
-from daemon.endpoints import Endpoint, bind_endpoints, choose_endpoints, listen, tls_context
+from daemon.ending import Ending, first
+from daemon.endpoints import choose_endpoints, listen, listen_control, tls_context
 from daemon.environment import model_environment
+from daemon.errors import StartError
 from daemon.guards import guard
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
@@ -40,9 +36,13 @@ from daemon.models.registration import Registration
 from daemon.models.registry import Registry
 from daemon.models.startup import Startup
 from daemon.models.store import sizes
-from daemon.sockets import address_of, bind_control, take_place, unlink_if_ours
-from daemon.status import Urls, settings_document, status_document
+from daemon.place import Place
+from daemon.status import settings_document, status_document, tsctl_version, urls_of
 from daemon.tokens import Tokens, read_tokens
+from daemon.upgrade.giving import Upgrade
+from daemon.upgrade.successor import Launch, NewDaemon, start
+from daemon.upgrade.taking import Predecessor, Report, check_snapshot, load
+from daemon.upgrade.words import Expected
 from daemon.workers.local import LocalEngine
 
 _METRICS_BODY = 64 * 1024  # bytes: who asks for metrics has nothing to say
@@ -51,51 +51,56 @@ _log = logging.getLogger("daemon.server")
 
 
 class Daemon:
-    """One running daemon. `run` returns when it has stopped."""
+    """One running daemon. `run` returns when it has stopped.
 
-    def __init__(self, config: Config, *, foreground: bool) -> None:
+    Args:
+        predecessor: the daemon to replace; None to start on our own.
+    """
+
+    def __init__(
+        self, config: Config, launch: Launch, *, foreground: bool, predecessor: Predecessor | None = None
+    ) -> None:
         self._config = config
+        self._launch = launch
         self._foreground = foreground
+        self._predecessor = predecessor
         self._started = time.time()
-        self._stops = 0
-        self._stop_wanted = asyncio.Event()
-        self._hurry = asyncio.Event()
+        self._ending = Ending(config.grace, paths.pid_file(config.socket), supervised=launch.supervised)
+
+    @property
+    def successor(self) -> int | None:
+        """The pid of the daemon that has replaced this one; None without."""
+        return self._ending.successor
 
     async def run(self, ready: Callable[[dict[str, Any]], None]) -> None:
-        """Serve until a signal to stop.
+        """Serve until a signal to stop, or until replaced.
 
         Args:
             ready: told, once, that the daemon listens, and where.
 
         Raises:
-            StartError: it cannot listen.
+            StartError: it cannot listen, or cannot replace the other one.
+            DaemonError: what the other one serves cannot be served.
         """
         config = self._config
         tokens = read_tokens(config, os.environ)
         endpoints = choose_endpoints(config)
         tls = tls_context(config)
-        locks = take_place(config.socket, config.state_dir)
+        if self._predecessor is None:
+            ours = place.take(config, endpoints)
+        else:
+            check_snapshot(paths.snapshot(config.state_dir))
+            ours = place.inherit(self._predecessor.inheritance, config, endpoints)
         try:
-            bound = list(zip(endpoints, bind_endpoints(endpoints), strict=True))
-            control, inode = bind_control(config.socket)
-            try:
-                logs.set_up(config.state_dir, config.log_level, foreground=self._foreground)
-                await self._serve(bound, control, tokens, tls, ready)
-            finally:
-                unlink_if_ours(config.socket, inode)
+            logs.set_up(config.state_dir, config.log_level, foreground=self._foreground)
+            await self._serve(ours, tokens, tls, ready)
         finally:
-            for lock in locks:
-                lock.release()
+            ours.leave()
 
     async def _serve(
-        self,
-        bound: Sequence[tuple[Endpoint, socket.socket]],
-        control: socket.socket,
-        tokens: Tokens,
-        tls: ssl.SSLContext | None,
-        ready: Callable[[dict[str, Any]], None],
+        self, ours: Place, tokens: Tokens, tls: ssl.SSLContext | None, ready: Callable[[dict[str, Any]], None]
     ) -> None:
-        config, loop = self._config, asyncio.get_running_loop()
+        config, ending, loop = self._config, self._ending, asyncio.get_running_loop()
         _raise_file_limit()
         clock = LoopClock(loop)
         registry, metrics = Registry(), Metrics()
@@ -103,10 +108,11 @@ class Daemon:
         arena = open_arena()
         engine = LocalEngine(loop, clock, model_environment(os.environ, config), arena, template=config.template)
         registration = Registration(config, registry, engine, clock, model_logs, metrics)
-        registration.clean()
-        startup = Startup(config, registry, registration)
+        if self._predecessor is None:
+            registration.clean()
+        startup = Startup(config, registry, registration, replacing=self._predecessor is not None)
         access_log = AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground)
-        urls = _urls(bound)
+        urls = urls_of(ours.bound)
 
         def own(word: str) -> Any | None:
             match word:
@@ -123,15 +129,33 @@ class Daemon:
             if config.access_log:
                 access_log.note(request, status, seconds)
 
+        def start_new(python: str | None, models: list[Expected]) -> NewDaemon:
+            stands_in = self._predecessor is not None and self._predecessor.inheritance.stand_in
+            inheritance = ours.inheritance(models, stand_in=stands_in or self._launch.supervised)
+            return start(self._launch, python, inheritance)
+
+        upgrade = Upgrade(registry, registration, start_new, lambda: startup.done, ours.claim, tsctl_version())
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
         measured = metrics_routes(registry, metrics, Host(), Gpus.of_this_machine(clock)) if config.metrics else {}
         routes = inference_routes(registry, lambda: startup.done) | measured
-        commands = management_routes(registry, registration, own, local_paths=True)
+        commands = join(
+            {"tsctl": upgrade_route(upgrade)}, management_routes(registry, registration, own, local_paths=True)
+        )
         remote = management_routes(registry, registration, None, local_paths=False)
         allowed = {0, os.getuid()}
         private = Listener(Router(join(routes, commands)), limits, clock, tell, lambda uid: uid in allowed, arena)
-        listeners, servers = [private], [await loop.create_unix_server(private.connect, sock=control)]
-        for endpoint, listening in bound:
+        ending.watch_signals()
+        if self._predecessor is not None:
+            try:
+                await self._take_over(self._predecessor, startup, registry)
+            except BaseException:
+                await registration.stop(0.0)
+                engine.close()
+                raise
+            registration.gate.close()  # until the other one knows that it is no longer the daemon
+            ours.claim()
+        listeners, servers = [private], [await listen_control(private, ours.control)]
+        for endpoint, listening in ours.bound:
             guarded = guard(endpoint, listening, config, tokens)
             size = limits if endpoint.inference or endpoint.management else replace(limits, max_body=_METRICS_BODY)
             router = guarded.router(routes, remote, measured)
@@ -144,69 +168,58 @@ class Daemon:
             _log.log(logging.WARNING if kind == "warning" else logging.INFO, sentence)
         if startup.empty:
             engine.warm()  # else the models that are loaded say what they need
-        startup.restore()  # before the first request is read, so that nobody is told that there is no such model
-        loading = loop.create_task(startup.load())
-        loading.add_done_callback(_tell_failure)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._signalled)
+        if self._predecessor is not None:
+            await self._predecessor.taken()
+            ours.ours = True
+            registration.gate.open()
+        else:
+            startup.restore()  # before the first request is read, so that nobody is told that there is no such model
+        loading = loop.create_task(_load(startup))
         where = (urls.inference, urls.management, urls.metrics, str(config.socket))
         _log.info("listening on %s, pid %d", ", ".join(dict.fromkeys(filter(None, where))), os.getpid())
         ready(status_document(config, urls, registry, self._started) | {"notes": config.notes})
-        await self._stop_wanted.wait()
-        _log.info("stopping; running requests have %g s", config.grace)
+
+        await ending.due(upgrade)
+        if self.successor is not None:
+            ours.hand_over()
         for server in servers:
             server.close()
+        if self.successor is not None:
+            await ending.wind_down(upgrade, listeners)
         for listener in listeners:
             listener.stop()
         loading.cancel()
-        await self._stop_models(registration)
+        await ending.stop_models(registration)
         engine.close()
-        await self._let_answers_out(*listeners)
+        await ending.let_answers_out(listeners)
         for listener in listeners:
             listener.abort()
         access_log.close()
         _log.info("stopped")
 
-    async def _stop_models(self, registration: Registration) -> None:
-        stopping = asyncio.ensure_future(registration.stop(self._config.grace))
-        hurry = asyncio.ensure_future(self._hurry.wait())
-        await asyncio.wait((stopping, hurry), return_when=asyncio.FIRST_COMPLETED)
-        hurry.cancel()
-        if not stopping.done():
-            stopping.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await stopping
-            await registration.stop(0.0)
-        else:
-            stopping.result()
+    async def _take_over(self, predecessor: Predecessor, startup: Startup, registry: Registry) -> None:
+        """Load what the old daemon serves, and be given its place."""
 
-    async def _let_answers_out(self, *listeners: Listener) -> None:
-        """Give the last answers a moment to leave for clients that read them."""
-        for _ in range(50):
-            if self._hurry.is_set() or not any(listener.connections for listener in listeners):
-                return
-            await asyncio.sleep(0.02)
+        async def work(report: Report) -> None:
+            await load(startup, registry, predecessor.inheritance.models, report)
 
-    def _signalled(self) -> None:
-        self._stops += 1
-        self._stop_wanted.set()
-        if self._stops > 1:
-            self._hurry.set()
+        taking = asyncio.ensure_future(predecessor.take(work, tsctl_version()))
+        try:
+            await first(taking, self._ending.wanted.wait())
+            if not taking.done():
+                raise StartError("the new daemon was told to stop before it had taken over")
+            taking.result()
+        finally:
+            taking.cancel()
+            await asyncio.gather(taking, return_exceptions=True)
 
 
-def _urls(bound: Sequence[tuple[Endpoint, socket.socket]]) -> Urls:
-    """Say where each role is answered; metrics only where they have an address of their own, or share management's."""
-    found: dict[str, str] = {}
-    for endpoint, listening in bound:
-        url = address_of(listening, "https" if endpoint.tls else "http")
-        found |= dict.fromkeys(endpoint.roles - ({"metrics"} if endpoint.inference else set()), url)
-    return Urls(**found)
-
-
-def _tell_failure(task: asyncio.Task[None]) -> None:
-    """A bug, then: what could not be loaded was told already, one by one."""
-    if not task.cancelled() and (error := task.exception()) is not None:
-        _log.error("loading what is served from the start broke off", exc_info=error)
+async def _load(startup: Startup) -> None:
+    try:
+        if not startup.done:  # else it was loaded before we listened
+            await startup.load()
+    except Exception:  # noqa: BLE001 - a bug, then: what could not be loaded was told already, one by one
+        _log.exception("loading what is served from the start broke off")
 
 
 def _raise_file_limit() -> None:

@@ -40,7 +40,23 @@ class Lock:
                 break
             os.close(self._descriptor)  # its owner removed it between our opening and our locking
         os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+        self.claim()
+
+    @classmethod
+    def inherited(cls, file: Path, descriptor: int) -> "Lock":
+        """Share the lock of another daemon; it is free when both have closed it."""
+        lock = cls.__new__(cls)
+        lock._file, lock._descriptor = file, descriptor
+        return lock
+
+    @property
+    def descriptor(self) -> int:
+        return self._descriptor
+
+    def claim(self) -> None:
+        """Say that it is ours: one write, as long as what was there, so that nobody reads a mixture."""
+        width = max(0, os.fstat(self._descriptor).st_size - 1)
+        os.pwrite(self._descriptor, f"{os.getpid():>{width}}\n".encode(), 0)
 
     def _still_there(self) -> bool:
         with contextlib.suppress(FileNotFoundError):
@@ -51,6 +67,10 @@ class Lock:
         """Remove the file while it is still locked, so that nobody meets a stale one."""
         with contextlib.suppress(FileNotFoundError):
             self._file.unlink()
+        os.close(self._descriptor)
+
+    def forget(self) -> None:
+        """Leave it to the other daemon that shares it."""
         os.close(self._descriptor)
 
 

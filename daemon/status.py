@@ -2,6 +2,7 @@
 
 import os
 import re
+import socket
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,8 +10,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from daemon.config import Config
+from daemon.endpoints import Endpoint
 from daemon.models.registry import Registry
 from daemon.settings import SETTINGS
+from daemon.sockets import address_of
 from daemon.tokens import Tokens
 
 
@@ -29,6 +32,15 @@ class Urls:
     inference: str
     management: str | None = None
     metrics: str | None = None
+
+
+def urls_of(bound: Sequence[tuple[Endpoint, socket.socket]]) -> Urls:
+    """Say where each role is answered; metrics only where they have an address of their own, or share management's."""
+    found: dict[str, str] = {}
+    for endpoint, listening in bound:
+        url = address_of(listening, "https" if endpoint.tls else "http")
+        found |= dict.fromkeys(endpoint.roles - ({"metrics"} if endpoint.inference else set()), url)
+    return Urls(**found)
 
 
 def status_document(config: Config, urls: Urls, registry: Registry, started: float) -> dict[str, Any]:

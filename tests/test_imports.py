@@ -17,7 +17,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon": ("daemon",),
     "daemon.api": (
         "daemon.api", "daemon.http", "daemon.metrics", "daemon.models", "daemon.batching.collector",
-        "daemon.workers.engine", "daemon.workers.state",
+        "daemon.upgrade.asked", "daemon.workers.engine", "daemon.workers.state",
         "handlers.names",
     ),
     "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine"),
@@ -44,6 +44,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.sockets": ("daemon.paths",),
     "daemon.tokens": ("daemon.config",),
     "daemon.tsconfig": ("daemon.settings",),
+    "daemon.place": ("daemon.config", "daemon.endpoints", "daemon.paths", "daemon.sockets", "daemon.upgrade.words"),
+    "daemon.upgrade": ("daemon.upgrade", "daemon.models", "daemon.workers.devices"),
+    "daemon.upgrade.stand_in": (),
     "daemon.workers": ("daemon.workers", "handlers.names", "handlers.orders", "handlers.wire"),
     "handlers": ("handlers",),
     "handlers.names": (),

@@ -11,6 +11,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "start": ("Daemon", "Start the daemon in the background."),
     "run": ("Daemon", "Run the daemon in the foreground."),
     "stop": ("Daemon", "Stop the daemon; running requests finish."),
+    "upgrade": ("Daemon", "Replace the daemon by a new one; no request fails."),
     "status": ("Daemon", "Show the daemon and its models."),
     "config": ("Daemon", "Show each setting's value and where it came from."),
     "logs": ("Daemon", "Show what the daemon or a model logged."),

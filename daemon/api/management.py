@@ -10,36 +10,33 @@
     GET    /v1/models/MODEL             KServe's question whether a model is ready
     GET    /tsctl/…                     only on the control socket, see own.py
 
-A client that accepts `application/x-ndjson` is told the progress of registering and scaling: JSON
-objects, a line each, the last with the status and the document that would have been the answer.
-What was begun goes on when its client leaves.
+Registering and scaling tell their progress, see command.py. While the daemon is being replaced
+nothing is changed: 503 with `Retry-After`.
 """
 
-import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
+from daemon.api.command import Command, run
 from daemon.api.customized import customized_metadata
 from daemon.api.describe import describe
 from daemon.api.openapi import describe_management
 from daemon.api.own import own_route
 from daemon.api.parameters import Parameters
 from daemon.api.setting import asked_of, change
-from daemon.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
+from daemon.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
-from daemon.http.messages import Response, error_body, json_response, status_response
+from daemon.http.messages import json_response, status_response
 from daemon.http.router import Route
 from daemon.models.model import Model
 from daemon.models.modelconfig import Wishes
-from daemon.models.registration import Progress, Registration, Request, no_progress
+from daemon.models.registration import Progress, Registration, Request
 from daemon.models.registry import Registry
 
-NDJSON = "application/x-ndjson"
 PAGE = 100
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
 # With 206: who asked has what they asked for, but somebody asked for more meanwhile, or a worker has just left.
 _IN_PROGRESS = "Workers scaling in progress..."
-
-Command = Callable[[Progress], Awaitable[tuple[int, Any]]]  # does something, answers status and document
 
 
 def management_routes(
@@ -54,9 +51,16 @@ def management_routes(
     """
 
     async def models(exchange: Exchange, path: list[str]) -> None:
+        if exchange.request.method in _READING:
+            await answer(exchange, path)
+        else:
+            with registration.gate.change():
+                await answer(exchange, path)
+
+    async def answer(exchange: Exchange, path: list[str]) -> None:
         method = exchange.request.method
         if method == "POST" and not path:
-            await _run(exchange, _register(registration, exchange, local_paths))
+            await run(exchange, _register(registration, exchange, local_paths))
         elif method == "GET" and not path:
             exchange.respond(json_response(_list(registry, Parameters(exchange.request))))
         elif method == "GET" and len(path) in (1, 2):
@@ -68,7 +72,7 @@ def management_routes(
             sentence = f'Default version successfully updated for model "{path[0]}" to "{path[1]}"'
             exchange.respond(status_response(sentence))
         elif method == "PUT" and len(path) in (1, 2):
-            await _run(exchange, _scale(registry, registration, exchange, *path))
+            await run(exchange, _scale(registry, registration, exchange, *path))
         elif method == "PATCH" and len(path) in (1, 2):
             document = change(registry.find(*path), asked_of(Parameters(exchange.request)))
             await registration.save()
@@ -101,28 +105,6 @@ async def _describe(registry: Registry, exchange: Exchange, name: str, version: 
         asked = Parameters(exchange.request).flag("customized", False)
         document = [describe(model, await customized_metadata(model, exchange) if asked else None)]
     exchange.respond(json_response(document))
-
-
-async def _run(exchange: Exchange, command: Command) -> None:
-    """Run a command; tell its progress to a client that wants it."""
-    if NDJSON not in exchange.request.header("accept"):
-        status, document = await command(no_progress)
-        exchange.respond(json_response(document, status))
-        return
-
-    def tell(event: dict[str, Any]) -> None:
-        exchange.send(json.dumps(event).encode() + b"\n")
-
-    def progress(stage: str, done: int, total: int) -> None:
-        tell({"stage": stage, "done": done, "total": total})
-
-    exchange.start(Response(200, headers=(("Content-Type", NDJSON),)))
-    try:
-        status, document = await command(progress)
-    except DaemonError as error:
-        status, document = error.status, error_body(error.status, error.kind, str(error))
-    tell({"stage": "done", "status": status, "document": document})
-    exchange.finish()
 
 
 def _register(registration: Registration, exchange: Exchange, local_paths: bool) -> Command:

@@ -5,6 +5,7 @@
     /tsctl/worker/MODEL[/VERSION]    what its workers are made of, and who its clients are: to measure it (`tsctl tune`)
     /tsctl/input/MODEL[/VERSION]     a request's body that can be sent again, as it was, with its content type. The
                                      header `X-Tsctl-Input` says where it is from: `recorded`, or `warmup`
+    /tsctl/upgrade                   with POST, see upgrading.py
 
 The trace: `times` in seconds since the first of them, the latest 20 000; `silence`, seconds since the last;
 `settings` by their names in `model-config.yaml`; `batching` as describe tells it.

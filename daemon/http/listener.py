@@ -13,6 +13,12 @@ from daemon.http.protocol import Connection
 RATE_FROM = 10.0  # seconds after which a body must have come at MIN_RATE on average
 RATE_EVERY = 1.0
 LINGER = 2.0  # seconds
+_HANDSHAKE_LEAST = 1.0  # seconds that a TLS handshake may take, however short the header timeout is
+
+
+def handshake_time(limits: HttpLimits) -> float:
+    """Say how many seconds a TLS handshake may take."""
+    return max(limits.header_timeout, _HANDSHAKE_LEAST)
 
 
 Application = Callable[[Exchange], None]  # answers an exchange, now or later
@@ -49,6 +55,8 @@ class Listener:
         self.admit = admit
         self.stopping = False
         self.connections: set[Connection] = set()
+        self._accepted = self._arrived = 0
+        self._accepted_at = 0.0  # the latest
         self._deadlines: Deadlines[Connection] = Deadlines({
             Phase.IDLE: limits.keep_alive,
             Phase.HEADERS: limits.header_timeout,
@@ -66,8 +74,22 @@ class Listener:
         return f"<Listener {len(self.connections)} connections{' stopping' if self.stopping else ''}>"
 
     def connect(self) -> Connection:
-        """The protocol factory."""
+        """The protocol factory: a connection has been accepted; over TLS, it is yet to be made."""
+        self._accepted += 1
+        self._accepted_at = self.clock.now()
         return Connection(self)
+
+    def arrived(self, connection: Connection) -> None:
+        """It is made."""
+        self._arrived += 1
+        self.connections.add(connection)
+
+    @property
+    def busy(self) -> bool:
+        """Somebody is connected, or may be about to be. A TLS handshake that fails is not told: it has its time."""
+        if self.connections:
+            return True
+        return self._accepted > self._arrived and self.clock.now() < self._accepted_at + handshake_time(self.limits)
 
     def enter(self, connection: Connection, phase: Phase) -> None:
         """Start a deadline for a connection; it replaces the one it had."""
@@ -77,6 +99,14 @@ class Listener:
         elif due < self._timer_at:
             self._timer.cancel()
             self._arm(self.clock.now())
+
+    def wind_down(self) -> None:
+        """Answer each connection's next request as its last.
+
+        Idle ones stay: closing one in the moment in which its client sends would reset it. What is being answered
+        may have told its client already that the connection stays, so it does.
+        """
+        self.stopping = True
 
     def stop(self) -> None:
         """Close idle connections; the others close after their last answer."""

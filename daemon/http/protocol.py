@@ -54,6 +54,8 @@ class Host(Protocol):
     connections: "set[Connection]"
     admit: Callable[[Request], None] | None
 
+    def arrived(self, connection: "Connection") -> None: ...
+
     def application(self, exchange: Exchange) -> None: ...
 
     def access(self, request: Request, status: int, seconds: float) -> None: ...
@@ -101,7 +103,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._host.connections.add(self)
+        self._host.arrived(self)
         sock: socket.socket | None = transport.get_extra_info("socket")
         if sock is not None and sock.family == socket.AF_UNIX:
             pid, uid, _ = struct.unpack("iII", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))

@@ -49,6 +49,15 @@ class Memory:
         """Whether an unpacked directory will be wanted by the next run."""
         return self.kept is None or unpacked.name in self.kept
 
+    def is_current(self) -> bool:
+        """Whether nobody else has written the file. It blocks."""
+        try:
+            return self._file.read_bytes() == self._written
+        except FileNotFoundError:
+            return self._written == snapshot.encode_snapshot(Snapshot())
+        except OSError:
+            return False
+
     async def save(self) -> None:
         """Make the file say what is registered now; returns when that is on the disk.
 

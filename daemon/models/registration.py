@@ -29,6 +29,7 @@ from daemon.models.archive import ArchiveMark, Limits, mark_of, model_root
 from daemon.models.directories import Directories
 from daemon.models.directories import Progress as Progress
 from daemon.models.download import archive_of, is_remote
+from daemon.models.gate import Gate
 from daemon.models.making import Maker
 from daemon.models.memory import Memory
 from daemon.models.model import Model
@@ -52,6 +53,7 @@ class Registration:
 
     Attributes:
         pending: what an earlier run registered, and this one has not come to yet.
+        gate: whoever changes something from outside goes through it.
         maker: makes the models.
         directories: the unpacked archives.
     """
@@ -67,6 +69,7 @@ class Registration:
     ) -> None:
         self.memory = Memory(paths.snapshot(config.state_dir), self._entries)
         self.pending: list[Entry] = []
+        self.gate = Gate()
         self.maker = Maker(config, engine, clock, logs)
         limits = Limits(config.archive_bytes, config.archive_files)
         self.directories = Directories(paths.models_dir(config.state_dir), limits, self.memory.keeps)

@@ -122,16 +122,25 @@ class Startup:
 
     Attributes:
         done: everything that the snapshot and the list name has been registered, or has failed.
+
+    Args:
+        replacing: another daemon serves what the snapshot names: all of it is restored, and nothing else, whatever
+            the settings say of a start; and the file is the other one's to write.
     """
 
-    def __init__(self, config: Config, registry: Registry, registration: Registration) -> None:
+    def __init__(
+        self, config: Config, registry: Registry, registration: Registration, *, replacing: bool = False
+    ) -> None:
         self.done = False
         self._config = config
         self._registry = registry
         self._registration = registration
         self._restoring = Restoring(config, registry, registration)
-        self._entries = registration.memory.last.models if config.restore else ()
-        listings = None if config.models is None else parse_listings(config.models, archives(config.model_store))
+        self._remember = config.restore and not replacing
+        self._entries = registration.memory.last.models if config.restore or replacing else ()
+        listings = (
+            None if config.models is None or replacing else parse_listings(config.models, archives(config.model_store))
+        )
         self._missing: list[Entry] = []  # versions whose directories were not kept
         self._plan = plan(self._entries, listings, place=self._place, fresh=_is_fresh)
 
@@ -163,7 +172,7 @@ class Startup:
         for listing in self._plan.load:
             await self._load(listing)
         self._registration.pending = []
-        if self._config.restore:  # else the snapshot is ignored until somebody changes something
+        if self._remember:  # else the snapshot is ignored until somebody changes something
             with contextlib.suppress(NotRemembered):  # the log has it
                 await self._registration.save()
         self.done = True

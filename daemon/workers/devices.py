@@ -20,9 +20,15 @@ def quota_of(cpu_max: str) -> float | None:
 
 
 def cpu_groups(groups: str, mounts: str) -> list[Path]:
-    """Find the directories of this process's CPU cgroup and of all above it, innermost first.
+    """Find the directories of this process's CPU cgroup; see `control_groups`."""
+    return control_groups("cpu", groups, mounts)
+
+
+def control_groups(controller: str, groups: str, mounts: str) -> list[Path]:
+    """Find the directories of this process's cgroup and of all above it, innermost first.
 
     Args:
+        controller: `cpu` or `memory`; version 2 has one hierarchy for all.
         groups: /proc/self/cgroup, cgroups(7): `ID:CONTROLLERS:PATH`, and `0::PATH` for version 2.
         mounts: /proc/self/mountinfo, proc(5); says where each hierarchy is, and which part of it.
     """
@@ -32,8 +38,8 @@ def cpu_groups(groups: str, mounts: str) -> list[Path]:
         kind, _, options = [*second.split(" "), "", "", ""][:3]
         if kind == "cgroup2":
             path = _group(groups, lambda number, names: number == "0" and not names)
-        elif kind == "cgroup" and "cpu" in options.split(","):
-            path = _group(groups, lambda number, names: "cpu" in names.split(","))
+        elif kind == "cgroup" and controller in options.split(","):
+            path = _group(groups, lambda number, names: controller in names.split(","))
         else:
             continue
         root, mounted = first.split(" ")[3:5]

@@ -1,11 +1,12 @@
 """Fixtures: a daemon for each test that changes it, and one that is shared by those that only ask."""
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.served import Served
+from tests.e2e.served import TSCTL, Served
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -39,3 +40,26 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield served
     finally:
         served.stop()
+
+
+@pytest.fixture
+def fragile(idle: Served) -> Served:
+    """A daemon with a model that loads as the file `word` says."""
+    word = idle.folder / "word"
+    word.write_text("go")
+    idle.environment |= {"TEST_WORD": str(word), "UPGRADES_MARK": str(idle.folder)}
+    idle.start()
+    idle.register("fragile")
+    return idle
+
+
+def begin_upgrade(served: Served, *options: str) -> "subprocess.Popen[str]":
+    """Ask for an upgrade whose new daemon waits while it loads."""
+    (served.folder / "word").unlink()
+    asking = subprocess.Popen(
+        [TSCTL, "upgrade", *options], env=served.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert asking.stderr is not None
+    while "loading" not in (line := asking.stderr.readline()):
+        assert line, "the upgrade ended before it loaded"
+    return asking

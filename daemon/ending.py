@@ -1,0 +1,134 @@
+"""How a daemon ends: by signals, or because another one has taken its place.
+
+Stop, in this order: accept no connection → what waits and runs finishes within the grace time →
+workers leave, leftovers are killed → logs are written → the socket and the locks go. A second
+signal to stop cuts the grace time short.
+
+Replaced (upgrade/), in this order: the other one accepts connections → this one does not → each
+connection's next request is its last; idle ones are closed when the upgrade's grace is over → what
+waits and runs finishes, however long it takes → as above, but the socket and the locks stay. A
+signal, or the end of the other one, makes an ordinary stop of the rest.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import time
+from collections.abc import Awaitable, Sequence
+from pathlib import Path
+from typing import Any
+
+from daemon.http.listener import Listener
+from daemon.models.registration import Registration
+from daemon.upgrade.giving import Upgrade
+from daemon.upgrade.stand_in import daemon_of, lives
+from daemon.upgrade.steps import Drain, Step, drain, stops_successor
+
+_LOOK_EVERY = 0.05  # seconds, at the connections of a daemon that has been replaced
+_LAST_ANSWERS = 50  # looks, for clients that are reading them
+
+_log = logging.getLogger("daemon.server")
+
+
+class Ending:
+    """Knows when this daemon is to end, and waits for what it owes.
+
+    Args:
+        grace: seconds that running requests have at a stop.
+        supervised: as in Launch.
+
+    Attributes:
+        wanted: set by the first signal to stop.
+        successor: the pid of the daemon that has taken our place; None if none has.
+    """
+
+    def __init__(self, grace: float, pid_file: Path, *, supervised: bool) -> None:
+        self.wanted = asyncio.Event()
+        self.successor: int | None = None
+        self._grace = grace
+        self._pid_file = pid_file
+        self._supervised = supervised
+        self._hurry = asyncio.Event()
+
+    def watch_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._signalled)
+
+    async def due(self, upgrade: Upgrade) -> None:
+        """Wait until this daemon is to accept nothing more; then it is known who the daemon is."""
+        await first(self.wanted.wait(), upgrade.given.wait())
+        if self.wanted.is_set():
+            await upgrade.settle()
+        if upgrade.given.is_set() and upgrade.successor is not None:
+            self.successor = upgrade.successor.pid
+            _log.info("pid %d is the daemon now; what is asked here is finished", self.successor)
+            if self.wanted.is_set():
+                self._pass_on(Step.HANDING)
+
+    async def wind_down(self, upgrade: Upgrade, listeners: Sequence[Listener]) -> None:
+        """Answer who is still connected to a daemon that has been replaced."""
+        assert upgrade.successor is not None
+        began = time.monotonic()
+        outlived = asyncio.ensure_future(upgrade.successor.outlive())
+        for listener in listeners:
+            listener.wind_down()
+        while not (self.wanted.is_set() or (outlived.done() and self._alone())):
+            match drain(any(listener.busy for listener in listeners), began, upgrade.grace, time.monotonic()):
+                case Drain.OVER:
+                    break
+                case Drain.CLOSE_IDLE:
+                    for listener in listeners:
+                        listener.stop()
+            await asyncio.sleep(_LOOK_EVERY)
+        outlived.cancel()
+        await asyncio.gather(outlived, return_exceptions=True)
+        upgrade.finish()
+
+    async def stop_models(self, registration: Registration) -> None:
+        """Let what waits and runs finish, then end the workers."""
+        _log.info("stopping; running requests have %g s", self._grace)
+        stopping = asyncio.ensure_future(registration.stop(self._grace))
+        hurry = asyncio.ensure_future(self._hurry.wait())
+        await asyncio.wait((stopping, hurry), return_when=asyncio.FIRST_COMPLETED)
+        hurry.cancel()
+        if not stopping.done():
+            stopping.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await stopping
+            await registration.stop(0.0)
+        else:
+            stopping.result()
+
+    async def let_answers_out(self, listeners: Sequence[Listener]) -> None:
+        """Give the last answers a moment to leave for clients that read them."""
+        for _ in range(_LAST_ANSWERS):
+            if self._hurry.is_set() or not any(listener.connections for listener in listeners):
+                return
+            await asyncio.sleep(0.02)
+
+    def _alone(self) -> bool:
+        """Whether the daemon that has taken our place has ended, and none has taken its own."""
+        return self.successor is None or not lives(daemon_of(str(self._pid_file), self.successor))
+
+    def _signalled(self) -> None:
+        if self.wanted.is_set():
+            self._hurry.set()
+        self.wanted.set()
+        self._pass_on(Step.DRAINING)
+
+    def _pass_on(self, step: Step) -> None:
+        """Pass a signal on that came in this step, if it is for the daemon that has taken our place."""
+        if self.successor is not None and stops_successor(step, supervised=self._supervised):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(daemon_of(str(self._pid_file), self.successor), signal.SIGTERM)
+
+
+async def first(*these: Awaitable[Any]) -> None:
+    """Wait until one of these is done; the others are cancelled."""
+    tasks = [asyncio.ensure_future(each) for each in these]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()

@@ -1,0 +1,110 @@
+"""What makes a process the daemon that clients find: addresses, the control socket, and two locks.
+
+It is taken at the start, or inherited from the daemon that this one replaces; it is left at the end,
+or handed over to the one that replaces this one. Inherited sockets are the same sockets, so that
+what waits to be accepted is accepted by whoever comes first, and the locks are held without a gap.
+"""
+
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from daemon import paths
+from daemon.config import Config
+from daemon.endpoints import Endpoint, bind_endpoints
+from daemon.errors import StartError
+from daemon.sockets import Lock, bind_control, take_place, unlink_if_ours
+from daemon.upgrade.words import Bound, Expected, Inheritance
+
+
+@dataclass
+class Place:
+    """Attributes: `inode`, of the control socket's file; `ours`, until it is handed over."""
+
+    path: Path
+    control: socket.socket
+    inode: int
+    bound: Sequence[tuple[Endpoint, socket.socket]]
+    locks: tuple[Lock, Lock]
+    ours: bool = True
+
+    def inheritance(self, models: Sequence[Expected], *, stand_in: bool) -> Inheritance:
+        """Say what a new daemon inherits; arguments as in that class."""
+        bound = [Bound(each.flag, each.host, each.port, listening.fileno()) for each, listening in self.bound]
+        locks = self.locks[0].descriptor, self.locks[1].descriptor
+        return Inheritance(bound, self.control.fileno(), self.inode, locks, list(models), stand_in)
+
+    def claim(self) -> None:
+        """Write our pid where the daemon's is looked for."""
+        for lock in self.locks:
+            lock.claim()
+
+    def hand_over(self) -> None:
+        """It is another daemon's now: leave nothing, and take nothing with us."""
+        self.ours = False
+        for lock in self.locks:
+            lock.forget()
+
+    def leave(self) -> None:
+        """Leave nothing that a client or another daemon would find."""
+        if self.ours:
+            unlink_if_ours(self.path, self.inode)
+            for lock in self.locks:
+                lock.release()
+
+
+def take(config: Config, endpoints: Sequence[Endpoint]) -> Place:
+    """Bind and lock everything.
+
+    Raises:
+        StartError: another daemon is there, or something cannot be used.
+    """
+    locks = take_place(config.socket, config.state_dir)
+    try:
+        bound = list(zip(endpoints, bind_endpoints(endpoints), strict=True))
+        control, inode = bind_control(config.socket)
+    except BaseException:
+        for lock in locks:
+            lock.release()
+        raise
+    return Place(config.socket, control, inode, bound, locks)
+
+
+def inherit(inheritance: Inheritance, config: Config, endpoints: Sequence[Endpoint]) -> Place:
+    """Use what another daemon has; until it is claimed, nothing on the disk changes.
+
+    Raises:
+        StartError: the settings now name other addresses.
+    """
+    for descriptor in (*inheritance.locks, inheritance.control, *(each.descriptor for each in inheritance.endpoints)):
+        os.set_inheritable(descriptor, False)  # no worker's
+    rest = list(inheritance.endpoints)
+    found = []
+    for endpoint in endpoints:
+        address = (endpoint.flag, endpoint.host, endpoint.port)
+        same = next((each for each in rest if (each.flag, each.host, each.port) == address), None)
+        if same is None:
+            raise _moved(f"`{endpoint.host}:{endpoint.port}` is new")
+        rest.remove(same)
+        found.append((endpoint, same.descriptor))
+    if rest:
+        raise _moved(f"`{rest[0].host}:{rest[0].port}` is no longer there")
+    bound = [(endpoint, _listening(descriptor)) for endpoint, descriptor in found]
+    files = paths.pid_file(config.socket), config.state_dir / "lock"
+    locks = Lock.inherited(files[0], inheritance.locks[0]), Lock.inherited(files[1], inheritance.locks[1])
+    control = _listening(inheritance.control)
+    return Place(config.socket, control, inheritance.inode, bound, locks, ours=False)
+
+
+def _listening(descriptor: int) -> socket.socket:
+    listening = socket.socket(fileno=descriptor)
+    listening.setblocking(False)
+    return listening
+
+
+def _moved(what: str) -> StartError:
+    return StartError(
+        f"the addresses in the settings have changed: {what}", "an upgrade keeps them; stop the daemon and start it"
+    )

@@ -1,0 +1,219 @@
+"""The old daemon's side of an upgrade: start a new one, and give it the place when it is ready.
+
+No change is let in from the beginning: those that were begun are finished, and the snapshot is on
+the disk, before the new daemon reads it. What it has loaded then is what is registered, and whichever
+of the two is killed at whatever moment, what was acknowledged is in that file.
+"""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from daemon.errors import DaemonError, Loading, NotRemembered, Stopping, UpgradeFailed, Upgrading
+from daemon.models.directories import Progress as Report
+from daemon.models.model import ModelState
+from daemon.models.registration import Registration
+from daemon.models.registry import Registry
+from daemon.upgrade.asked import Asked
+from daemon.upgrade.memory import Memory, measure, shortage
+from daemon.upgrade.steps import Event, Step, advance
+from daemon.upgrade.successor import Gone, Successor
+from daemon.upgrade.words import Expected, Failed, Loaded, Progress, Taken
+
+TAKE_TIME = 10.0  # seconds that a new daemon which is ready may need to begin to serve
+
+Start = Callable[[str | None, list[Expected]], Successor]
+
+_log = logging.getLogger("daemon.upgrade")
+
+
+class Upgrade:
+    """At most one upgrade at a time; the last one that succeeds is the end of this daemon.
+
+    Args:
+        start: starts a new daemon, with this interpreter and these models to load.
+        ready: everything that is served from the start has been loaded.
+        reclaim: makes the place ours again, which a new daemon may have claimed already.
+        version: of this daemon.
+
+    Attributes:
+        step: where it is.
+        given: set when the new daemon has taken over.
+        grace: seconds that idle connections are kept from then on.
+        successor: the new daemon, from its start on.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        registration: Registration,
+        start: Start,
+        ready: Callable[[], bool],
+        reclaim: Callable[[], None],
+        version: str,
+        measure_memory: Callable[[int], Memory] = measure,
+    ) -> None:
+        self.step = Step.SERVING
+        self.given = asyncio.Event()
+        self.grace = 0.0
+        self.successor: Successor | None = None
+        self._registry = registry
+        self._registration = registration
+        self._start = start
+        self._ready = ready
+        self._reclaim = reclaim
+        self._version = version
+        self._measure = measure_memory
+        self._task: asyncio.Task[dict[str, Any]] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Upgrade {self.step.name} {self.successor!r}>"
+
+    async def __call__(self, asked: Asked, report: Report) -> dict[str, Any]:
+        """Replace this daemon; gives what was replaced by what, when the new one serves.
+
+        Raises:
+            Upgrading: an upgrade is under way.
+            Loading: this daemon is itself still loading.
+            UpgradeFailed: this daemon goes on as if nothing had happened.
+            Stopping: it was told to stop meanwhile.
+        """
+        if self.step is not Step.SERVING:
+            raise Upgrading
+        if not self._ready():
+            raise Loading("The daemon still loads what it serves from the start. Upgrade it later.")
+        self._move(Event.ASKED)
+        self._task = asyncio.get_running_loop().create_task(self._run(asked, report))
+        try:
+            return await asyncio.shield(self._task)  # whoever asked may go away
+        except asyncio.CancelledError:
+            if not self._task.cancelled():
+                raise
+            raise Stopping("The daemon was told to stop, and was not upgraded.") from None
+
+    async def settle(self) -> None:
+        """This daemon is to stop: break off an upgrade; if the place is being given away, wait how that ends."""
+        if self._task is not None and not self._task.done():
+            if self.step is not Step.HANDING:
+                self._task.cancel()
+            await asyncio.wait((self._task,))
+        self._move(Event.STOPPED)
+
+    def finish(self) -> None:
+        """Nobody is connected to this daemon any more, or nobody waits for that."""
+        if self.step is Step.DRAINING:
+            self._move(Event.FINISHED)
+
+    def _move(self, event: Event) -> None:
+        self.step = advance(self.step, event)
+
+    async def _run(self, asked: Asked, report: Report) -> dict[str, Any]:
+        gate = self._registration.gate
+        gate.close()
+        began = time.monotonic()
+        _log.info("upgrading: a new daemon has %g s to be ready", asked.timeout)
+        try:
+            try:
+                async with asyncio.timeout(asked.timeout):
+                    await self._check(asked, report)
+                    self._move(Event.FITS)
+                    version = await self._load(asked, report)
+            except TimeoutError:
+                late = (
+                    "what was being changed was not done"
+                    if self.step is Step.CHECKING
+                    else "the new daemon was not ready"
+                )
+                raise Gone(f"{late} within {asked.timeout:g} s") from None
+            self._move(Event.LOADED)
+            report("handing", 0, 0)
+            await self._hand_over()
+        except (Gone, DaemonError) as error:
+            await self._fail()
+            _log.error("the upgrade failed: %s", error)
+            details = error.details if isinstance(error, Gone) else ""
+            raise UpgradeFailed(str(error), details) from None
+        except BaseException:  # a stop, or a bug: the new one must not live on
+            await self._fail()
+            raise
+        assert self.successor is not None
+        self.grace = asked.grace
+        self._move(Event.TAKEN)
+        self.given.set()
+        return {
+            "status": f"Upgraded the daemon from pid {os.getpid()} to {self.successor.pid}",
+            "old": {"pid": os.getpid(), "version": self._version},
+            "new": {"pid": self.successor.pid, "version": version},
+            "seconds": round(time.monotonic() - began, 3),
+            "grace": asked.grace,
+        }
+
+    async def _check(self, asked: Asked, report: Report) -> None:
+        """Finish what was begun, and see whether another daemon fits."""
+        report("checking", 0, 0)
+        await self._registration.gate.emptied()
+        try:
+            await self._registration.save()  # it is on the disk, unless that failed, or none of it was to be restored
+        except NotRemembered as error:
+            raise Gone(f"what is registered cannot be written for the new daemon: {error.reason}") from None
+        if asked.check_memory:
+            short = shortage(await asyncio.to_thread(self._measure, os.getpid()))
+            if short is not None:
+                raise Gone(short)
+
+    async def _load(self, asked: Asked, report: Report) -> str:
+        """Start the new daemon and wait until it is ready; gives its version."""
+        report("starting", 0, 0)
+        self.successor = self._start(asked.python, expected(self._registry))
+        _log.info("the new daemon has pid %d", self.successor.pid)
+        await self.successor.introduce()
+        while True:
+            match await self.successor.hear():
+                case Progress(done, total):
+                    report("loading", done, total)
+                case Loaded(version):
+                    return version
+                case Failed(reason, details):
+                    raise Gone(reason, details)
+                case Taken():
+                    raise Gone("the new daemon took over before its time")
+
+    async def _hand_over(self) -> None:
+        assert self.successor is not None
+        try:
+            async with asyncio.timeout(TAKE_TIME):
+                await self.successor.give()
+                while not isinstance(word := await self.successor.hear(), Taken):
+                    if isinstance(word, Failed):
+                        raise Gone(word.reason, word.details)
+        except TimeoutError:
+            raise Gone(f"the new daemon was ready, and did not take over within {TAKE_TIME:g} s") from None
+
+    async def _fail(self) -> None:
+        """Be the only daemon again."""
+        if self.successor is not None:
+            # Before anything else: there are never two.
+            await self.successor.end(at_once=self.step is Step.HANDING)
+            if self.step is Step.HANDING and not self._registration.memory.is_current():
+                # It had taken the place and changed something before it was killed, or died. What it has told its
+                # clients is on the disk, and not what we serve.
+                _log.critical("the new daemon had taken over and ended: this one ends, and the next start goes on")
+                self._move(Event.TAKEN)
+                self.given.set()
+                return
+            self.successor = None
+            self._reclaim()
+        self._move(Event.FAILED)
+        self._registration.gate.open()
+
+
+def expected(registry: Registry) -> list[Expected]:
+    """Say what the new daemon is to serve: each version with as many workers as it is to have now."""
+    return [
+        Expected(model.name, model.version, model.state is ModelState.READY, model.pool.wanted)
+        for model in registry
+        if not model.lost
+    ]

@@ -1,0 +1,123 @@
+"""Whether a second daemon fits into memory beside the first: for a while both have all workers.
+
+What it will take is what this one and all its descendants take now, in proportional set sizes: what
+they share with each other counts once. What there is, is what the kernel holds available, and what
+the cgroup's limits leave. On a GPU nothing is counted: there a load that does not fit fails, and says so.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from daemon.workers.devices import control_groups
+
+PROC = Path("/proc")
+# The limit, the usage, and the line of memory.stat with what can be dropped at once: of version 2 and of version 1.
+_FILES = (
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """In bytes; `where` says whose limit `available` is."""
+
+    needed: int
+    available: int
+    where: str = "this machine"
+
+
+def shortage(memory: Memory) -> str | None:
+    """Say why a second daemon does not fit, or None if it does."""
+    if memory.needed <= memory.available:
+        return None
+    return (
+        f"while both run, the new one needs about {_size(memory.needed)} more memory, as much as this one and its"
+        f" workers take now, and {memory.where} has {_size(memory.available)} left."
+        " `--no-check-memory` tries it nevertheless."
+    )
+
+
+def measure(pid: int, proc: Path = PROC) -> Memory:
+    """Measure; it blocks, and takes milliseconds for each large process.
+
+    Args:
+        pid: the daemon.
+    """
+    needed = sum(_taken(each, proc) for each in (pid, *descendants(_parents(proc), pid)))
+    least = min(_available(proc), key=lambda found: found[0])
+    return Memory(needed, *least)
+
+
+def descendants(parents: Mapping[int, int], root: int) -> list[int]:
+    """Give all that descend from a process, of process → parent."""
+    found: list[int] = []
+    generation = [root]
+    while generation:
+        generation = [pid for pid, parent in parents.items() if parent in generation and pid != parent]
+        found += generation
+    return found
+
+
+def proportional(rollup: str) -> int:
+    """Read the proportional set size of `smaps_rollup` (proc(5)), in bytes."""
+    return next(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Pss:"))
+
+
+def _taken(pid: int, proc: Path) -> int:
+    try:
+        return proportional((proc / str(pid) / "smaps_rollup").read_text())
+    except (OSError, StopIteration):
+        pass  # not allowed, or not there: the resident set is more, and good enough
+    try:
+        status = (proc / str(pid) / "status").read_text()
+    except OSError:
+        return 0  # it has ended meanwhile
+    return sum(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
+
+
+def _parents(proc: Path) -> dict[int, int]:
+    parents = {}
+    for entry in proc.iterdir():
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+    return parents
+
+
+def _available(proc: Path) -> Iterator[tuple[int, str]]:
+    """What is left, and where."""
+    for line in (proc / "meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            yield int(line.split()[1]) * 1024, "this machine"
+    try:
+        groups, mounts = (proc / "self" / "cgroup").read_text(), (proc / "self" / "mountinfo").read_text()
+    except OSError:
+        return
+    for directory in control_groups("memory", groups, mounts):
+        left = left_in(directory)
+        if left is not None:
+            yield left, f"the cgroup {directory}"
+
+
+def left_in(directory: Path) -> int | None:
+    """What a cgroup's limit leaves, in bytes; None if it has none."""
+    for limit, usage, droppable in _FILES:
+        try:
+            most = (directory / limit).read_text().strip()
+            used = int((directory / usage).read_text())
+            lines = (directory / "memory.stat").read_text().splitlines()
+        except (OSError, ValueError):
+            continue
+        if most == "max":
+            return None
+        cached = sum(int(line.split()[1]) for line in lines if line.split()[:1] == [droppable])
+        return max(0, int(most) - used + cached)
+    return None
+
+
+def _size(count: float) -> str:
+    return f"{count / 1024**3:.1f} GiB" if count >= 1024**3 else f"{count / 1024**2:.0f} MiB"

@@ -1,0 +1,197 @@
+"""The process of the new daemon, as the old one sees it until it has taken over.
+
+It is started as the old one was: the same arguments, environment and working directory, the same
+stdout and stderr. So it is set as the old one is, by whatever the installed code makes of that.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from daemon.upgrade.channel import Channel, HungUp
+from daemon.upgrade.words import BrokenWord, FromNew, Inheritance, Yours, decode_from_new
+
+LEAVE_TIME = 10.0  # seconds that one which is not wanted has to end its workers
+_TAIL = 20  # lines
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How this daemon was started.
+
+    Attributes:
+        arguments: after `python -P -m daemon`.
+        directory: where it was started, for what is relative to that.
+        supervised: in the foreground, and whoever started it knows this very process.
+    """
+
+    arguments: Sequence[str]
+    directory: str
+    supervised: bool = False
+
+
+class Gone(Exception):
+    """The new daemon will not take over.
+
+    Args:
+        details: its last words.
+    """
+
+    def __init__(self, reason: str, details: str = "") -> None:
+        super().__init__(reason)
+        self.details = details
+
+
+class Successor(Protocol):
+    """A new daemon, until it has taken over."""
+
+    pid: int
+
+    async def introduce(self) -> None:
+        """Tell it what it inherits."""
+        ...
+
+    async def hear(self) -> FromNew:
+        """Wait for a word. Raises: Gone."""
+        ...
+
+    async def give(self) -> None:
+        """Tell it that the place is its own. Raises: Gone."""
+        ...
+
+    async def end(self, *, at_once: bool) -> None:
+        """See it dead; unless that is to be at once, its workers may leave in order."""
+        ...
+
+    async def outlive(self) -> None:
+        """Wait until it has ended, after it has taken over."""
+        ...
+
+
+class NewDaemon:
+    """A process of this machine."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], channel: Channel, inheritance: Inheritance, printed: "Printed"
+    ) -> None:
+        self.pid = process.pid
+        self._inheritance = inheritance
+        self._process = process
+        self._channel = channel
+        self._printed = printed
+        self._pidfd = os.pidfd_open(process.pid)  # it is our child, and nobody has reaped it
+
+    def __repr__(self) -> str:
+        return f"<NewDaemon {self.pid}>"
+
+    async def introduce(self) -> None:
+        with contextlib.suppress(HungUp):  # its end is about to be heard of
+            await self._channel.tell(self._inheritance)
+
+    async def hear(self) -> FromNew:
+        try:
+            return decode_from_new(await self._channel.hear())
+        except BrokenWord as error:
+            raise Gone(f"the new daemon said what is not understood: {error}") from None
+        except HungUp:
+            await self._ended(LEAVE_TIME)
+            raise Gone(f"the new daemon {self._how()} before it was ready", self._printed.tail()) from None
+
+    async def give(self) -> None:
+        try:
+            await self._channel.tell(Yours())
+        except HungUp:
+            await self._ended(LEAVE_TIME)
+            raise Gone(f"the new daemon {self._how()} before it had taken over") from None
+
+    async def end(self, *, at_once: bool) -> None:
+        self._channel.close()
+        if at_once or not await self._ended(LEAVE_TIME):
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+            await self._ended(None)
+        os.close(self._pidfd)
+
+    async def outlive(self) -> None:
+        with contextlib.suppress(HungUp, BrokenWord):
+            while True:
+                await self._channel.hear()  # and leave its exit code to whoever stands in for it
+
+    async def _ended(self, timeout: float | None) -> bool:
+        """Wait for the end of the process; gives whether it came."""
+        loop = asyncio.get_running_loop()
+        over = asyncio.Event()
+        loop.add_reader(self._pidfd, over.set)
+        try:
+            await asyncio.wait_for(over.wait(), timeout)
+        except TimeoutError:
+            pass
+        finally:
+            loop.remove_reader(self._pidfd)
+        return self._process.poll() is not None
+
+    def _how(self) -> str:
+        code = self._process.returncode
+        if code is None:
+            return "closed its connection to the old one"
+        return f"ended with exit code {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
+
+
+class Printed:
+    """What goes to our stderr from now on, if that is a file."""
+
+    def __init__(self) -> None:
+        status = os.fstat(2)
+        self._start = status.st_size if stat.S_ISREG(status.st_mode) else None
+
+    def tail(self) -> str:
+        if self._start is None:
+            return ""
+        with contextlib.suppress(OSError), open("/proc/self/fd/2", "rb") as file:
+            file.seek(self._start)
+            return "\n".join(file.read().decode(errors="replace").splitlines()[-_TAIL:])
+        return ""
+
+
+def start(launch: Launch, python: str | None, inheritance: Inheritance) -> NewDaemon:
+    """Start the new daemon.
+
+    Raises:
+        Gone: it cannot be started.
+    """
+    ours, theirs = socket.socketpair()
+    printed = Printed()
+    try:
+        process = _execute(launch, python or sys.executable, inheritance, theirs.fileno())
+    except BaseException:
+        ours.close()
+        raise
+    finally:
+        theirs.close()
+    return NewDaemon(process, Channel(ours), inheritance, printed)
+
+
+def _execute(launch: Launch, python: str, inheritance: Inheritance, channel: int) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            [python, "-P", "-m", "daemon", *launch.arguments, f"--inherit={channel}"],
+            stdin=subprocess.DEVNULL,
+            pass_fds=(
+                *inheritance.locks,
+                inheritance.control,
+                *(each.descriptor for each in inheritance.endpoints),
+                channel,
+            ),
+            start_new_session=True,
+            cwd=launch.directory if os.path.isdir(launch.directory) else "/",
+        )
+    except OSError as error:
+        raise Gone(f"cannot start `{python}`: {error.strerror}") from None

@@ -1,0 +1,161 @@
+"""The new daemon's side of an upgrade: load what the old one serves, and take its place.
+
+Until the old one has said that the place is this one's, nothing on the disk is changed, and no
+connection is accepted. If it says so never, or closes the channel, this daemon ends.
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from daemon.errors import DaemonError, StartError
+from daemon.models.registry import Registry
+from daemon.models.snapshot import BrokenSnapshot, read_snapshot
+from daemon.models.startup import Startup
+from daemon.models.waiting import all_ready
+from daemon.upgrade.channel import Channel, HungUp, first_line
+from daemon.upgrade.words import FORM, BrokenWord, Expected, Failed, Inheritance, Loaded, Progress, Taken, Yours, decode
+
+Report = Callable[[int, int], None]  # workers that are ready, and that are to be
+
+
+class Predecessor:
+    """The old daemon, as the new one knows it.
+
+    Args:
+        descriptor: of our end of the channel, inherited.
+
+    Attributes:
+        inheritance: what the old one has.
+
+    Raises:
+        StartError: there is nothing that we understand at its other end.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        sock = socket.socket(fileno=descriptor)
+        sock.set_inheritable(False)
+        try:
+            self.inheritance = _read_inheritance(sock)
+        except StartError:
+            sock.close()
+            raise
+        self._channel = Channel(sock)
+
+    async def take(self, load: Callable[[Report], Coroutine[Any, Any, None]], version: str) -> None:
+        """Load everything, ask for the place, and return when it is given.
+
+        Raises:
+            StartError: the old daemon goes on without us.
+            DaemonError: as `load`.
+        """
+        loop = asyncio.get_running_loop()
+        telling: set[asyncio.Task[None]] = set()
+
+        def tell(done: int, total: int) -> None:
+            task = loop.create_task(self._tell(Progress(done, total)))
+            telling.add(task)
+            task.add_done_callback(telling.discard)
+
+        loading, answer = loop.create_task(load(tell)), loop.create_task(self._channel.hear())
+        try:
+            await asyncio.wait((loading, answer), return_when=asyncio.FIRST_COMPLETED)
+            if not loading.done():
+                raise HungUp
+            loading.result()
+            await asyncio.gather(*telling)
+            await self._tell(Loaded(version))
+            decode(await answer, Yours)
+        except (HungUp, BrokenWord):
+            raise _abandoned() from None
+        finally:
+            loading.cancel()
+            answer.cancel()
+            await asyncio.gather(loading, answer, return_exceptions=True)
+
+    async def taken(self) -> None:
+        """Say that we serve. The channel stays open: its end tells the old daemon of ours.
+
+        Raises:
+            StartError: we were too slow, and the old daemon goes on without us.
+        """
+        try:
+            await self._channel.tell(Taken())
+        except HungUp:
+            raise _abandoned() from None
+
+    def fail(self, error: Exception) -> None:
+        """Say why we will not; it blocks, and needs no loop."""
+        reason, _, details = str(error).partition("\n")
+        hint = error.hint if isinstance(error, StartError) else ""
+        self._channel.tell_last(Failed(f"{reason}; {hint}" if hint else reason, details.strip("\n")))
+
+    def close(self) -> None:
+        """Hang up: the old daemon takes it that we have ended."""
+        self._channel.close()
+
+    async def _tell(self, word: Progress | Loaded) -> None:
+        with suppress(HungUp):  # whoever waits for an answer hears of it
+            await self._channel.tell(word)
+
+
+def _read_inheritance(sock: socket.socket) -> Inheritance:
+    try:
+        inheritance = decode(first_line(sock), Inheritance)
+    except BrokenWord as error:
+        raise StartError(f"the running daemon does not say what is to be inherited: {error}") from None
+    if inheritance.form != FORM:
+        raise StartError(
+            f"the running daemon hands over in form {inheritance.form}, and this tsctl knows {FORM}",
+            "stop the daemon and start it",
+        )
+    return inheritance
+
+
+def _abandoned() -> StartError:
+    return StartError("the old daemon has gone, or given the upgrade up")
+
+
+def check_snapshot(file: Path) -> None:
+    """See that this version can read what the old one has registered. At a start a file that it cannot is set aside.
+
+    Raises:
+        StartError: it cannot.
+    """
+    try:
+        read_snapshot(file)
+    except BrokenSnapshot as error:
+        raise StartError(f"cannot read the snapshot `{file}`: {error}") from None
+
+
+async def load(startup: Startup, registry: Registry, models: Sequence[Expected], progress: Report) -> None:
+    """Serve what the old daemon does, with as many workers, all of them ready.
+
+    Raises:
+        DaemonError: a version that was ready there fails here; the message ends with the traceback.
+    """
+    startup.restore()
+    await startup.load()
+    ready: dict[str, tuple[int, int]] = {}
+
+    async def bring_up(expected: Expected) -> None:
+        model = registry.find(expected.name, expected.version)
+        if model.pool.wanted != expected.workers and not model.lost:
+            model.pool.scale(expected.workers)  # as many as there are, where more or fewer would do, too
+
+        def count(_stage: str, done: int, total: int) -> None:
+            ready[f"{model.name}/{model.version}"] = done, total
+            progress(sum(each[0] for each in ready.values()), sum(each[1] for each in ready.values()))
+
+        with suppress(*(() if expected.must else (DaemonError,))):
+            await all_ready(model, model.pool.wanted, count)
+
+    tasks = [asyncio.ensure_future(bring_up(each)) for each in models]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()

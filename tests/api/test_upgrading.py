@@ -1,0 +1,94 @@
+"""Asking for an upgrade; and what is refused while one is under way."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.api.upgrading import upgrade_route
+from daemon.errors import UpgradeFailed
+from daemon.http.exchange import Exchange
+from daemon.http.router import Router
+from daemon.models.directories import Progress
+from daemon.upgrade.asked import Asked
+from tests.api.house import House
+from tests.http.peer import Server, get
+
+
+def upgraded(target: str, method: str = "POST", failure: Exception | None = None) -> tuple[list[Asked], int]:
+    """Ask for an upgrade; give what was asked for, and the status of the answer."""
+    asked: list[Asked] = []
+
+    async def upgrade(wanted: Asked, progress: Progress) -> dict[str, Any]:
+        asked.append(wanted)
+        if failure is not None:
+            raise failure
+        return {}
+
+    async def scenario() -> int:
+        server = Server(Router({"tsctl": upgrade_route(upgrade)}))
+        peer = server.connect()
+        peer.send(get(target).replace(b"GET", method.encode()))
+        exchange: Exchange = server.exchanges[0]
+        while not exchange.done:  # noqa: ASYNC110 - what tests wait for has no event
+            await asyncio.sleep(0)
+        return exchange.status
+
+    return asked, asyncio.run(scenario())
+
+
+def test_what_is_asked_for_is_told() -> None:
+    target = "/tsctl/upgrade?grace=2.5&timeout=60&python=/opt/python&check_memory=false"
+
+    assert upgraded(target) == ([Asked(2.5, 60.0, "/opt/python", False)], 200)
+
+
+def test_nothing_need_be_said() -> None:
+    assert upgraded("/tsctl/upgrade") == ([Asked()], 200)
+
+
+@pytest.mark.parametrize(
+    ("target", "method", "status"),
+    [
+        ("/tsctl/upgrade", "GET", 405),
+        ("/tsctl/upgrade/now", "POST", 404),
+        ("/tsctl/status", "POST", 404),
+        ("/tsctl/upgrade?grace=soon", "POST", 400),
+        ("/tsctl/upgrade?check_memory=perhaps", "POST", 400),
+    ],
+)
+def test_anything_else_asks_for_no_upgrade(target: str, method: str, status: int) -> None:
+    assert upgraded(target, method) == ([], status)
+
+
+def test_why_an_upgrade_failed_is_answered() -> None:
+    assert upgraded("/tsctl/upgrade", failure=UpgradeFailed("it died"))[1] == 500
+
+
+@pytest.mark.parametrize(
+    ("method", "target"),
+    [
+        ("POST", "/models?url=m.mar"),
+        ("PUT", "/models/m?min_worker=2"),
+        ("PUT", "/models/m/1.0/set-default"),
+        ("PATCH", "/models/m?batch_size=2"),
+        ("DELETE", "/models/m"),
+    ],
+)
+def test_no_change_is_let_in_while_the_gate_is_closed(tmp_path: Path, method: str, target: str) -> None:
+    async def scenario() -> None:
+        house = House(tmp_path)
+        await house.serve("m")
+        house.registration.gate.close()
+
+        refused = await house.ask(method, target)
+        read, _ = await house.tell("GET", "/models/m")
+
+        assert refused.status == 503
+        assert int(refused.headers["retry-after"]) > 0
+        assert read == 200
+        model = house.registry.find("m")
+        assert (model.pool.wanted, model.settings.batch_size) == (1, 1)
+
+    asyncio.run(scenario())

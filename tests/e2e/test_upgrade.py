@@ -1,0 +1,129 @@
+"""Replacing a running daemon: nobody notices, and if it fails nothing has happened."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.upgrades import clients_of, marked, serve, upgrade
+from tests.e2e.conftest import begin_upgrade
+from tests.e2e.served import Served, eventually
+
+
+def test_clients_that_never_pause_notice_nothing_of_upgrades(tmp_path: Path) -> None:
+    served = serve(tmp_path)
+    try:
+        with clients_of(served, grace=1.0) as clients:
+            pids = [served.pid]
+            for _ in range(3):
+                upgrade(served, grace=1.0)
+                pids.append(served.pid)
+    finally:
+        served.stop()
+
+    assert clients.counts.wrong == []
+    assert clients.counts.closings >= 3, "clients were connected to the daemons that went"
+    assert min(clients.counts.answered.values()) > 0
+    assert len(set(pids)) == 4
+    eventually(lambda: not marked(served), "no process is left")
+
+
+def test_the_new_daemon_serves_what_the_old_one_was_told(idle: Served) -> None:
+    idle.start("--no-restore", "--models", idle.pack("echo"))
+    eventually(lambda: idle.ask("/ready").status == 200, "what the list names is ready")
+    idle.register("obey", "--workers", "3")
+    idle.register("obey", "--workers", "1", version="2.0")
+    idle.tsctl("default", "obey/2.0")
+    idle.command("PUT", "/models/obey/1.0?min_worker=1&max_worker=4&synchronous=true")  # any of the three is enough
+    idle.tsctl("set", "obey/1.0", "--batch-size", "7")
+    before = idle.status
+    inode = (idle.folder / "control.sock").stat().st_ino
+
+    said = idle.tsctl("upgrade")
+
+    after = idle.status
+    assert f"pid {before['pid']} → tsctl" in said
+    assert after["pid"] == idle.pid != before["pid"]
+    assert [model | {"arrivalsPerSecond": 0} for model in after["models"]] == [
+        model | {"arrivalsPerSecond": 0} for model in before["models"]
+    ]
+    assert {model["name"] + model["version"]: model["ready"] for model in after["models"]}["obey1.0"] == 3
+    assert (idle.folder / "control.sock").stat().st_ino == inode
+    assert idle.ask("/ready").status == 200
+
+
+def test_a_model_that_no_longer_loads_leaves_the_old_daemon_as_it_was(fragile: Served) -> None:
+    pid = fragile.pid
+    (fragile.folder / "word").write_text("fail")
+
+    failed = fragile.run("upgrade")
+
+    assert failed.returncode == 1
+    assert "error: The daemon was not upgraded, and goes on: Failed to start workers for model fragile" in failed.stderr
+    assert "in check" in failed.stderr
+    assert "FileNotFoundError: the vocabulary is missing" in failed.stderr
+    assert fragile.pid == pid
+    assert fragile.ask("/predictions/fragile", b"x").body == b"ok"
+    fragile.tsctl("set", "fragile", "--batch-size", "2")
+
+
+def test_nothing_is_changed_while_the_new_daemon_loads(fragile: Served) -> None:
+    asking = begin_upgrade(fragile)
+
+    refused = fragile.command("PATCH", "/models/fragile?batch_size=3")
+    second = fragile.run("upgrade")
+    read = fragile.command("GET", "/models/fragile")
+    (fragile.folder / "word").write_text("go")
+    said, _ = asking.communicate()
+
+    assert refused.status == 503
+    assert int(refused.headers["retry-after"]) > 0
+    assert "is being upgraded" in refused.json["message"]
+    assert second.returncode == 1
+    assert read.status == 200
+    assert asking.returncode == 0, said
+    fragile.tsctl("set", "fragile", "--batch-size", "3")
+
+
+def test_a_new_daemon_that_is_not_ready_in_time_is_given_up(fragile: Served) -> None:
+    pid = fragile.pid
+    (fragile.folder / "word").unlink()
+
+    failed = fragile.run("upgrade", "--timeout", "1")
+
+    assert failed.returncode == 1
+    assert "the new daemon was not ready within 1 s" in failed.stderr
+    assert fragile.pid == pid
+    assert fragile.ask("/predictions/fragile", b"x").body == b"ok"
+    eventually(lambda: len(marked(fragile)) == 2, "there are one daemon and one worker")
+
+
+@pytest.mark.parametrize(
+    ("python", "reason"),
+    [
+        pytest.param("/nowhere/python", "cannot start `/nowhere/python`: No such file", id="there is none"),
+        pytest.param("/bin/false", "the new daemon ended with exit code 1 before it was ready", id="it only fails"),
+    ],
+)
+def test_an_interpreter_that_does_not_work_is_told(served: Served, python: str, reason: str) -> None:
+    answer = served.command("POST", f"/tsctl/upgrade?python={python}")
+
+    assert answer.status == 500
+    assert reason in answer.json["message"]
+    served.register("echo")
+
+
+def test_no_tcp_address_replaces_the_daemon(idle: Served) -> None:
+    idle.start("--management-address", "127.0.0.1:0", "--management-without-token")
+    management = idle.status["managementAddress"].removeprefix("http://")
+    idle._address = management
+
+    answer = idle.ask("/tsctl/upgrade")
+
+    assert answer.status == 404
+
+
+def test_without_a_daemon_there_is_nothing_to_upgrade(idle: Served) -> None:
+    done = idle.run("upgrade")
+
+    assert done.returncode == 3
+    assert "tsctl start" in done.stderr

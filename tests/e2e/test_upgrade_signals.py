@@ -1,0 +1,171 @@
+"""Who ends when somebody signals, kills or stops a daemon while it is being replaced, or afterwards."""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from tests.chaos.upgrades import command_of, marked, upgrade
+from tests.e2e.conftest import begin_upgrade
+from tests.e2e.served import TSCTL, Served, eventually, running
+
+
+@pytest.fixture
+def held(idle: Served) -> Iterator[tuple[int, http.client.HTTPConnection]]:
+    """The pid of a daemon that has been replaced, and the idle connection that keeps it."""
+    idle.environment["UPGRADES_MARK"] = str(idle.folder)
+    idle.start()
+    connection = idle.connect()
+    connection.request("GET", "/live")
+    connection.getresponse().read()
+    old = idle.pid
+    upgrade(idle, grace=60.0)
+    assert running(old)
+    yield old, connection
+    connection.close()
+
+
+def test_stopping_the_old_daemon_gives_the_upgrade_up(fragile: Served) -> None:
+    asking = begin_upgrade(fragile)
+
+    fragile.tsctl("stop")
+
+    _, said = asking.communicate()
+    assert asking.returncode == 1
+    assert "told to stop" in said
+    assert fragile.run("status").returncode == 3
+    eventually(lambda: not marked(fragile), "nothing is left")
+
+
+def test_a_daemon_that_is_killed_takes_the_one_that_loads_with_it_and_the_next_start_restores(fragile: Served) -> None:
+    asking = begin_upgrade(fragile)
+
+    os.kill(fragile.pid, signal.SIGKILL)
+
+    asking.communicate()
+    assert asking.returncode == 1
+    eventually(lambda: not marked(fragile), "nothing is left")
+    (fragile.folder / "word").write_text("go")
+    fragile.start()
+    eventually(lambda: fragile.ask("/predictions/fragile", b"x").body == b"ok", "it is served again")
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        (signal.SIGTERM, "the new daemon was told to stop before it had taken over"),
+        (signal.SIGKILL, "the new daemon was killed by SIGKILL before it was ready"),
+    ],
+)
+def test_a_new_daemon_that_ends_before_it_has_taken_over_is_a_failed_upgrade(
+    fragile: Served, number: signal.Signals, reason: str
+) -> None:
+    old = fragile.pid
+    asking = begin_upgrade(fragile)
+    (new,) = (pid for pid in marked(fragile) if "--inherit=" in command_of(pid))
+
+    os.kill(new, number)
+
+    _, said = asking.communicate()
+    assert asking.returncode == 1
+    assert reason in said
+    assert fragile.pid == old
+    assert fragile.ask("/predictions/fragile", b"x").body == b"ok"
+    eventually(lambda: len(marked(fragile)) == 2, "there are one daemon and one worker")
+
+
+def test_a_signal_to_a_replaced_daemon_ends_only_what_is_left_of_it(
+    idle: Served, held: tuple[int, http.client.HTTPConnection]
+) -> None:
+    old, _ = held
+
+    os.kill(old, signal.SIGTERM)
+
+    eventually(lambda: not running(old), "the old daemon ends")
+    assert idle.ask("/live").status == 200
+
+
+def test_a_replaced_daemon_answers_once_more_and_ends_when_nobody_is_connected(
+    idle: Served, held: tuple[int, http.client.HTTPConnection]
+) -> None:
+    old, connection = held
+
+    connection.request("GET", "/live")
+    response = connection.getresponse()
+
+    assert response.status == 200
+    assert response.will_close
+    response.read()
+    eventually(lambda: not running(old), "the old daemon ends")
+
+
+def test_stopping_the_new_daemon_ends_the_old_one_too(
+    idle: Served, held: tuple[int, http.client.HTTPConnection]
+) -> None:
+    idle.tsctl("stop")
+
+    eventually(lambda: not marked(idle), "nothing is left")
+
+
+def test_a_daemon_that_replaced_another_can_be_replaced_while_that_one_still_answers(
+    idle: Served, held: tuple[int, http.client.HTTPConnection]
+) -> None:
+    old, connection = held
+    between = idle.pid
+
+    upgrade(idle, grace=0.0)
+
+    eventually(lambda: not running(between), "the one between ends")
+    connection.request("GET", "/live")
+    assert connection.getresponse().status == 200
+    assert old != between
+
+
+def run_in_foreground(idle: Served) -> "subprocess.Popen[bytes]":
+    process = subprocess.Popen([TSCTL, "run"], env=idle.environment, cwd=idle.folder, stderr=subprocess.DEVNULL)
+    eventually(lambda: idle.run("status").returncode == 0, "the daemon serves")
+    return process
+
+
+def test_whoever_ran_the_daemon_in_the_foreground_keeps_its_process(idle: Served) -> None:
+    process = run_in_foreground(idle)
+    first = json.loads(idle.tsctl("upgrade", "--grace", "0", "--json"))
+    second = json.loads(idle.tsctl("upgrade", "--grace", "0", "--json"))
+    eventually(lambda: not running(first["new"]["pid"]), "the one between has gone")
+    assert first["old"]["pid"] == process.pid
+    assert idle.pid == second["new"]["pid"]
+    assert process.poll() is None
+
+    process.terminate()
+
+    assert process.wait(timeout=20) == 0
+    assert not running(second["new"]["pid"])
+    assert not (idle.folder / "control.sock").exists()
+
+
+def test_a_stand_in_tells_how_the_daemon_ended(idle: Served) -> None:
+    process = run_in_foreground(idle)
+    new = json.loads(idle.tsctl("upgrade", "--grace", "0", "--json"))["new"]["pid"]
+
+    os.kill(new, signal.SIGKILL)
+
+    assert process.wait(timeout=20) == 128 + signal.SIGKILL
+
+
+def test_a_supervised_process_that_still_answers_passes_a_signal_on(idle: Served) -> None:
+    process = run_in_foreground(idle)
+    idle.note_address()
+    connection = idle.connect()
+    connection.request("GET", "/live")
+    connection.getresponse().read()
+    new = upgrade(idle, grace=60.0)["new"]["pid"]
+
+    process.terminate()
+
+    assert process.wait(timeout=20) == 0
+    assert not running(new)
+    connection.close()

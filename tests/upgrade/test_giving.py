@@ -1,0 +1,308 @@
+"""The old daemon gives its place to a new one that is ready, and otherwise goes on as if nothing had happened."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.errors import Loading, Stopping, UpgradeFailed, Upgrading
+from daemon.upgrade import giving
+from daemon.upgrade.asked import Asked
+from daemon.upgrade.giving import Upgrade
+from daemon.upgrade.memory import Memory
+from daemon.upgrade.steps import Step
+from daemon.upgrade.successor import Gone
+from daemon.upgrade.words import Expected, Failed, FromNew, Loaded, Progress, Taken
+from tests.models.bench import Bench, run, until
+
+PLENTY = Memory(1, 2)
+
+
+class FakeSuccessor:
+    """A new daemon that says what the test puts into `words`; an exception is raised instead."""
+
+    pid = 4711
+
+    def __init__(self, *words: FromNew | Exception) -> None:
+        self.words: asyncio.Queue[FromNew | Exception] = asyncio.Queue()
+        for word in words:
+            self.words.put_nowait(word)
+        self.did: list[str] = []
+
+    async def introduce(self) -> None:
+        self.did.append("introduced")
+
+    async def hear(self) -> FromNew:
+        word = await self.words.get()
+        if isinstance(word, Exception):
+            raise word
+        return word
+
+    async def give(self) -> None:
+        self.did.append("given")
+
+    async def end(self, *, at_once: bool) -> None:
+        self.did.append("killed" if at_once else "ended")
+
+    async def outlive(self) -> None:
+        self.did.append("outlived")
+
+
+class Old:
+    """The old daemon's parts, as far as an upgrade needs them."""
+
+    def __init__(self, bench: Bench, successor: FakeSuccessor, memory: Memory = PLENTY) -> None:
+        self.bench = bench
+        self.successor = successor
+        self.ready = True
+        self.reclaimed = 0
+        self.models: list[Expected] = []
+        self.stages: list[str] = []
+        self.upgrade = Upgrade(
+            bench.registry, bench.registration, self._start, lambda: self.ready, self._reclaim, "1.0", lambda _: memory
+        )
+
+    def _start(self, python: str | None, models: list[Expected]) -> FakeSuccessor:
+        self.models = models
+        return self.successor
+
+    def _reclaim(self) -> None:
+        self.reclaimed += 1
+
+    async def ask(self, **asked: Any) -> dict[str, Any]:
+        return await self.upgrade(Asked(**asked), lambda stage, done, total: self.stages.append(stage))
+
+    def serves(self) -> bool:
+        """As if nothing had happened."""
+        with self.bench.registration.gate.change():
+            return self.upgrade.step is Step.SERVING and not self.upgrade.given.is_set()
+
+
+def test_a_new_daemon_that_is_ready_is_given_the_place(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        await bench.register(bench.mar(), workers=2)
+        old = Old(bench, FakeSuccessor(Progress(1, 2), Loaded("2.0"), Taken()))
+
+        said = await old.ask(grace=7.0)
+
+        assert (said["old"]["version"], said["new"]) == ("1.0", {"pid": 4711, "version": "2.0"})
+        assert old.stages == ["checking", "starting", "loading", "handing"]
+        assert old.models == [Expected("m", "1.0", True, 2)]
+        assert old.successor.did == ["introduced", "given"]
+        assert old.upgrade.step is Step.DRAINING and old.upgrade.given.is_set() and old.upgrade.grace == 7.0
+        with pytest.raises(Upgrading), bench.registration.gate.change():
+            pass
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason", "did"),
+    [
+        pytest.param([Failed("no room", "Traceback")], "no room\n\nTraceback", "ended", id="it cannot load a model"),
+        pytest.param([Gone("it died", "its words")], "it died\n\nits words", "ended", id="it dies while it loads"),
+        pytest.param([Taken()], "before its time", "ended", id="it takes what was not given"),
+        pytest.param([Loaded("2.0"), Gone("it died")], "it died", "killed", id="it dies when it is given the place"),
+        pytest.param([Loaded("2.0"), Failed("no")], "no", "killed", id="it cannot listen"),
+    ],
+)
+def test_a_new_daemon_that_fails_is_seen_dead_and_the_old_one_goes_on(
+    tmp_path: Path, words: list[FromNew | Exception], reason: str, did: str
+) -> None:
+    async def scenario(bench: Bench) -> None:
+        await bench.register(bench.mar())
+        old = Old(bench, FakeSuccessor(*words))
+
+        with pytest.raises(UpgradeFailed) as failed:
+            await old.ask()
+
+        assert str(failed.value).startswith("The daemon was not upgraded, and goes on: ")
+        assert reason in str(failed.value)
+        assert old.successor.did[-1] == did
+        assert old.reclaimed == 1
+        assert old.serves()
+
+    run(tmp_path, scenario)
+
+
+def test_one_that_does_not_take_the_place_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(giving, "TAKE_TIME", 0.0)
+
+    async def scenario(bench: Bench) -> None:
+        old = Old(bench, FakeSuccessor(Loaded("2.0")))
+
+        with pytest.raises(UpgradeFailed, match="was ready, and did not take over"):
+            await old.ask()
+
+        assert old.successor.did == ["introduced", "given", "killed"]
+        assert old.serves()
+
+    run(tmp_path, scenario)
+
+
+def test_what_a_new_daemon_acknowledged_before_it_died_is_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(giving, "TAKE_TIME", 0.0)
+
+    async def scenario(bench: Bench) -> None:
+        await bench.register(bench.mar())
+        old = Old(bench, FakeSuccessor(Loaded("2.0")))
+        bench.snapshot.write_bytes(bench.snapshot.read_bytes() + b" ")
+
+        with pytest.raises(UpgradeFailed):
+            await old.ask()
+
+        assert old.upgrade.given.is_set(), "the old one ends"
+        assert "this one ends, and the next start goes on" in caplog.text
+
+    run(tmp_path, scenario)
+
+
+def test_a_daemon_that_does_not_fit_is_not_started(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        old = Old(bench, FakeSuccessor(Loaded("2.0"), Taken()), Memory(3 * 1024**3, 1024**3))
+
+        with pytest.raises(UpgradeFailed, match=r"needs about 3\.0 GiB more memory"):
+            await old.ask()
+        assert old.successor.did == []
+        assert old.serves()
+
+        assert (await old.ask(check_memory=False))["new"]["pid"] == 4711
+
+    run(tmp_path, scenario)
+
+
+def test_one_that_is_not_ready_in_time_is_given_up(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        old = Old(bench, FakeSuccessor())
+
+        with pytest.raises(UpgradeFailed, match=r"not ready within 0\.01 s"):
+            await old.ask(timeout=0.01)
+
+        assert old.successor.did == ["introduced", "ended"]
+        assert old.serves()
+
+    run(tmp_path, scenario)
+
+
+def test_changes_that_were_begun_are_finished_before_the_new_daemon_starts(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        old = Old(bench, FakeSuccessor(Loaded("2.0"), Taken()))
+        with bench.registration.gate.change():
+            asking = asyncio.ensure_future(old.ask())
+            await until(lambda: "checking" in old.stages)
+            await bench.register(bench.mar())
+            assert old.successor.did == []
+
+        await asking
+
+        assert old.models == [Expected("m", "1.0", True, 1)]
+        assert list(bench.remembered) == ["m/1.0"]
+
+    run(tmp_path, scenario)
+
+
+def test_a_change_that_does_not_end_gives_the_upgrade_up(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        old = Old(bench, FakeSuccessor())
+        with (
+            bench.registration.gate.change(),
+            pytest.raises(UpgradeFailed, match=r"what was being changed was not done within 0\.01 s"),
+        ):
+            await old.ask(timeout=0.01)
+
+        assert old.serves()
+
+    run(tmp_path, scenario)
+
+
+def test_what_cannot_be_written_cannot_be_handed_over(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        await bench.register(bench.mar())
+        bench.snapshot.unlink()
+        bench.snapshot.mkdir()
+        bench.registration.choose_default("m", "1.0")
+        old = Old(bench, FakeSuccessor())
+
+        with pytest.raises(
+            UpgradeFailed, match="what is registered cannot be written for the new daemon: cannot write"
+        ):
+            await old.ask()
+
+        assert old.serves()
+
+    run(tmp_path, scenario)
+
+
+def test_there_is_one_upgrade_at_a_time_and_none_while_the_daemon_itself_loads(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        old = Old(bench, FakeSuccessor())
+        old.ready = False
+        with pytest.raises(Loading):
+            await old.ask()
+        old.ready = True
+        asking = asyncio.ensure_future(old.ask())
+        await until(lambda: old.upgrade.step is Step.LOADING)
+
+        with pytest.raises(Upgrading):
+            await old.ask()
+
+        await old.upgrade.settle()
+        with pytest.raises(Stopping):
+            await asking
+
+    run(tmp_path, scenario)
+
+
+def test_a_stop_gives_an_upgrade_up(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        old = Old(bench, FakeSuccessor())
+        asking = asyncio.ensure_future(old.ask())
+        await until(lambda: old.successor.did == ["introduced"])
+
+        await old.upgrade.settle()
+
+        with pytest.raises(Stopping, match="told to stop"):
+            await asking
+        assert old.successor.did == ["introduced", "ended"]
+        assert old.upgrade.step is Step.STOPPING
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("last", [Taken(), Gone("it died")], ids=["it takes the place", "it dies"])
+def test_a_stop_while_the_place_is_given_away_waits_for_who_has_it(tmp_path: Path, last: FromNew | Exception) -> None:
+    async def scenario(bench: Bench) -> None:
+        old = Old(bench, FakeSuccessor(Loaded("2.0")))
+        asking = asyncio.ensure_future(old.ask())
+        await until(lambda: old.upgrade.step is Step.HANDING)
+        settling = asyncio.ensure_future(old.upgrade.settle())
+        await asyncio.sleep(0)
+        assert not settling.done()
+
+        old.successor.words.put_nowait(last)
+        await settling
+
+        assert old.upgrade.step is Step.STOPPING
+        assert old.upgrade.given.is_set() is isinstance(last, Taken)
+        await asyncio.gather(asking, return_exceptions=True)
+
+    run(tmp_path, scenario)
+
+
+def test_whoever_asked_may_leave(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        old = Old(bench, FakeSuccessor())
+        asking = asyncio.ensure_future(old.ask())
+        await until(lambda: old.upgrade.step is Step.LOADING)
+
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        old.successor.words.put_nowait(Loaded("2.0"))
+        old.successor.words.put_nowait(Taken())
+
+        await until(old.upgrade.given.is_set)
+
+    run(tmp_path, scenario)

@@ -1,0 +1,91 @@
+"""`tsctl upgrade`."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tsctl.client import Client, checked
+from tsctl.errors import CliError, Interrupted
+from tsctl.options import json_option
+from tsctl.render import LiveProgress, live
+
+SECONDS = click.FloatRange(min=0)
+
+
+@click.command
+@click.option(
+    "--grace",
+    type=SECONDS,
+    default=30.0,
+    show_default="30",
+    metavar="SECONDS",
+    help="How long the old daemon keeps connections on which nothing is asked.",
+)
+@click.option(
+    "--timeout",
+    type=SECONDS,
+    default=300.0,
+    show_default="300",
+    metavar="SECONDS",
+    help="How long the new daemon may take until every worker is ready.",
+)
+@click.option(
+    "--check-memory/--no-check-memory",
+    default=True,
+    show_default=True,
+    help="Refuse where both daemons, with all their workers, do not fit into memory.",
+)
+@json_option
+@click.pass_obj
+def command(socket: Path | None, grace: float, timeout: float, check_memory: bool, as_json: bool) -> None:
+    """Replace the running daemon by a new process, without a failed request.
+
+    The new daemon runs the code of this `tsctl`, with the settings, environment and log files of the
+    old one. It loads every model first; until all workers are ready the old one serves, and refuses
+    changes. If anything fails the old one goes on. What it is asked already it finishes, then it ends.
+    """
+    client = Client(socket)
+    parameters = {
+        "grace": grace, "timeout": timeout, "check_memory": str(check_memory).lower(), "python": sys.executable,
+    }  # fmt: skip
+    try:
+        with live() as progress:
+            document = _watched(client, progress, parameters)
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted; the upgrade goes on", "`tsctl status` shows who serves") from None
+    if as_json:
+        click.echo(json.dumps(document, indent=2))
+        return
+    old, new = document["old"], document["new"]
+    click.echo(
+        f"Upgraded the daemon in {document['seconds']:.1f} s:"
+        f" tsctl {old['version']}, pid {old['pid']} → tsctl {new['version']}, pid {new['pid']}"
+    )
+    click.echo(f"The old one finishes what it was asked; idle connections have {grace:g} s", err=True)
+
+
+def _watched(client: Client, progress: LiveProgress, parameters: dict[str, Any]) -> Any:
+    said = ""
+    for event in client.events("POST", "/tsctl/upgrade", **parameters):
+        done, total = event.get("done", 0), event.get("total", 0)
+        match event["stage"]:
+            case "checking":
+                text = "checking that a second daemon fits into memory"
+            case "starting":
+                text = "starting the new daemon"
+            case "loading":
+                text = f"loading, {done} of {total} workers ready"
+            case "handing":
+                text = "handing over"
+            case "done":
+                return checked(event["status"], event["document"])
+            case _:
+                continue  # of a daemon of another version
+        progress.show(text, done, total or None)
+        if text != said and not sys.stderr.isatty():
+            click.echo(text, err=True)
+        said = text
+    raise CliError("the daemon ended before the upgrade was over", "see `tsctl logs`")
