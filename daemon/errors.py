@@ -9,6 +9,7 @@
     ├─ MissingToken                                              401
     ├─ DefaultVersionKept · WrongToken · Forbidden               403
     ├─ Conflict                                                  409
+    │  └─ BeingReplaced
     ├─ NoReadyWorker · QueueFull · Stopping                      503
     ├─ PredictionFailed                                          503 (or what the handler chose)
     ├─ WorkerDied · ResponseTimeout · WorkersFailed · DescribeFailed   500
@@ -169,10 +170,22 @@ class Conflict(DaemonError):
     status = 409
     kind = "ConflictStatusException"
 
-    def __init__(self, name: str, version: str) -> None:
-        super().__init__(f"Model version {version} is already registered for model {name}")
+    def __init__(self, name: str, version: str, message: str = "") -> None:
+        super().__init__(message or f"Model version {version} is already registered for model {name}")
         self.name = name
         self.version = version
+
+
+class BeingReplaced(Conflict):
+    """Another archive is about to take the version's place, so nothing else may change it."""
+
+    def __init__(self, name: str, version: str) -> None:
+        super().__init__(
+            name,
+            version,
+            f"Model version {version} of model {name} is being replaced."
+            f" Try again when that is done: `tsctl describe {name}/{version}` shows how far it is.",
+        )
 
 
 class NoReadyWorker(DaemonError):

@@ -97,7 +97,26 @@ def _ours(model: Model) -> dict[str, Any]:
         "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
         "optimize": _optimized(model),
         "settings": _settings(model),
+        "replacement": _replacement(model),
     }
+
+
+def _replacement(model: Model) -> dict[str, Any] | None:
+    """Tell what is to take its place, or failed to; or what it has replaced, and still finishes."""
+    if model.replacement is not None:
+        attempt = model.replacement
+        message, _, traceback = attempt.error.partition("\n")
+        return {
+            "state": attempt.state.value,
+            "url": attempt.url,
+            "ready": attempt.pool.ready,
+            "wanted": attempt.pool.wanted,
+            "error": {"message": message, "traceback": traceback.strip("\n")} if attempt.error else None,
+        }
+    if model.took_over and model.replaces is not None:
+        old = model.replaces
+        return {"state": "finishing", "url": old.source.url, "queued": old.waiting, "running": old.running}
+    return None
 
 
 def _optimized(model: Model) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """The routes of the control socket and the management address: TorchServe's management API, and a few of our own.
 
-    POST   /models?url=…                register
+    POST   /models?url=…                register; with &replace=true in the place of a version that serves
     GET    /models                      list default versions
     GET    /models/MODEL[/VERSION|/all] describe; with ?customized=true the handler is asked, too
     PUT    /models/MODEL[/VERSION]      scale
@@ -136,6 +136,7 @@ def _register(registration: Registration, exchange: Exchange, local_paths: bool)
         raise BadRequest(f"Invalid RuntimeType value: {runtime}")
     if given.flag("s3_sse_kms", False):
         raise BadRequest("s3_sse_kms is true, and requests to S3 are not signed here: use a presigned URL.")
+    replace = given.boolean("replace") or False
     delay_ms = given.number("max_batch_delay")
     request = Request(
         url=url,
@@ -158,13 +159,14 @@ def _register(registration: Registration, exchange: Exchange, local_paths: bool)
     )
 
     async def command(progress: Progress) -> tuple[int, Any]:
-        model = await registration.register(request, progress)
+        model = await registration.register(request, progress, replace=replace)
         workers = model.pool.wanted
         if workers and not request.synchronous:
             return 202, {"status": "Processing worker updates..."}
         if model.pool.ready < workers:
             return 206, {"status": _IN_PROGRESS}
-        sentence = f'Model "{model.name}" Version: {model.version} registered with {workers} initial workers'
+        done = "replaced" if model.took_over else "registered"
+        sentence = f'Model "{model.name}" Version: {model.version} {done} with {workers} initial workers'
         if not workers:
             sentence += ". Use scale workers API to add workers for the model."
         return 200, _done(model, sentence, warnings)

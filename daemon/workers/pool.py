@@ -141,8 +141,8 @@ class Pool:
         self.failure = failure
         self.slots = [Slot(SlotState.GAVE_UP)]
 
-    def drain(self, grace: float) -> None:
-        """Want no workers; each finishes what it has, at most `grace` seconds."""
+    def drain(self, grace: float | None) -> None:
+        """Want no workers; each finishes what it has, at most `grace` seconds, by default the response timeout."""
         self.wanted = 0
         self.reconcile(grace)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from daemon.errors import CleaningTimedOut, ModelNotFound, Stopping
-from daemon.models import registration
+from daemon.models import retiring
 from daemon.workers.stub import StubWorker
 from tests.models.bench import NEVER, Bench, run, until
 
@@ -64,7 +64,7 @@ def test_a_stop_answers_everybody_ends_every_worker_and_keeps_what_the_next_run_
 def test_a_stop_without_grace_refuses_who_waits_and_kills_who_does_not_leave(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registration, "_LEAVE_TIME", 0.01)
+    monkeypatch.setattr(retiring, "LEAVE_TIME", 0.01)
 
     async def scenario(bench: Bench) -> None:
         bench.engine.batch_time = lambda size: NEVER
@@ -82,7 +82,7 @@ def test_a_stop_without_grace_refuses_who_waits_and_kills_who_does_not_leave(
 
 
 def test_a_worker_that_cannot_be_ended_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registration, "_LEAVE_TIME", 0.01)
+    monkeypatch.setattr(retiring, "LEAVE_TIME", 0.01)
     monkeypatch.setattr(StubWorker, "kill", lambda worker: None)  # as a process that the kernel does not let go
 
     async def scenario(bench: Bench) -> None:

@@ -48,6 +48,7 @@ def show(document: dict[str, Any]) -> None:
             ("model", f"{document['modelName']} {document['modelVersion']}"),
             ("state", render.state(ours["state"])),
             ("archive", document["modelUrl"]),
+            *_replacement(ours["replacement"]),
             (
                 "batching",
                 f"{batching['policy']}, at most {batching['batchSize']} requests,"
@@ -87,6 +88,10 @@ def show(document: dict[str, Any]) -> None:
         render.heading("Batches by reason")
         reasons = sorted(batching["reasons"].items(), key=lambda pair: -pair[1])
         render.histogram(reasons, notes=[batching["meanings"].get(reason, "") for reason, _ in reasons])
+    failed = (ours["replacement"] or {}).get("error")
+    if failed:
+        render.heading("Error of the replacement")
+        render.plain("\n".join(filter(None, (failed["message"], failed["traceback"]))))
     if ours["error"]:
         render.heading("Error")
         error = ours["error"]
@@ -110,6 +115,22 @@ def _traffic(batching: dict[str, Any]) -> list[tuple[str, str]]:
         facts.append(("turnaround", f"{number_text(turnaround)} ms from an answer to a request, the median"))
     facts.append(("longest hold", f"{number_text(batching['longestHoldMs'])} ms beside an idle worker"))
     return facts
+
+
+def _replacement(replacement: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """Tell of another archive that is to take this one's place, or has done so a moment ago."""
+    if replacement is None:
+        return []
+    url = replacement["url"]
+    match replacement["state"]:
+        case "loading":
+            text = f"{url} is loading, {replacement['ready']} of {replacement['wanted']} workers ready"
+        case "failed":
+            text = f"{url} could not take its place, see below"
+        case _:
+            running, queued = replacement["running"], replacement["queued"]
+            text = f"{url} was replaced, and finishes {running} running and {queued} waiting requests"
+    return [("replacement", text)]
 
 
 def _ranges(sizes: dict[int, int]) -> list[tuple[str, int]]:
