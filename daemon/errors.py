@@ -10,6 +10,7 @@
     ├─ DefaultVersionKept · WrongToken · Forbidden               403
     ├─ Conflict                                                  409
     │  └─ BeingReplaced
+    ├─ NotFailed                                                 409
     ├─ NoReadyWorker · QueueFull · Stopping                      503
     ├─ PredictionFailed                                          503 (or what the handler chose)
     ├─ WorkerDied · ResponseTimeout · WorkersFailed · DescribeFailed   500
@@ -186,6 +187,25 @@ class BeingReplaced(Conflict):
             f"Model version {version} of model {name} is being replaced."
             f" Try again when that is done: `tsctl describe {name}/{version}` shows how far it is.",
         )
+
+
+class NotFailed(DaemonError):
+    """Only a version that has failed is tried again.
+
+    Args:
+        state: what it is instead, in a word.
+        given_up: how many of its `wanted` places are without a worker, and stay so.
+    """
+
+    status = 409
+    kind = "ConflictStatusException"
+
+    def __init__(self, name: str, version: str, state: str, given_up: int, wanted: int) -> None:
+        sentence = f"Model version {version} of model {name} has not failed, it is: {state}. Nothing is tried again."
+        if given_up:
+            sentence += f" {given_up} of {wanted} workers failed:"
+            sentence += f" `tsctl scale {name}/{version} --workers {wanted}` starts them again."
+        super().__init__(sentence)
 
 
 class NoReadyWorker(DaemonError):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon.api.batching import batching_of
-from daemon.models.model import Model
+from daemon.models.model import Model, ModelState
 from daemon.workers.engine import Worker
 from daemon.workers.state import State
 
@@ -90,6 +90,7 @@ def _ours(model: Model) -> dict[str, Any]:
             error["output"] = list(pool.last_exit.output)
     return {
         "state": model.state.value,
+        "retryable": model.state is ModelState.FAILED and not model.lost,
         "error": error,
         "batching": batching_of(model),
         "workers": [slot.worker.state.name if slot.worker else slot.state.name for slot in pool.slots],

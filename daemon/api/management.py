@@ -6,6 +6,7 @@
     PUT    /models/MODEL[/VERSION]      scale
     PATCH  /models/MODEL[/VERSION]      change settings, see setting.py
     PUT    /models/MODEL/VERSION/set-default
+    POST   /models/MODEL/VERSION/retry  try a version again that has failed
     DELETE /models/MODEL[/VERSION]      unregister
     GET    /v1/models/MODEL             KServe's question whether a model is ready
     GET    /tsctl/…                     only on the control socket, see own.py
@@ -67,6 +68,8 @@ def management_routes(
             await registration.set_default(path[0], path[1])
             sentence = f'Default version successfully updated for model "{path[0]}" to "{path[1]}"'
             exchange.respond(status_response(sentence))
+        elif method == "POST" and len(path) == 3 and path[2] == "retry":
+            await _run(exchange, _retry(registry.find(path[0], path[1]), registration, exchange))
         elif method == "PUT" and len(path) in (1, 2):
             await _run(exchange, _scale(registry, registration, exchange, *path))
         elif method == "PATCH" and len(path) in (1, 2):
@@ -196,6 +199,19 @@ def _scale(
             return 206, {"status": _IN_PROGRESS}
         suffix = f", version: {version}" if version else ""
         return 200, _done(model, f"Workers scaled to {model.pool.wanted} for model: {name}{suffix}", warnings)
+
+    return command
+
+
+def _retry(model: Model, registration: Registration, exchange: Exchange) -> Command:
+    synchronous = Parameters(exchange.request).flag("synchronous", True)
+
+    async def command(progress: Progress) -> tuple[int, Any]:
+        await registration.retry(model, synchronous=synchronous, progress=progress)
+        if not synchronous:
+            return 202, {"status": "Processing worker updates..."}
+        workers = f"{model.pool.ready} of {model.pool.wanted} workers"
+        return 200, {"status": f'Model "{model.name}" Version: {model.version} tried again, {workers} ready'}
 
     return command
 

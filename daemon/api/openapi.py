@@ -57,6 +57,7 @@ _COMMANDS = {
         "delete": "unregisterVersion",
     },
     "/models/{model_name}/{model_version}/set-default": {"put": "setDefault"},
+    "/models/{model_name}/{model_version}/retry": {"post": "retryVersion"},
 }
 
 
@@ -142,6 +143,8 @@ def _query_parameters(operation: str) -> list[dict[str, Any]]:
     types: dict[str, str] = {}
     if operation == "registerModel":
         types = _REGISTERING
+    elif operation == "retryVersion":
+        types = {"synchronous": "boolean"}
     elif operation in ("setModel", "setVersion"):
         types = {name: kind for name, (_, kind, _) in PARAMETERS.items()}
     return [

@@ -25,7 +25,7 @@ from typing import NamedTuple
 from daemon import paths
 from daemon.clock import Clock
 from daemon.config import Config
-from daemon.errors import BadRequest, CleaningTimedOut, Conflict, DaemonError, NotRemembered, Stopping
+from daemon.errors import BadRequest, CleaningTimedOut, Conflict, DaemonError, NotFailed, NotRemembered, Stopping
 from daemon.logs import ModelLogs
 from daemon.marfile import Manifest
 from daemon.metrics.metrics import Metrics
@@ -35,7 +35,7 @@ from daemon.models.directories import Progress as Progress
 from daemon.models.download import archive_of, is_remote
 from daemon.models.making import Maker
 from daemon.models.memory import Memory
-from daemon.models.model import Model
+from daemon.models.model import Model, ModelState
 from daemon.models.modelconfig import Wishes, check_workers
 from daemon.models.registry import Registry
 from daemon.models.replacing import Replacing, as_replacement, check_unclaimed
@@ -187,8 +187,7 @@ class Registration:
         """
         check_workers(most)
         check_unclaimed(model)
-        if model.lost:
-            raise BadRequest(f"{model.name}/{model.version} has no files to start workers from; register it again.")
+        _check_files(model)
         model.scale(least, most)
         wanted = model.pool.wanted
         wishes = model.request.wishes
@@ -198,6 +197,24 @@ class Registration:
         await self.save()
         if synchronous:
             await all_ready(model, wanted, progress)
+
+    async def retry(self, model: Model, *, synchronous: bool, progress: Progress) -> None:
+        """Try a version again that has failed: its workers start with a clean record.
+
+        Raises:
+            NotFailed: it has not. BadRequest: it has no files.
+            BeingReplaced: another archive is to take its place.
+            WorkersFailed: a worker could not load the model again.
+        """
+        check_unclaimed(model)
+        _check_files(model)
+        pool = model.pool
+        if model.state is not ModelState.FAILED:
+            raise NotFailed(model.name, model.version, model.state.value, pool.given_up, pool.wanted)
+        _log.info("trying %s/%s again with %d workers", model.name, model.version, pool.wanted)
+        pool.retry()
+        if synchronous:
+            await all_ready(model, pool.wanted, progress)
 
     async def set_default(self, name: str, version: str) -> None:
         """Choose the version that answers when a client names none.
@@ -328,3 +345,8 @@ class Registration:
     def _check_going_on(self) -> None:
         if self._stopping:
             raise Stopping("The daemon is being stopped.")
+
+
+def _check_files(model: Model) -> None:
+    if model.lost:
+        raise BadRequest(f"{model.name}/{model.version} has no files to start workers from; register it again.")

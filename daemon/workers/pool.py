@@ -127,6 +127,16 @@ class Pool:
             worker.set_threads(self.threads)
         self.reconcile()
 
+    def retry(self) -> None:
+        """Start anew in every place that had given up, with a clean record."""
+        self.last_exit = None
+        self.scale(self.wanted)
+
+    @property
+    def given_up(self) -> int:
+        """Places whose workers failed, and that no worker is tried in again."""
+        return len([slot for slot in self.slots if slot.state is SlotState.GAVE_UP])
+
     def set_limits(self, batch_size: int, response_timeout: float, startup_timeout: float) -> None:
         """Serve by these from the next batch on; the startup timeout is for workers that start from now on."""
         self._spec = dataclasses.replace(

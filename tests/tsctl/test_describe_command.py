@@ -52,6 +52,7 @@ DESCRIBED: dict[str, Any] = {
         ],
         "error": {"message": "ValueError: no [weights]", "traceback": "Traceback\n  line", "output": ["printed"]},
         "replacement": None,
+        "retryable": True,
     },
 }
 
@@ -147,6 +148,17 @@ def test_describe_draws_many_batch_sizes_by_ranges(capsys: pytest.CaptureFixture
     start = lines.index("Batches by size")
     drawn = [(line.split()[0], line.split()[-1]) for line in lines[start + 1 : start + 8]]
     assert drawn == [("1", "1"), ("2", "1"), ("3-4", "2"), ("5-8", "4"), ("9-16", "8"), ("17-32", "0"), ("33-64", "5")]
+
+
+@pytest.mark.parametrize("retryable", [True, False])
+def test_describe_says_how_one_that_has_failed_is_tried_again(
+    retryable: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tsctl.commands.describe import show
+
+    show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"retryable": retryable}})
+
+    assert capsys.readouterr().err == ("hint: retry with `tsctl retry net/1.0`\n" if retryable else "")
 
 
 @pytest.mark.parametrize(

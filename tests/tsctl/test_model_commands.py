@@ -179,6 +179,25 @@ def test_what_the_daemon_warns_of_goes_to_stderr(command: str, invoke: Invoke, d
     assert result.stderr == "warning: 4 workers share 2 cores\n"
 
 
+def test_retry_names_the_version_that_it_means(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("GET /models/net", [NET])
+    daemon.answer("POST /models/net/1.0/retry", {"status": "tried again"})
+
+    waited, at_once = invoke("retry", "net"), invoke("retry", "net", "--no-wait")
+
+    assert waited.stdout == at_once.stdout == "tried again\n"
+    sent = [request.query["synchronous"] for request in daemon.requests if request.method == "POST"]
+    assert sent == ["true", "false"]
+
+
+def test_ls_says_how_one_that_has_failed_is_tried_again(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("GET /tsctl/status", {"models": [model("a", "1.0"), model("net", "2.0", state="failed")]})
+
+    hint = "hint: `tsctl describe net/2.0` says why it failed; retry with `tsctl retry net/2.0`\n"
+    assert invoke("ls").stderr == hint
+    assert invoke("ls", "--json").stderr == ""
+
+
 def test_default_sets_the_version(invoke: Invoke, daemon: FakeDaemon) -> None:
     daemon.answer("PUT /models/net/2.0/set-default", {"status": "set"})
 

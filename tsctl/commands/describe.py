@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from tsctl.client import Client, model_path
+from tsctl.errors import hint
 from tsctl.options import json_option, model_argument
 
 MOST_BARS = 16  # of a histogram, so that it stays on the screen
@@ -96,6 +97,8 @@ def show(document: dict[str, Any]) -> None:
         render.heading("Error")
         error = ours["error"]
         render.plain("\n".join(filter(None, (error["message"], error["traceback"], *error["output"]))))
+    if ours["retryable"]:
+        hint(f"retry with `tsctl retry {document['modelName']}/{document['modelVersion']}`")
 
 
 def _traffic(batching: dict[str, Any]) -> list[tuple[str, str]]:
