@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -156,6 +158,60 @@ def test_a_change_that_cannot_be_written_is_made_and_said_to_be_forgotten(
 
         await bench.registration.save()
         assert [*bench.remembered] == ["b/1.0"] and bench.unpacked == 1
+
+    run(tmp_path, scenario)
+
+
+def fail_at(monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    """Let one step of writing a snapshot fail, always."""
+    fsync = os.fsync
+
+    def full(*given: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    def fsync_or_fail(descriptor: int) -> None:
+        is_directory = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+        (full if is_directory == (step == "fsync of the directory") else fsync)(descriptor)
+
+    monkeypatch.setattr(os, *(("replace", full) if step == "rename" else ("fsync", fsync_or_fail)))
+
+
+@pytest.mark.parametrize("step", ["fsync of the draft", "rename", "fsync of the directory"])
+def test_after_a_write_that_failed_halfway_what_is_answered_next_is_on_the_disk(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failure after the rename leaves the new file in place: going back to the old state must be written, too."""
+
+    async def scenario(bench: Bench) -> None:
+        await bench.register(bench.mar("a"))
+        with monkeypatch.context() as patched:
+            fail_at(patched, step)
+            with pytest.raises(NotRemembered, match="Input/output error"):
+                await bench.register(bench.mar("b"))
+        on_the_disk = {entry.unpacked for entry in bench.remembered.values()}
+        assert on_the_disk <= {directory.name for directory in bench.models_dir.iterdir()}
+
+        await bench.registration.unregister("b", None)
+
+        assert [*bench.remembered] == ["a/1.0"] and bench.unpacked == 1
+
+    run(tmp_path, scenario)
+
+
+def test_a_directory_that_the_disk_may_refer_to_is_kept_until_a_write_succeeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(bench: Bench) -> None:
+        with monkeypatch.context() as patched:
+            fail_at(patched, "fsync of the directory")
+            with pytest.raises(NotRemembered):
+                await bench.register(bench.mar("b"))
+            with pytest.raises(NotRemembered):
+                await bench.registration.unregister("b", None)
+
+        assert bench.names == [] and bench.unpacked == 1
+        await bench.registration.save()
+        assert bench.remembered == {} and bench.unpacked == 0
 
     run(tmp_path, scenario)
 
