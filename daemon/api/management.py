@@ -73,8 +73,9 @@ def management_routes(
         elif method == "PUT" and len(path) in (1, 2):
             await _run(exchange, _scale(registry, registration, exchange, *path))
         elif method == "PATCH" and len(path) in (1, 2):
-            document = change(registry.find(*path), asked_of(Parameters(exchange.request)))
-            await registration.save()
+            model = registry.find(*path)
+            document = change(model, asked_of(Parameters(exchange.request)))
+            await registration.remember(model)
             exchange.respond(json_response(document))
         elif method == "DELETE" and len(path) in (1, 2):
             model = await registration.unregister(path[0], path[1] if path[1:] else None)

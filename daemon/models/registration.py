@@ -119,7 +119,8 @@ class Registration:
 
         model = await self._fetch(request, progress, make)
         if model in self._replacing.loading:
-            await self._replacing.finish(model, progress, synchronous=request.synchronous)
+            at_once = not model.settings.min_workers  # nothing to wait for, and it is answered as done
+            await self._replacing.finish(model, progress, synchronous=request.synchronous or at_once)
             return model
         await self._start(model)
         try:
@@ -194,7 +195,7 @@ class Registration:
         wishes = replace(wishes, workers=least, max_workers=most, since={**wishes.since, "workers": "scale"})
         model.request = replace(model.request, wishes=wishes)
         _log.info("scaled %s/%s to %d workers", model.name, model.version, model.pool.wanted)
-        await self.save()
+        await self.remember(model)
         if synchronous:
             await all_ready(model, wanted, progress)
 
@@ -224,7 +225,7 @@ class Registration:
             NotRemembered: it is done, and will be forgotten.
         """
         self.choose_default(name, version)
-        await self.save()
+        await self.remember(self._registry.find(name, version))
 
     def choose_default(self, name: str, version: str) -> None:
         """As `set_default`; remembered with the next change."""
@@ -259,6 +260,18 @@ class Registration:
         self._stopping = True
         everybody = {*self._present(), *self._retiring.leaving}
         await asyncio.gather(*(self.retire(model, grace) for model in everybody))
+
+    async def remember(self, model: Model) -> None:
+        """Remember what is registered, and among it this version, even if it is still being registered.
+
+        A change of it is about to be answered, and a restart must not forget that: neither the change, nor what
+        it is a change of. If the registration fails after all, both are forgotten.
+
+        Raises:
+            NotRemembered: it cannot be written.
+        """
+        self._unsettled.discard(model)
+        await self.save()
 
     async def save(self) -> None:
         """Remember what is registered.

@@ -13,6 +13,7 @@ from daemon.models import snapshot
 from daemon.models.model import ModelState
 from daemon.models.modelconfig import Wishes
 from daemon.models.registration import Request, no_progress
+from daemon.models.setting import change_settings
 from daemon.workers.engine import LoadFailure
 from tests.build import model_files, write_files
 from tests.models.bench import NEVER, Bench, run, until
@@ -98,6 +99,37 @@ def test_a_registration_that_may_still_fail_is_not_remembered_by_another_change(
 
         assert bench.names == ["other/1.0", "slow/1.0"] and [*bench.remembered] == ["other/1.0"]
         loading.cancel()
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("change", ["scale", "default", "set"])
+def test_a_change_that_is_answered_is_remembered_with_the_registration_that_goes_on(
+    change: str, tmp_path: Path
+) -> None:
+    async def scenario(bench: Bench) -> None:
+        await bench.register(bench.mar("slow", version="0.9"))
+        bench.engine.load_time = NEVER
+        loading = asyncio.ensure_future(bench.register(bench.mar("slow")))
+        await until(lambda: len(bench.engine.workers) == 2)
+        model = bench.registry.find("slow", "1.0")
+
+        match change:
+            case "scale":
+                await bench.registration.scale(model, 2, 2, synchronous=False, progress=no_progress)
+            case "default":
+                await bench.registration.set_default("slow", "1.0")
+            case "set":
+                change_settings(model, {"batch_size": 8})
+                await bench.registration.remember(model)
+
+        entry = bench.remembered["slow/1.0"]
+        told = {"scale": entry.request.wishes.workers == 2, "set": entry.request.wishes.batch_size == 8}
+        assert told.get(change, entry.default)
+        bench.engine.workers[1]._events.load_failed(bench.engine.workers[1], BROKEN)
+        with pytest.raises(WorkersFailed):
+            await loading
+        assert [*bench.remembered] == ["slow/0.9"] and bench.unpacked == 1
 
     run(tmp_path, scenario)
 

@@ -163,6 +163,18 @@ def test_without_waiting_it_takes_over_when_it_is_ready_and_is_remembered(tmp_pa
     run(tmp_path, scenario)
 
 
+def test_without_workers_there_is_nothing_to_wait_for_and_it_is_remembered_at_once(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        await bench.register(bench.mar(), workers=0)
+
+        new = await replace(bench, other(bench), synchronous=False, workers=0)
+
+        assert bench.registry.find("m") is new and new.took_over
+        assert bench.remembered["m/1.0"].unpacked == new.source.directory.name
+
+    run(tmp_path, scenario)
+
+
 def test_what_is_not_registered_is_registered(tmp_path: Path) -> None:
     async def scenario(bench: Bench) -> None:
         model = await replace(bench, bench.mar(), workers=1)
