@@ -12,6 +12,7 @@
     │  └─ BeingReplaced
     ├─ NotFailed                                                 409
     ├─ NoReadyWorker · QueueFull · Stopping                      503
+    │  └─ CutOff (a Stopping)
     ├─ PredictionFailed                                          503 (or what the handler chose)
     ├─ WorkerDied · ResponseTimeout · WorkersFailed · DescribeFailed   500
     ├─ NotRemembered                                             500
@@ -226,6 +227,13 @@ class Stopping(DaemonError):
 
     status = 503
     kind = "ServiceUnavailableException"
+
+
+class CutOff(Stopping):
+    """A worker had the request, and did not finish it before its model or the daemon had to end."""
+
+    def __init__(self, reason: str, request: str) -> None:
+        super().__init__(f"The worker was stopped while it ran this request: {reason}. (Request {request})")
 
 
 class QueueFull(DaemonError):

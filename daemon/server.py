@@ -2,7 +2,7 @@
 
 Stop, in this order: accept no connection → what waits and runs finishes within the grace time →
 workers leave, leftovers are killed → logs are written → the socket and the locks go. A second
-signal to stop cuts the grace time short.
+signal to stop ends the grace time: what waits or runs is answered 503, and workers are killed.
 """
 
 import asyncio
@@ -125,7 +125,7 @@ class Daemon:
 
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
         measured = metrics_routes(registry, metrics, Host(), Gpus.of_this_machine(clock)) if config.metrics else {}
-        routes = inference_routes(registry, lambda: startup.done) | measured
+        routes = inference_routes(registry, lambda: startup.done and not self._stop_wanted.is_set()) | measured
         commands = management_routes(registry, registration, own, local_paths=True)
         remote = management_routes(registry, registration, None, local_paths=False)
         allowed = {0, os.getuid()}
@@ -174,7 +174,7 @@ class Daemon:
             stopping.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await stopping
-            await registration.stop(0.0)
+            await registration.end()
         else:
             stopping.result()
 

@@ -258,8 +258,12 @@ class Registration:
     async def stop(self, grace: float) -> None:
         """Retire every version, all at once; nothing more is registered. The snapshot stays as it is."""
         self._stopping = True
-        everybody = {*self._present(), *self._retiring.leaving}
-        await asyncio.gather(*(self.retire(model, grace) for model in everybody))
+        await asyncio.gather(*(self.retire(model, grace) for model in self._everybody()))
+
+    async def end(self) -> None:
+        """As `stop`, at once: what waits or runs is answered 503, and every worker is killed."""
+        self._stopping = True
+        await asyncio.gather(*(self._retiring.end(model) for model in self._everybody()))
 
     async def remember(self, model: Model) -> None:
         """Remember what is registered, and among it this version, even if it is still being registered.
@@ -286,6 +290,9 @@ class Registration:
 
     def _present(self) -> list[Model]:
         return [*self._registry, *self._replacing.loading]
+
+    def _everybody(self) -> set[Model]:
+        return {*self._present(), *self._retiring.leaving}
 
     def _entries(self) -> list[Entry]:
         """What the snapshot is to say."""

@@ -1,6 +1,9 @@
 """How a version ends: it finishes what it has, its workers leave, and what was unpacked for it is released.
 
-stop ──nothing waits or runs, or the grace time is over──▶ refuse what waits ──▶ drain ──▶ kill ──▶ release
+    stop ──nothing waits or runs, or the grace time is over──▶ refuse what waits ──▶ drain ──▶ kill ──▶ release
+      └────end now──▶ refuse what waits, kill ──▶ release
+
+What waits is answered 503 then, and so is what a worker has that is killed.
 """
 
 from collections.abc import Callable, Iterable
@@ -62,6 +65,18 @@ class Retiring:
         await until(model, lambda: model.pool.empty, (left() or 0.0) + LEAVE_TIME)
         model.pool.kill()
         await until(model, lambda: model.pool.empty, LEAVE_TIME)
+        self._leave(model)
+
+    async def end(self, model: Model) -> None:
+        """Answer everybody, and end its workers now; `retire` may be waiting for them, and is done then, too."""
+        self.leaving.add(model)
+        model.stop()
+        model.refuse_waiting()
+        model.pool.kill()
+        await until(model, lambda: model.pool.empty, LEAVE_TIME)
+        self._leave(model)
+
+    def _leave(self, model: Model) -> None:
         if model in self.leaving:  # else the other call was here first
             self.leaving.remove(model)
             self._release(model)
