@@ -24,8 +24,8 @@ from tsctl.follow import warn, work
 @click.option(
     "--queue-timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="For waiting in the queue; 0 is no limit."
 )
-@click.option("--optimize", metavar="NAMES", help="Make the model faster, see below.")
-@click.option("--replace", is_flag=True, help="Take the place of that version if it is registered, see below.")
+@click.option("--optimize", metavar="NAMES", help="Make the model faster, see above.")
+@click.option("--replace", is_flag=True, help="Take the place of that version if it is registered, see above.")
 @click.option("--no-wait", is_flag=True, help="Return at once; a model that fails to load stays listed.")
 @click.pass_obj
 def command(
