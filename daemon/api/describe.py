@@ -110,8 +110,8 @@ def _replacement(model: Model) -> dict[str, Any] | None:
         return {
             "state": attempt.state.value,
             "url": attempt.url,
-            "ready": attempt.pool.ready,
-            "wanted": attempt.pool.wanted,
+            "ready": attempt.ready,
+            "wanted": attempt.wanted,
             "error": {"message": message, "traceback": traceback.strip("\n")} if attempt.error else None,
         }
     if model.took_over and model.replaces is not None:

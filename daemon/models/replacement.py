@@ -24,14 +24,22 @@ class Replacement:
 
     Attributes:
         url: the archive, as the registration named it.
-        pool: the workers that load it, beside those that serve.
+        pool: the workers that load it, beside those that serve; None when it has failed.
         error: why it failed: a sentence, an empty line, the traceback; empty while it is loading.
     """
 
     url: str
-    pool: Pool
+    pool: Pool | None
     error: str = ""
 
     @property
     def state(self) -> ReplacementState:
-        return ReplacementState.FAILED if self.error else ReplacementState.LOADING
+        return ReplacementState.LOADING if self.pool is not None else ReplacementState.FAILED
+
+    @property
+    def ready(self) -> int:
+        return 0 if self.pool is None else self.pool.ready
+
+    @property
+    def wanted(self) -> int:
+        return 0 if self.pool is None else self.pool.wanted

@@ -108,8 +108,7 @@ class Replacing:
                 await all_ready(new, new.pool.wanted, progress)
             self._registry.replace(old, new)
         except BaseException as error:
-            assert old.replacement is not None
-            old.replacement.error = str(error) or "it was broken off"
+            old.replacement = Replacement(new.source.url, None, str(error) or "it was broken off")
             del self.loading[new]
             _log.warning("%s/%s is not replaced: %s", old.name, old.version, str(error).partition("\n")[0])
             if not new.stopping:  # else whoever stops it retires it
