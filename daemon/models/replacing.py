@@ -114,7 +114,7 @@ class Replacing:
             if not new.stopping:  # else whoever stops it retires it
                 await self._retire(new, 0.0)
             raise
-        # No `await` since the last look at the workers: the next request finds the new one, ready.
+        # Up to the next `await` nothing is read: each request has found the old one, or will find the new one.
         del self.loading[new]
         self._metrics.replace(old.metrics, new.metrics)
         new.replaces, new.took_over = old, True
