@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEBIAN_PACKAGES := bash curl fish make openssl wrk zsh
 
-.PHONY: demo test lint types unit conformance simulate upgrades bench completions system-packages proxies clean
+.PHONY: demo test lint types unit history conformance simulate upgrades bench completions system-packages proxies clean
 
 # Trains a small network, serves it and ResNet-152, and shows what batching does.
 demo: $(VENV)/.installed
@@ -22,6 +22,11 @@ types: $(VENV)/.installed
 
 unit: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/pytest -n 2 --dist loadfile $(PYTEST)
+
+# Kills daemons for three minutes while clients command them, and checks what each serves afterwards; prints the seeds.
+# HISTORY="--seconds 600 --kills 20" goes on for longer, HISTORY="--seed 7" repeats one.
+history: $(VENV)/.installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.history $(HISTORY)
 
 # Runs the real TorchServe 0.12.0 beside our daemon, compares them, and writes docs/torchserve.md; needs Java 17.
 conformance: $(VENV)/.installed

@@ -55,6 +55,8 @@ Six walks
 4. An archive: store.locate → archive.unpack (in a thread, into a directory named by its content) →
    manifest → making (modelconfig) → registry.add → workers → memory.save (the snapshot is on the disk) →
    answer. A failure on the way leaves nothing behind.
+   To replace a version that serves: … → making → workers beside it → registry.replace → memory.save →
+   answer; the old one finishes what it has, and retires (replacing.py, retiring.py).
 5. A start: memory reads the snapshot → startup.plan: restore, load, forget → restoring.restore
    from the directories that were kept (listed as loading) → the daemon listens → what must be
    unpacked. A list of models wins over the snapshot; flags are never in it.
@@ -81,5 +83,5 @@ wire · reply: the answer to one job · place: what makes a process the daemon t
 clients find · upgrade: giving it to a new daemon · stand-in: what stays of a supervised daemon that was
 replaced · isolation: rows run alone after the handler raised for their
 batch · optimisation: a way to run a model faster, checked when it is loaded · drift: how far it moves
-the model's answers.
+the model's answers · replacement: another archive that is to take a version's place.
 """

@@ -2,7 +2,7 @@
 
 Stop, in this order: accept no connection → what waits and runs finishes within the grace time →
 workers leave, leftovers are killed → logs are written → the socket and the locks go. A second
-signal to stop cuts the grace time short.
+signal to stop ends the grace time: what waits or runs is answered 503, and workers are killed.
 
 Replaced (upgrade/), in this order: the other one accepts connections → this one does not → each
 connection's next request is its last; idle ones are closed when the upgrade's grace is over → what
@@ -98,7 +98,7 @@ class Ending:
             stopping.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await stopping
-            await registration.stop(0.0)
+            await registration.end()
         else:
             stopping.result()
 

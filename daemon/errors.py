@@ -9,7 +9,10 @@
     ├─ MissingToken                                              401
     ├─ DefaultVersionKept · WrongToken · Forbidden               403
     ├─ Conflict                                                  409
+    │  └─ BeingReplaced
+    ├─ NotFailed                                                 409
     ├─ NoReadyWorker · QueueFull · Stopping · Upgrading          503
+    │  └─ CutOff (a Stopping)
     ├─ PredictionFailed                                          503 (or what the handler chose)
     ├─ WorkerDied · ResponseTimeout · WorkersFailed · DescribeFailed   500
     ├─ NotRemembered · UpgradeFailed                             500
@@ -169,10 +172,41 @@ class Conflict(DaemonError):
     status = 409
     kind = "ConflictStatusException"
 
-    def __init__(self, name: str, version: str) -> None:
-        super().__init__(f"Model version {version} is already registered for model {name}")
+    def __init__(self, name: str, version: str, message: str = "") -> None:
+        super().__init__(message or f"Model version {version} is already registered for model {name}")
         self.name = name
         self.version = version
+
+
+class BeingReplaced(Conflict):
+    """Another archive is about to take the version's place, so nothing else may change it."""
+
+    def __init__(self, name: str, version: str) -> None:
+        super().__init__(
+            name,
+            version,
+            f"Model version {version} of model {name} is being replaced."
+            f" Try again when that is done: `tsctl describe {name}/{version}` shows how far it is.",
+        )
+
+
+class NotFailed(DaemonError):
+    """Only a version that has failed is tried again.
+
+    Args:
+        state: what it is instead, in a word.
+        given_up: how many of its `wanted` places are without a worker, and stay so.
+    """
+
+    status = 409
+    kind = "ConflictStatusException"
+
+    def __init__(self, name: str, version: str, state: str, given_up: int, wanted: int) -> None:
+        sentence = f"Model version {version} of model {name} has not failed, it is: {state}. Nothing is tried again."
+        if given_up:
+            sentence += f" {given_up} of {wanted} workers failed:"
+            sentence += f" `tsctl scale {name}/{version} --workers {wanted}` starts them again."
+        super().__init__(sentence)
 
 
 class NoReadyWorker(DaemonError):
@@ -204,6 +238,13 @@ class Upgrading(DaemonError):
 
     def __init__(self) -> None:
         super().__init__("The daemon is being upgraded: nothing is changed until that is over. Try again later.")
+
+
+class CutOff(Stopping):
+    """A worker had the request, and did not finish it before its model or the daemon had to end."""
+
+    def __init__(self, reason: str, request: str) -> None:
+        super().__init__(f"The worker was stopped while it ran this request: {reason}. (Request {request})")
 
 
 class QueueFull(DaemonError):

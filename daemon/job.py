@@ -280,6 +280,7 @@ class Outcome(msgspec.Struct, frozen=True):
         reason: for a returned job: what became of the worker, in words.
         killed: SIGKILL ended the worker, and we did not send it.
         started: the worker had started the batch.
+        stopped: we ended the worker, because its model is being stopped or has fewer workers.
     """
 
     job: Job
@@ -288,3 +289,4 @@ class Outcome(msgspec.Struct, frozen=True):
     reason: str = ""
     killed: bool = False
     started: bool = True
+    stopped: bool = False

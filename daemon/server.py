@@ -137,7 +137,7 @@ class Daemon:
         upgrade = Upgrade(registry, registration, start_new, lambda: startup.done, ours.claim, tsctl_version())
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
         measured = metrics_routes(registry, metrics, Host(), Gpus.of_this_machine(clock)) if config.metrics else {}
-        routes = inference_routes(registry, lambda: startup.done) | measured
+        routes = inference_routes(registry, lambda: startup.done and not ending.wanted.is_set()) | measured
         commands = join(
             {"tsctl": upgrade_route(upgrade)}, management_routes(registry, registration, own, local_paths=True)
         )

@@ -22,6 +22,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "ls": ("Models", "List the registered models."),
     "describe": ("Models", "Show everything about a model."),
     "scale": ("Models", "Change how many workers a model has."),
+    "retry": ("Models", "Try a model again that has failed."),
     "set": ("Models", "Change how a model is served, while it serves."),
     "default": ("Models", "Choose a model's default version."),
     "predict": ("Models", "Send a file to a model and print the answer."),

@@ -31,7 +31,12 @@ class CliError(click.ClickException):
         if self.details:
             click.echo(f"\n{self.details}", err=True)
         if self.hint:
-            click.echo(f"{click.style('hint:', fg='cyan')} {self.hint}", err=True)
+            hint(self.hint)
+
+
+def hint(text: str) -> None:
+    """Tell what to do next, beside the output."""
+    click.echo(f"{click.style('hint:', fg='cyan')} {text}", err=True)
 
 
 class NoDaemon(CliError):

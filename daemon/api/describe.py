@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon.api.batching import batching_of
-from daemon.models.model import Model
+from daemon.models.model import Model, ModelState
 from daemon.workers.engine import Worker
 from daemon.workers.state import State
 
@@ -90,6 +90,7 @@ def _ours(model: Model) -> dict[str, Any]:
             error["output"] = list(pool.last_exit.output)
     return {
         "state": model.state.value,
+        "retryable": model.state is ModelState.FAILED and not model.lost,
         "error": error,
         "batching": batching_of(model),
         "workers": [slot.worker.state.name if slot.worker else slot.state.name for slot in pool.slots],
@@ -97,7 +98,26 @@ def _ours(model: Model) -> dict[str, Any]:
         "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
         "optimize": _optimized(model),
         "settings": _settings(model),
+        "replacement": _replacement(model),
     }
+
+
+def _replacement(model: Model) -> dict[str, Any] | None:
+    """Tell what is to take its place, or failed to; or what it has replaced, and still finishes."""
+    if model.replacement is not None:
+        attempt = model.replacement
+        message, _, traceback = attempt.error.partition("\n")
+        return {
+            "state": attempt.state.value,
+            "url": attempt.url,
+            "ready": attempt.ready,
+            "wanted": attempt.wanted,
+            "error": {"message": message, "traceback": traceback.strip("\n")} if attempt.error else None,
+        }
+    if model.took_over and model.replaces is not None:
+        old = model.replaces
+        return {"state": "finishing", "url": old.source.url, "queued": old.waiting, "running": old.running}
+    return None
 
 
 def _optimized(model: Model) -> list[dict[str, Any]]:

@@ -41,7 +41,8 @@ def inference_routes(registry: Registry, started: Callable[[], bool] = lambda: T
     """Make the routes: first path segment → function.
 
     Args:
-        started: whether everything that is to be served from the start has been registered, or has failed.
+        started: whether everything that is to be served from the start has been registered, or has failed, and the
+            daemon is not being stopped.
     """
 
     def run(

@@ -1,11 +1,12 @@
 """The routes of the control socket and the management address: TorchServe's management API, and a few of our own.
 
-    POST   /models?url=…                register
+    POST   /models?url=…                register; with &replace=true in the place of a version that serves
     GET    /models                      list default versions
     GET    /models/MODEL[/VERSION|/all] describe; with ?customized=true the handler is asked, too
     PUT    /models/MODEL[/VERSION]      scale
     PATCH  /models/MODEL[/VERSION]      change settings, see setting.py
     PUT    /models/MODEL/VERSION/set-default
+    POST   /models/MODEL/VERSION/retry  try a version again that has failed
     DELETE /models/MODEL[/VERSION]      unregister
     GET    /v1/models/MODEL             KServe's question whether a model is ready
     GET    /tsctl/…                     only on the control socket, see own.py
@@ -71,11 +72,14 @@ def management_routes(
             await registration.set_default(path[0], path[1])
             sentence = f'Default version successfully updated for model "{path[0]}" to "{path[1]}"'
             exchange.respond(status_response(sentence))
+        elif method == "POST" and len(path) == 3 and path[2] == "retry":
+            await run(exchange, _retry(registry.find(path[0], path[1]), registration, exchange))
         elif method == "PUT" and len(path) in (1, 2):
             await run(exchange, _scale(registry, registration, exchange, *path))
         elif method == "PATCH" and len(path) in (1, 2):
-            document = change(registry.find(*path), asked_of(Parameters(exchange.request)))
-            await registration.save()
+            model = registry.find(*path)
+            document = change(model, asked_of(Parameters(exchange.request)))
+            await registration.remember(model)
             exchange.respond(json_response(document))
         elif method == "DELETE" and len(path) in (1, 2):
             model = await registration.unregister(path[0], path[1] if path[1:] else None)
@@ -118,6 +122,7 @@ def _register(registration: Registration, exchange: Exchange, local_paths: bool)
         raise BadRequest(f"Invalid RuntimeType value: {runtime}")
     if given.flag("s3_sse_kms", False):
         raise BadRequest("s3_sse_kms is true, and requests to S3 are not signed here: use a presigned URL.")
+    replace = given.boolean("replace") or False
     delay_ms = given.number("max_batch_delay")
     request = Request(
         url=url,
@@ -140,13 +145,14 @@ def _register(registration: Registration, exchange: Exchange, local_paths: bool)
     )
 
     async def command(progress: Progress) -> tuple[int, Any]:
-        model = await registration.register(request, progress)
+        model = await registration.register(request, progress, replace=replace)
         workers = model.pool.wanted
         if workers and not request.synchronous:
             return 202, {"status": "Processing worker updates..."}
         if model.pool.ready < workers:
             return 206, {"status": _IN_PROGRESS}
-        sentence = f'Model "{model.name}" Version: {model.version} registered with {workers} initial workers'
+        done = "replaced" if model.took_over else "registered"
+        sentence = f'Model "{model.name}" Version: {model.version} {done} with {workers} initial workers'
         if not workers:
             sentence += ". Use scale workers API to add workers for the model."
         return 200, _done(model, sentence, warnings)
@@ -176,6 +182,19 @@ def _scale(
             return 206, {"status": _IN_PROGRESS}
         suffix = f", version: {version}" if version else ""
         return 200, _done(model, f"Workers scaled to {model.pool.wanted} for model: {name}{suffix}", warnings)
+
+    return command
+
+
+def _retry(model: Model, registration: Registration, exchange: Exchange) -> Command:
+    synchronous = Parameters(exchange.request).flag("synchronous", True)
+
+    async def command(progress: Progress) -> tuple[int, Any]:
+        await registration.retry(model, synchronous=synchronous, progress=progress)
+        if not synchronous:
+            return 202, {"status": "Processing worker updates..."}
+        workers = f"{model.pool.ready} of {model.pool.wanted} workers"
+        return 200, {"status": f'Model "{model.name}" Version: {model.version} tried again, {workers} ready'}
 
     return command
 

@@ -57,6 +57,26 @@ _COMMANDS = {
         "delete": "unregisterVersion",
     },
     "/models/{model_name}/{model_version}/set-default": {"put": "setDefault"},
+    "/models/{model_name}/{model_version}/retry": {"post": "retryVersion"},
+}
+
+
+# What registering takes by query, or as members of a JSON object: name → JSON type.
+_REGISTERING = {
+    "url": "string",
+    "model_name": "string",
+    "handler": "string",
+    "runtime": "string",
+    "batch_size": "integer",
+    "max_batch_delay": "number",
+    "batching": "string",
+    "initial_workers": "integer",
+    "response_timeout": "number",
+    "startup_timeout": "number",
+    "queue_timeout": "number",
+    "optimize": "string",
+    "synchronous": "boolean",
+    "replace": "boolean",
 }
 
 
@@ -107,10 +127,9 @@ def _prediction(operation: str, path: str) -> dict[str, Any]:
 
 def _command(operation: str, path: str) -> dict[str, Any]:
     document = {"application/json": {"schema": {"type": "object"}}}
-    settings = _setting_parameters() if operation in ("setModel", "setVersion") else []
     return {
         "operationId": operation,
-        "parameters": _path_parameters(path) + settings,
+        "parameters": _path_parameters(path) + _query_parameters(operation),
         "responses": {"200": {"description": "Done.", "content": document}} | _failures(_FAILURES),
     }
 
@@ -120,8 +139,18 @@ def _path_parameters(path: str) -> list[dict[str, Any]]:
     return [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
 
 
-def _setting_parameters() -> list[dict[str, Any]]:
-    return [{"name": name, "in": "query", "schema": {"type": kind}} for name, (_, kind, _) in PARAMETERS.items()]
+def _query_parameters(operation: str) -> list[dict[str, Any]]:
+    types: dict[str, str] = {}
+    if operation == "registerModel":
+        types = _REGISTERING
+    elif operation == "retryVersion":
+        types = {"synchronous": "boolean"}
+    elif operation in ("setModel", "setVersion"):
+        types = {name: kind for name, (_, kind, _) in PARAMETERS.items()}
+    return [
+        {"name": name, "in": "query", "schema": {"type": kind}, **({"required": True} if name == "url" else {})}
+        for name, kind in types.items()
+    ]
 
 
 def _failures(failures: dict[str, str]) -> dict[str, Any]:

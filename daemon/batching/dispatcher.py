@@ -27,7 +27,7 @@ from daemon.batching.expiry import Expiry
 from daemon.batching.learned.traffic import Traffic
 from daemon.batching.queue import Queue
 from daemon.clock import Clock, Timer
-from daemon.errors import DaemonError, WorkerDied, WorkerKilled
+from daemon.errors import CutOff, DaemonError, WorkerDied, WorkerKilled
 from daemon.job import Batch, Job, Outcome, Phase, Reply
 from daemon.metrics.version import VersionMetrics
 from daemon.workers.engine import FreeWorkers, Worker
@@ -170,6 +170,9 @@ class Dispatcher:
         elif outcome.reply is not None:
             self._metrics.answered(job, now)
             job.answer(outcome.reply)
+        elif outcome.stopped and self.stopping:
+            self._metrics.answered(job, now)
+            job.answer(reply_of(CutOff(outcome.reason, job.id)))
         else:
             again = " again" if job.attempt > 1 else ""
             kind = WorkerKilled if outcome.killed else WorkerDied

@@ -51,6 +51,11 @@ class Metrics:
             version.continue_from(before)
         self._versions[key] = version
 
+    def replace(self, old: VersionMetrics, new: VersionMetrics) -> None:
+        """A version takes the place of another that still finishes: both count as one."""
+        new.take_over(old)
+        self._versions[new.name, new.version] = new
+
     def remove(self, version: VersionMetrics) -> None:
         """A version was unregistered: what it counted stays. Nothing happens if another has its place."""
         key = (version.name, version.version)

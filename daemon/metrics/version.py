@@ -121,3 +121,13 @@ class VersionMetrics:
         self.isolated += other.isolated
         self.failed_alone += other.failed_alone
         self.emitted.continue_from(other.emitted)
+
+    def take_over(self, other: "VersionMetrics") -> None:
+        """Count together with the same version, which this one replaces: what that one still answers counts here."""
+        self.named, self.unnamed = other.named, other.unnamed
+        self.batches, self.expirations = other.batches, other.expirations
+        self.latency, self.queue_time = other.latency, other.queue_time
+        self.batch_size, self.inference_time = other.batch_size, other.inference_time
+        self.isolated += other.isolated
+        self.failed_alone += other.failed_alone
+        self.emitted.continue_from(other.emitted)

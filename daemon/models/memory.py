@@ -43,7 +43,7 @@ class Memory:
         except BrokenSnapshot as error:
             self.kept = None
             self._set_aside(error)
-        self._written = snapshot.encode_snapshot(self.last)
+        self._written: bytes | None = snapshot.encode_snapshot(self.last)  # None if nobody knows
 
     def keeps(self, unpacked: Path) -> bool:
         """Whether an unpacked directory will be wanted by the next run."""
@@ -62,7 +62,7 @@ class Memory:
         """Make the file say what is registered now; returns when that is on the disk.
 
         Raises:
-            NotRemembered: it could not be written; the old file is still there.
+            NotRemembered: it could not be written, or may not last; the file is the old one or the new one.
         """
         async with self._lock:
             now = Snapshot(models=tuple(self._entries()))
@@ -72,6 +72,10 @@ class Memory:
             try:
                 await asyncio.to_thread(snapshot.write_snapshot, self._file, content)
             except OSError as error:
+                # The disk may have the old one or the new one: the next change is written in any case, even back
+                # to what was, and no directory goes that either refers to.
+                self._written = None
+                self.kept = None if self.kept is None else self.kept | _directories(now)
                 _log.error("cannot write %s: %s", self._file, error.strerror)
                 raise NotRemembered(self._file, str(error.strerror)) from error
             self._written = content

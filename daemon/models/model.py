@@ -20,6 +20,7 @@ from daemon.marfile import Manifest
 from daemon.metrics.version import VersionMetrics
 from daemon.models.archive import ArchiveMark
 from daemon.models.modelconfig import ModelSettings
+from daemon.models.replacement import Replacement, ReplacementState
 from daemon.models.request import Request
 from daemon.models.sample import Sample
 from daemon.workers.engine import Engine, LoadFailure, WorkerSpec
@@ -71,7 +72,9 @@ class Model:
         at_startup: it was restored, or loaded because a list names it.
         lost: it was registered in an earlier run, and its files are gone.
         was_ready: a worker has been ready since it was registered.
-        replaces: the failed version whose place it took, until that one is retired.
+        replaces: the version whose place it took, until that one is retired.
+        took_over: that one was not registered anew, but replaced.
+        replacement: the latest attempt to replace this one, None if there was none.
         recorded: the latest request that can be sent again, if it is to be kept.
         traffic: what is learned of its requests and batches.
         metrics: what is measured of it; shown once it is registered.
@@ -103,6 +106,8 @@ class Model:
         self.stopping = False
         self.was_ready = False
         self.replaces: Model | None = None
+        self.took_over = False
+        self.replacement: Replacement | None = None
         self.recorded: Sample | None = None
         self.clock = clock
         self.listeners: set[Callable[[], None]] = set()
@@ -152,6 +157,11 @@ class Model:
         if self.state is ModelState.FAILED:
             return False
         return not self.was_ready or self.pool.ready >= self.min_workers
+
+    @property
+    def being_replaced(self) -> bool:
+        """Another archive is loading, to take its place."""
+        return self.replacement is not None and self.replacement.state is ReplacementState.LOADING
 
     @property
     def idle(self) -> bool:

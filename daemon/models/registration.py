@@ -2,6 +2,8 @@
 
     locate or download ──▶ unpack ──▶ requirements ──▶ manifest, model-config ──▶ registry.add ──▶ workers
 
+Where a running version is to be replaced, the last two steps are those of replacing.py.
+
 A failure before `registry.add` leaves nothing behind. A synchronous registration whose workers
 fail leaves nothing registered, and the error carries the handler's traceback; an asynchronous one
 stays listed as failed, and registering the same version again replaces it.
@@ -18,12 +20,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from daemon import paths
 from daemon.clock import Clock
 from daemon.config import Config
-from daemon.errors import BadRequest, CleaningTimedOut, DaemonError, NotRemembered, Stopping
+from daemon.errors import BadRequest, CleaningTimedOut, Conflict, DaemonError, NotFailed, NotRemembered, Stopping
 from daemon.logs import ModelLogs
+from daemon.marfile import Manifest
 from daemon.metrics.metrics import Metrics
 from daemon.models.archive import ArchiveMark, Limits, mark_of, model_root
 from daemon.models.directories import Directories
@@ -32,16 +36,25 @@ from daemon.models.download import archive_of, is_remote
 from daemon.models.gate import Gate
 from daemon.models.making import Maker
 from daemon.models.memory import Memory
-from daemon.models.model import Model
+from daemon.models.model import Model, ModelState
 from daemon.models.modelconfig import Wishes, check_workers
 from daemon.models.registry import Registry
+from daemon.models.replacing import Replacing, as_replacement, check_unclaimed
 from daemon.models.request import Request as Request  # callers find it here
+from daemon.models.retiring import Retiring
 from daemon.models.snapshot import Entry
-from daemon.models.waiting import all_ready, until
+from daemon.models.waiting import all_ready
 from daemon.workers.engine import Engine
 
 _log = logging.getLogger("daemon.models")
-_LEAVE_TIME = 6.0  # seconds that a worker without work may take to leave before it is killed
+
+
+class Contents(NamedTuple):
+    """Where the files of a model are: `unpacked` and `mark` as in `Source`."""
+
+    directory: Path
+    unpacked: Path | None = None
+    mark: ArchiveMark | None = None
 
 
 def no_progress(stage: str, done: int, total: int) -> None:
@@ -75,9 +88,9 @@ class Registration:
         self.directories = Directories(paths.models_dir(config.state_dir), limits, self.memory.keeps)
         self._config = config
         self._registry = registry
-        self._clock = clock
-        self._logs = logs
         self._metrics = metrics or Metrics()
+        self._retiring = Retiring(clock, logs, self._metrics, self.directories, self._present)
+        self._replacing = Replacing(registry, self._metrics, self.retire, self.save)
         self._stopping = False
         self._unsettled: set[Model] = set()  # registrations that may yet fail, and leave nothing
         self._chosen: dict[str, str] = {}  # default versions that somebody chose
@@ -87,13 +100,32 @@ class Registration:
         shutil.rmtree(paths.downloads_dir(self._config.state_dir), ignore_errors=True)
         self.directories.clean()
 
-    async def register(self, request: Request, progress: Progress = no_progress) -> Model:
+    async def register(self, request: Request, progress: Progress = no_progress, *, replace: bool = False) -> Model:
         """Register a version and start its workers.
+
+        Args:
+            replace: if the version is registered, it serves on until the new one is ready.
 
         Raises:
             DaemonError: it cannot be served; nothing is left behind. Or NotRemembered: it is served.
         """
-        model = await self.load(request, progress, before_start=self._unsettled.add)
+
+        def make(manifest: Manifest, contents: Contents) -> Model:
+            old = self._replaceable(manifest.model_name, manifest.model_version) if replace else None
+            model = self._make(request if old is None else as_replacement(request, old), manifest, contents)
+            if old is None:
+                self.add(model)
+                self._unsettled.add(model)
+            else:
+                self._replacing.begin(old, model)
+            return model
+
+        model = await self._fetch(request, progress, make)
+        if model in self._replacing.loading:
+            at_once = not model.settings.min_workers  # nothing to wait for, and it is answered as done
+            await self._replacing.finish(model, progress, synchronous=request.synchronous or at_once)
+            return model
+        await self._start(model)
         try:
             if request.synchronous and model.settings.min_workers:
                 try:
@@ -113,9 +145,7 @@ class Registration:
     async def load(
         self,
         request: Request,
-        progress: Progress = no_progress,
         *,
-        before_start: Callable[[Model], None] = lambda model: None,
         listed: bool = False,
         remembered: Callable[[str, str], Wishes | None] = lambda name, version: None,
     ) -> Model:
@@ -128,33 +158,15 @@ class Registration:
         Raises:
             DaemonError: it cannot be served; nothing is left behind.
         """
-        report = partial(progress, "downloading")
 
-        async def add(directory: Path, unpacked: Path | None, mark: ArchiveMark | None) -> Model:
-            manifest = self.maker.manifest(request, directory)
-            await self.maker.install(manifest, directory, progress)
+        def make(manifest: Manifest, contents: Contents) -> Model:
             wishes = remembered(manifest.model_name, manifest.model_version) or request.wishes
-            asked = replace(request, wishes=wishes)
-            model = self.maker.make(asked, manifest, directory, unpacked, mark, listed=listed)
+            model = self._make(replace(request, wishes=wishes), manifest, contents, listed=listed)
             self.add(model)
             return model
 
-        async with archive_of(request.url, self._config, report, local_paths=request.local_paths) as path:
-            if path.is_dir():
-                model = await add(model_root(path), None, None)
-            else:
-                # Before it is read: a write meanwhile shows. A download is gone afterwards.
-                mark = None if is_remote(request.url) else mark_of(path)
-                unpacked = await self.directories.unpack(path, progress)
-                try:
-                    model = await add(model_root(unpacked), unpacked, mark)
-                except BaseException:
-                    self.directories.release(unpacked)
-                    raise
-        before_start(model)
-        await self._retire_replaced(model)
-        _log.info("registered %s/%s from %s", model.name, model.version, request.url)
-        model.start()
+        model = await self._fetch(request, no_progress, make)
+        await self._start(model)
         return model
 
     def add(self, model: Model) -> None:
@@ -164,8 +176,7 @@ class Registration:
             Stopping: nothing more is registered.
             Conflict: its version is registered, and has not failed.
         """
-        if self._stopping:
-            raise Stopping("The daemon is being stopped.")
+        self._check_going_on()
         model.replaces = self._registry.add(model)
         self._metrics.add(model.metrics)
 
@@ -174,21 +185,40 @@ class Registration:
 
         Raises:
             BadRequest: these are too many, or there is nothing to start.
+            BeingReplaced: it would be lost.
             NotRemembered: it is done, and will be forgotten.
             WorkersFailed: a worker could not load the model; those that could go on serving.
         """
         check_workers(most)
-        if model.lost:
-            raise BadRequest(f"{model.name}/{model.version} has no files to start workers from; register it again.")
+        check_unclaimed(model)
+        _check_files(model)
         model.scale(least, most)
         wanted = model.pool.wanted
         wishes = model.request.wishes
         wishes = replace(wishes, workers=least, max_workers=most, since={**wishes.since, "workers": "scale"})
         model.request = replace(model.request, wishes=wishes)
         _log.info("scaled %s/%s to %d workers", model.name, model.version, model.pool.wanted)
-        await self.save()
+        await self.remember(model)
         if synchronous:
             await all_ready(model, wanted, progress)
+
+    async def retry(self, model: Model, *, synchronous: bool, progress: Progress) -> None:
+        """Try a version again that has failed: its workers start with a clean record.
+
+        Raises:
+            NotFailed: it has not. BadRequest: it has no files.
+            BeingReplaced: another archive is to take its place.
+            WorkersFailed: a worker could not load the model again.
+        """
+        check_unclaimed(model)
+        _check_files(model)
+        pool = model.pool
+        if model.state is not ModelState.FAILED:
+            raise NotFailed(model.name, model.version, model.state.value, pool.given_up, pool.wanted)
+        _log.info("trying %s/%s again with %d workers", model.name, model.version, pool.wanted)
+        pool.retry()
+        if synchronous:
+            await all_ready(model, pool.wanted, progress)
 
     async def set_default(self, name: str, version: str) -> None:
         """Choose the version that answers when a client names none.
@@ -198,7 +228,7 @@ class Registration:
             NotRemembered: it is done, and will be forgotten.
         """
         self.choose_default(name, version)
-        await self.save()
+        await self.remember(self._registry.find(name, version))
 
     def choose_default(self, name: str, version: str) -> None:
         """As `set_default`; remembered with the next change."""
@@ -209,10 +239,11 @@ class Registration:
         """Take a version out of service; running requests finish within the grace time.
 
         Raises:
-            ModelNotFound, VersionNotFound, DefaultVersionKept: it stays.
+            ModelNotFound, VersionNotFound, DefaultVersionKept, BeingReplaced: it stays.
             NotRemembered: it is gone, and will be back after a restart.
             CleaningTimedOut: it is gone, but for a worker that cannot be ended.
         """
+        check_unclaimed(self._registry.find(name, version))
         model = self._registry.remove(name, version)
         _log.info("unregistered %s/%s", model.name, model.version)
         try:
@@ -223,29 +254,31 @@ class Registration:
             raise CleaningTimedOut(model.name)
         return model
 
-    async def retire(self, model: Model, grace: float) -> None:
-        """Let a version finish, then end its workers and remove what was unpacked for it.
-
-        Args:
-            grace: seconds for everything that waits and runs.
-        """
-        deadline = self._clock.now() + grace
-        model.stop()
-        await until(model, lambda: model.idle or not model.pool.ready, grace)
-        model.refuse_waiting()
-        model.pool.drain(max(0.0, deadline - self._clock.now()))
-        await until(model, lambda: model.pool.empty, max(0.0, deadline - self._clock.now()) + _LEAVE_TIME)
-        model.pool.kill()
-        await until(model, lambda: model.pool.empty, _LEAVE_TIME)
-        self._logs.close(model.name, model.version)
-        self._metrics.remove(model.metrics)
-        if model.source.unpacked is not None:
-            self.directories.release(model.source.unpacked)
+    async def retire(self, model: Model, grace: float | None) -> None:
+        """As `Retiring.retire`."""
+        await self._retiring.retire(model, grace)
 
     async def stop(self, grace: float) -> None:
         """Retire every version, all at once; nothing more is registered. The snapshot stays as it is."""
         self._stopping = True
-        await asyncio.gather(*(self.retire(model, grace) for model in self._registry))
+        await asyncio.gather(*(self.retire(model, grace) for model in self._everybody()))
+
+    async def end(self) -> None:
+        """As `stop`, at once: what waits or runs is answered 503, and every worker is killed."""
+        self._stopping = True
+        await asyncio.gather(*(self._retiring.end(model) for model in self._everybody()))
+
+    async def remember(self, model: Model) -> None:
+        """Remember what is registered, and among it this version, even if it is still being registered.
+
+        A change of it is about to be answered, and a restart must not forget that: neither the change, nor what
+        it is a change of. If the registration fails after all, both are forgotten.
+
+        Raises:
+            NotRemembered: it cannot be written.
+        """
+        self._unsettled.discard(model)
+        await self.save()
 
     async def save(self) -> None:
         """Remember what is registered.
@@ -257,6 +290,12 @@ class Registration:
         await self.memory.save()
         for name in before - (self.memory.kept or frozenset()):
             self.directories.remove_unused(self.directories.named(name))
+
+    def _present(self) -> list[Model]:
+        return [*self._registry, *self._replacing.loading]
+
+    def _everybody(self) -> set[Model]:
+        return {*self._present(), *self._retiring.leaving}
 
     def _entries(self) -> list[Entry]:
         """What the snapshot is to say."""
@@ -276,7 +315,61 @@ class Registration:
             listed=source.listed,
         )
 
-    async def _retire_replaced(self, model: Model) -> None:
+    async def _fetch(self, request: Request, progress: Progress, make: Callable[[Manifest, Contents], Model]) -> Model:
+        """Find or download an archive, unpack it, and call `make` on it; if that fails, it is gone again."""
+
+        async def opened(contents: Contents) -> Model:
+            manifest = self.maker.manifest(request, contents.directory)
+            await self.maker.install(manifest, contents.directory, progress)
+            return make(manifest, contents)
+
+        report = partial(progress, "downloading")
+        async with archive_of(request.url, self._config, report, local_paths=request.local_paths) as path:
+            if path.is_dir():
+                return await opened(Contents(model_root(path)))
+            # Before it is read: a write meanwhile shows. A download is gone afterwards.
+            mark = None if is_remote(request.url) else mark_of(path)
+            unpacked = await self.directories.unpack(path, progress)
+            try:
+                return await opened(Contents(model_root(unpacked), unpacked, mark))
+            except BaseException:
+                self.directories.release(unpacked)
+                raise
+
+    def _make(self, request: Request, manifest: Manifest, contents: Contents, *, listed: bool = False) -> Model:
+        return self.maker.make(
+            request, manifest, contents.directory, contents.unpacked, contents.mark, listed=listed
+        )  # fmt: skip
+
+    async def _start(self, model: Model) -> None:
         if model.replaces is not None:
             replaced, model.replaces = model.replaces, None
             await self.retire(replaced, grace=0.0)
+        _log.info("registered %s/%s from %s", model.name, model.version, model.source.url)
+        model.start()
+
+    def _replaceable(self, name: str, version: str) -> Model | None:
+        """Give what is to be replaced, None if it is not registered.
+
+        Raises:
+            Conflict: it is on its way in, or is being replaced.
+            Stopping: nothing more is registered.
+        """
+        if not self._registry.holds(name, version):
+            return None
+        self._check_going_on()
+        model = self._registry.find(name, version)
+        if model in self._unsettled:
+            sentence = f"Model version {version} of model {name} is still being registered."
+            raise Conflict(name, version, f"{sentence} Try again when that is done.")
+        check_unclaimed(model)
+        return model
+
+    def _check_going_on(self) -> None:
+        if self._stopping:
+            raise Stopping("The daemon is being stopped.")
+
+
+def _check_files(model: Model) -> None:
+    if model.lost:
+        raise BadRequest(f"{model.name}/{model.version} has no files to start workers from; register it again.")

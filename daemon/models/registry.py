@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from daemon.errors import Conflict, DefaultVersionKept, ModelNotFound, VersionNotFound
+from daemon.errors import BeingReplaced, Conflict, DefaultVersionKept, ModelNotFound, VersionNotFound
 from daemon.models.model import Model, ModelState
 
 
@@ -69,14 +69,28 @@ class Registry:
             The failed version whose place it takes, if there was one.
 
         Raises:
-            Conflict: the version is registered, and has not failed.
+            Conflict: the version is registered, and has not failed, or is being replaced.
         """
         versions = self._names.setdefault(model.name, _Versions(model.version))
         old = versions.models.get(model.version)
+        if old is not None and old.being_replaced:
+            raise BeingReplaced(old.name, old.version)
         if old is not None and old.state is not ModelState.FAILED:
             raise Conflict(model.name, model.version)
         versions.models[model.version] = model
         return old
+
+    def replace(self, old: Model, new: Model) -> None:
+        """Put a version in another's place, which keeps its mark as the default.
+
+        Raises:
+            VersionNotFound: the old one is not registered any more.
+        """
+        versions = self._names.get(old.name)
+        if versions is None or versions.models.get(old.version) is not old:
+            sentence = f"Model version {old.version} of model {old.name} was unregistered while it was being replaced"
+            raise VersionNotFound(old.name, old.version, sentence)
+        versions.models[old.version] = new
 
     def remove(self, name: str, version: str | None = None) -> Model:
         """Take a version out, by default the default one.

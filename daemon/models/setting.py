@@ -22,6 +22,7 @@ from typing import Any
 from daemon.errors import BadRequest
 from daemon.models.model import Model
 from daemon.models.modelconfig import check_policy
+from daemon.models.replacing import check_unclaimed
 
 _log = logging.getLogger("daemon.models")
 
@@ -34,7 +35,9 @@ def change_settings(model: Model, asked: Mapping[str, Any]) -> None:
 
     Raises:
         BadRequest: a value is impossible, or nothing is left to serve. Nothing is changed.
+        BeingReplaced: it would be lost.
     """
+    check_unclaimed(model)
     if model.lost:
         raise BadRequest(f"{model.name}/{model.version} has no files to be served from; register it again.")
     for name in ("response_timeout", "startup_timeout"):

@@ -97,7 +97,8 @@ def write_snapshot(file: Path, content: bytes) -> None:
     """Replace the snapshot; when this returns, it is on the disk.
 
     Raises:
-        OSError: it could not be written; the old one is still there.
+        OSError: it could not be written; the old one is still there. Or its name could not be made to last;
+            then the new one is there, until the power goes.
     """
     descriptor, name = tempfile.mkstemp(prefix=_DRAFT, dir=file.parent)  # 0600
     try:

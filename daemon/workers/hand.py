@@ -82,14 +82,18 @@ class Hand:
         self.overdue = batch.id
         return batch, [Outcome(job, reply, retry and len(batch.jobs) > 1) for job in batch.jobs]
 
-    def give_back(self, retry: bool, reason: str, killed: bool) -> Iterator[tuple[Batch, list[Outcome]]]:
+    def give_back(
+        self, retry: bool, reason: str, killed: bool, stopped: bool = False
+    ) -> Iterator[tuple[Batch, list[Outcome]]]:
         """Take out all batches, for the worker went away; the last first, as each goes to the head of the queue.
 
         Args:
             retry: whether what has started may be run again.
+            killed, stopped: as in Outcome.
         """
         while self._batches:
             started = self.has_started(self._batches[-1])
             batch = self._batches.pop()
             self._begun.discard(batch.id)
-            yield batch, [Outcome(job, None, retry or not started, reason, killed, started) for job in batch.jobs]
+            again = retry or not started
+            yield batch, [Outcome(job, None, again, reason, killed, started, stopped) for job in batch.jobs]

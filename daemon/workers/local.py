@@ -95,6 +95,7 @@ class LocalWorker(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self.hand = Hand(CAPACITY)
         self._retry = bool(spec.retry)
+        self._stopped = False  # we end it, whatever it does
         self._life = Life(spec, self, templates, loop, clock, self._exited, arena)
         self._timer: Timer = clock.later(spec.startup_timeout, self._startup_timeout)
         self._leave_timer: Timer | None = None
@@ -139,12 +140,16 @@ class LocalWorker(asyncio.Protocol):
         elif not self.hand:
             self._leave()
         else:
-            self._set_leave_timer(grace, lambda: self._life.kill("it did not finish within the grace time"))
+            self._set_leave_timer(grace, lambda: self._stop("it did not finish within the grace time"))
 
     def kill(self) -> None:
-        self._life.kill("it was stopped")
+        self._stop("it was stopped")
 
     # Its end.
+
+    def _stop(self, because: str) -> None:
+        self._stopped = True
+        self._life.kill(because)
 
     def _leave(self) -> None:
         """Close the socket: the worker sees its end and leaves."""
@@ -164,7 +169,7 @@ class LocalWorker(asyncio.Protocol):
             self._leave_timer.cancel()
         if self._transport is not None:
             self._transport.abort()
-        for batch, outcomes in self.hand.give_back(self._retry, how.reason, self._life.died_of_sigkill):
+        for batch, outcomes in self.hand.give_back(self._retry, how.reason, self._life.died_of_sigkill, self._stopped):
             self._events.ended(self, batch, outcomes, 0.0)
         self._events.exited(self, how)
 

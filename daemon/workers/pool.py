@@ -132,6 +132,16 @@ class Pool:
             worker.set_threads(self.threads)
         self.reconcile()
 
+    def retry(self) -> None:
+        """Start anew in every place that had given up, with a clean record."""
+        self.last_exit = None
+        self.scale(self.wanted)
+
+    @property
+    def given_up(self) -> int:
+        """Places whose workers failed, and that no worker is tried in again."""
+        return len([slot for slot in self.slots if slot.state is SlotState.GAVE_UP])
+
     def set_limits(self, batch_size: int, response_timeout: float, startup_timeout: float) -> None:
         """Serve by these from the next batch on; the startup timeout is for workers that start from now on."""
         self._spec = dataclasses.replace(
@@ -146,8 +156,8 @@ class Pool:
         self.failure = failure
         self.slots = [Slot(SlotState.GAVE_UP)]
 
-    def drain(self, grace: float) -> None:
-        """Want no workers; each finishes what it has, at most `grace` seconds."""
+    def drain(self, grace: float | None) -> None:
+        """Want no workers; each finishes what it has, at most `grace` seconds, by default the response timeout."""
         self.wanted = 0
         self.reconcile(grace)
 

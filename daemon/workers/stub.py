@@ -93,7 +93,8 @@ class StubWorker:
             self._exit(0, "stopped")
 
     def kill(self) -> None:
-        self.die("killed")
+        if self.state is not State.EXITED:
+            self._exit(None, "it was stopped", stopped=True)
 
     def die(self, reason: str = "killed by SIGKILL", retry: bool = True, killed: bool = False) -> None:
         """End as a crashed process would: its batches come back, then it exits."""
@@ -139,9 +140,11 @@ class StubWorker:
         if self.state is State.DRAINING and not self.hand:
             self._exit(0, "stopped")
 
-    def _exit(self, code: int | None, reason: str, retry: bool = True, killed: bool = False) -> None:
+    def _exit(
+        self, code: int | None, reason: str, retry: bool = True, killed: bool = False, stopped: bool = False
+    ) -> None:
         self._timer.cancel()
         self.state = advance(self.state, Event.EXITED)
-        for batch, outcomes in self.hand.give_back(retry, reason, killed):
+        for batch, outcomes in self.hand.give_back(retry, reason, killed, stopped):
             self._events.ended(self, batch, outcomes, 0.0)
         self._events.exited(self, Exit(code, reason))

@@ -174,6 +174,20 @@ def test_a_job_that_may_not_run_again_is_answered_at_once() -> None:
     assert reply.body == b"The worker died while it ran this request: killed by SIGKILL. (Request a)"
 
 
+@pytest.mark.parametrize(("stopping", "status"), [(True, 503), (False, 500)])
+def test_a_job_that_is_cut_off_by_a_stop_is_told_503_and_by_scaling_down_500(stopping: bool, status: int) -> None:
+    bench = Bench()
+    bench.send("a")
+    bench.clock.settle()
+    if stopping:
+        bench.model.stop()
+
+    bench.engine.workers[0]._exit(None, "killed: it was stopped", retry=False, stopped=True)
+
+    ((_, reply),) = bench.client.replies
+    assert reply.status == status and b"killed: it was stopped. (Request a)" in reply.body
+
+
 def test_a_job_whose_worker_was_killed_from_outside_is_told_507_as_when_memory_runs_out() -> None:
     bench = Bench(policy="greedy")
     bench.send("a")

@@ -1,5 +1,6 @@
 """A real daemon for a test: its own socket, state directory, model store and port."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -125,13 +126,11 @@ class Served:
     def command(self, method: str, target: str) -> Answer:
         """Send one request to the control socket."""
         connection = http.client.HTTPConnection("tsctl", timeout=PATIENCE)
-        connection.sock = socket.socket(socket.AF_UNIX)
-        connection.sock.connect(self.environment["TSCTL_SOCKET"])
-        connection.request(method, target)
-        response = connection.getresponse()
-        answer = Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
-        connection.close()
-        return answer
+        with socket.socket(socket.AF_UNIX) as connection.sock, contextlib.closing(connection):
+            connection.sock.connect(self.environment["TSCTL_SOCKET"])
+            connection.request(method, target)
+            with connection.getresponse() as response:
+                return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
 
 
 def eventually(condition: Callable[[], bool], what: str) -> None:

@@ -8,6 +8,8 @@ import subprocess
 import threading
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.served import TSCTL, Served, eventually, running
 
 
@@ -70,13 +72,28 @@ def test_start_works_after_a_crash_left_its_files_behind(served: Served) -> None
     assert served.pid != crashed
 
 
-def test_workers_leave_when_the_daemon_is_killed(served: Served) -> None:
-    served.register("echo", "--workers", "2")
-    workers = [worker["pid"] for worker in served.describe("echo")["workers"]]
+@pytest.mark.parametrize("doing", ["nothing", "a request", "loading"])
+def test_workers_leave_when_the_daemon_is_killed_whatever_they_do(doing: str, idle: Served) -> None:
+    idle.environment["TEST_GO"] = never = str(idle.folder / "never")
+    idle.start()
+    told = idle.folder / "told.txt"
+    told.write_text("late" if doing == "loading" else "told")
+    idle.tsctl("register", idle.pack("tells", name="m", extra_files=str(told)), "--workers", "2", "--no-wait")
+    expected = "LOADING" if doing == "loading" else "READY"
+    eventually(lambda: idle.describe("m")["tsctl"]["workers"] == [expected] * 2, "the workers are there")
+    workers = [worker["pid"] for worker in idle.describe("m")["workers"]]
+    clients = [idle.connect() for _ in range(2 if doing == "a request" else 0)]
+    for client in clients:
+        client.request("POST", "/predictions/m", f"wait {never}".encode())
+    eventually(lambda: idle.describe("m")["tsctl"]["batching"]["running"] == len(clients), "the requests run")
 
-    os.kill(served.pid, signal.SIGKILL)
+    os.kill(idle.pid, signal.SIGKILL)
 
     eventually(lambda: not any(map(running, workers)), "the workers leave")
+    idle.start()
+    assert "m" in idle.tsctl("ls")
+    for client in clients:
+        client.close()
 
 
 def test_stop_leaves_no_process_and_no_socket_and_keeps_what_the_next_run_restores(served: Served) -> None:

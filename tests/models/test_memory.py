@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from daemon.models import snapshot
 from daemon.models.model import ModelState
 from daemon.models.modelconfig import Wishes
 from daemon.models.registration import Request, no_progress
+from daemon.models.setting import change_settings
 from daemon.workers.engine import LoadFailure
 from tests.build import model_files, write_files
 from tests.models.bench import NEVER, Bench, run, until
@@ -100,6 +103,37 @@ def test_a_registration_that_may_still_fail_is_not_remembered_by_another_change(
     run(tmp_path, scenario)
 
 
+@pytest.mark.parametrize("change", ["scale", "default", "set"])
+def test_a_change_that_is_answered_is_remembered_with_the_registration_that_goes_on(
+    change: str, tmp_path: Path
+) -> None:
+    async def scenario(bench: Bench) -> None:
+        await bench.register(bench.mar("slow", version="0.9"))
+        bench.engine.load_time = NEVER
+        loading = asyncio.ensure_future(bench.register(bench.mar("slow")))
+        await until(lambda: len(bench.engine.workers) == 2)
+        model = bench.registry.find("slow", "1.0")
+
+        match change:
+            case "scale":
+                await bench.registration.scale(model, 2, 2, synchronous=False, progress=no_progress)
+            case "default":
+                await bench.registration.set_default("slow", "1.0")
+            case "set":
+                change_settings(model, {"batch_size": 8})
+                await bench.registration.remember(model)
+
+        entry = bench.remembered["slow/1.0"]
+        told = {"scale": entry.request.wishes.workers == 2, "set": entry.request.wishes.batch_size == 8}
+        assert told.get(change, entry.default)
+        bench.engine.workers[1]._events.load_failed(bench.engine.workers[1], BROKEN)
+        with pytest.raises(WorkersFailed):
+            await loading
+        assert [*bench.remembered] == ["slow/0.9"] and bench.unpacked == 1
+
+    run(tmp_path, scenario)
+
+
 def test_a_failed_version_that_a_failing_registration_replaced_is_forgotten(tmp_path: Path) -> None:
     async def scenario(bench: Bench) -> None:
         bench.engine.load_failure = BROKEN
@@ -156,6 +190,60 @@ def test_a_change_that_cannot_be_written_is_made_and_said_to_be_forgotten(
 
         await bench.registration.save()
         assert [*bench.remembered] == ["b/1.0"] and bench.unpacked == 1
+
+    run(tmp_path, scenario)
+
+
+def fail_at(monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    """Let one step of writing a snapshot fail, always."""
+    fsync = os.fsync
+
+    def full(*given: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    def fsync_or_fail(descriptor: int) -> None:
+        is_directory = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+        (full if is_directory == (step == "fsync of the directory") else fsync)(descriptor)
+
+    monkeypatch.setattr(os, *(("replace", full) if step == "rename" else ("fsync", fsync_or_fail)))
+
+
+@pytest.mark.parametrize("step", ["fsync of the draft", "rename", "fsync of the directory"])
+def test_after_a_write_that_failed_halfway_what_is_answered_next_is_on_the_disk(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failure after the rename leaves the new file in place: going back to the old state must be written, too."""
+
+    async def scenario(bench: Bench) -> None:
+        await bench.register(bench.mar("a"))
+        with monkeypatch.context() as patched:
+            fail_at(patched, step)
+            with pytest.raises(NotRemembered, match="Input/output error"):
+                await bench.register(bench.mar("b"))
+        on_the_disk = {entry.unpacked for entry in bench.remembered.values()}
+        assert on_the_disk <= {directory.name for directory in bench.models_dir.iterdir()}
+
+        await bench.registration.unregister("b", None)
+
+        assert [*bench.remembered] == ["a/1.0"] and bench.unpacked == 1
+
+    run(tmp_path, scenario)
+
+
+def test_a_directory_that_the_disk_may_refer_to_is_kept_until_a_write_succeeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(bench: Bench) -> None:
+        with monkeypatch.context() as patched:
+            fail_at(patched, "fsync of the directory")
+            with pytest.raises(NotRemembered):
+                await bench.register(bench.mar("b"))
+            with pytest.raises(NotRemembered):
+                await bench.registration.unregister("b", None)
+
+        assert bench.names == [] and bench.unpacked == 1
+        await bench.registration.save()
+        assert bench.remembered == {} and bench.unpacked == 0
 
     run(tmp_path, scenario)
 

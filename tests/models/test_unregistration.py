@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from daemon.errors import CleaningTimedOut, ModelNotFound, Stopping
-from daemon.models import registration
+from daemon.models import retiring
 from daemon.workers.stub import StubWorker
 from tests.models.bench import NEVER, Bench, run, until
 
@@ -64,7 +64,7 @@ def test_a_stop_answers_everybody_ends_every_worker_and_keeps_what_the_next_run_
 def test_a_stop_without_grace_refuses_who_waits_and_kills_who_does_not_leave(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registration, "_LEAVE_TIME", 0.01)
+    monkeypatch.setattr(retiring, "LEAVE_TIME", 0.01)
 
     async def scenario(bench: Bench) -> None:
         bench.engine.batch_time = lambda size: NEVER
@@ -81,8 +81,28 @@ def test_a_stop_without_grace_refuses_who_waits_and_kills_who_does_not_leave(
     run(tmp_path, scenario)
 
 
+def test_an_end_answers_everybody_and_kills_at_once_whatever_a_stop_would_wait_for(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        bench.engine.batch_time = lambda size: NEVER
+        models = [await bench.register(bench.mar(name)) for name in ("a", "b")]
+        for model in models:
+            for number in range(3):
+                model.submit(bench.client.job(f"{model.name}{number}"))
+        await until(lambda: all(model.dispatcher.running for model in models))
+        stopping = asyncio.ensure_future(bench.registration.stop(grace=NEVER))
+        await until(lambda: all(model.stopping for model in models))
+
+        await bench.registration.end()
+
+        assert bench.client.statuses == {f"{name}{number}": 503 for name in "ab" for number in range(3)}
+        assert all(model.pool.empty for model in models) and bench.unpacked == 2
+        await stopping
+
+    run(tmp_path, scenario)
+
+
 def test_a_worker_that_cannot_be_ended_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registration, "_LEAVE_TIME", 0.01)
+    monkeypatch.setattr(retiring, "LEAVE_TIME", 0.01)
     monkeypatch.setattr(StubWorker, "kill", lambda worker: None)  # as a process that the kernel does not let go
 
     async def scenario(bench: Bench) -> None:

@@ -28,51 +28,7 @@ def model(name: str, version: str, *, default: bool = True, state: str = "ready"
     }
 
 
-DESCRIBED: dict[str, Any] = {
-    "modelName": "net",
-    "modelVersion": "1.0",
-    "modelUrl": "/store/[1]/net.mar",
-    "batchSize": 8,
-    "maxBatchDelay": 50,
-    "minWorkers": 1,
-    "responseTimeout": 120,
-    "startupTimeout": 60,
-    "workers": [],
-    "jobQueueStatus": {"pendingRequests": 3, "remainingCapacity": 97},
-    "tsctl": {
-        "state": "failed",
-        "workers": ["GAVE_UP"],
-        "threads": {"cores": 2, "perWorker": 1, "warning": "4 workers share 2 cores"},
-        "batching": {
-            "policy": "fixed",
-            "batchSize": 8,
-            "maxBatchDelay": 2.5,
-            "running": 0,
-            "learned": {"batchMs": None, "requestMs": None, "guess": False},
-            "arrivalsPerSecond": 0.0,
-            "turnaroundMs": None,
-            "regularConnections": 0,
-            "openConnections": 0,
-            "longestHoldMs": 0.0,
-            "sizes": {},
-            "reasons": {},
-            "meanings": {},
-            "expired": {"queue": 0, "worker": 0},
-            "isolated": {"batches": 0, "requestsFailed": 0},
-        },
-        "settings": [
-            {"name": "responseTimeout", "value": 0.5},
-            {"name": "startupTimeout", "value": 60.0},
-            {"name": "queueTimeout", "value": 0.0},
-            {"name": "clientTimeoutInMills", "value": 0.0},
-        ],
-        "optimize": [
-            {"name": "fold", "applied": True, "drift": 2.5e-7, "seconds": 0.123},
-            {"name": "bf16", "applied": False, "drift": None, "seconds": 0.5, "reason": "the model fails"},
-        ],
-        "error": {"message": "ValueError: no [weights]", "traceback": "Traceback\n  line", "output": ["printed"]},
-    },
-}
+NET = {"modelName": "net", "modelVersion": "1.0", "minWorkers": 1}  # as `GET /models/net` describes it
 
 
 def test_ls_is_a_table_with_a_star_at_a_default_among_several(invoke: Invoke, daemon: FakeDaemon) -> None:
@@ -133,137 +89,6 @@ def test_status_counts_models_and_requests(invoke: Invoke, daemon: FakeDaemon) -
     assert json.loads(as_json.stdout) == status
 
 
-def test_describe_is_the_daemons_document_when_nobody_watches(invoke: Invoke, daemon: FakeDaemon) -> None:
-    daemon.answer("GET /models/net", [DESCRIBED])
-
-    result = invoke("describe", "net")
-
-    assert json.loads(result.stdout) == [DESCRIBED]
-
-
-def test_describe_asks_for_the_version_that_is_named(invoke: Invoke, daemon: FakeDaemon) -> None:
-    daemon.answer("GET /models/net/all", [])
-
-    result = invoke("describe", "net/all")
-
-    assert result.stdout == "[]\n"
-
-
-def test_describe_shows_why_a_model_failed(capsys: pytest.CaptureFixture[str]) -> None:
-    from tsctl.commands.describe import show
-
-    show(DESCRIBED)
-
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[2].split() == ["archive", "/store/[1]/net.mar"]
-    assert lines[-4:] == ["ValueError: no [weights]", "Traceback", "  line", "printed"]
-
-
-def with_batches(**batching: Any) -> dict[str, Any]:
-    ours = DESCRIBED["tsctl"]
-    batching = {"sizes": {"1": 90, "8": 10}, "reasons": {"delay": 1, "full": 99}} | batching
-    return DESCRIBED | {"tsctl": ours | {"error": None, "batching": ours["batching"] | batching}}
-
-
-def described(capsys: pytest.CaptureFixture[str], document: dict[str, Any]) -> list[str]:
-    """What a person sees, with single spaces."""
-    from tsctl.commands.describe import show
-
-    show(document)
-    return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-
-
-def test_describe_shows_the_settings_in_their_units(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = described(capsys, DESCRIBED)
-
-    assert "batching fixed, at most 8 requests, 2.5 ms delay" in lines
-    assert "timeouts 0.5 s for a batch, 60 s for loading" in lines
-    assert "Traffic" not in lines
-
-
-def test_describe_shows_what_was_learned(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = described(
-        capsys,
-        with_batches(
-            learned={"batchMs": 8.1, "requestMs": 0.4, "guess": False}, arrivalsPerSecond=12.04, turnaroundMs=1327.4,
-            regularConnections=7, openConnections=9, longestHoldMs=19.87,
-        ),
-    )  # fmt: skip
-
-    start = lines.index("Traffic")
-    assert lines[start + 1 : start + 6] == [
-        "a batch takes 8.10 ms + 0.4 ms a request (learned)",
-        "arrivals 12.0 requests/s lately",
-        "connections 7 regular of 9 open",
-        "turnaround 1327 ms from an answer to a request, the median",
-        "longest hold 19.9 ms beside an idle worker",
-    ]
-
-
-def test_describe_says_that_a_guess_is_one(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = described(capsys, with_batches(learned={"batchMs": 4.0, "requestMs": 4.0, "guess": True}))
-
-    assert "a batch takes 4.00 ms + 4.00 ms a request (a guess, while all batches have the same size)" in lines
-
-
-def test_describe_says_what_each_reason_means_the_most_frequent_first(capsys: pytest.CaptureFixture[str]) -> None:
-    meanings = {"full": "there were enough", "delay": "it was held"}
-
-    lines = described(capsys, with_batches(meanings=meanings))
-
-    start = lines.index("Batches by reason")
-    assert lines[start + 1 : start + 3] == ["full ████████████ 99 there were enough", "delay ▏ 1 it was held"]
-
-
-def test_describe_draws_many_batch_sizes_by_ranges(capsys: pytest.CaptureFixture[str]) -> None:
-    few = {str(size): 1 for size in range(1, 17)}
-
-    assert "16" in [line.split()[0] for line in described(capsys, with_batches(sizes=few)) if line]
-    lines = described(capsys, with_batches(sizes=few | {"33": 5}))
-
-    start = lines.index("Batches by size")
-    drawn = [(line.split()[0], line.split()[-1]) for line in lines[start + 1 : start + 8]]
-    assert drawn == [("1", "1"), ("2", "1"), ("3-4", "2"), ("5-8", "4"), ("9-16", "8"), ("17-32", "0"), ("33-64", "5")]
-
-
-def test_describe_shows_the_limits_of_a_request_and_what_has_expired(capsys: pytest.CaptureFixture[str]) -> None:
-    from tsctl.commands.describe import show
-
-    settings = [*DESCRIBED["tsctl"]["settings"][:2], {"name": "queueTimeout", "value": 2.5}]
-    settings.append({"name": "clientTimeoutInMills", "value": 250.0})
-    batching = DESCRIBED["tsctl"]["batching"] | {"expired": {"queue": 3, "worker": 1}}
-    show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"batching": batching, "settings": settings}})
-
-    facts = dict(line.strip().split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[:8])
-    assert facts["timeouts"] == "0.5 s for a batch, 60 s for loading, 2.5 s in the queue, 250 ms for an answer"
-    assert facts["expired"] == "3 in the queue, 1 with a worker"
-
-
-def test_describe_shows_the_batches_that_failed_and_were_run_again_one_by_one(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    from tsctl.commands.describe import show
-
-    batching = DESCRIBED["tsctl"]["batching"] | {"isolated": {"batches": 3, "requestsFailed": 4}}
-    show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"batching": batching}})
-
-    assert "isolated  batches run again row by row: 3, requests that failed alone, too: 4" in capsys.readouterr().out
-
-
-def test_describe_shows_what_became_of_the_optimisations(capsys: pytest.CaptureFixture[str]) -> None:
-    from tsctl.commands.describe import show
-
-    show(DESCRIBED)
-
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    at = lines.index(["Optimizations"])
-    assert lines[at + 1 : at + 4] == [
-        ["NAME", "APPLIED", "DRIFT", "TOOK", "WHY", "NOT"],
-        ["fold", "yes", "2.5e-07", "0.12", "s"],
-        ["bf16", "no", "-", "0.50", "s", "the", "model", "fails"],
-    ]
-
-
 def test_register_asks_for_one_worker_and_waits(invoke: Invoke, daemon: FakeDaemon) -> None:
     daemon.answer("POST /models", {"status": 'Model "net" registered'})
 
@@ -313,6 +138,16 @@ def test_register_passes_every_option_on(invoke: Invoke, daemon: FakeDaemon) -> 
     }
 
 
+def test_register_asks_to_replace_only_where_it_is_told_to(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("POST /models", {"status": "done"})
+
+    invoke("register", "net.mar")
+    invoke("register", "net.mar", "--replace")
+
+    assert ["replace" in request.query for request in daemon.requests] == [False, True]
+    assert daemon.requests[1].query["replace"] == "true"
+
+
 def test_register_shows_the_handlers_traceback(invoke: Invoke, daemon: FakeDaemon) -> None:
     daemon.answer("POST /models", {"message": "Failed to load\nTraceback\n  File x"}, 500)
 
@@ -323,7 +158,7 @@ def test_register_shows_the_handlers_traceback(invoke: Invoke, daemon: FakeDaemo
 
 
 def test_scale_says_from_what_to_what(invoke: Invoke, daemon: FakeDaemon) -> None:
-    daemon.answer("GET /models/net", [DESCRIBED])
+    daemon.answer("GET /models/net", [NET])
     daemon.answer("PUT /models/net", {"status": "scaled"})
 
     result = invoke("scale", "net", "--workers", "4")
@@ -334,7 +169,7 @@ def test_scale_says_from_what_to_what(invoke: Invoke, daemon: FakeDaemon) -> Non
 
 @pytest.mark.parametrize("command", ["register net.mar", "scale net --workers 4"])
 def test_what_the_daemon_warns_of_goes_to_stderr(command: str, invoke: Invoke, daemon: FakeDaemon) -> None:
-    daemon.answer("GET /models/net", [DESCRIBED])
+    daemon.answer("GET /models/net", [NET])
     daemon.answer("POST /models", {"status": "done", "warning": "4 workers share 2 cores"})
     daemon.answer("PUT /models/net", {"status": "done", "warning": "4 workers share 2 cores"})
 
@@ -342,6 +177,25 @@ def test_what_the_daemon_warns_of_goes_to_stderr(command: str, invoke: Invoke, d
 
     assert result.exit_code == 0
     assert result.stderr == "warning: 4 workers share 2 cores\n"
+
+
+def test_retry_names_the_version_that_it_means(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("GET /models/net", [NET])
+    daemon.answer("POST /models/net/1.0/retry", {"status": "tried again"})
+
+    waited, at_once = invoke("retry", "net"), invoke("retry", "net", "--no-wait")
+
+    assert waited.stdout == at_once.stdout == "tried again\n"
+    sent = [request.query["synchronous"] for request in daemon.requests if request.method == "POST"]
+    assert sent == ["true", "false"]
+
+
+def test_ls_says_how_one_that_has_failed_is_tried_again(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("GET /tsctl/status", {"models": [model("a", "1.0"), model("net", "2.0", state="failed")]})
+
+    hint = "hint: `tsctl describe net/2.0` says why it failed; retry with `tsctl retry net/2.0`\n"
+    assert invoke("ls").stderr == hint
+    assert invoke("ls", "--json").stderr == ""
 
 
 def test_default_sets_the_version(invoke: Invoke, daemon: FakeDaemon) -> None:

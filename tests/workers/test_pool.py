@@ -1,72 +1,17 @@
 """As many workers as wanted, replaced when they exit, unless that is hopeless."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-
 import pytest
 
 from daemon.clock import FakeClock
-from daemon.job import Batch, Job, Outcome, Reply
 from daemon.workers.engine import LoadFailure, WorkerEvents, WorkerSpec
-from daemon.workers.placement import Placement
 from daemon.workers.pool import Pool
 from daemon.workers.slot import SlotState
 from daemon.workers.state import Event, State, advance
 from daemon.workers.stub import StubEngine, StubWorker
-from tests.build import Client, make_spec
+from tests.build import make_spec
+from tests.workers.pools import Bench, Heard
 
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback …")
-
-
-@dataclass
-class Heard:
-    """What the pool told its model."""
-
-    idle: int = 0
-    changes: int = 0
-    outcomes: list[Outcome] = field(default_factory=list)
-
-    def worker_idle(self) -> None:
-        self.idle += 1
-
-    def batch_ended(self, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
-        self.outcomes.extend(outcomes)
-
-    def job_streamed(self, job: Job, piece: Reply) -> None:
-        raise AssertionError(f"nothing is streamed here: {job} {piece}")
-
-    def pool_changed(self) -> None:
-        self.changes += 1
-
-
-class Bench:
-    def __init__(
-        self, *, wanted: int = 0, cores: int = 8, load_time: float = 0.01, devices: Sequence[int] = ()
-    ) -> None:
-        self.clock = FakeClock()
-        self.engine = StubEngine(self.clock, load_time=load_time, batch_time=lambda size: 1.0)
-        self.heard = Heard()
-        spec = replace(make_spec(), devices=devices)
-        self.pool = Pool(self.engine, spec, self.clock, self.heard, cores, Placement(len(devices)))
-        if wanted:
-            self.pool.scale(wanted)
-            self.clock.advance(load_time)
-
-    @property
-    def workers(self) -> list[StubWorker]:
-        return self.engine.workers
-
-    @property
-    def states(self) -> list[str]:
-        return [slot.state.name for slot in self.pool.slots]
-
-    def give_batch(self) -> StubWorker:
-        job = Client().job("j")
-        job.send()
-        worker = self.pool.take_idle()
-        worker.predict(Batch(1, [job], "full"))
-        assert isinstance(worker, StubWorker)
-        return worker
 
 
 def test_a_pool_has_as_many_workers_as_wanted() -> None:
@@ -108,6 +53,19 @@ def test_a_worker_that_had_answered_is_replaced_at_once() -> None:
     assert len(bench.workers) == 2
     bench.clock.advance(0.01)
     assert bench.states == ["UP"]
+
+
+def test_a_worker_that_had_answered_is_replaced_at_once_however_often() -> None:
+    bench = Bench(wanted=1)
+
+    for count in range(2, 22):
+        bench.give_batch()
+        bench.clock.advance(1.0)
+        bench.workers[-1].die()
+
+        assert len(bench.workers) == count and bench.states == ["STARTING"]
+        bench.clock.advance(0.01)
+    assert bench.clock.now() - 1000.0 < 60.0 and bench.states == ["UP"]
 
 
 def test_early_exits_are_retried_ever_later_and_then_no_more() -> None:
@@ -190,6 +148,22 @@ def test_scaling_revives_a_pool_that_gave_up() -> None:
     bench.clock.advance(0.01)
 
     assert bench.states == ["UP"] and not bench.pool.hopeless
+
+
+def test_a_retry_starts_anew_with_a_clean_record() -> None:
+    bench = Bench(wanted=2)
+    for slot in bench.pool.slots:
+        slot.failures = [bench.clock.now()] * 4
+    for worker in tuple(bench.workers):
+        worker.die("killed by SIGSEGV")
+    assert bench.states == ["GAVE_UP", "GAVE_UP"] and bench.pool.given_up == 2
+
+    bench.pool.retry()
+    assert bench.pool.failure is None and bench.pool.last_exit is None and bench.pool.given_up == 0
+    bench.clock.advance(0.01)
+
+    assert bench.states == ["UP", "UP"]
+    assert [slot.failures for slot in bench.pool.slots] == [[], []]
 
 
 def test_scaling_does_not_wait_for_the_back_off() -> None:

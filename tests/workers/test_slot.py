@@ -62,7 +62,7 @@ def test_early_exits_back_off_and_then_give_up() -> None:
         now = slot.retry_at
 
     assert waits == [0.5, 1.0, 2.0, 4.0]
-    assert len(slot.failures) == RESTART_LIMIT == 5
+    assert len(slot.failures) == RESTART_LIMIT == 5 and RESTART_WINDOW == 60.0
 
 
 def test_exits_that_are_long_past_do_not_count() -> None:

@@ -101,7 +101,7 @@ def test_a_worker_dies_once() -> None:
     bench.worker.kill()
     bench.clock.advance(5.0)
 
-    assert bench.log.events == ["exited: killed"]
+    assert bench.log.events == ["exited: it was stopped"]
 
 
 def test_a_worker_says_its_state() -> None:

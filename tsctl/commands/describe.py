@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from tsctl.client import Client, model_path
+from tsctl.errors import hint
 from tsctl.options import json_option, model_argument
 
 MOST_BARS = 16  # of a histogram, so that it stays on the screen
@@ -48,6 +49,7 @@ def show(document: dict[str, Any]) -> None:
             ("model", f"{document['modelName']} {document['modelVersion']}"),
             ("state", render.state(ours["state"])),
             ("archive", document["modelUrl"]),
+            *_replacement(ours["replacement"]),
             (
                 "batching",
                 f"{batching['policy']}, at most {batching['batchSize']} requests,"
@@ -87,10 +89,16 @@ def show(document: dict[str, Any]) -> None:
         render.heading("Batches by reason")
         reasons = sorted(batching["reasons"].items(), key=lambda pair: -pair[1])
         render.histogram(reasons, notes=[batching["meanings"].get(reason, "") for reason, _ in reasons])
+    failed = (ours["replacement"] or {}).get("error")
+    if failed:
+        render.heading("Error of the replacement")
+        render.plain("\n".join(filter(None, (failed["message"], failed["traceback"]))))
     if ours["error"]:
         render.heading("Error")
         error = ours["error"]
         render.plain("\n".join(filter(None, (error["message"], error["traceback"], *error["output"]))))
+    if ours["retryable"]:
+        hint(f"retry with `tsctl retry {document['modelName']}/{document['modelVersion']}`")
 
 
 def _traffic(batching: dict[str, Any]) -> list[tuple[str, str]]:
@@ -110,6 +118,22 @@ def _traffic(batching: dict[str, Any]) -> list[tuple[str, str]]:
         facts.append(("turnaround", f"{number_text(turnaround)} ms from an answer to a request, the median"))
     facts.append(("longest hold", f"{number_text(batching['longestHoldMs'])} ms beside an idle worker"))
     return facts
+
+
+def _replacement(replacement: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """Tell of another archive that is to take this one's place, or has done so a moment ago."""
+    if replacement is None:
+        return []
+    url = replacement["url"]
+    match replacement["state"]:
+        case "loading":
+            text = f"{url} is loading, {replacement['ready']} of {replacement['wanted']} workers ready"
+        case "failed":
+            text = f"{url} could not take its place, see below"
+        case _:
+            running, queued = replacement["running"], replacement["queued"]
+            text = f"{url} was replaced, and finishes {running} running and {queued} waiting requests"
+    return [("replacement", text)]
 
 
 def _ranges(sizes: dict[int, int]) -> list[tuple[str, int]]:

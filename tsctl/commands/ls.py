@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from tsctl.client import Client
+from tsctl.errors import hint
 from tsctl.options import json_option
 
 
@@ -42,3 +43,6 @@ def command(socket: Path | None, as_json: bool) -> None:
         for model in models
     ]
     render.table(("MODEL", "VERSION", "STATE", ">WORKERS", ">BATCH", ">DELAY", "BATCHING", ">REQ/S", ">QUEUE"), rows)
+    failed = [f"{model['name']}/{model['version']}" for model in models if model["state"] == "failed"]
+    if failed:
+        hint(f"`tsctl describe {failed[0]}` says why it failed; retry with `tsctl retry {failed[0]}`")

@@ -24,7 +24,8 @@ from tsctl.follow import warn, work
 @click.option(
     "--queue-timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="For waiting in the queue; 0 is no limit."
 )
-@click.option("--optimize", metavar="NAMES", help="Make the model faster, see below.")
+@click.option("--optimize", metavar="NAMES", help="Make the model faster, see above.")
+@click.option("--replace", is_flag=True, help="Take the place of that version if it is registered, see above.")
 @click.option("--no-wait", is_flag=True, help="Return at once; a model that fails to load stays listed.")
 @click.pass_obj
 def command(
@@ -40,6 +41,7 @@ def command(
     startup_timeout: float | None,
     queue_timeout: float | None,
     optimize: str | None,
+    replace: bool,
     no_wait: bool,
 ) -> None:
     """Register ARCHIVE and start its workers.
@@ -63,6 +65,11 @@ def command(
       none                  not even what the built-in image handlers have by default, the first three
     Each is checked against the plain model; `tsctl describe` shows how far the answers drift.
 
+    With --replace, a version of that name that serves goes on until every worker of the new one is
+    ready; then requests go to the new one, and the old one finishes what it has. No request fails.
+    If the new one fails to load, the old one stays. Nothing that was set or scaled since is carried
+    over, but for the number of workers where neither --workers nor the archive names one.
+
     What is not given here comes from the archive's model-config.yaml, or is the default: batch
     size 1, delay 100 ms.
     """
@@ -72,7 +79,7 @@ def command(
         "POST",
         "/models",
         subject=path.name,
-        hint="`tsctl ls` shows it, `tsctl unregister` undoes it",
+        hint="`tsctl describe` shows how far it is" if replace else "`tsctl ls` shows it, `tsctl unregister` undoes it",
         url=str(path.absolute()) if path.exists() else archive,
         batch_size=batch_size,
         max_batch_delay=max_delay,
@@ -85,6 +92,7 @@ def command(
         startup_timeout=startup_timeout,
         queue_timeout=queue_timeout,
         optimize=optimize,
+        replace="true" if replace else None,
         synchronous="false" if no_wait else "true",
     )
     click.echo(document["status"])

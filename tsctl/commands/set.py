@@ -55,7 +55,7 @@ def command(
     was initialized needs new workers: `tsctl scale MODEL --workers 0`, then up again.
 
     Workers are changed with `tsctl scale`. Handler, devices and retry are what a worker is made of:
-    they take a new registration.
+    they take a new registration, `tsctl register --replace`.
     """
     asked: dict[str, Any] = {
         "batch_size": batch_size,

@@ -1,0 +1,191 @@
+"""A version is replaced while clients go on asking, and none of them fails."""
+
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from tests.e2e.served import Answer, Served, eventually, running
+
+
+def pack(served: Served, told: str, **packing: Any) -> str:
+    """Put an archive of the model `m` into the store whose answers are `told`; give its file name."""
+    file = served.folder / "told.txt"
+    file.write_text(told)
+    archive = served.store / served.pack("tells", name="m", extra_files=str(file), **packing)
+    return archive.rename(archive.with_name(f"{told}.mar")).name
+
+
+class Seen(NamedTuple):
+    """One request: when it began, and what came back; an exception is status 0."""
+
+    began: float
+    status: int
+    told: str
+
+
+class Load:
+    """Clients that ask without a pause, each on a connection that it keeps."""
+
+    def __init__(self, served: Served, clients: int) -> None:
+        self.seen: list[list[Seen]] = [[] for _ in range(clients)]
+        self._done = threading.Event()
+        self._threads = [threading.Thread(target=self._ask, args=(served, seen)) for seen in self.seen]
+
+    def _ask(self, served: Served, seen: list[Seen]) -> None:
+        connection = served.connect()
+        while not self._done.is_set():
+            began = time.monotonic()
+            try:
+                connection.request("POST", "/predictions/m", b"x")
+                response = connection.getresponse()
+                seen.append(Seen(began, response.status, response.read().decode()))
+                if response.getheader("Connection") == "close":
+                    seen.append(Seen(began, 0, "the connection was closed"))
+            except OSError as error:
+                seen.append(Seen(began, 0, repr(error)))
+                connection.close()
+        connection.close()
+
+    def __enter__(self) -> "Load":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._done.set()
+        for thread in self._threads:
+            thread.join()
+
+    def after(self, moment: float) -> bool:
+        """Whether each client has had an answer to a request that began after a moment."""
+        return all(seen and seen[-1].began > moment for seen in self.seen)
+
+
+def replace(served: Served, archive: str, **parameters: str) -> Answer:
+    query = "".join(f"&{name}={quote(value)}" for name, value in parameters.items())
+    return served.command("POST", f"/models?url={archive}&replace=true{query}")
+
+
+def replacement(served: Served) -> Any:
+    return served.describe("m")["tsctl"]["replacement"]
+
+
+def test_under_load_no_request_fails_and_none_reaches_the_old_one_after_the_acknowledgement(served: Served) -> None:
+    served.tsctl("register", pack(served, "v0"), "--workers", "2", "--batch-size", "4", "--max-delay", "1")
+    acknowledged = {}
+
+    with Load(served, clients=6) as load:
+        for number in (1, 2, 3):
+            answer = replace(served, pack(served, f"v{number}"), batch_size="4")
+            acknowledged[f"v{number}"] = now = time.monotonic()
+            assert (answer.status, answer.json) == (
+                200,
+                {"status": 'Model "m" Version: 1.0 replaced with 2 initial workers'},
+            )
+            eventually(lambda now=now: load.after(now), "every client is answered")  # type: ignore[misc]
+        failed = replace(served, pack(served, "broken"))
+        assert failed.status == 500 and "ValueError: this one cannot be loaded" in failed.json["message"]
+
+    seen = [each for client in load.seen for each in client]
+    assert {each.status for each in seen} == {200}
+    assert {each.told for each in seen} == {"v0", "v1", "v2", "v3"}
+    for number in (1, 2, 3):
+        late = {each.told for each in seen if each.began > acknowledged[f"v{number}"]}
+        assert late <= {f"v{later}" for later in range(number, 4)}
+    eventually(lambda: len(list((served.folder / "state" / "models").iterdir())) == 1, "the old ones' files are gone")
+
+
+def test_what_runs_in_the_old_one_is_answered_by_it_and_then_its_worker_leaves(served: Served) -> None:
+    served.tsctl("register", pack(served, "old"))
+    (worker,) = [worker["pid"] for worker in served.describe("m")["workers"]]
+    gate = served.folder / "gate"
+    slow = served.connect()
+    slow.request("POST", "/predictions/m", f"wait {gate}".encode())
+    eventually(lambda: served.describe("m")["tsctl"]["batching"]["running"] == 1, "the request runs")
+
+    said = served.tsctl("register", pack(served, "new"), "--replace")
+
+    assert said == 'Model "m" Version: 1.0 replaced with 1 initial workers\n'
+    assert served.ask("/predictions/m", b"x").body == b"new"
+    assert replacement(served) == {"state": "finishing", "url": "old.mar", "queued": 0, "running": 1}
+    assert running(worker)
+    gate.touch()
+    answer = slow.getresponse()
+    assert (answer.status, answer.read()) == (200, b"old")
+    slow.close()
+    eventually(lambda: not running(worker) and replacement(served) is None, "the old worker leaves")
+
+
+def test_while_it_loads_the_old_one_is_described_with_it_and_changes_are_refused(idle: Served) -> None:
+    go = idle.folder / "go"
+    idle.environment["TEST_GO"] = str(go)
+    idle.start()
+    idle.tsctl("register", pack(idle, "old"))
+
+    assert replace(idle, pack(idle, "late"), synchronous="false").status == 202
+
+    assert idle.ask("/predictions/m", b"x").body == b"old"
+    assert replacement(idle) == {"state": "loading", "url": "late.mar", "ready": 0, "wanted": 1, "error": None}
+    for refused in (
+        idle.run("register", pack(idle, "third"), "--replace"),
+        idle.run("scale", "m", "--workers", "2"),
+        idle.run("unregister", "m"),
+        idle.run("set", "m", "--batch-size", "2"),
+    ):
+        assert refused.returncode == 1
+        assert "Model version 1.0 of model m is being replaced. Try again when that is done" in refused.stderr
+    go.touch()
+    eventually(lambda: idle.ask("/predictions/m", b"x").body == b"late", "the new one serves")
+
+
+def test_one_that_cannot_load_says_why_and_leaves_the_old_one(served: Served) -> None:
+    served.tsctl("register", pack(served, "old"))
+    snapshot = served.folder / "state" / "snapshot.json"
+    before = snapshot.read_bytes()
+
+    failed = served.run("register", pack(served, "broken"), "--replace")
+
+    assert failed.returncode == 1 and "ValueError: this one cannot be loaded" in failed.stderr
+    assert "in initialize" in failed.stderr
+    assert served.ask("/predictions/m", b"x").body == b"old"
+    assert snapshot.read_bytes() == before and len(list((served.folder / "state" / "models").iterdir())) == 1
+    told = replacement(served)
+    assert told["state"] == "failed" and "this one cannot be loaded" in told["error"]["message"]
+    assert "in initialize" in told["error"]["traceback"]
+
+
+def test_a_kill_while_the_new_one_loads_brings_the_old_one_back_and_later_the_new_one(idle: Served) -> None:
+    go = idle.folder / "go"
+    idle.environment["TEST_GO"] = str(go)
+    idle.start()
+    idle.tsctl("register", pack(idle, "old"))
+    assert replace(idle, pack(idle, "late"), synchronous="false").status == 202
+
+    def kill_and_start() -> None:
+        pid = idle.pid
+        os.kill(pid, signal.SIGKILL)
+        eventually(lambda: not running(pid), "the daemon is killed")
+        idle.start()
+        eventually(lambda: idle.ask("/ready", method="GET").status == 200, "it is ready")
+
+    kill_and_start()
+    assert idle.ask("/predictions/m", b"x").body == b"old"
+    assert len(list((idle.folder / "state" / "models").iterdir())) == 1
+    go.touch()
+    idle.tsctl("register", "late.mar", "--replace")
+    kill_and_start()
+
+    assert idle.ask("/predictions/m", b"x").body == b"late"
+    assert json.loads(idle.tsctl("ls", "--json"))[0]["url"] == "late.mar"
+
+
+def test_with_replace_a_version_that_is_not_there_is_registered(served: Served) -> None:
+    said = served.tsctl("register", pack(served, "first"), "--replace")
+
+    assert said == 'Model "m" Version: 1.0 registered with 1 initial workers\n'
+    assert Path(served.store / "first.mar").is_file()

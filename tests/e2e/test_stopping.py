@@ -1,0 +1,177 @@
+"""SIGTERM lets what waits and runs finish, within the grace time; a second one ends it. Each is a clean end."""
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.served import TSCTL, Served, eventually, running
+
+
+class Stopping:
+    """A daemon in the foreground with the model `m`, which answers `wait PATH` when that file is there."""
+
+    def __init__(self, served: Served, *options: str) -> None:
+        self.served = served
+        self.gate = served.folder / "gate"
+        self._process = subprocess.Popen(
+            [TSCTL, "run", *options], env=served.environment, cwd=served.folder, stderr=subprocess.PIPE, text=True
+        )
+        assert self._process.stderr is not None
+        while "listening on" not in self._process.stderr.readline():
+            assert self._process.poll() is None
+        served.note_address()
+        told = served.folder / "told.txt"
+        told.write_text("told")
+        served.register("tells", "--batch-size", "1", name="m", extra_files=str(told))
+        self.workers = [worker["pid"] for worker in served.describe("m")["workers"]]
+
+    def ask(self, *, runs: bool = False) -> http.client.HTTPConnection:
+        """Send a request that is answered when the gate is there; return when the daemon has it."""
+        before = self._counts()
+        connection = self.served.connect()
+        connection.request("POST", "/predictions/m", f"wait {self.gate}".encode())
+        eventually(lambda: self._counts() != before, "the daemon has the request")
+        assert self._counts()[0] == 1 or not runs
+        return connection
+
+    def _counts(self) -> tuple[int, int]:
+        document = self.served.describe("m")
+        return document["tsctl"]["batching"]["running"], document["jobQueueStatus"]["pendingRequests"]
+
+    def terminate(self) -> None:
+        """Send SIGTERM; return when it has been heard: nobody can connect any more."""
+        self._process.terminate()
+        eventually(lambda: not self._connects(), "the daemon accepts no connection")
+
+    def signal_again(self) -> None:
+        self._process.send_signal(signal.SIGTERM)
+
+    def _connects(self) -> bool:
+        address = self.served.url.removeprefix("http://").rpartition(":")
+        try:
+            socket.create_connection((address[0], int(address[2])), timeout=30).close()
+        except ConnectionRefusedError:
+            return False
+        return True
+
+    def ended(self) -> int:
+        """Wait until it has ended; give its exit code. Nothing of it is left."""
+        said = self._process.communicate(timeout=60)[1]
+        assert "Traceback" not in said and "stopped" in said.splitlines()[-1]
+        assert not any(map(running, self.workers))
+        assert not (self.served.folder / "control.sock").exists()
+        assert not (self.served.folder / "control.pid").exists()
+        return self._process.returncode
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+def answer(connection: http.client.HTTPConnection) -> tuple[int, str]:
+    response = connection.getresponse()
+    assert response.getheader("Connection") == "close"
+    body = response.read().decode()
+    connection.close()
+    return response.status, body
+
+
+@pytest.fixture
+def stopping(idle: Served) -> Iterator[Stopping]:
+    """One that would wait for ten minutes."""
+    stopping = Stopping(idle, "--grace", "600")
+    yield stopping
+    stopping.kill()
+
+
+def test_what_runs_and_what_waits_is_finished_and_the_exit_code_is_0(stopping: Stopping) -> None:
+    asked = [stopping.ask() for _ in range(4)]
+
+    stopping.terminate()
+    stopping.gate.touch()
+
+    assert [answer(connection) for connection in asked] == [(200, "told")] * 4
+    assert stopping.ended() == 0
+
+
+def test_while_it_finishes_it_is_not_ready_and_accepts_nothing_more(stopping: Stopping) -> None:
+    running_request = stopping.ask(runs=True)
+    half_sent = {target: stopping.served.connect() for target in ("/ready", "/ready/m", "/predictions/m")}
+    for target, connection in half_sent.items():
+        connection.connect()
+        connection.sock.sendall(f"POST {target} HTTP/1.1\r\nHost: a\r\n".encode())
+    assert stopping.served.ask("/ready", method="GET").status == 200  # so those that came before have been read
+
+    stopping.terminate()
+    told = {}
+    for target, connection in half_sent.items():
+        connection.sock.sendall(b"Content-Length: 0\r\n\r\n")
+        response = http.client.HTTPResponse(connection.sock)
+        response.begin()
+        told[target] = (response.status, response.read().decode(), response.getheader("Connection"))
+        connection.close()
+
+    assert {status for status, _, _ in told.values()} == {503}
+    assert "Not ready" in told["/ready"][1] and "Not ready" in told["/ready/m"][1]
+    assert "is being stopped" in told["/predictions/m"][1]
+    assert {connection for _, _, connection in told.values()} == {"close"}
+    stopping.gate.touch()
+    assert answer(running_request) == (200, "told")
+    assert stopping.ended() == 0
+
+
+def test_when_the_grace_time_is_over_everybody_is_answered_503_and_the_exit_code_is_0(idle: Served) -> None:
+    stopping = Stopping(idle, "--grace", "0.2")
+    asked = [stopping.ask() for _ in range(4)]
+
+    stopping.terminate()
+
+    answers = [answer(connection) for connection in asked]
+    assert {status for status, _ in answers} == {503}
+    assert "stopped while it ran this request: killed: it did not finish within the grace time" in answers[0][1]
+    assert "is being stopped" in answers[-1][1]
+    assert stopping.ended() == 0
+
+
+def test_a_second_sigterm_answers_everybody_503_and_kills_the_workers(stopping: Stopping) -> None:
+    asked = [stopping.ask() for _ in range(4)]
+    stopping.terminate()
+    assert all(map(running, stopping.workers))
+
+    stopping.signal_again()
+
+    answers = [answer(connection) for connection in asked]
+    assert {status for status, _ in answers} == {503}
+    assert "stopped while it ran this request: killed: it was stopped" in answers[0][1]
+    assert "is being stopped" in answers[-1][1]
+    assert stopping.ended() == 0
+    stopping.served.start()
+    eventually(lambda: stopping.served.ask("/ready", method="GET").status == 200, "what was registered is restored")
+
+
+def test_a_worker_that_dies_meanwhile_is_replaced_for_those_that_wait(stopping: Stopping) -> None:
+    asked = [stopping.ask() for _ in range(3)]
+    stopping.terminate()
+
+    os.kill(stopping.workers[0], signal.SIGKILL)
+    eventually(lambda: not running(stopping.workers[0]), "the worker is gone")
+    stopping.gate.touch()
+
+    assert [answer(connection)[0] for connection in asked] == [507, 200, 200]
+    assert stopping.ended() == 0
+
+
+def test_nobody_waits_for_what_is_still_loading(idle: Served) -> None:
+    idle.environment["TEST_GO"] = str(Path("never"))
+    stopping = Stopping(idle, "--grace", "600")
+    idle.tsctl("register", idle.pack("slow_load"), "--no-wait")
+
+    stopping.terminate()
+
+    assert stopping.ended() == 0

@@ -1,0 +1,35 @@
+"""Archives that take the place of others, and registrations that say so."""
+
+import asyncio
+from typing import Any
+
+from daemon.models.model import Model
+from daemon.models.modelconfig import Wishes
+from daemon.models.registration import Request
+from tests.build import model_files, write_mar
+from tests.models.bench import NEVER, Bench, until
+
+
+def other(bench: Bench, name: str = "m", version: str = "1.0", content: bytes = b"other") -> str:
+    """Put another archive of a version into the store."""
+    write_mar(bench.store / "other.mar", model_files(name, version) | {"weights": content})
+    return "other.mar"
+
+
+async def replace(bench: Bench, url: str, *, synchronous: bool = True, **wishes: Any) -> Model:
+    request = Request(url=url, wishes=Wishes(**wishes), synchronous=synchronous)
+    return await bench.registration.register(request, replace=True)
+
+
+async def begin(bench: Bench, url: str, **wishes: Any) -> "asyncio.Future[Model]":
+    """Start a replacement whose workers stay on their way."""
+    bench.engine.load_time = NEVER
+    before = len(bench.engine.workers)
+    loading = asyncio.ensure_future(replace(bench, url, **wishes))
+    await until(lambda: len(bench.engine.workers) > before)
+    return loading
+
+
+def ready(bench: Bench) -> None:
+    """Let the youngest worker come up."""
+    bench.engine.workers[-1]._load()

@@ -1,0 +1,231 @@
+"""`tsctl describe`: the daemon's document for programs, a screen for people."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.tsctl.conftest import Invoke
+from tests.tsctl.fake_daemon import FakeDaemon
+
+DESCRIBED: dict[str, Any] = {
+    "modelName": "net",
+    "modelVersion": "1.0",
+    "modelUrl": "/store/[1]/net.mar",
+    "batchSize": 8,
+    "maxBatchDelay": 50,
+    "minWorkers": 1,
+    "responseTimeout": 120,
+    "startupTimeout": 60,
+    "workers": [],
+    "jobQueueStatus": {"pendingRequests": 3, "remainingCapacity": 97},
+    "tsctl": {
+        "state": "failed",
+        "workers": ["GAVE_UP"],
+        "threads": {"cores": 2, "perWorker": 1, "warning": "4 workers share 2 cores"},
+        "batching": {
+            "policy": "fixed",
+            "batchSize": 8,
+            "maxBatchDelay": 2.5,
+            "running": 0,
+            "learned": {"batchMs": None, "requestMs": None, "guess": False},
+            "arrivalsPerSecond": 0.0,
+            "turnaroundMs": None,
+            "regularConnections": 0,
+            "openConnections": 0,
+            "longestHoldMs": 0.0,
+            "sizes": {},
+            "reasons": {},
+            "meanings": {},
+            "expired": {"queue": 0, "worker": 0},
+            "isolated": {"batches": 0, "requestsFailed": 0},
+        },
+        "settings": [
+            {"name": "responseTimeout", "value": 0.5},
+            {"name": "startupTimeout", "value": 60.0},
+            {"name": "queueTimeout", "value": 0.0},
+            {"name": "clientTimeoutInMills", "value": 0.0},
+        ],
+        "optimize": [
+            {"name": "fold", "applied": True, "drift": 2.5e-7, "seconds": 0.123},
+            {"name": "bf16", "applied": False, "drift": None, "seconds": 0.5, "reason": "the model fails"},
+        ],
+        "error": {"message": "ValueError: no [weights]", "traceback": "Traceback\n  line", "output": ["printed"]},
+        "replacement": None,
+        "retryable": True,
+    },
+}
+
+
+def test_describe_is_the_daemons_document_when_nobody_watches(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("GET /models/net", [DESCRIBED])
+
+    result = invoke("describe", "net")
+
+    assert json.loads(result.stdout) == [DESCRIBED]
+
+
+def test_describe_asks_for_the_version_that_is_named(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("GET /models/net/all", [])
+
+    result = invoke("describe", "net/all")
+
+    assert result.stdout == "[]\n"
+
+
+def test_describe_shows_why_a_model_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    from tsctl.commands.describe import show
+
+    show(DESCRIBED)
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].split() == ["archive", "/store/[1]/net.mar"]
+    assert lines[-4:] == ["ValueError: no [weights]", "Traceback", "  line", "printed"]
+
+
+def with_batches(**batching: Any) -> dict[str, Any]:
+    ours = DESCRIBED["tsctl"]
+    batching = {"sizes": {"1": 90, "8": 10}, "reasons": {"delay": 1, "full": 99}} | batching
+    return DESCRIBED | {"tsctl": ours | {"error": None, "batching": ours["batching"] | batching}}
+
+
+def described(capsys: pytest.CaptureFixture[str], document: dict[str, Any]) -> list[str]:
+    """What a person sees, with single spaces."""
+    from tsctl.commands.describe import show
+
+    show(document)
+    return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_describe_shows_the_settings_in_their_units(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = described(capsys, DESCRIBED)
+
+    assert "batching fixed, at most 8 requests, 2.5 ms delay" in lines
+    assert "timeouts 0.5 s for a batch, 60 s for loading" in lines
+    assert "Traffic" not in lines
+
+
+def test_describe_shows_what_was_learned(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = described(
+        capsys,
+        with_batches(
+            learned={"batchMs": 8.1, "requestMs": 0.4, "guess": False}, arrivalsPerSecond=12.04, turnaroundMs=1327.4,
+            regularConnections=7, openConnections=9, longestHoldMs=19.87,
+        ),
+    )  # fmt: skip
+
+    start = lines.index("Traffic")
+    assert lines[start + 1 : start + 6] == [
+        "a batch takes 8.10 ms + 0.4 ms a request (learned)",
+        "arrivals 12.0 requests/s lately",
+        "connections 7 regular of 9 open",
+        "turnaround 1327 ms from an answer to a request, the median",
+        "longest hold 19.9 ms beside an idle worker",
+    ]
+
+
+def test_describe_says_that_a_guess_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = described(capsys, with_batches(learned={"batchMs": 4.0, "requestMs": 4.0, "guess": True}))
+
+    assert "a batch takes 4.00 ms + 4.00 ms a request (a guess, while all batches have the same size)" in lines
+
+
+def test_describe_says_what_each_reason_means_the_most_frequent_first(capsys: pytest.CaptureFixture[str]) -> None:
+    meanings = {"full": "there were enough", "delay": "it was held"}
+
+    lines = described(capsys, with_batches(meanings=meanings))
+
+    start = lines.index("Batches by reason")
+    assert lines[start + 1 : start + 3] == ["full ████████████ 99 there were enough", "delay ▏ 1 it was held"]
+
+
+def test_describe_draws_many_batch_sizes_by_ranges(capsys: pytest.CaptureFixture[str]) -> None:
+    few = {str(size): 1 for size in range(1, 17)}
+
+    assert "16" in [line.split()[0] for line in described(capsys, with_batches(sizes=few)) if line]
+    lines = described(capsys, with_batches(sizes=few | {"33": 5}))
+
+    start = lines.index("Batches by size")
+    drawn = [(line.split()[0], line.split()[-1]) for line in lines[start + 1 : start + 8]]
+    assert drawn == [("1", "1"), ("2", "1"), ("3-4", "2"), ("5-8", "4"), ("9-16", "8"), ("17-32", "0"), ("33-64", "5")]
+
+
+@pytest.mark.parametrize("retryable", [True, False])
+def test_describe_says_how_one_that_has_failed_is_tried_again(
+    retryable: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tsctl.commands.describe import show
+
+    show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"retryable": retryable}})
+
+    assert capsys.readouterr().err == ("hint: retry with `tsctl retry net/1.0`\n" if retryable else "")
+
+
+@pytest.mark.parametrize(
+    ("replacement", "line"),
+    [
+        pytest.param(
+            {"state": "loading", "ready": 1, "wanted": 2, "error": None},
+            "replacement new.mar is loading, 1 of 2 workers ready",
+            id="loading",
+        ),
+        pytest.param(
+            {"state": "failed", "ready": 0, "wanted": 0, "error": {"message": "no", "traceback": "here"}},
+            "replacement new.mar could not take its place, see below",
+            id="failed",
+        ),
+        pytest.param(
+            {"state": "finishing", "running": 3, "queued": 4},
+            "replacement new.mar was replaced, and finishes 3 running and 4 waiting requests",
+            id="finishing",
+        ),
+    ],
+)
+def test_describe_tells_of_a_replacement(
+    replacement: dict[str, Any], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ours = DESCRIBED["tsctl"] | {"error": None, "replacement": {"url": "new.mar"} | replacement}
+
+    lines = described(capsys, DESCRIBED | {"tsctl": ours})
+
+    assert line in lines
+    if replacement.get("error"):
+        assert lines[lines.index("Error of the replacement") + 1 :] == ["no", "here"]
+
+
+def test_describe_shows_the_limits_of_a_request_and_what_has_expired(capsys: pytest.CaptureFixture[str]) -> None:
+    from tsctl.commands.describe import show
+
+    settings = [*DESCRIBED["tsctl"]["settings"][:2], {"name": "queueTimeout", "value": 2.5}]
+    settings.append({"name": "clientTimeoutInMills", "value": 250.0})
+    batching = DESCRIBED["tsctl"]["batching"] | {"expired": {"queue": 3, "worker": 1}}
+    show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"batching": batching, "settings": settings}})
+
+    facts = dict(line.strip().split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[:8])
+    assert facts["timeouts"] == "0.5 s for a batch, 60 s for loading, 2.5 s in the queue, 250 ms for an answer"
+    assert facts["expired"] == "3 in the queue, 1 with a worker"
+
+
+def test_describe_shows_the_batches_that_failed_and_were_run_again_one_by_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from tsctl.commands.describe import show
+
+    batching = DESCRIBED["tsctl"]["batching"] | {"isolated": {"batches": 3, "requestsFailed": 4}}
+    show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"batching": batching}})
+
+    assert "isolated  batches run again row by row: 3, requests that failed alone, too: 4" in capsys.readouterr().out
+
+
+def test_describe_shows_what_became_of_the_optimisations(capsys: pytest.CaptureFixture[str]) -> None:
+    from tsctl.commands.describe import show
+
+    show(DESCRIBED)
+
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    at = lines.index(["Optimizations"])
+    assert lines[at + 1 : at + 4] == [
+        ["NAME", "APPLIED", "DRIFT", "TOOK", "WHY", "NOT"],
+        ["fold", "yes", "2.5e-07", "0.12", "s"],
+        ["bf16", "no", "-", "0.50", "s", "the", "model", "fails"],
+    ]

@@ -1,0 +1,62 @@
+"""A pool of stub workers on a fake clock, and what it told its model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from daemon.clock import FakeClock
+from daemon.job import Batch, Job, Outcome, Reply
+from daemon.workers.placement import Placement
+from daemon.workers.pool import Pool
+from daemon.workers.stub import StubEngine, StubWorker
+from tests.build import Client, make_spec
+
+
+@dataclass
+class Heard:
+    """What the pool told its model."""
+
+    idle: int = 0
+    changes: int = 0
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def worker_idle(self) -> None:
+        self.idle += 1
+
+    def batch_ended(self, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
+        self.outcomes.extend(outcomes)
+
+    def job_streamed(self, job: Job, piece: Reply) -> None:
+        raise AssertionError(f"nothing is streamed here: {job} {piece}")
+
+    def pool_changed(self) -> None:
+        self.changes += 1
+
+
+class Bench:
+    def __init__(
+        self, *, wanted: int = 0, cores: int = 8, load_time: float = 0.01, devices: Sequence[int] = ()
+    ) -> None:
+        self.clock = FakeClock()
+        self.engine = StubEngine(self.clock, load_time=load_time, batch_time=lambda size: 1.0)
+        self.heard = Heard()
+        spec = replace(make_spec(), devices=devices)
+        self.pool = Pool(self.engine, spec, self.clock, self.heard, cores, Placement(len(devices)))
+        if wanted:
+            self.pool.scale(wanted)
+            self.clock.advance(load_time)
+
+    @property
+    def workers(self) -> list[StubWorker]:
+        return self.engine.workers
+
+    @property
+    def states(self) -> list[str]:
+        return [slot.state.name for slot in self.pool.slots]
+
+    def give_batch(self) -> StubWorker:
+        job = Client().job("j")
+        job.send()
+        worker = self.pool.take_idle()
+        worker.predict(Batch(1, [job], "full"))
+        assert isinstance(worker, StubWorker)
+        return worker
