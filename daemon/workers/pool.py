@@ -245,6 +245,9 @@ class Pool:
     def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:  # noqa: ARG002 - whoever has it
         self._listener.job_streamed(job, piece)
 
+    def lost(self, worker: Worker) -> None:
+        self._take_out(worker)
+
     def exited(self, worker: Worker, how: Exit) -> None:
         self._take_out(worker)
         self._leaving.discard(worker)
