@@ -229,6 +229,10 @@ class Model:
         """Answer what still waits: the version is going away."""
         self.dispatcher.refuse_all(self._stopping_error())
 
+    def close(self) -> None:
+        """It is unregistered, and all its workers have gone."""
+        self.dispatcher.close()
+
     def _make_collector(self) -> Collector:
         settings = self.settings
         return make_collector(settings.policy, settings.batch_size, settings.max_delay, self.traffic)

@@ -76,6 +76,7 @@ class Registration:
         self._logs = logs
         self._metrics = metrics or Metrics()
         self._stopping = False
+        self._retiring: dict[Model, None] = {}
         self._unsettled: set[Model] = set()  # registrations that may yet fail, and leave nothing
         self._chosen: dict[str, str] = {}  # default versions that somebody chose
 
@@ -227,6 +228,7 @@ class Registration:
             grace: seconds for everything that waits and runs.
         """
         deadline = self._clock.now() + grace
+        self._retiring[model] = None
         model.stop()
         await until(model, lambda: model.idle or not model.pool.ready, grace)
         model.refuse_waiting()
@@ -234,15 +236,24 @@ class Registration:
         await until(model, lambda: model.pool.empty, max(0.0, deadline - self._clock.now()) + _LEAVE_TIME)
         model.pool.kill()
         await until(model, lambda: model.pool.empty, _LEAVE_TIME)
+        if model.pool.empty:
+            model.close()
+        if model not in self._retiring:
+            return  # a stop came upon an unregistration, and one of them was done before
+        del self._retiring[model]
         self._logs.close(model.name, model.version)
         self._metrics.remove(model.metrics)
         if model.source.unpacked is not None:
             self.directories.release(model.source.unpacked)
 
     async def stop(self, grace: float) -> None:
-        """Retire every version, all at once; nothing more is registered. The snapshot stays as it is."""
+        """Retire every version, all at once; nothing more is registered. The snapshot stays as it is.
+
+        Those that are being retired already, too: who does that may have been cancelled, or have more time.
+        """
         self._stopping = True
-        await asyncio.gather(*(self.retire(model, grace) for model in self._registry))
+        models = dict.fromkeys((*self._registry, *self._retiring))
+        await asyncio.gather(*(self.retire(model, grace) for model in models))
 
     async def save(self) -> None:
         """Remember what is registered.

@@ -1,4 +1,4 @@
-"""The conversation with a worker process, over a transport and a life that are not real; the real ones are in tests/e2e."""
+"""The conversation with a worker process; its transport and its life are fakes. The real ones are in tests/e2e."""
 
 from typing import Any
 
