@@ -262,8 +262,8 @@ class Pool:
         else:
             if slot.state is SlotState.STARTING and self.failure is None:
                 self.failure = LoadFailure(f"the worker exited while it was loading: {how.reason}", permanent=False)
-            after_exit(slot, worker.answered, self._clock.now())
-            if self.hopeless and self.failure is None:
+            gives_up = after_exit(slot, worker.answered, self._clock.now())
+            if gives_up and self.failure is None:  # whoever waits for this worker waits in vain
                 early = f"{RESTART_LIMIT} workers exited before their first answer, the last: {how.reason}"
                 self.failure = LoadFailure(early, permanent=False)
         self.reconcile()

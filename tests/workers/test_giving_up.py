@@ -1,0 +1,17 @@
+"""A pool that has given up one of its places, and serves with the others."""
+
+from daemon.workers.slot import RESTART_LIMIT
+from tests.workers.test_pool import Bench
+
+
+def test_a_place_that_is_given_up_is_told_though_another_worker_is_up() -> None:
+    bench = Bench(wanted=2)
+    healthy = bench.workers[0]
+
+    for _ in range(RESTART_LIMIT):
+        next(worker for worker in bench.pool.workers if worker is not healthy).kill()
+        bench.clock.advance(60.0 / RESTART_LIMIT)
+
+    assert bench.states == ["UP", "GAVE_UP"]
+    assert bench.pool.failure is not None
+    assert bench.pool.failure.error == "5 workers exited before their first answer, the last: killed"
