@@ -191,8 +191,8 @@ class Model:
             self.recorded = sample
 
     def start(self) -> None:
-        """Have the workers that its settings ask for."""
-        if self.settings.min_workers:
+        """Have the workers that its settings ask for, unless it was stopped before they could be started."""
+        if self.settings.min_workers and not self.stopping:
             self.scale(self.settings.min_workers, self.settings.max_workers)
 
     def scale(self, least: int, most: int) -> None:

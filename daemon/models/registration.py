@@ -172,10 +172,13 @@ class Registration:
 
         Raises:
             BadRequest: these are too many, or there is nothing to start.
+            Stopping: it is being stopped.
             NotRemembered: it is done, and will be forgotten.
             WorkersFailed: a worker could not load the model; those that could go on serving.
         """
         check_workers(most)
+        if model.stopping:
+            raise Stopping(f'Model "{model.name}" version {model.version} is being stopped.')
         if model.lost:
             raise BadRequest(f"{model.name}/{model.version} has no files to start workers from; register it again.")
         model.scale(least, most)

@@ -1,6 +1,7 @@
 """Unregistering and stopping drop nobody, and leave nothing."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -166,5 +167,20 @@ def test_no_timer_keeps_a_version_that_has_gone(tmp_path: Path) -> None:
 
         armed = [model.dispatcher._alarm, model.dispatcher._timer]
         assert armed == [None, None]
+
+    run(tmp_path, scenario)
+
+
+def test_a_version_that_was_unregistered_before_its_workers_started_starts_none(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        model = await bench.register(bench.mar(), workers=0)
+        model.settings = replace(model.settings, min_workers=1, max_workers=1)
+        model.stop()
+
+        model.start()
+        with pytest.raises(Stopping):
+            await bench.registration.scale(model, 1, 1, synchronous=False, progress=registration.no_progress)
+
+        assert bench.engine.workers == []
 
     run(tmp_path, scenario)
