@@ -119,7 +119,7 @@ class Worker(Protocol):
         """Count on batches of this size, and answer them within this many seconds, from the next batch on."""
 
     def drain(self, grace: float) -> None:
-        """Finish what it has, then leave; killed after `grace` seconds."""
+        """Finish what it has, then leave; killed after `grace` seconds, inf for never."""
 
     def kill(self) -> None:
         """Leave now."""

@@ -5,6 +5,7 @@ process comes from is told in processes/templates.py, and how it ends in process
 """
 
 import asyncio
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -134,7 +135,7 @@ class LocalWorker(asyncio.Protocol):
             self._life.kill("it was stopped while it was loading")
         elif not self.hand:
             self._leave()
-        else:
+        elif grace < math.inf:  # else its response timeout is what ends it
             self._set_leave_timer(grace, lambda: self._life.kill("it did not finish within the grace time"))
 
     def kill(self) -> None:

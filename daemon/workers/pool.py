@@ -5,6 +5,7 @@ actual and acts on the plan. What to do is decided in slot.py, without a clock.
 """
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -157,12 +158,13 @@ class Pool:
         """Compare wanted with actual and act.
 
         Args:
-            grace: seconds a retired worker has to finish its batch; by default the response timeout.
+            grace: seconds a retired worker has to finish what it has; by default what the response timeout allows,
+                which begins again with each batch and each piece of an answer.
         """
         now = self._clock.now()
         todo = plan(self.slots, self.wanted, now)
         for index in todo.retire:
-            self._retire(self.slots.pop(index), self._spec.response_timeout if grace is None else grace)
+            self._retire(self.slots.pop(index), math.inf if grace is None else grace)
         if todo.retire:
             todo = plan(self.slots, self.wanted, now)  # the indices have moved
         first_new = len(self.slots)

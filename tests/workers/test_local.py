@@ -1,5 +1,6 @@
 """The conversation with a worker process; its transport and its life are fakes. The real ones are in tests/e2e."""
 
+import math
 from typing import Any
 
 import pytest
@@ -125,3 +126,28 @@ def test_a_worker_that_loads_too_late_is_not_ready() -> None:
     assert bench.life.killed == ["startup timeout of 5 s"]
     assert bench.log.events == ["load failed: the model was not loaded within the startup timeout of 5 s"]
     assert bench.worker.state is State.DRAINING
+
+
+def test_a_worker_that_is_not_wanted_any_more_has_the_response_timeout_for_each_batch() -> None:
+    bench = ready(response_timeout=5.0)
+    bench.send(1, "ab")
+    bench.send(2, "cd")
+    bench.worker.drain(math.inf)
+
+    bench.clock.advance(4.0)
+    bench.say(wire.Done(1, answers("a", "b"), 4.0))
+    bench.clock.advance(4.0)
+    assert bench.life.killed == []
+    bench.clock.advance(1.0)
+
+    assert bench.life.killed == ["response timeout of 5 s"]
+
+
+def test_a_worker_that_has_to_leave_is_killed_after_the_grace_time() -> None:
+    bench = ready(response_timeout=5.0)
+    bench.send(1, "ab")
+
+    bench.worker.drain(2.0)
+    bench.clock.advance(2.0)
+
+    assert bench.life.killed == ["it did not finish within the grace time"]
