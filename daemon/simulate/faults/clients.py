@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from daemon.errors import DaemonError
+from daemon.errors import DaemonError, QueueFull
 from daemon.job import Budget, Caller, Job, Param, Phase, Reply
 from daemon.simulate.faults.ledger import Entry, Served, note_answer
 
@@ -43,17 +43,22 @@ class Clients:
             job = entry.job = self._job(entry, unnamed)
             served.dirty = True
             served.counts["requests"] += 1
+            full = is_full(served, job)
             world.entries[name] = entry
             try:
                 model.submit(job)
-            except DaemonError:
+            except DaemonError as error:
                 del world.entries[name]
+                if isinstance(error, QueueFull) and not full:
+                    world.broken("only a full queue refuses", entry=entry, queue=model.queue)
                 if entry.reply is not None:
                     world.broken("a refused request is not answered as well", entry=entry)
                 raise
         except DaemonError as error:
             world.note("%s is refused: %s", name, error)
             return None
+        if full:
+            world.broken("a full queue takes nothing more", entry=entry, queue=served.model.queue)
         served.open[name] = entry
         world.jobs.append(job)
         world.note("%s is accepted by %r%s", name, served, _words(job))
@@ -114,6 +119,17 @@ class Clients:
         """All connections close."""
         for caller in self._callers:
             caller.close()
+
+
+def is_full(served: Served, job: Job) -> bool:
+    """Whether a queue has to refuse a job, by the limits of its version."""
+    settings = served.model.settings
+    waiting = [entry.job.size for entry in served.open.values() if entry.job.phase is Phase.QUEUED]
+    hands = [(list(worker.hand), worker.hand.overdue is None) for worker in served.model.pool.workers]
+    ahead = sum(len(batch.jobs) for batches, begun in hands for batch in batches[begun:])
+    if len(waiting) + ahead >= settings.queue_jobs:
+        return True
+    return bool(waiting) and sum(waiting) + job.size > settings.queue_bytes
 
 
 def _words(job: Job) -> str:

@@ -51,6 +51,8 @@ def check_stopped(world: "World") -> None:
             world.broken("a template is told of the end of each worker", process=process)
         if not process.stopped:
             world.broken("no process is left", process=process)
+    if any(world.placement._load.values()):
+        world.broken("devices are given back", placement=world.placement)
     if world.loop.armed:
         world.broken("no timer is left", armed=[_name(call.call) for call in world.loop.armed])
     if world.entries:

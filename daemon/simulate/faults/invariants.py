@@ -69,8 +69,19 @@ def _check_requests(world: "World", served: Served) -> None:
     if len(queue.deadlines) != watched_waiting or len(dispatcher.expiry.sent) != watched_sent:
         world.broken("deadlines are watched where there are any", expiry=dispatcher.expiry, waiting=watched_waiting,
                      sent=watched_sent)  # fmt: skip
+    _check_callers(world, served)
     if sent < len(dispatcher._left):
         world.broken("those that have left are forgotten when they end", left=len(dispatcher._left), sent=sent)
+
+
+def _check_callers(world: "World", served: Served) -> None:
+    callers = served.model.traffic.callers
+    strangers = sum(
+        entry.job.phase is Phase.QUEUED and not entry.job.standing.regular for entry in served.open.values()
+    )
+    present = {id(entry.job.standing) for entry in served.open.values() if entry.job.standing.regular}
+    if callers.strangers != strangers or callers.present != len(present):
+        world.broken("who is there is counted", callers=callers, strangers=strangers, present=len(present))
 
 
 def _check_due(world: "World", served: Served) -> None:

@@ -101,6 +101,11 @@ def note_answer(world: "World", entry: Entry, reply: Reply) -> None:
     if reply.status == 504:
         served.counts["expired with a worker" if entry.with_worker else "expired in the queue"] += 1
         served.counts["answers"] += entry.with_worker
+        early = job.deadline - now - world.longest * 1.01
+        if "queueTimeout" in text:
+            early = job.queued + served.model.settings.queue_timeout - now
+        if early > 0.0:
+            world.broken("nobody is told for nothing that there is no time", entry=entry, early=early, reply=reply)
         if job.budget is None and not served.model.settings.queue_timeout:
             world.broken("only what has a limit expires", entry=entry, reply=reply)
         return
@@ -111,6 +116,8 @@ def note_answer(world: "World", entry: Entry, reply: Reply) -> None:
         if not entry.begun:
             world.broken("only what was begun has an answer", entry=entry)
     elif "died" in text or "did not answer within" in text:
+        if "within the grace time" in text and not served.model.stopping:
+            world.broken("a worker that is not wanted any more finishes what it has", entry=entry, reply=reply)
         alone = "did not answer within" in text and entry.company == 1
         if world.retry(served) and not (job.begun or alone) and job.attempt < MAX_ATTEMPTS:
             world.broken("a request is tried again if its worker went away", entry=entry, reply=reply)

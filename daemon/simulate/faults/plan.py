@@ -48,14 +48,14 @@ HEALTHY = Faults()
 # Of a run: how likely each is to be among its faults, and its chance there.
 _FAULTS: dict[str, tuple[float, tuple[float, ...]]] = {
     "refused": (0.04, (0.2, 0.9)),
-    "not_born": (0.04, (0.2, 0.9)),
+    "not_born": (0.06, (0.2, 0.9)),
     "load_fails": (0.06, (0.1, 1.0)),
     "load_crashes": (0.10, (0.3, 0.9)),
     "load_hangs": (0.06, (0.2, 0.5)),
     "load_slow": (0.15, (0.5,)),
     "dies": (0.35, (0.02, 0.1, 0.4, 1.0)),
     "hangs": (0.15, (0.02, 0.2)),
-    "late": (0.15, (0.1, 0.5)),
+    "late": (0.2, (0.3, 0.8)),
     "leaves": (0.05, (0.05,)),
     "confused": (0.05, (0.05, 0.3)),
     "isolates": (0.15, (0.1, 0.5)),
@@ -147,6 +147,7 @@ def draw_settings(chance: random.Random) -> ModelSettings:
         queue_timeout=pick((0.0, 0.0, 0.0, 0.05, 0.3, 2.0)),
         client_timeout=pick((0.0, 0.0, 0.0, 0.5, 3.0)),
         retry=pick((None, True, True, False)),
+        devices=pick(((), (), (0,), (0, 1))),
     )
 
 
@@ -171,6 +172,9 @@ def draw(seed: int) -> Plan:
     while left > 0:
         bursts.append((start + uniform(0.0, span), size := chance.randint(1, most)))
         left -= size
+    heals = whether() < 0.6
+    if not heals:
+        bursts.append((start + span - uniform(0.0, 0.02), most))  # so that the stop has something to do
     return Plan(
         seed=seed,
         models=models,
@@ -189,7 +193,7 @@ def draw(seed: int) -> Plan:
         ),
         events=sorted(events),
         span=start + span,
-        heals=whether() < 0.6,
+        heals=heals,
         grace=pick((0.0, 0.3, 5.0, 30.0)),
         hurry=pick((0.0, 0.0, 0.0, 0.1, 1.0)),
         own_handle=whether() < 0.3,

@@ -83,6 +83,7 @@ class Process:
         self._child: Child | None = None
         self._reader = wire.FrameReader()
         self._unheard: list[bytes] = []
+        self._slowest = 0.003 if self.chance.random() < 0.3 else 0.0003  # until the daemon reads what it wrote
         self._last_byte = self._last_told = 0.0
 
     def __repr__(self) -> str:
@@ -207,7 +208,7 @@ class Process:
     def _write(self, data: bytes) -> None:
         cut = self.chance.randrange(len(data)) if self.chance.random() < 0.02 else 0
         for part in (data[:cut], data[cut:]) if cut else (data,):
-            self.loop.outside(self._after(self.chance.uniform(0.00003, 0.0003)), self._heard, part)
+            self.loop.outside(self._after(self.chance.uniform(0.00003, self._slowest)), self._heard, part)
 
     def _after(self, delay: float) -> float:
         """So long, or until all has arrived that was written before."""

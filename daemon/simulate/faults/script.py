@@ -80,6 +80,8 @@ class Script:
         a, c = self._world.plan.service
         seconds = (a + c * len(batch.rows)) * self._chance.uniform(0.9, 1.1)
         faults, later, part = self._faults, self._later, self._chance.random()
+        if self._process.whether(faults.streams):
+            later(seconds * part * 0.9, self._stream, batch)
         if any(row.id.endswith("!") for row in batch.rows) or self._process.whether(faults.dies):
             later(seconds * part, self._process.end, self._chance.choice((SIGKILL, 1, -11)))
         elif self._process.whether(faults.hangs):
@@ -95,8 +97,6 @@ class Script:
                 timeout = self._process.spec.response_timeout
                 just = self._chance.random() < 0.5  # it answers while its time runs out
                 seconds = timeout + self._chance.uniform(-0.001, 0.001) if just else seconds + timeout * part * 2
-            if self._process.whether(faults.streams):
-                later(seconds * part, self._stream, batch)
             later(seconds, self._finish, batch, seconds)
 
     def _leave_connection(self) -> None:
@@ -105,7 +105,7 @@ class Script:
             self._process.hang_up()
 
     def _stream(self, batch: wire.Predict) -> None:
-        if self.running is batch:
+        if self.running is batch and not self._process.stopped:
             row = self._chance.randrange(len(batch.rows))
             piece = wire.Answer(200, batch.rows[row].id.encode())
             self._world.note("%r: a piece for %s", self._process, batch.rows[row].id)
@@ -146,7 +146,7 @@ class Script:
         if self._process.stopped or self.running is not batch:
             return
         self.running = None
-        self._world.wrote(self._process, batch)
+        self._world.wrote(self._process, batch, done.seconds)
         self._process.say(done)
         self._go_on()
 

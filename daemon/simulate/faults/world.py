@@ -25,8 +25,10 @@ from daemon.simulate.faults.loop import Call, VirtualLoop, no_space
 from daemon.simulate.faults.plan import Plan, draw_settings
 from daemon.simulate.faults.process import Process
 from daemon.simulate.faults.story import Failure, Story
+from daemon.workers.placement import Placement
 from handlers import wire
 
+_GPUS = 2
 _NOWHERE = "/nonexistent/simulated"
 
 
@@ -101,6 +103,8 @@ class World:
     Attributes:
         chance: what clients, operators and faults of the daemon draw from; each process has its own.
         healed: nothing goes wrong any more.
+        longest: the seconds that the longest answered batch took.
+        placement: which worker has which device.
         entries: every request that was accepted and has not been forgotten, by name.
         failure: the first invariant that broke.
         disk: what is in the snapshot; None before it was written.
@@ -121,7 +125,8 @@ class World:
         self.served: list[Served] = []
         self.entries: dict[str, Entry] = {}
         self.jobs: list[Job] = []
-        self.disk_full_until = 0.0
+        self.disk_full_until = self.longest = 0.0
+        self.placement = Placement(_GPUS)
         self.disk: bytes | None = None
         self.registry, self.metrics = Registry(), Metrics()
         self.registration = SimulatedRegistration(self)
@@ -174,7 +179,7 @@ class World:
         source = Source(request.url, Path(_NOWHERE), None, manifest, {})
         model = Model.__new__(Model)
         served = engine.served = clock.served = Served(model, len(self.served) + 1)
-        model.__init__(source, settings, engine, clock, cores=4, request=request)  # type: ignore[misc]
+        model.__init__(source, settings, engine, clock, cores=4, placement=self.placement, request=request)  # type: ignore[misc]
         self.served.append(served)
         return served
 
@@ -214,7 +219,8 @@ class World:
             if entry.job.begun:
                 self.broken("what was answered in part is not run again", entry=entry)
 
-    def wrote(self, process: Process, batch: wire.Predict) -> None:
+    def wrote(self, process: Process, batch: wire.Predict, seconds: float) -> None:
+        self.longest = max(self.longest, seconds)
         self.note("%r: answers %d", process, batch.batch)
 
     def forget(self, entry: Entry) -> None:
