@@ -14,6 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from daemon.simulate.faults.run import explain, prepare, run
 
 CHUNK = 250  # seeds that a process runs before it reports
+PROGRESS = 10_000  # seeds after which something is said
 
 
 def main(arguments: list[str]) -> int:
@@ -38,6 +39,8 @@ def main(arguments: list[str]) -> int:
     began, done, failed = time.monotonic(), 0, 0
     for seeds, bad in _run_all(range(options.first, options.first + options.seeds), max(1, options.jobs)):
         done += seeds
+        if not done % PROGRESS:
+            print(f"{done} seeds, {failed} failed", file=sys.stderr, flush=True)  # noqa: T201
         for seed in bad:
             failed += 1
             print(explain(seed), end="\n\n", flush=True)  # noqa: T201

@@ -27,6 +27,9 @@ def check_healed(world: "World") -> None:
             )
             if slot.state is not SlotState.UP and not given_up:
                 world.broken("there are as many workers as are wanted", served=served, slot=slot, pool=pool)
+        told = [(worker.process.script.batch_size, worker.process.script.threads) for worker in served.workers]
+        if any(each != (served.model.settings.batch_size, pool.threads) for each in told):
+            world.broken("workers know the batch size and their threads", served=served, told=told)
         if pool.unstarted or pool._leaving:
             world.broken("nothing is left of workers that have gone", pool=pool)
     if not world.plan_has("disk"):

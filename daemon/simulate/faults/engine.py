@@ -81,7 +81,9 @@ def _check_sent(world: "World", served: Served, worker: WatchedWorker, batch: Ba
             world.broken("what a worker died with travels alone", entry=entry, batch=batch)
         if now > max(job.deadline, world.loop.stalled + TICK):
             world.broken("what has no time left is not sent", entry=entry, deadline=job.deadline)
-        _check_order(world, served, entry)
+    if batch.reason == "ahead" and served.model.pool.idle:
+        world.broken("nothing goes ahead while somebody is idle", pool=served.model.pool, batch=batch)
+    _check_order(world, served, [world.entries[name] for name in names])
     for name in names:
         entry = world.entries[name]
         if entry.sent:
@@ -91,17 +93,29 @@ def _check_sent(world: "World", served: Served, worker: WatchedWorker, batch: Ba
         entry.with_worker = True
 
 
-def _check_order(world: "World", served: Served, entry: Entry) -> None:
-    """First in is first out; what has come back goes before."""
-    lane = entry.lane
-    if entry.sent or lane == "solo":
+def _check_order(world: "World", served: Served, sent: Sequence[Entry]) -> None:
+    """Those that travel alone go first, then what has come back; then first in is first out."""
+    if sent[0].job.solo or sent[0].job.attempt > 1:
         return
-    waiting = [other for other in served.open.values() if other.sent and other.job.phase is Phase.QUEUED]
-    if any(other.lane == lane or other.job.attempt for other in waiting):
-        world.broken("what has come back is sent first", entry=entry, waiting=waiting)
-    if entry.number < served.first.get(lane, 0):
-        world.broken("first in is first out", entry=entry, before=served.first[lane])
-    served.first[lane] = entry.number
+    waiting = [entry for entry in served.open.values() if entry.job.phase is Phase.QUEUED]
+    alone = [entry for entry in waiting if entry.job.alone]
+    if alone:
+        world.broken("those that travel alone go first", sent=sent, waiting=alone)
+    fresh = [entry for entry in sent if not entry.sent]
+    lanes = {entry.lane for entry in fresh}
+    returned = [entry for entry in waiting if entry.sent and entry.lane in lanes]
+    if returned:
+        world.broken("what has come back is sent first", sent=sent, waiting=returned)
+    patience, now = served.model.queue.patience, world.loop.now()
+    if "normal" in lanes:
+        passed = [entry for entry in waiting if entry.lane == "low" and now - entry.job.queued > patience]
+        if passed:
+            world.broken("whoever has let others go before for long enough goes first", sent=sent, waiting=passed)
+    for entry in fresh:
+        before = served.first.get(entry.lane, 0)
+        if entry.number < before:
+            world.broken("first in is first out", entry=entry, before=before)
+        served.first[entry.lane] = entry.number
 
 
 class Watch:

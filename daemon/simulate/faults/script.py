@@ -22,10 +22,12 @@ class Script:
 
     Attributes:
         running: the batch that it runs, or None.
+        batch_size, threads: as it was told last.
     """
 
     def __init__(self, process: "Process", world: "World") -> None:
         self.running: wire.Predict | None = None
+        self.batch_size = self.threads = 0
         self._process = process
         self._world = world
         self._chance = process.chance
@@ -43,7 +45,12 @@ class Script:
             self._asked_to_leave = True
             self._go_on()
         elif isinstance(message, wire.Load):
+            self.batch_size, self.threads = message.batch_size, message.threads
             self._load()
+        elif isinstance(message, wire.BatchSize):
+            self.batch_size = message.most
+        elif isinstance(message, wire.Threads):
+            self.threads = message.count
         elif isinstance(message, wire.Predict):
             self._inbox.append(message)
             self._go_on()
