@@ -38,7 +38,7 @@ class Pool:
     Attributes:
         wanted: how many workers there should be.
         cores: how many they share.
-        failure: why the last worker failed, until one comes up again; None if none did.
+        failure: why the last worker failed; None if none did, or one came up again and no place is given up.
         last_exit: how the last worker ended that was not told to, or None.
     """
 
@@ -222,7 +222,8 @@ class Pool:
         if slot is None:
             return  # it was retired meanwhile
         slot.state = SlotState.UP
-        self.failure = None
+        if not any(each.state is SlotState.GAVE_UP for each in self.slots):
+            self.failure = None
         worker.set_threads(self.threads)
         worker.set_limits(self._spec.batch_size, self._spec.response_timeout)
         self._idle[worker] = None
