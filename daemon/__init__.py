@@ -33,6 +33,7 @@ imports torch, so it starts in well under a second; the command line imports nei
     workers/               who does the work: engines, workers, pools
     workers/processes/     where worker processes come from (templates, exec), what they print, how they end
     simulate/  tune/       processes of their own: policies compared on a virtual clock; `tsctl tune`
+    simulate/faults/       all of this on a virtual event loop, under faults drawn from seeds: a seed is a run
 
     may import       http: job errors clock arena · api: http models metrics, the reasons in batching.collector,
                      upgrade.asked · upgrade: models, workers.devices ·

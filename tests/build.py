@@ -57,6 +57,9 @@ class WorkerLog:
     def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
         self.events.append(f"streamed {piece.body!r}")
 
+    def lost(self, worker: Worker) -> None:
+        self.events.append("lost")
+
     def exited(self, worker: Worker, how: Exit) -> None:
         self.events.append(f"exited: {how.reason}")
         self.exits.append(how)

@@ -41,6 +41,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.simulate": (
         "daemon.simulate", "daemon.batching", "daemon.workers.engine", "daemon.workers.pool", "daemon.workers.stub",
     ),
+    "daemon.simulate.faults": (
+        "daemon.simulate.faults", "daemon.config", "daemon.logs", "daemon.marfile", "daemon.metrics", "daemon.models",
+        "daemon.workers", "handlers.wire",
+    ),
     "daemon.sockets": ("daemon.paths",),
     "daemon.tokens": ("daemon.config",),
     "daemon.tsconfig": ("daemon.settings",),

@@ -32,6 +32,8 @@ async def customized_metadata(model: Model, exchange: Exchange) -> dict[str, Any
         if not answered.done():
             answered.set_result(reply)
 
+    pieces: list[bytes] = []  # a handler may answer in pieces, whatever it is asked
+
     def leave(gone: bool) -> bool:
         if not gone and job.phase is not Phase.QUEUED:
             return True
@@ -42,13 +44,13 @@ async def customized_metadata(model: Model, exchange: Exchange) -> dict[str, Any
     request = exchange.request
     # Not the token: it opens the management API, which is no business of a handler's.
     headers = [*(pair for pair in request.headers if pair[0].lower() != "authorization"), ("describe", "True")]
-    job = Job(request.id, [], headers, request.received, deliver, solo=True)
+    job = Job(request.id, [], headers, request.received, deliver, lambda piece: pieces.append(piece.body), solo=True)
     model.submit(job)
     exchange.on_leave = leave
     reply = await answered
     if reply.error:
         raise DescribeFailed(reply.body.decode("utf-8", "replace"))
-    return metadata_of(reply.body)
+    return metadata_of(b"".join([*pieces, reply.body]))
 
 
 def metadata_of(body: bytes) -> dict[str, Any] | None:

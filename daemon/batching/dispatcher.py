@@ -148,6 +148,14 @@ class Dispatcher:
             job.answer(reply_of(error))
         self.collector.drained()
 
+    def close(self) -> None:
+        """The version has gone: call its timers off, which would keep it until the last deadline has passed."""
+        for timer in (self._timer, self._alarm):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._alarm = None
+        self._alarm_at = math.inf
+
     def _end(self, outcome: Outcome, now: float) -> None:
         job = outcome.job
         if job.phase is Phase.ENDED:

@@ -11,7 +11,7 @@ The head is that of the first lane that has any; within a lane, first in is firs
 import math
 from collections import OrderedDict
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice, takewhile
 
 from daemon.batching.deadlines import Deadlines
 from daemon.errors import QueueFull
@@ -121,8 +121,19 @@ class Queue:
         self._add(job, first=job.solo)
 
     def put_back(self, job: Job) -> None:
-        """Add a job at the head of its lane. It was accepted once, so no limit refuses it now."""
-        self._add(job, first=True)
+        """Add a job where it was: at the head of its lane. It was accepted once, so no limit refuses it now."""
+        lane = self._add(job, first=True)
+        if job.alone:
+            return
+        # Several workers may give back what went ahead to them, the one with the oldest first.
+        after = iter(lane)
+        next(after)
+        older = list(takewhile(lambda other: other.queued < job.queued, after))
+        for other in reversed(older):
+            lane.move_to_end(other, last=False)
+        if job.held is None:  # else those behind it would have been held for longer, and `hold` would stop there
+            following = next(islice(lane, len(older) + 1, None), None)
+            job.held = None if following is None else following.held
 
     def remove(self, job: Job) -> None:
         for lane in self._lanes:
@@ -142,8 +153,13 @@ class Queue:
             self._gone(job)
         return taken
 
-    def _add(self, job: Job, *, first: bool) -> None:
-        lane = self._alone if job.alone else self._low if job.low else self._normal
+    def _add(self, job: Job, *, first: bool) -> Lane:
+        if job.alone:
+            lane = self._alone
+        elif job.low:
+            lane = self._aged if first and self._aged else self._low  # it came before those that are aged now
+        else:
+            lane = self._normal
         lane[job] = None
         if first:
             lane.move_to_end(job, last=False)
@@ -151,6 +167,7 @@ class Queue:
         self.bytes += job.size
         if job.budget is not None:
             self.deadlines.add(job)
+        return lane
 
     def _gone(self, job: Job) -> None:
         self._count -= 1

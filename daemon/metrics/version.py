@@ -48,7 +48,7 @@ class VersionMetrics:
         self.unnamed = Sums()
         self.batches: Counter[str] = Counter()
         self.expirations: Counter[str] = Counter()
-        self.isolated = self.failed_alone = 0
+        self._isolations: Counter[str] = Counter()
         self.latency = Histogram(SECONDS)
         self.queue_time = Histogram(SECONDS)
         self.batch_size = Histogram(BATCH_SIZES)
@@ -64,6 +64,14 @@ class VersionMetrics:
     def empty(self) -> bool:
         """Nothing was counted that would have to stay."""
         return not (self.named.requests or self.unnamed.requests or self.emitted.counters)
+
+    @property
+    def isolated(self) -> int:
+        return self._isolations["batches"]
+
+    @property
+    def failed_alone(self) -> int:
+        return self._isolations["failed"]
 
     def requested(self, job: Job) -> None:
         """A request came, whether it will be accepted or not."""
@@ -109,17 +117,18 @@ class VersionMetrics:
 
     def batch_isolated(self, isolation: Isolation) -> None:
         """The handler raised for a batch, and its jobs ran alone."""
-        self.isolated += 1
-        self.failed_alone += isolation.failed
+        self._isolations["batches"] += 1
+        self._isolations["failed"] += isolation.failed
 
     def continue_from(self, other: "VersionMetrics") -> None:
-        """Go on counting where the same version, registered earlier, stopped."""
-        self.named.add(other.named)
-        self.unnamed.add(other.unnamed)
-        self.batches.update(other.batches)
-        self.expirations.update(other.expirations)
-        self.isolated += other.isolated
-        self.failed_alone += other.failed_alone
+        """Go on counting where the same version, registered earlier, is; it may still have requests, so both share."""
+        other.named.add(self.named)
+        other.unnamed.add(self.unnamed)
+        self.named, self.unnamed = other.named, other.unnamed
+        other.batches.update(self.batches)
+        other.expirations.update(self.expirations)
+        other._isolations.update(self._isolations)
+        self.batches, self.expirations, self._isolations = other.batches, other.expirations, other._isolations
         self.emitted.continue_from(other.emitted)
 
     def take_over(self, other: "VersionMetrics") -> None:
@@ -128,6 +137,5 @@ class VersionMetrics:
         self.batches, self.expirations = other.batches, other.expirations
         self.latency, self.queue_time = other.latency, other.queue_time
         self.batch_size, self.inference_time = other.batch_size, other.inference_time
-        self.isolated += other.isolated
-        self.failed_alone += other.failed_alone
+        self._isolations = other._isolations
         self.emitted.continue_from(other.emitted)

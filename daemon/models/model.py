@@ -201,8 +201,8 @@ class Model:
             self.recorded = sample
 
     def start(self) -> None:
-        """Have the workers that its settings ask for."""
-        if self.settings.min_workers:
+        """Have the workers that its settings ask for, unless it was stopped before they could be started."""
+        if self.settings.min_workers and not self.stopping:
             self.scale(self.settings.min_workers, self.settings.max_workers)
 
     def scale(self, least: int, most: int) -> None:
@@ -238,6 +238,10 @@ class Model:
     def refuse_waiting(self) -> None:
         """Answer what still waits: the version is going away."""
         self.dispatcher.refuse_all(self._stopping_error())
+
+    def close(self) -> None:
+        """It is unregistered, and all its workers have gone."""
+        self.dispatcher.close()
 
     def _make_collector(self) -> Collector:
         settings = self.settings

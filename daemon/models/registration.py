@@ -186,11 +186,14 @@ class Registration:
         Raises:
             BadRequest: these are too many, or there is nothing to start.
             BeingReplaced: it would be lost.
+            Stopping: it is being stopped.
             NotRemembered: it is done, and will be forgotten.
             WorkersFailed: a worker could not load the model; those that could go on serving.
         """
         check_workers(most)
         check_unclaimed(model)
+        if model.stopping:
+            raise Stopping(f'Model "{model.name}" version {model.version} is being stopped.')
         _check_files(model)
         model.scale(least, most)
         wanted = model.pool.wanted
@@ -259,7 +262,10 @@ class Registration:
         await self._retiring.retire(model, grace)
 
     async def stop(self, grace: float) -> None:
-        """Retire every version, all at once; nothing more is registered. The snapshot stays as it is."""
+        """Retire every version, all at once; nothing more is registered. The snapshot stays as it is.
+
+        Those that are being retired already, too: who does that may have been cancelled, or have more time.
+        """
         self._stopping = True
         await asyncio.gather(*(self.retire(model, grace) for model in self._everybody()))
 
@@ -294,8 +300,8 @@ class Registration:
     def _present(self) -> list[Model]:
         return [*self._registry, *self._replacing.loading]
 
-    def _everybody(self) -> set[Model]:
-        return {*self._present(), *self._retiring.leaving}
+    def _everybody(self) -> list[Model]:
+        return list(dict.fromkeys((*self._present(), *self._retiring.leaving)))
 
     def _entries(self) -> list[Entry]:
         """What the snapshot is to say."""

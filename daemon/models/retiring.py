@@ -36,7 +36,7 @@ class Retiring:
         directories: Directories,
         others: Callable[[], Iterable[Model]],
     ) -> None:
-        self.leaving: set[Model] = set()
+        self.leaving: dict[Model, None] = {}  # in the order they began to
         self._clock = clock
         self._logs = logs
         self._metrics = metrics
@@ -56,7 +56,7 @@ class Retiring:
         def left() -> float | None:
             return None if deadline is None else max(0.0, deadline - self._clock.now())
 
-        self.leaving.add(model)
+        self.leaving[model] = None
         model.stop()
         # While a worker that died is being replaced, its requests are worth waiting for.
         await until(model, lambda: model.idle or model.pool.hopeless, left())
@@ -69,7 +69,7 @@ class Retiring:
 
     async def end(self, model: Model) -> None:
         """Answer everybody, and end its workers now; `retire` may be waiting for them, and is done then, too."""
-        self.leaving.add(model)
+        self.leaving[model] = None
         model.stop()
         model.refuse_waiting()
         model.pool.kill()
@@ -77,8 +77,10 @@ class Retiring:
         self._leave(model)
 
     def _leave(self, model: Model) -> None:
+        if model.pool.empty:
+            model.close()
         if model in self.leaving:  # else the other call was here first
-            self.leaving.remove(model)
+            del self.leaving[model]
             self._release(model)
 
     def _release(self, model: Model) -> None:

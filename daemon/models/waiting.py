@@ -21,7 +21,7 @@ async def all_ready(model: Model, wanted: int, progress: Progress) -> None:
     def settled() -> bool:
         nonlocal failure
         progress("loading", model.pool.ready, model.pool.wanted)
-        failure = failure or model.pool.failure  # kept: the pool forgets it when another worker comes up
+        failure = failure or model.pool.failure  # kept: the pool may forget it when another comes up
         return model.stopping or failure is not None or model.pool.ready >= min(wanted, model.pool.wanted)
 
     await until(model, settled, None)

@@ -5,8 +5,8 @@ it. Everything is a plain call, so the same pool and dispatcher run over process
 (`local.py`), over a fake on a virtual clock (`stub.py`), and later over a cluster.
 
 The order of events for one worker: `loaded` or `load_failed` at most once; then for each `predict`
-any number of `streamed` and one `ended`; `exited` exactly once, last. A worker that goes away with batches in hand
-first ends them, the last sent first, with their jobs returned.
+any number of `streamed` and one `ended`; `lost` at most once; `exited` exactly once, last. A worker that goes
+away with batches in hand first ends them, the last sent first, with their jobs returned.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -119,7 +119,7 @@ class Worker(Protocol):
         """Count on batches of this size, and answer them within this many seconds, from the next batch on."""
 
     def drain(self, grace: float) -> None:
-        """Finish what it has, then leave; killed after `grace` seconds."""
+        """Finish what it has, then leave; killed after `grace` seconds, inf for never."""
 
     def kill(self) -> None:
         """Leave now."""
@@ -137,6 +137,9 @@ class WorkerEvents(Protocol):
 
     def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
         """A piece of the answer to a job of the worker's batch."""
+
+    def lost(self, worker: Worker) -> None:
+        """It can be sent nothing more, and will exit."""
 
     def exited(self, worker: Worker, how: Exit) -> None: ...
 

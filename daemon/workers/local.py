@@ -5,6 +5,7 @@ process comes from is told in processes/templates.py, and how it ends in process
 """
 
 import asyncio
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -139,7 +140,7 @@ class LocalWorker(asyncio.Protocol):
             self._life.kill("it was stopped while it was loading")
         elif not self.hand:
             self._leave()
-        else:
+        elif grace < math.inf:  # else its response timeout is what ends it
             self._set_leave_timer(grace, lambda: self._stop("it did not finish within the grace time"))
 
     def kill(self) -> None:
@@ -181,6 +182,7 @@ class LocalWorker(asyncio.Protocol):
             failure = LoadFailure(
                 f"the model was not loaded within the startup timeout of {seconds:g} s", permanent=False
             )
+            self.state = advance(self.state, Event.STOP)  # it may yet say that it is ready
             self._events.load_failed(self, failure)
             self._life.kill(f"startup timeout of {seconds:g} s")
 
@@ -215,6 +217,7 @@ class LocalWorker(asyncio.Protocol):
             for frame in self._reader.feed(data):
                 self._received(wire.decode_for_daemon(frame))
         except wire.BrokenMessage:
+            self._lose()
             self._life.kill("it wrote what is no message to its connection to the daemon")
 
     def eof_received(self) -> None:
@@ -225,7 +228,14 @@ class LocalWorker(asyncio.Protocol):
             # On its way out, most likely. If not, the handler closed it: nothing more can come from there.
             why = "its handler closed its connection to the daemon"
             self._set_leave_timer(LEAVE_TIME, lambda: self._life.kill(why))
+        self._lose()
         self._life.socket_closed()
+
+    def _lose(self) -> None:
+        """Nobody can talk to it any more: it gets nothing, and what it has comes back when its process has ended."""
+        if self.state is State.READY:
+            self.state = advance(self.state, Event.STOP)
+            self._events.lost(self)
 
     def _received(self, message: wire.ToDaemon) -> None:
         match message:
@@ -270,6 +280,8 @@ class LocalWorker(asyncio.Protocol):
         if batch is self.hand.running:
             self._time_response()
         for row, piece in chunk.pieces:
+            if not 0 <= row < len(batch.jobs):
+                raise wire.BrokenMessage(f"a piece for row {row} of {len(batch.jobs)}")
             self._events.streamed(self, batch.jobs[row], reply_of(piece))
 
     def _done(self, done: wire.Done) -> None:
@@ -280,6 +292,8 @@ class LocalWorker(asyncio.Protocol):
         batch = self.hand.running
         if batch is None:
             return
+        if done.batch != batch.id or len(done.answers) != len(batch.jobs):
+            raise wire.BrokenMessage(f"{len(done.answers)} answers to batch {done.batch} instead of {batch!r}")
         self.hand.finish()
         if self.hand:
             self._time_response()  # the worker has started the next one

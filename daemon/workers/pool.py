@@ -5,6 +5,7 @@ actual and acts on the plan. What to do is decided in slot.py, without a clock.
 """
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -37,7 +38,7 @@ class Pool:
     Attributes:
         wanted: how many workers there should be.
         cores: how many they share.
-        failure: why the last worker failed, until one comes up again; None if none did.
+        failure: why the last worker failed; None if none did, or one came up again and no place is given up.
         last_exit: how the last worker ended that was not told to, or None.
     """
 
@@ -172,12 +173,13 @@ class Pool:
         """Compare wanted with actual and act.
 
         Args:
-            grace: seconds a retired worker has to finish its batch; by default the response timeout.
+            grace: seconds a retired worker has to finish what it has; by default what the response timeout allows,
+                which begins again with each batch and each piece of an answer.
         """
         now = self._clock.now()
         todo = plan(self.slots, self.wanted, now)
         for index in todo.retire:
-            self._retire(self.slots.pop(index), self._spec.response_timeout if grace is None else grace)
+            self._retire(self.slots.pop(index), math.inf if grace is None else grace)
         if todo.retire:
             todo = plan(self.slots, self.wanted, now)  # the indices have moved
         first_new = len(self.slots)
@@ -235,7 +237,8 @@ class Pool:
         if slot is None:
             return  # it was retired meanwhile
         slot.state = SlotState.UP
-        self.failure = None
+        if not any(each.state is SlotState.GAVE_UP for each in self.slots):
+            self.failure = None
         worker.set_threads(self.threads)
         worker.set_limits(self._spec.batch_size, self._spec.response_timeout)
         self._idle[worker] = None
@@ -260,6 +263,9 @@ class Pool:
     def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:  # noqa: ARG002 - whoever has it
         self._listener.job_streamed(job, piece)
 
+    def lost(self, worker: Worker) -> None:
+        self._take_out(worker)
+
     def exited(self, worker: Worker, how: Exit) -> None:
         self._take_out(worker)
         self._leaving.discard(worker)
@@ -274,8 +280,8 @@ class Pool:
         else:
             if slot.state is SlotState.STARTING and self.failure is None:
                 self.failure = LoadFailure(f"the worker exited while it was loading: {how.reason}", permanent=False)
-            after_exit(slot, worker.answered, self._clock.now())
-            if self.hopeless and self.failure is None:
+            gives_up = after_exit(slot, worker.answered, self._clock.now())
+            if gives_up and self.failure is None:  # whoever waits for this worker waits in vain
                 early = f"{RESTART_LIMIT} workers exited before their first answer, the last: {how.reason}"
                 self.failure = LoadFailure(early, permanent=False)
         self.reconcile()

@@ -71,19 +71,23 @@ def plan(slots: Sequence[Slot], wanted: int, now: float) -> Plan:
     return Plan(start, sorted(retire, reverse=True), max(0, wanted - len(slots)), wake_at)
 
 
-def after_exit(slot: Slot, answered: bool, now: float) -> None:
+def after_exit(slot: Slot, answered: bool, now: float) -> bool:
     """Move a slot on after its worker exited without reporting a load failure.
 
     Args:
         answered: whether that worker had answered a batch.
+
+    Returns:
+        Whether the slot gives up.
     """
     slot.worker = None
     if answered:
         slot.state, slot.failures = SlotState.EMPTY, []
-        return
+        return False
     slot.failures = [at for at in slot.failures if now - at < RESTART_WINDOW] + [now]
     if len(slot.failures) >= RESTART_LIMIT:
         slot.state = SlotState.GAVE_UP
-    else:
-        slot.state = SlotState.BACKOFF
-        slot.retry_at = now + min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (len(slot.failures) - 1))
+        return True
+    slot.state = SlotState.BACKOFF
+    slot.retry_at = now + min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (len(slot.failures) - 1))
+    return False

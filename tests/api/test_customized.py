@@ -11,7 +11,7 @@ from daemon.api.customized import metadata_of
 from daemon.errors import NoReadyWorker
 from daemon.job import Job, Phase, Reply
 from tests.api.house import House, error
-from tests.models.bench import until
+from tests.models.bench import NEVER, until
 
 ASK = "/models/m?customized=true"
 
@@ -163,3 +163,21 @@ def test_a_client_that_is_lost_takes_its_question_with_it(house: House, running:
     assert model.idle
     assert all(job.phase is Phase.ENDED for job in jobs(house))
     assert len(jobs(house)) == 1
+
+
+def test_a_handler_may_answer_in_pieces(house: House) -> None:
+    house.engine.answer = lambda job: Reply(200, b' "of": 3}')
+    house.engine.batch_time = lambda size: NEVER
+    serve(house)
+
+    async def ask() -> Any:
+        asking = asyncio.ensure_future(house.tell("GET", ASK))
+        await until(lambda: bool(jobs(house)))
+        (worker,) = house.engine.workers
+        worker.stream(b'{"classes": 3,')
+        worker._finish(0.1)
+        return await asking
+
+    _, (described,) = asyncio.run(ask())
+
+    assert described["customizedMetadata"] == {"classes": 3, "of": 3}

@@ -170,3 +170,44 @@ def test_first_in_is_first_out_within_a_priority(steps: list[str]) -> None:
 
     for low in (False, True):
         assert [job for job in left if job.low is low] == [job for job in came if job.low is low]
+
+
+def give_back(queue: Queue, *jobs: Job) -> None:
+    """Put back what a worker had not started, as the dispatcher does: the last first."""
+    for job in reversed(jobs):
+        queue.put_back(job)
+
+
+def test_what_two_workers_give_back_is_in_the_order_it_came() -> None:
+    queue, _ = filled("a", "b", "c", "d", "e")
+    one, other = queue.take(2), queue.take(2)
+
+    give_back(queue, *one)
+    give_back(queue, *other)
+
+    assert [job.id for job in queue.oldest()] == ["a"]
+    assert order(queue) == ["a", "b", "c", "d", "e"]
+
+
+def test_a_low_one_that_comes_back_goes_before_those_that_came_after_it() -> None:
+    queue, _ = filled("low-a", "low-b", "low-c", "d", waits=5.0)
+    queue.age(5.0)
+    first = queue.take(1)
+
+    queue.age(6.0)
+    give_back(queue, *first)
+    queue.age(7.0)
+
+    assert order(queue) == ["low-a", "low-b", "low-c", "d"]
+
+
+def test_who_comes_back_before_one_that_is_held_is_held_as_long() -> None:
+    queue, jobs = filled("a", "b")
+    first = queue.take(1)
+    queue.hold(5.0)
+
+    give_back(queue, *first)
+    queue.hold(6.0)
+
+    assert queue.since() == (5.0, 0.0)
+    assert {job.held for job in jobs.values()} == {5.0}

@@ -6,7 +6,7 @@ import pytest
 
 from daemon.clock import FakeClock
 from daemon.errors import DaemonError
-from daemon.job import Job, Reply
+from daemon.job import Batch, Job, Reply
 from daemon.metrics.histogram import Histogram
 from daemon.metrics.version import VersionMetrics
 from daemon.models.model import Model
@@ -193,3 +193,17 @@ def test_the_way_to_the_worker_and_back_is_what_is_left_of_a_batchs_time() -> No
     metrics.returned(batch, 0.25, batch.sent + 0.75)
 
     assert metrics.last_overhead == 0.5
+
+
+def test_a_version_that_still_finishes_what_it_has_goes_on_counting_for_the_one_in_its_place() -> None:
+    (job,), before, after = Bench().send(), VersionMetrics("m", "1.0"), VersionMetrics("m", "1.0")
+    after.continue_from(before)
+
+    before.requested(job)
+    before.sent(Batch(1, [job], "full", job.arrived))
+    before.expired(job, "worker", 1.0)
+    before.batch_isolated(Isolation(failed=2, seconds=0.1))
+
+    assert after.named.requests + after.unnamed.requests == 1
+    assert (after.batches, after.expirations) == ({"full": 1}, {"worker": 1})
+    assert (after.isolated, after.failed_alone) == (1, 2)

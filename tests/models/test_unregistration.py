@@ -1,12 +1,15 @@
 """Unregistering and stopping drop nobody, and leave nothing."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from daemon.errors import CleaningTimedOut, ModelNotFound, Stopping
+from daemon.job import Budget, Job
 from daemon.models import retiring
+from daemon.models.registration import no_progress
 from daemon.workers.stub import StubWorker
 from tests.models.bench import NEVER, Bench, run, until
 
@@ -127,5 +130,78 @@ def test_nothing_is_registered_after_a_stop(tmp_path: Path) -> None:
             await bench.register(bench.mar())
 
         assert (bench.names, bench.unpacked) == ([], 0)
+
+    run(tmp_path, scenario)
+
+
+def test_a_stop_ends_what_is_being_unregistered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retiring, "LEAVE_TIME", 0.01)
+
+    async def scenario(bench: Bench) -> None:
+        bench.engine.batch_time = lambda size: NEVER
+        model = await bench.register(bench.mar())
+        model.submit(bench.client.job("running"))
+        await until(lambda: model.dispatcher.running == 1)
+        leaving = asyncio.ensure_future(bench.registration.unregister("m", None))
+        await until(lambda: model.stopping)
+
+        await bench.registration.stop(grace=0.0)
+
+        assert model.pool.empty
+        assert (await leaving) is model
+        assert bench.unpacked == 0
+
+    run(tmp_path, scenario)
+
+
+def test_a_hurried_stop_ends_what_was_still_loading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retiring, "LEAVE_TIME", 0.01)
+    monkeypatch.setattr(StubWorker, "drain", lambda worker, grace: None)  # it does not leave when it is asked
+
+    async def scenario(bench: Bench) -> None:
+        bench.engine.load_time = NEVER
+        loading = asyncio.ensure_future(bench.register(bench.mar()))
+        await until(lambda: len(bench.engine.workers) == 1)
+        (model,) = bench.registry
+
+        stopping = asyncio.ensure_future(bench.registration.stop(grace=NEVER))
+        with pytest.raises(Stopping):
+            await loading
+        assert bench.names == []
+        stopping.cancel()
+        await bench.registration.stop(grace=0.0)
+
+        assert model.pool.empty
+
+    run(tmp_path, scenario)
+
+
+def test_no_timer_keeps_a_version_that_has_gone(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        model = await bench.register(bench.mar())
+        budget = Budget(NEVER, bench.engine.clock.now(), "the test")
+        model.submit(Job("a", [], [], bench.engine.clock.now(), lambda reply: None, budget=budget))
+        await until(lambda: model.idle)
+        assert model.dispatcher._alarm is not None
+
+        await bench.registration.unregister("m", None)
+
+        armed = [model.dispatcher._alarm, model.dispatcher._timer]
+        assert armed == [None, None]
+
+    run(tmp_path, scenario)
+
+
+def test_a_version_that_was_unregistered_before_its_workers_started_starts_none(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        model = await bench.register(bench.mar(), workers=0)
+        model.settings = replace(model.settings, min_workers=1, max_workers=1)
+        model.stop()
+
+        model.start()
+        with pytest.raises(Stopping):
+            await bench.registration.scale(model, 1, 1, synchronous=False, progress=no_progress)
+
+        assert bench.engine.workers == []
 
     run(tmp_path, scenario)

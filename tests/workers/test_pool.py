@@ -43,6 +43,17 @@ def test_a_busy_worker_is_ready_and_not_idle() -> None:
     assert bench.heard.idle == 3 and len(bench.heard.outcomes) == 1
 
 
+def test_a_worker_that_is_lost_gets_nothing_more_and_is_replaced_when_it_has_ended() -> None:
+    bench = Bench(wanted=2)
+    one, other = bench.workers
+
+    bench.pool.lost(one)
+    assert (bench.pool.idle, bench.pool.take_idle()) == (1, other)
+    one.die()
+
+    assert len(bench.pool.slots) == 2 and one not in bench.pool.workers
+
+
 def test_a_worker_that_had_answered_is_replaced_at_once() -> None:
     bench = Bench(wanted=1)
     bench.give_batch()

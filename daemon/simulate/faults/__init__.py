@@ -1,0 +1,18 @@
+"""The daemon under faults: its objects as they run in production, on a virtual event loop.
+
+Registration, registry, pools, dispatchers and the conversation with workers are real; worker processes, clients,
+operators, the disk and what goes wrong are drawn from a seed.
+A seed is a run, in the manner of FoundationDB's and TigerBeetle's simulators: the same seed, the same story.
+
+    plan        what a seed draws: models, traffic, faults
+    loop        an event loop and a clock in virtual time; it can stall
+    process     worker processes that exist only here: how they are born, talk and end; script: what they do
+    engine      production's LocalWorker over such a process, and what is seen of it
+    world       registration and models; clients ask them, operators and the machine change them
+    ledger      the world's own book: each request and what became of it
+    invariants  what holds whenever the loop is at rest; endings: when all is over
+    story       what happened, for people
+    run         one seed
+
+A process of its own: `python -m daemon.simulate.faults`. There are many runs, so each is short: a few milliseconds.
+"""

@@ -1,0 +1,200 @@
+"""What a seed draws: the models, their traffic, and what goes wrong. Times are seconds, chances from 0 to 1.
+
+Nothing is drawn from a wide range for its own sake: numbers come from short lists with their edges in them (0, 1, less
+than a batch, exactly the limit), since that is where errors live.
+"""
+
+import random
+from dataclasses import dataclass
+
+from daemon.models.modelconfig import ModelSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """What may go wrong in the workers of a run: chances for each process, or for each batch.
+
+    Attributes:
+        refused, not_born: its process cannot be made, at once or later.
+        load_fails, load_crashes, load_hangs, load_slow: instead of loading.
+        dies, hangs, late: in a batch; late ones answer after the response timeout.
+        leaves: its handler closes the connection, and the process stays.
+        confused: it writes what the protocol does not allow.
+        isolates, streams, raises: what handlers do: the rows run alone; answers in pieces; errors.
+        stubborn: it takes long to end when it is killed; `held`: a child of it keeps its socket or its output.
+        deaf: it does not leave when it is asked.
+    """
+
+    refused: float = 0.0
+    not_born: float = 0.0
+    load_fails: float = 0.0
+    load_crashes: float = 0.0
+    load_hangs: float = 0.0
+    load_slow: float = 0.0
+    dies: float = 0.0
+    hangs: float = 0.0
+    late: float = 0.0
+    leaves: float = 0.0
+    confused: float = 0.0
+    isolates: float = 0.0
+    streams: float = 0.0
+    raises: float = 0.0
+    stubborn: float = 0.0
+    held: float = 0.0
+    deaf: float = 0.0
+
+
+HEALTHY = Faults()
+# Of a run: how likely each is to be among its faults, and its chance there.
+_FAULTS: dict[str, tuple[float, tuple[float, ...]]] = {
+    "refused": (0.04, (0.2, 0.9)),
+    "not_born": (0.06, (0.2, 0.9)),
+    "load_fails": (0.06, (0.1, 1.0)),
+    "load_crashes": (0.10, (0.3, 0.9)),
+    "load_hangs": (0.06, (0.2, 0.5)),
+    "load_slow": (0.15, (0.5,)),
+    "dies": (0.35, (0.02, 0.1, 0.4, 1.0)),
+    "hangs": (0.15, (0.02, 0.2)),
+    "late": (0.2, (0.3, 0.8)),
+    "leaves": (0.05, (0.05,)),
+    "confused": (0.05, (0.05, 0.3)),
+    "isolates": (0.15, (0.1, 0.5)),
+    "streams": (0.20, (0.1, 0.5)),
+    "raises": (0.10, (0.1, 0.5)),
+    "stubborn": (0.15, (0.2, 0.8)),
+    "held": (0.10, (0.3,)),
+    "deaf": (0.08, (0.5,)),
+}
+# What happens to the daemon: how likely it is to be on a run's menu, and its weight there.
+_EVENTS: dict[str, tuple[float, int]] = {
+    "kill": (0.5, 6),
+    "stall": (0.3, 3),
+    "scale": (0.4, 3),
+    "set": (0.4, 3),
+    "unregister": (0.25, 2),
+    "register": (0.25, 3),
+    "default": (0.15, 1),
+    "disk": (0.10, 1),
+    "leave": (0.4, 5),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """The requests of a run.
+
+    Attributes:
+        bursts: (when, how many at once), in order.
+        low, solo, timed, patient, poison: shares that are of low priority, questions about the model, have a deadline,
+            never leave, kill their worker.
+        connections: so many that are used in turn; 0 for a new one each time.
+        large: bytes of a body that may be large.
+    """
+
+    bursts: list[tuple[float, int]]
+    low: float
+    solo: float
+    timed: float
+    patient: float
+    poison: float
+    connections: int
+    large: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run.
+
+    Attributes:
+        models: name, version, settings.
+        service: a batch of n takes a + c·n.
+        events: (when, what).
+        span: how long all this goes on.
+        own_handle: its handlers bring their own `handle`.
+        heals: then nothing goes wrong any more, and the daemon has time; else it is stopped at once.
+        grace: of a stop and of an unregistration.
+        hurry: a stop is hurried after so long; 0.0 if it is not.
+    """
+
+    seed: int
+    models: list[tuple[str, str, ModelSettings]]
+    service: tuple[float, float]
+    load_time: float
+    faults: Faults
+    traffic: Traffic
+    events: list[tuple[float, str]]
+    span: float
+    heals: bool
+    grace: float
+    hurry: float
+    own_handle: bool
+
+
+def draw_settings(chance: random.Random) -> ModelSettings:
+    """Draw how a version is served."""
+    pick = chance.choice
+    workers = pick((1, 1, 1, 2, 2, 3))
+    return ModelSettings(
+        batch_size=pick((1, 2, 2, 3, 4, 8)),
+        max_delay=pick((0.0, 0.005, 0.02, 0.1, 0.5)),
+        policy=pick(("auto", "auto", "fixed", "greedy")),
+        min_workers=workers,
+        max_workers=workers,
+        response_timeout=pick((0.05, 0.3, 1.0, 5.0, 5.0)),
+        startup_timeout=pick((0.5, 3.0, 10.0)),
+        queue_jobs=pick((2, 8, 100, 100, 100)),
+        queue_bytes=pick((300, 3000, 1_000_000, 1_000_000)),
+        queue_timeout=pick((0.0, 0.0, 0.0, 0.05, 0.3, 2.0)),
+        client_timeout=pick((0.0, 0.0, 0.0, 0.5, 3.0)),
+        retry=pick((None, True, True, False)),
+        devices=pick(((), (), (0,), (0, 1))),
+    )
+
+
+def draw(seed: int) -> Plan:
+    """Draw a run; the same seed gives the same plan."""
+    chance = random.Random(seed)
+    pick, uniform, whether = chance.choice, chance.uniform, chance.random
+    names = [("a", "1"), ("a", "2"), ("b", "1"), ("b", "2")][: pick((1, 1, 1, 2, 2, 4))]
+    models = [(name, version, draw_settings(chance)) for name, version in names]
+    span, load_time = pick((0.3, 1.0, 1.0, 3.0, 10.0)), pick((0.0, 0.05, 0.5))
+    start = 0.0 if whether() < 0.2 else 1.5 * load_time + 0.05  # most runs begin when the models are loaded
+    faults = {name: pick(levels) for name, (likely, levels) in _FAULTS.items() if whether() < likely}
+    menu = [(name, weight) for name, (likely, weight) in _EVENTS.items() if whether() < likely]
+    events = []
+    if menu:
+        kinds, weights = [name for name, _ in menu], [weight for _, weight in menu]
+        events = [
+            (start + uniform(0.0, span * 1.1), kind) for kind in chance.choices(kinds, weights, k=pick((1, 3, 6, 12)))
+        ]
+    left, bursts = pick((10, 20, 40, 80, 120)), []
+    most = pick((1, 3, 8, 16, 30))
+    while left > 0:
+        bursts.append((start + uniform(0.0, span), size := chance.randint(1, most)))
+        left -= size
+    heals = whether() < 0.6
+    if not heals:
+        bursts.append((start + span - uniform(0.0, 0.02), most))  # so that the stop has something to do
+    return Plan(
+        seed=seed,
+        models=models,
+        service=(pick((0.0, 0.002, 0.01, 0.03, 0.1, 0.2)), pick((0.0, 0.0005, 0.005))),
+        load_time=load_time,
+        faults=Faults(**faults),
+        traffic=Traffic(
+            bursts=sorted(bursts),
+            low=pick((0.0, 0.0, 0.2, 0.5)),
+            solo=pick((0.0, 0.0, 0.05)),
+            timed=pick((0.0, 0.0, 0.3, 1.0)),
+            patient=pick((1.0, 1.0, 0.8, 0.3)),
+            poison=pick((0.0, 0.0, 0.0, 0.02, 0.2)),
+            connections=pick((0, 1, 3, 10)),
+            large=pick((0, 50, 400)),
+        ),
+        events=sorted(events),
+        span=start + span,
+        heals=heals,
+        grace=pick((0.0, 0.3, 5.0, 30.0)),
+        hurry=pick((0.0, 0.0, 0.0, 0.1, 1.0)),
+        own_handle=whether() < 0.3,
+    )

@@ -1,0 +1,132 @@
+"""One seed: a while in which anything may happen, perhaps time to recover, and the stop."""
+
+import asyncio
+import contextlib
+import logging
+import math
+import os
+
+from daemon.models.registration import Registration
+from daemon.simulate.faults.clients import Clients
+from daemon.simulate.faults.endings import check_healed, check_stopped
+from daemon.simulate.faults.invariants import check
+from daemon.simulate.faults.operators import Operators
+from daemon.simulate.faults.plan import Plan, draw
+from daemon.simulate.faults.story import Failure, Story, tell
+from daemon.simulate.faults.world import World
+
+RECOVERY = 90.0  # seconds: the longest back-off, a load that hangs, a process that does not die
+LONGEST_STOP = 120.0  # seconds
+MOST_STEPS = 200_000  # of one run; thousands are usual
+
+
+class Endless(Exception):
+    """The loop finds no rest."""
+
+
+def run(seed: int, story: Story | None = None) -> Failure | None:
+    """Run a seed; give the first invariant that broke."""
+    return run_plan(draw(seed), story)
+
+
+def run_plan(plan: Plan, story: Story | None = None) -> Failure | None:
+    world = World(plan, story)
+    asyncio._set_running_loop(world.loop)
+    try:
+        _run(world)
+    except Endless:
+        world.broken("the loop finds rest", ready=world.loop)
+    finally:
+        if world.failure is not None:
+            world.close()
+        asyncio._set_running_loop(None)
+    return world.failure
+
+
+def explain(seed: int) -> str:
+    """Run a seed again, and tell what happened."""
+    story, plan = Story(), draw(seed)
+    failure = run_plan(plan, story)
+    return tell(plan, story, failure)
+
+
+def _run(world: World) -> None:
+    clients = Clients(world)
+    operators = Operators(world, clients)
+    _let_pass(world, world.plan.span)
+    if world.plan.heals:
+        world.healed = True
+        world.note("from now on nothing goes wrong")
+        _let_pass(world, RECOVERY)
+        if operators.commands:
+            world.broken("a command ends", commands=operators.commands)
+        if world.failure is None:
+            check_healed(world)
+            _try_each(world, clients)
+    if world.failure is not None:
+        return
+    world.note("the daemon is stopped")
+    stopped = world.loop.create_task(_stop(world.registration, world.plan.grace, world.plan.hurry))
+    _let_pass(world, LONGEST_STOP, stopped)
+    if world.failure is None and not stopped.done():
+        world.broken("a stop ends", grace=world.plan.grace)
+    elif stopped.done() and stopped.exception() is not None:
+        world.broken("no exception escapes", error=stopped.exception())
+    clients.close()
+    world.healed = True
+    _let_pass(world, LONGEST_STOP)
+    if operators.commands:
+        world.broken("a command ends", commands=operators.commands)
+    if world.failure is None:
+        check_stopped(world)
+
+
+def _try_each(world: World, clients: Clients) -> None:
+    """A version with workers answers."""
+    tried = [
+        entry
+        for served in world.served
+        if not served.model.stopping and served.model.pool.ready
+        for entry in [clients.ask(served)]
+        if entry is not None
+    ]
+    _let_pass(world, 10.0)
+    for entry in tried:
+        reply, timeout = entry.reply, entry.served.model.settings.response_timeout
+        if reply is None or (reply.status not in (200, 504) and sum(world.plan.service) * 1.2 < timeout):
+            world.broken("a version with workers answers", entry=entry, reply=reply)
+
+
+def _let_pass(world: World, seconds: float, until: "asyncio.Task[None] | None" = None) -> None:
+    """Let so much time pass, or until a task is done; check whenever the loop is at rest."""
+    loop = world.loop
+    end = loop.now() + seconds
+    for _ in range(MOST_STEPS):
+        if loop.at_rest:
+            for served in world.served:
+                check(world, served)
+            if loop.next > end or loop.next == math.inf:
+                return
+        if world.failure is not None or (until is not None and until.done()):
+            return
+        loop.step()
+    raise Endless
+
+
+async def _stop(registration: Registration, grace: float, hurry: float) -> None:
+    """As ending.py does it; `hurry` is when the second signal comes, 0.0 if none does."""
+    stopping = asyncio.ensure_future(registration.stop(grace))
+    done, _ = await asyncio.wait((stopping,), timeout=hurry or None)
+    if not done:
+        stopping.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await stopping
+        await registration.end()
+    else:
+        stopping.result()
+
+
+def prepare() -> None:
+    """Make this process ready for many runs: nothing is logged."""
+    logging.getLogger("daemon").setLevel(logging.CRITICAL)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -1,0 +1,165 @@
+"""What runs in a simulated worker process, as handlers/worker.py does: it loads, and runs one batch after the other.
+
+What goes wrong there is drawn: it does not load, dies in a batch, hangs, answers too late, or says what cannot be.
+A request whose name ends with `!` is poison: whoever begins it dies.
+"""
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from daemon.simulate.faults.plan import HEALTHY
+from handlers import wire
+
+if TYPE_CHECKING:
+    from daemon.simulate.faults.process import Process
+    from daemon.simulate.faults.world import World
+
+SIGKILL = -9
+
+
+class Script:
+    """The work of one process.
+
+    Attributes:
+        running: the batch that it runs, or None.
+        batch_size, threads: as it was told last.
+    """
+
+    def __init__(self, process: "Process", world: "World") -> None:
+        self.running: wire.Predict | None = None
+        self.batch_size = self.threads = 0
+        self._process = process
+        self._world = world
+        self._chance = process.chance
+        self._later = world.loop.outside
+        self._faults = HEALTHY if world.healed else world.plan.faults
+        self._inbox: deque[wire.Predict] = deque()
+        self._asked_to_leave = False
+
+    def __repr__(self) -> str:
+        return "" if self.running is None else f" with {' '.join(row.id for row in self.running.rows)}"
+
+    def hear(self, message: wire.ToWorker | None) -> None:
+        """The daemon said something; None: it has closed its end."""
+        if message is None:
+            self._asked_to_leave = True
+            self._go_on()
+        elif isinstance(message, wire.Load):
+            self.batch_size, self.threads = message.batch_size, message.threads
+            self._load()
+        elif isinstance(message, wire.BatchSize):
+            self.batch_size = message.most
+        elif isinstance(message, wire.Threads):
+            self.threads = message.count
+        elif isinstance(message, wire.Predict):
+            self._inbox.append(message)
+            self._go_on()
+
+    def _load(self) -> None:
+        seconds = self._world.plan.load_time * self._chance.uniform(0.5, 1.5)
+        faults = self._faults
+        if self._process.whether(faults.load_slow):
+            seconds += self._chance.uniform(0.0, 1.2) * self._process.spec.startup_timeout
+        if self._process.whether(faults.load_hangs):
+            self._world.note("%r: hangs while it loads", self._process)
+        elif self._process.whether(faults.load_crashes):
+            self._later(seconds, self._process.end, self._chance.choice((SIGKILL, 1)))
+        elif self._process.whether(faults.load_fails):
+            self._later(seconds, self._cannot_load)
+        else:
+            self._later(seconds, self._process.say, wire.Loaded(seconds, self._world.own_handle))
+
+    def _cannot_load(self) -> None:
+        self._process.say(wire.LoadFailed("ValueError: weights", "Traceback …"))
+        self._later(0.0005, self._process.end, wire.EXIT_LOAD_FAILED)
+
+    def _go_on(self) -> None:
+        if self.running is not None or self._process.stopped:
+            return
+        if self._inbox:
+            self.running = self._inbox.popleft()
+            self._world.began(self._process, self.running)
+            self._run(self.running)
+        elif self._asked_to_leave and not self._process.whether(self._faults.deaf):
+            self._later(0.0005, self._process.end, 0)
+
+    def _run(self, batch: wire.Predict) -> None:
+        a, c = self._world.plan.service
+        seconds = (a + c * len(batch.rows)) * self._chance.uniform(0.9, 1.1)
+        faults, later, part = self._faults, self._later, self._chance.random()
+        if self._process.whether(faults.streams):
+            later(seconds * part * 0.9, self._stream, batch)
+        if any(row.id.endswith("!") for row in batch.rows) or self._process.whether(faults.dies):
+            later(seconds * part, self._process.end, self._chance.choice((SIGKILL, 1, -11)))
+        elif self._process.whether(faults.hangs):
+            self._world.note("%r: hangs%r", self._process, self)
+        elif self._process.whether(faults.leaves):
+            later(seconds * part, self._leave_connection)
+        elif self._process.whether(faults.confused):
+            later(seconds, self._confuse, batch)
+        elif self._process.whether(faults.isolates):
+            later(seconds, self._isolate, batch, seconds)
+        else:
+            if self._process.whether(faults.late):
+                timeout = self._process.spec.response_timeout
+                just = self._chance.random() < 0.5  # it answers while its time runs out
+                seconds = timeout + self._chance.uniform(-0.001, 0.001) if just else seconds + timeout * part * 2
+            later(seconds, self._finish, batch, seconds)
+
+    def _leave_connection(self) -> None:
+        if not self._process.stopped:
+            self._world.note("%r: closes its connection%r", self._process, self)
+            self._process.hang_up()
+
+    def _stream(self, batch: wire.Predict) -> None:
+        if self.running is batch and not self._process.stopped:
+            row = self._chance.randrange(len(batch.rows))
+            piece = wire.Answer(200, batch.rows[row].id.encode())
+            self._world.note("%r: a piece for %s", self._process, batch.rows[row].id)
+            self._process.say(wire.Chunk(batch.batch, [(row, piece)]))
+
+    def _isolate(self, batch: wire.Predict, seconds: float) -> None:
+        """The handler has raised: each row runs alone, and the daemon hears that it goes on."""
+        self._process.say(wire.Chunk(batch.batch, []))
+        again = seconds * len(batch.rows)
+        answers = [_answer(row, failed=self._chance.random() < 0.3) for row in batch.rows]
+        failed = sum(answer.status != 200 for answer in answers)
+        isolation = wire.Isolation(failed, again)
+        self._later(again, self._answer, batch, wire.Done(batch.batch, answers, seconds + again, [], isolation))
+
+    def _finish(self, batch: wire.Predict, seconds: float) -> None:
+        raises = self._process.whether(self._faults.raises)
+        answers = [_answer(row, failed=raises) for row in batch.rows]
+        self._answer(batch, wire.Done(batch.batch, answers, seconds))
+
+    def _confuse(self, batch: wire.Predict) -> None:
+        """Write what the protocol does not allow; whoever does that may do anything afterwards."""
+        answers = [_answer(row) for row in batch.rows]
+        odd: list[wire.ToDaemon] = [
+            wire.Done(batch.batch, answers[1:], 0.01),
+            wire.Done(batch.batch, [*answers, *answers], 0.01),
+            wire.Done(batch.batch + 1, answers, 0.01),
+            wire.Chunk(batch.batch, [(len(answers), answers[0])]),
+            wire.Chunk(batch.batch, [(-1 - len(answers), answers[0])]),
+            wire.Loaded(0.1, False),
+            wire.Hello(1),
+        ]
+        said = self._chance.choice(odd)
+        self._world.note("%r: is confused, and says %r", self._process, said)
+        self._process.say(said)
+        self._answer(batch, wire.Done(batch.batch, answers, 0.01))
+
+    def _answer(self, batch: wire.Predict, done: wire.Done) -> None:
+        if self._process.stopped or self.running is not batch:
+            return
+        self.running = None
+        self._world.wrote(self._process, batch, done.seconds)
+        self._process.say(done)
+        self._go_on()
+
+
+def _answer(row: wire.Row, failed: bool = False) -> wire.Answer:
+    """An answer shows whose it is."""
+    if failed:
+        return wire.Answer(503, row.id.encode(), "Prediction failed", [], "InternalServerException")
+    return wire.Answer(200, row.id.encode())

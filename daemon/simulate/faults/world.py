@@ -1,0 +1,266 @@
+"""One run's world: the daemon's objects on the virtual loop, and the book about them."""
+
+import functools
+import random
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from daemon.clock import Timer
+from daemon.config import Config, resolve
+from daemon.job import Job
+from daemon.logs import ModelLogs
+from daemon.marfile import Manifest, parse_manifest
+from daemon.metrics.metrics import Metrics
+from daemon.metrics.version import VersionMetrics
+from daemon.models.model import Model, Source
+from daemon.models.modelconfig import ModelSettings
+from daemon.models.registration import Contents, Progress, Registration
+from daemon.models.registry import Registry
+from daemon.models.request import Request
+from daemon.simulate.faults.engine import Engine, WatchedWorker
+from daemon.simulate.faults.ledger import Entry, Served
+from daemon.simulate.faults.loop import Call, VirtualLoop, no_space
+from daemon.simulate.faults.plan import Plan, draw_settings
+from daemon.simulate.faults.process import Process
+from daemon.simulate.faults.story import Failure, Story
+from daemon.workers.placement import Placement
+from handlers import wire
+
+_GPUS = 2
+_NOWHERE = "/nonexistent/simulated"
+
+
+@functools.cache
+def _config(grace: float) -> Config:
+    return resolve({"state_dir": _NOWHERE, "socket": f"{_NOWHERE}/socket", "grace": str(grace)}, {})
+
+
+class SimulatedRegistration(Registration):
+    """Production's, but for where models come from: nothing is downloaded, unpacked or read."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        config = _config(world.plan.grace)
+        logs = ModelLogs(config.state_dir, foreground=False)
+        super().__init__(config, world.registry, Engine(world), world.loop, logs, world.metrics)
+
+    async def _fetch(self, request: Request, progress: Progress, make: Callable[[Manifest, Contents], Model]) -> Model:  # noqa: ARG002
+        name, version = request.url.split("/")
+        manifest = parse_manifest({"model": {"modelName": name, "modelVersion": version, "handler": "h.py"}})
+        return make(manifest, Contents(Path(_NOWHERE)))
+
+    def _make(self, request: Request, manifest: Manifest, contents: Contents, *, listed: bool = False) -> Model:  # noqa: ARG002
+        return self._world.make(request, manifest).model
+
+    def add(self, model: Model) -> None:
+        super().add(model)
+        self._world.registered(model)
+
+    async def retire(self, model: Model, grace: float | None) -> None:
+        await super().retire(model, grace)
+        self._world.retired(model)
+
+    async def end(self) -> None:
+        everybody = self._everybody()
+        await super().end()
+        for model in everybody:
+            self._world.retired(model)
+
+
+class MarkingClock:
+    """The loop's clock for one version; it marks the version when something happens there.
+
+    Attributes:
+        timers: those that may still be armed.
+    """
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self.served: Served = None  # type: ignore[assignment]  # its model is made with this clock
+        self.now = loop.now
+        self.timers: list[Call] = []
+        self._loop = loop
+
+    def soon(self, call: Callable[[], None]) -> None:
+        self.served.dirty = True
+        self._loop.soon(call)
+
+    def later(self, delay: float, call: Callable[[], None]) -> Timer:
+        timer = self._loop.later(delay, functools.partial(self._marked, call))
+        if len(self.timers) > 8:
+            self.timers = [each for each in self.timers if each.armed]
+        self.timers.append(timer)
+        return timer
+
+    def _marked(self, call: Callable[[], None]) -> None:
+        self.served.dirty = True
+        call()
+
+
+class World:
+    """What a run consists of.
+
+    Attributes:
+        chance: what clients, operators and faults of the daemon draw from; each process has its own.
+        healed: nothing goes wrong any more.
+        longest: the seconds that the longest answered batch took.
+        placement: which worker has which device.
+        entries: every request that was accepted and has not been forgotten, by name.
+        failure: the first invariant that broke.
+        disk: what is in the snapshot; None before it was written.
+    """
+
+    def __init__(self, plan: Plan, story: Story | None = None) -> None:
+        self.plan = plan
+        self.chance = random.Random(f"world {plan.seed}")
+        self.loop = VirtualLoop(self._escaped)  # type: ignore[abstract]  # of a loop it has what is needed
+        self.loop.disk = self._write
+        self.loop.connect = self._connect
+        self.loop.pipe = self._pipe
+        self.story = story
+        self.failure: Failure | None = None
+        self.healed = False
+        self.own_handle = plan.own_handle
+        self.processes: list[Process] = []
+        self.served: list[Served] = []
+        self.entries: dict[str, Entry] = {}
+        self.jobs: list[Job] = []
+        self.disk_full_until = self.longest = 0.0
+        self.placement = Placement(_GPUS)
+        self.disk: bytes | None = None
+        self.registry, self.metrics = Registry(), Metrics()
+        self.registration = SimulatedRegistration(self)
+        self._output: Any = None
+        self._began = self.loop.now()
+
+    # What is told and found out.
+
+    def note(self, text: str, *values: Any) -> None:
+        """Write into the story, if anybody wants to read it."""
+        if self.story is not None:
+            self.story.note(self.loop.now() - self._began, text % values)
+
+    def broken(self, invariant: str, **values: Any) -> None:
+        """Something does not hold that has to; the first is what counts."""
+        if self.failure is None:
+            self.failure = Failure(self.plan.seed, invariant, self.loop.now() - self._began,
+                                   {name: repr(value) for name, value in values.items()})  # fmt: skip
+
+    def _escaped(self, error: BaseException) -> None:
+        trace = "".join(traceback.format_exception(error))
+        self.broken("no exception escapes", error=error, trace=trace)
+
+    def retry(self, served: Served) -> bool:
+        """Whether a handler may see a request of a version again."""
+        retry = served.model.settings.retry
+        return not self.own_handle if retry is None else retry
+
+    def close(self) -> None:
+        """Give back what a run has that was broken off: descriptors, and tasks."""
+        self.loop.close()
+        for process in self.processes:
+            process.close()
+
+    def plan_has(self, what: str) -> bool:
+        """Whether something of that kind happens in this run."""
+        return any(kind == what for _, kind in self.plan.events)
+
+    # What a registration needs.
+
+    def request(self, name: str, version: str, *, synchronous: bool) -> Request:
+        return Request(url=f"{name}/{version}", synchronous=synchronous)
+
+    def make(self, request: Request, manifest: Manifest) -> Served:
+        """Make a model as its archive would have it."""
+        settings = self.settings_of(manifest.model_name, manifest.model_version)
+        engine, clock = Engine(self), MarkingClock(self.loop)
+        source = Source(request.url, Path(_NOWHERE), None, manifest, {})
+        model = Model.__new__(Model)
+        served = engine.served = clock.served = Served(model, len(self.served) + 1)
+        model.__init__(source, settings, engine, clock, cores=4, placement=self.placement, request=request)  # type: ignore[misc]
+        self.served.append(served)
+        return served
+
+    def settings_of(self, name: str, version: str) -> ModelSettings:
+        for model in self.plan.models:
+            if model[:2] == (name, version):
+                return model[2]
+        return draw_settings(self.chance)
+
+    def registered(self, model: Model) -> None:
+        served = next(served for served in self.served if served.model is model)
+        self.note("%r is registered: %s", served, _words(served.model.settings))
+
+    def retired(self, model: Model) -> None:
+        for served in self.served:
+            if served.model is model:
+                served.dirty = True
+                served.retired = model.pool.empty
+                assert isinstance(model.clock, MarkingClock)
+                armed = [timer for timer in model.clock.timers if timer.armed]
+                if served.retired and armed:
+                    self.broken("no timer is left of a version that has gone", served=served, armed=armed)
+                self.note("%r has gone%s", served, "" if served.retired else ", but for a worker")
+
+    # What workers and requests do.
+
+    def began(self, process: Process, batch: wire.Predict) -> None:
+        """A process begins a batch."""
+        self.note("%r: begins %d", process, batch.batch)
+        for row in batch.rows:
+            entry = self.entries.get(row.id)
+            if entry is None:
+                continue  # it has expired, or left
+            entry.begun += 1
+            # Who breaks the protocol may have begun what it says, or not: it is replaced, and nothing is known.
+            if entry.begun > (2 if self.retry(entry.served) else 1) and not self.plan.faults.confused:
+                self.broken("a handler sees a request as often as it may", entry=entry)
+            if entry.job.begun:
+                self.broken("what was answered in part is not run again", entry=entry)
+
+    def wrote(self, process: Process, batch: wire.Predict, seconds: float) -> None:
+        self.longest = max(self.longest, seconds)
+        self.note("%r: answers %d", process, batch.batch)
+
+    def forget(self, entry: Entry) -> None:
+        """A request has ended."""
+        self.entries.pop(entry.name, None)
+
+    # What the loop needs.
+
+    def _write(self, call: Callable[..., Any]) -> float:
+        """The snapshot is written, in a thread."""
+        if self.loop.now() < self.disk_full_until:
+            self.note("the disk is full")
+            raise no_space()
+        content = call.args[-1] if isinstance(call, functools.partial) else None
+        assert isinstance(content, bytes)
+        self.disk = content
+        return self.chance.uniform(0.001, 0.02)
+
+    def _pipe(self, protocol: Any) -> None:
+        self._output = protocol
+
+    def _connect(self, protocol: Any) -> None:
+        assert isinstance(protocol, WatchedWorker)
+        protocol.process.connected(protocol, self._output)
+
+
+def counted(metrics: VersionMetrics) -> dict[str, int]:
+    """What the metrics of a version say, of this registration and those before."""
+    return {
+        "requests": metrics.named.requests + metrics.unnamed.requests,
+        "batches": metrics.batches.total(),
+        "expired in the queue": metrics.expirations["queue"],
+        "expired with a worker": metrics.expirations["worker"],
+    }
+
+
+def _words(settings: ModelSettings) -> str:
+    return (
+        f"{settings.policy}, batches of {settings.batch_size}, delay {settings.max_delay:g} s, "
+        f"{settings.min_workers} workers, response timeout {settings.response_timeout:g} s, startup timeout "
+        f"{settings.startup_timeout:g} s, queue {settings.queue_jobs} jobs, {settings.queue_bytes} bytes, "
+        f"{settings.queue_timeout:g} s, client timeout {settings.client_timeout:g} s, retry {settings.retry}"
+    )
