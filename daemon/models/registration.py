@@ -90,7 +90,7 @@ class Registration:
         self._registry = registry
         self._metrics = metrics or Metrics()
         self._retiring = Retiring(clock, logs, self._metrics, self.directories, self._present)
-        self._replacing = Replacing(registry, self._metrics, self.retire, self.save)
+        self._replacing = Replacing(registry, self._metrics, self.retire, self.save, self.gate.change)
         self._stopping = False
         self._unsettled: set[Model] = set()  # registrations that may yet fail, and leave nothing
         self._chosen: dict[str, str] = {}  # default versions that somebody chose

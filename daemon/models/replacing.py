@@ -18,6 +18,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -54,19 +55,26 @@ class Replacing:
     Args:
         retire: ends a model within so many seconds, None for as many as its requests take.
         save: remembers what is registered.
+        change: as Gate.change: what loads in the background is a change until it is remembered.
 
     Attributes:
         loading: models that are not in the registry yet → what they are to replace.
     """
 
     def __init__(
-        self, registry: Registry, metrics: Metrics, retire: Retire, save: Callable[[], Awaitable[None]]
+        self,
+        registry: Registry,
+        metrics: Metrics,
+        retire: Retire,
+        save: Callable[[], Awaitable[None]],
+        change: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self.loading: dict[Model, Model] = {}
         self._registry = registry
         self._metrics = metrics
         self._retire = retire
         self._save = save
+        self._change = change
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, old: Model, new: Model) -> None:
@@ -95,10 +103,12 @@ class Replacing:
         if synchronous:
             await self._finish(new, progress)
         else:
-            self._in_background(self._finish_alone(new))
+            inside = contextlib.ExitStack()
+            inside.enter_context(self._change())  # now, while whoever asks is inside, too
+            self._in_background(self._finish_alone(new, inside))
 
-    async def _finish_alone(self, new: Model) -> None:
-        with contextlib.suppress(DaemonError):  # told already
+    async def _finish_alone(self, new: Model, inside: contextlib.ExitStack) -> None:
+        with inside, contextlib.suppress(DaemonError):  # told already
             await self._finish(new, lambda stage, done, total: None)
 
     async def _finish(self, new: Model, progress: Progress) -> None:

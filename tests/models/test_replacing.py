@@ -137,6 +137,21 @@ def test_without_waiting_it_takes_over_when_it_is_ready_and_is_remembered(tmp_pa
     run(tmp_path, scenario)
 
 
+def test_without_waiting_it_is_a_change_that_an_upgrade_waits_for(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        await bench.register(bench.mar())
+        bench.engine.load_time = NEVER
+
+        await replace(bench, other(bench), synchronous=False)
+
+        gate = bench.registration.gate
+        assert repr(gate) == "<Gate open, 1 inside>"
+        await bench.registration.end()
+        await gate.emptied()
+
+    run(tmp_path, scenario)
+
+
 def test_without_workers_there_is_nothing_to_wait_for_and_it_is_remembered_at_once(tmp_path: Path) -> None:
     async def scenario(bench: Bench) -> None:
         await bench.register(bench.mar(), workers=0)
