@@ -235,11 +235,13 @@ class Dispatcher:
 
     def _may_send_ahead(self, now: float) -> bool:
         head, size = self._queue.head, self._traffic.batch_size
+        if head.alone or len(self._queue) < size:
+            return False  # nearly always, and then it need not be thought about
         seconds = self._traffic.times.of(size)
         facts = self._facts()
         if self._queue.low:
             facts = msgspec.structs.replace(facts, waiting=facts.waiting - self._queue.low)
-        return not head.alone and may_send_ahead(facts, self._workers.ready, size, seconds, now)
+        return may_send_ahead(facts, self._workers.ready, size, seconds, now)
 
     def _expire(self, now: float) -> None:
         """Answer those that have no time left."""
