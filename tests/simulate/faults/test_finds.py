@@ -37,10 +37,12 @@ def puts_what_comes_back_last(patch: pytest.MonkeyPatch) -> None:
 
 
 def charges_what_went_ahead(patch: pytest.MonkeyPatch) -> None:
-    def give_back(hand: Hand, retry: bool, reason: str, killed: bool) -> Iterator[tuple[Batch, list[Outcome]]]:
+    def give_back(
+        hand: Hand, retry: bool, reason: str, killed: bool, stopped: bool = False
+    ) -> Iterator[tuple[Batch, list[Outcome]]]:
         while hand._batches:
             batch = hand._batches.pop()
-            yield batch, [Outcome(job, None, retry, reason, killed) for job in batch.jobs]
+            yield batch, [Outcome(job, None, retry, reason, killed, stopped=stopped) for job in batch.jobs]
 
     patch.setattr(Hand, "give_back", give_back)
 
@@ -102,7 +104,7 @@ def runs_again_what_was_answered_in_part(patch: pytest.MonkeyPatch) -> None:
 
 def runs_again_what_may_not(patch: pytest.MonkeyPatch) -> None:
     once = Hand.give_back
-    patch.setattr(Hand, "give_back", lambda hand, retry, reason, killed: once(hand, True, reason, killed))
+    patch.setattr(Hand, "give_back", lambda hand, retry, *reason: once(hand, True, *reason))
 
 
 def sets_no_alarm(patch: pytest.MonkeyPatch) -> None:
