@@ -106,14 +106,25 @@ class Operators:
         self._do(f"unregister {name}/{which}", self._world.registration.unregister(name, which))
 
     def _register(self, name: str = "", version: str = "") -> None:
+        chance, replace = self._world.chance, False
         if not name:
-            name, version, _ = self._world.chance.choice(self._world.plan.models)
-        synchronous = self._world.chance.random() < 0.5
+            name, version, _ = chance.choice(self._world.plan.models)
+            replace = chance.random() < 0.5
+        synchronous = chance.random() < 0.5
         request = self._world.request(name, version, synchronous=synchronous)
         self._do(
-            f"register {name}/{version}{', and wait' if synchronous else ''}",
-            self._world.registration.register(request),
+            f"{'replace' if replace else 'register'} {name}/{version}{', and wait' if synchronous else ''}",
+            self._world.registration.register(request, replace=replace),
         )
+
+    def _retry(self) -> None:
+        model = self._any()
+        if model is not None:
+            synchronous = self._world.chance.random() < 0.5
+            self._do(
+                f"retry {model.name}/{model.version}",
+                self._world.registration.retry(model, synchronous=synchronous, progress=no_progress),
+            )
 
     def _default(self) -> None:
         name, version, _ = self._world.chance.choice(self._world.plan.models)
