@@ -110,7 +110,7 @@ class Model:
         self.replacement: Replacement | None = None
         self.recorded: Sample | None = None
         self.clock = clock
-        self.listeners: set[Callable[[], None]] = set()
+        self.listeners: dict[Callable[[], None], None] = {}  # in the order they came
         self.metrics = VersionMetrics(self.name, self.version)
         spec = WorkerSpec(
             model_name=self.name,

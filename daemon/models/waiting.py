@@ -44,11 +44,11 @@ async def until(model: Model, condition: Callable[[], bool], timeout: float | No
         if not done.done() and condition():
             done.set_result(None)
 
-    model.listeners.add(look)
+    model.listeners[look] = None
     try:
         look()
         await asyncio.wait_for(done, timeout)
     except TimeoutError:
         pass
     finally:
-        model.listeners.discard(look)
+        model.listeners.pop(look, None)

@@ -65,7 +65,7 @@ class Pool:
         self._placement = placement or Placement()
         self._idle: dict[Worker, None] = {}  # in the order they came free
         self._granting: dict[Worker, None] = {}  # in the order that they started their batches
-        self._leaving: set[Worker] = set()
+        self._leaving: dict[Worker, None] = {}  # no set: in which order they are told is the same in each run
         self._timer: Timer | None = None
 
     def __repr__(self) -> str:
@@ -219,7 +219,7 @@ class Pool:
         if worker is None:
             return
         self._take_out(worker)
-        self._leaving.add(worker)
+        self._leaving[worker] = None
         worker.drain(grace)
 
     def _take_out(self, worker: Worker) -> None:
@@ -268,7 +268,7 @@ class Pool:
 
     def exited(self, worker: Worker, how: Exit) -> None:
         self._take_out(worker)
-        self._leaving.discard(worker)
+        self._leaving.pop(worker, None)
         self._placement.release(worker.gpu_id)
         slot = self._slot_of(worker)
         if slot is None:

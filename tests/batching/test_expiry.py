@@ -247,7 +247,7 @@ def test_who_waits_for_the_model_to_be_idle_hears_of_it() -> None:
     bench.send("a", 2.0)
     bench.worker.die()
     idle: list[bool] = []
-    bench.model.listeners.add(lambda: idle.append(bench.model.idle))
+    bench.model.listeners[lambda: idle.append(bench.model.idle)] = None
 
     bench.clock.advance(2.5)
 

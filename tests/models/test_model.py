@@ -201,7 +201,7 @@ def test_a_failed_model_is_not_healthy() -> None:
 def test_listeners_hear_of_each_change() -> None:
     bench = Bench()
     heard: list[ModelState] = []
-    bench.model.listeners.add(lambda: heard.append(bench.model.state))
+    bench.model.listeners[lambda: heard.append(bench.model.state)] = None
     bench.up()
     assert heard == [ModelState.LOADING, ModelState.READY]
 
@@ -216,9 +216,9 @@ def test_a_listener_may_leave_while_it_is_told() -> None:
 
     def once() -> None:
         heard.append("once")
-        bench.model.listeners.discard(once)
+        del bench.model.listeners[once]
 
-    bench.model.listeners.add(once)
+    bench.model.listeners[once] = None
     bench.up()
 
     assert heard == ["once"]
