@@ -9,15 +9,14 @@ BROKEN = LoadFailure("SyntaxError: in net.py", "Traceback …")
 
 def test_a_place_that_is_given_up_is_told_though_another_worker_is_up() -> None:
     bench = Bench(wanted=2)
-    healthy = bench.workers[0]
 
     for _ in range(RESTART_LIMIT):
-        next(worker for worker in bench.pool.workers if worker is not healthy).kill()
+        bench.workers[-1].die()
         bench.clock.advance(60.0 / RESTART_LIMIT)
 
     assert bench.states == ["UP", "GAVE_UP"]
     assert bench.pool.failure is not None
-    assert bench.pool.failure.error == "5 workers exited before their first answer, the last: killed"
+    assert bench.pool.failure.error == "5 workers exited before their first answer, the last: killed by SIGKILL"
 
 
 def test_why_a_place_was_given_up_is_told_until_somebody_tries_again() -> None:
