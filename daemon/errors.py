@@ -9,7 +9,7 @@
     ├─ MissingToken                                              401
     ├─ DefaultVersionKept · WrongToken · Forbidden               403
     ├─ Conflict                                                  409
-    ├─ NoReadyWorker · QueueFull · Stopping                      503
+    ├─ NoReadyWorker · QueueFull · NoRoom · Stopping             503
     ├─ PredictionFailed                                          503 (or what the handler chose)
     ├─ WorkerDied · ResponseTimeout · WorkersFailed · DescribeFailed   500
     ├─ NotRemembered                                             500
@@ -201,6 +201,24 @@ class QueueFull(DaemonError):
     status = 503
     kind = "ServiceUnavailableException"
     retry_after = 1
+
+
+class NoRoom(DaemonError):
+    """So many bodies are being received that this one found no room.
+
+    Args:
+        limit: bytes that all of them may have together.
+    """
+
+    status = 503
+    kind = "ServiceUnavailableException"
+    retry_after = 1
+
+    def __init__(self, limit: float) -> None:
+        super().__init__(
+            f"Too much is being received: all request bodies that are on their way may have {limit:.0f} bytes"
+            " together (max_receiving_bytes). Try again later."
+        )
 
 
 class PredictionFailed(DaemonError):

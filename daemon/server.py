@@ -32,6 +32,7 @@ from daemon.guards import guard
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.messages import Request
+from daemon.http.receiving import Receiving
 from daemon.http.router import Router, join
 from daemon.metrics.gpu import Gpus
 from daemon.metrics.host import Host
@@ -131,12 +132,13 @@ class Daemon:
         allowed = {0, os.getuid()}
         private = Listener(Router(join(routes, commands)), limits, clock, tell, lambda uid: uid in allowed, arena)
         listeners, servers = [private], [await loop.create_unix_server(private.connect, sock=control)]
+        receiving = Receiving(config.max_receiving_bytes)  # of what comes by TCP: an operator is always heard
         for endpoint, listening in bound:
             guarded = guard(endpoint, listening, config, tokens)
             size = limits if endpoint.inference or endpoint.management else replace(limits, max_body=_METRICS_BODY)
             router = guarded.router(routes, remote, measured)
             admit = guarded.admit if guarded.asks else None
-            public = Listener(router, size, clock, tell, storage=arena, admit=admit)
+            public = Listener(router, size, clock, tell, storage=arena, admit=admit, receiving=receiving)
             listeners.append(public)
             servers.append(await listen(public, listening, tls if endpoint.tls else None))
         for note in config.notes:

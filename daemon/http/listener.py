@@ -9,6 +9,7 @@ from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request
 from daemon.http.protocol import Connection
+from daemon.http.receiving import PATIENCE, Receiving
 
 RATE_FROM = 10.0  # seconds after which a body must have come at MIN_RATE on average
 RATE_EVERY = 1.0
@@ -25,6 +26,7 @@ class Listener:
     Args:
         peer_allowed: whether a process of this user may connect to a Unix socket.
         admit: raises a DaemonError for a request, known by its head, whose body is not to be read.
+        receiving: the budget for bodies, shared with other listeners; None for one without a limit.
 
     Attributes:
         stopping: each connection closes after the last answer it owes.
@@ -39,6 +41,7 @@ class Listener:
         peer_allowed: Callable[[int], bool] = lambda uid: True,
         storage: Storage | None = None,
         admit: Callable[[Request], None] | None = None,
+        receiving: Receiving | None = None,
     ) -> None:
         self.application = application
         self.limits = limits
@@ -47,6 +50,7 @@ class Listener:
         self.peer_allowed = peer_allowed
         self.storage = storage
         self.admit = admit
+        self.receiving = receiving or Receiving()
         self.stopping = False
         self.connections: set[Connection] = set()
         self._deadlines: Deadlines[Connection] = Deadlines({
@@ -54,6 +58,7 @@ class Listener:
             Phase.HEADERS: limits.header_timeout,
             Phase.BODY: min(RATE_FROM, limits.body_timeout),
             Phase.BODY_RATE: RATE_EVERY,
+            Phase.ROOM: PATIENCE,
             Phase.STUCK: limits.body_timeout,
             Phase.LINGER: LINGER,
         })  # fmt: skip
