@@ -1,14 +1,17 @@
 """The daemon's logs: its own, and one for what each model's workers print; access.py has the access log.
 
 Under `tsctl start` they go to files in the state directory; under `tsctl run` to stderr as well.
-Files are rotated at 100 MB, five are kept.
+Files are rotated at 100 MB, five are kept. A file that cannot be written, say because the disk is full, costs
+its lines and nothing else: that is told once, on stderr, and in the file when it can be written again.
 """
 
+import contextlib
 import logging
 import sys
 from collections.abc import Callable
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from typing import Any
 
 from daemon import paths
 
@@ -18,8 +21,41 @@ KEPT_FILES = 5
 _FORMAT = "%(asctime)s %(levelname)-7s %(message)s"
 
 
+class _File(RotatingFileHandler):
+    """A log file that may fail, and is tried anew for each record."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._lost = 0  # records that it could not take
+        self._failed = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._failed = False
+        super().emit(record)
+        if self._lost and not self._failed:
+            lost, self._lost = self._lost, 0
+            text = f"(before this, {lost} entries could not be written)"
+            super().emit(logging.LogRecord(record.name, logging.WARNING, "", 0, text, None, None))
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name in logging
+        error = sys.exception()
+        if not isinstance(error, OSError):  # a bug in what is logged
+            super().handleError(record)
+            return
+        self._failed = True
+        with contextlib.suppress(OSError):  # its buffer has what the disk did not take
+            if self.stream is not None:
+                self.stream.close()
+        self.stream = None  # to be opened again
+        self._lost += 1
+        if self._lost == 1:
+            with contextlib.suppress(OSError):
+                sys.stderr.write(f"cannot write `{self.baseFilename}`: {error.strerror}; its lines are lost\n")
+                sys.stderr.flush()
+
+
 def _file_handler(path: Path, form: str) -> logging.Handler:
-    handler = RotatingFileHandler(path, maxBytes=MAX_BYTES, backupCount=KEPT_FILES, delay=True)
+    handler = _File(path, maxBytes=MAX_BYTES, backupCount=KEPT_FILES, delay=True)
     handler.setFormatter(logging.Formatter(form))
     return handler
 

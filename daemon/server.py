@@ -29,6 +29,7 @@ from daemon.config import Config
 from daemon.endpoints import Endpoint, bind_endpoints, choose_endpoints, listen, tls_context
 from daemon.environment import model_environment
 from daemon.guards import guard
+from daemon.http.full import connections_within
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.messages import Request
@@ -97,7 +98,7 @@ class Daemon:
         ready: Callable[[dict[str, Any]], None],
     ) -> None:
         config, loop = self._config, asyncio.get_running_loop()
-        _raise_file_limit()
+        files = _raise_file_limit()
         clock = LoopClock(loop)
         registry, metrics = Registry(), Metrics()
         model_logs = logs.ModelLogs(config.state_dir, foreground=self._foreground)
@@ -132,7 +133,11 @@ class Daemon:
         allowed = {0, os.getuid()}
         private = Listener(Router(join(routes, commands)), limits, clock, tell, lambda uid: uid in allowed, arena)
         listeners, servers = [private], [await loop.create_unix_server(private.connect, sock=control)]
-        receiving = Receiving(config.max_receiving_bytes)  # of what comes by TCP: an operator is always heard
+        # Of what comes by TCP: an operator is always heard.
+        receiving, limits = (
+            Receiving(config.max_receiving_bytes),
+            replace(limits, connections=connections_within(files)),
+        )
         for endpoint, listening in bound:
             guarded = guard(endpoint, listening, config, tokens)
             size = limits if endpoint.inference or endpoint.management else replace(limits, max_body=_METRICS_BODY)
@@ -211,9 +216,10 @@ def _tell_failure(task: asyncio.Task[None]) -> None:
         _log.error("loading what is served from the start broke off", exc_info=error)
 
 
-def _raise_file_limit() -> None:
-    """A connection is a descriptor: take as many as the hard limit allows."""
+def _raise_file_limit() -> int:
+    """A connection is a descriptor: take as many as the hard limit allows, and say how many those are."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

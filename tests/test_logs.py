@@ -178,3 +178,30 @@ def test_a_models_lines_are_shown_in_the_foreground(tmp_path: Path, capsys: pyte
     Versions(tmp_path, foreground=True).print("1.0", "loading weights")
 
     assert capsys.readouterr().err == "loading weights\n"
+
+
+def test_a_log_that_cannot_be_written_costs_its_lines_and_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    log = logs.LineLog(Path("/dev/full"), foreground=False)
+
+    for _ in range(3):
+        log.write("there is no space for this")
+    log.close()
+
+    assert capsys.readouterr().err == "cannot write `/dev/full`: No space left on device; its lines are lost\n"
+
+
+def test_a_log_that_can_be_written_again_says_how_much_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = logs.LineLog(tmp_path / "logs" / "m.log", foreground=False)
+    log.write("lost")
+    log.write("lost, too")
+
+    (tmp_path / "logs").mkdir()
+    log.write("there")
+    log.write("still there")
+    log.close()
+
+    text = (tmp_path / "logs" / "m.log").read_text()
+    assert text == "there\n(before this, 2 entries could not be written)\nstill there\n"
+    assert capsys.readouterr().err.count("No such file or directory") == 1

@@ -1,11 +1,14 @@
 """What all connections of one listening socket share: the application, the limits, the timer."""
 
+import logging
+import math
 from collections.abc import Callable
 
 from daemon.arena import Storage
 from daemon.clock import Clock, Timer
 from daemon.http.deadlines import Deadlines, Phase
 from daemon.http.exchange import Exchange
+from daemon.http.full import Full
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request
 from daemon.http.protocol import Connection
@@ -14,7 +17,9 @@ from daemon.http.receiving import PATIENCE, Receiving
 RATE_FROM = 10.0  # seconds after which a body must have come at MIN_RATE on average
 RATE_EVERY = 1.0
 LINGER = 2.0  # seconds
+TELL_EVERY = 60.0  # seconds between two notes that there are too many connections
 
+_log = logging.getLogger("daemon.http")
 
 Application = Callable[[Exchange], None]  # answers an exchange, now or later
 Access = Callable[[Request, int, float], None]  # request, status, seconds from receipt to answer
@@ -52,6 +57,7 @@ class Listener:
         self.admit = admit
         self.receiving = receiving or Receiving()
         self.stopping = False
+        self._told_full = -math.inf
         self.connections: set[Connection] = set()
         self._deadlines: Deadlines[Connection] = Deadlines({
             Phase.IDLE: limits.keep_alive,
@@ -70,9 +76,16 @@ class Listener:
     def __repr__(self) -> str:
         return f"<Listener {len(self.connections)} connections{' stopping' if self.stopping else ''}>"
 
-    def connect(self) -> Connection:
+    def connect(self) -> Connection | Full:
         """The protocol factory."""
-        return Connection(self)
+        most = self.limits.connections
+        if len(self.connections) < most:
+            return Connection(self)
+        now = self.clock.now()
+        if now - self._told_full >= TELL_EVERY:
+            self._told_full = now
+            _log.warning("%d connections are open: further ones are turned away with 503", most)
+        return Full(most)
 
     def enter(self, connection: Connection, phase: Phase) -> None:
         """Start a deadline for a connection; it replaces the one it had."""

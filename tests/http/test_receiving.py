@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from daemon.arena import PAGE, Arena
+from daemon.http.protocol import Connection
 from daemon.http.receiving import PATIENCE, STEP, Receiving
 from tests.http.peer import GET, LIMITS, Peer, Server, chunked, echo, get
 
@@ -173,8 +174,10 @@ def test_nothing_is_kept_of_a_body_that_is_refused(server: Bounded) -> None:
     refused = server.uploading(2)
     server.clock.advance(PATIENCE)
 
-    assert refused.connection._receiver.stored is None
-    assert not refused.connection._receiver._body
+    connection = refused.connection
+    assert isinstance(connection, Connection)
+    assert connection._receiver.stored is None
+    assert not connection._receiver._body
 
 
 def test_other_requests_go_on_meanwhile(server: Bounded) -> None:
