@@ -1,6 +1,7 @@
 """The verbs that tell the daemon what to serve, and show what it serves."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,7 @@ DESCRIBED: dict[str, Any] = {
             "expired": {"queue": 0, "worker": 0},
             "isolated": {"batches": 0, "requestsFailed": 0},
         },
+        "lastExit": None,
         "settings": [
             {"name": "responseTimeout", "value": 0.5},
             {"name": "startupTimeout", "value": 60.0},
@@ -179,6 +181,20 @@ def test_describe_shows_the_settings_in_their_units(capsys: pytest.CaptureFixtur
     assert "batching fixed, at most 8 requests, 2.5 ms delay" in lines
     assert "timeouts 0.5 s for a batch, 60 s for loading" in lines
     assert "Traffic" not in lines
+
+
+def test_describe_shows_what_workers_may_take_and_how_the_last_one_ended(capsys: pytest.CaptureFixture[str]) -> None:
+    from tsctl.commands.describe import show
+
+    limits = [{"name": "maxMemory", "value": "4 GiB"}, {"name": "cpus", "value": "0-3"}]
+    ended = "killed: it was over its memory limit of 4 GiB: it had 5 GiB"
+    ours = DESCRIBED["tsctl"] | {"settings": [*DESCRIBED["tsctl"]["settings"], *limits], "lastExit": ended}
+
+    show(DESCRIBED | {"tsctl": ours})
+
+    shown = capsys.readouterr().out
+    assert re.search(r"limits +4 GiB of memory for each worker, processors 0-3\n", shown)
+    assert re.search(rf"last exit +{ended}\n", shown)
 
 
 def test_describe_shows_what_was_learned(capsys: pytest.CaptureFixture[str]) -> None:

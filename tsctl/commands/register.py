@@ -25,6 +25,8 @@ from tsctl.follow import warn, work
     "--queue-timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="For waiting in the queue; 0 is no limit."
 )
 @click.option("--optimize", metavar="NAMES", help="Make the model faster, see below.")
+@click.option("--max-memory", metavar="SIZE", help="Of each worker, such as 4GiB; one that passes it is replaced.")
+@click.option("--cpus", metavar="LIST", help="Processors that the workers may use, such as 0-3 or 0,2.")
 @click.option("--no-wait", is_flag=True, help="Return at once; a model that fails to load stays listed.")
 @click.pass_obj
 def command(
@@ -40,6 +42,8 @@ def command(
     startup_timeout: float | None,
     queue_timeout: float | None,
     optimize: str | None,
+    max_memory: str | None,
+    cpus: str | None,
     no_wait: bool,
 ) -> None:
     """Register ARCHIVE and start its workers.
@@ -85,6 +89,8 @@ def command(
         startup_timeout=startup_timeout,
         queue_timeout=queue_timeout,
         optimize=optimize,
+        max_memory=max_memory,
+        cpus=cpus,
         synchronous="false" if no_wait else "true",
     )
     click.echo(document["status"])
