@@ -7,8 +7,11 @@ its lines and nothing else: that is told once, on stderr, and in the file when i
 
 import contextlib
 import logging
+import os
+import re
 import sys
 from collections.abc import Callable
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,24 @@ from daemon import paths
 MAX_BYTES = 100_000_000
 KEPT_FILES = 5
 
+# A URL as it is, or within another: scheme, who asks, where, and what is asked.
+_URL = re.compile(
+    r"(https?(?::|%3A)(?:/|%2F){2})(?:[^\s/?&]*?(?:@|%40))?((?:[^\s?&%]|%(?!3F))*)((?:\?|%3F)\S*)?", re.IGNORECASE
+)
+
 _FORMAT = "%(asctime)s %(levelname)-7s %(message)s"
+
+
+def without_secrets(text: str) -> str:
+    """Leave out of its URLs what may open something: name and password, and the query, where signatures are."""
+    if "http" not in text:
+        return text
+    return _URL.sub(lambda url: f"{url[1]}{url[2]}{'?…' if url[3] else ''}", text)
+
+
+class _Discreet(logging.Formatter):
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name in logging
+        return without_secrets(super().formatMessage(record))
 
 
 class _File(RotatingFileHandler):
@@ -28,6 +48,11 @@ class _File(RotatingFileHandler):
         super().__init__(*arguments, **options)
         self._lost = 0  # records that it could not take
         self._failed = False
+
+    def _open(self) -> TextIOWrapper:
+        # 0600, whatever the umask: a line may hold what a client sent.
+        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        return TextIOWrapper(open(descriptor, "ab"), encoding=self.encoding or "utf-8", errors=self.errors)
 
     def emit(self, record: logging.LogRecord) -> None:
         self._failed = False
@@ -54,15 +79,16 @@ class _File(RotatingFileHandler):
                 sys.stderr.flush()
 
 
-def _file_handler(path: Path, form: str) -> logging.Handler:
+def _file_handler(path: Path, form: str | None = None) -> logging.Handler:
+    """Make the handler of a file; without a form its lines stay as they are."""
     handler = _File(path, maxBytes=MAX_BYTES, backupCount=KEPT_FILES, delay=True)
-    handler.setFormatter(logging.Formatter(form))
+    handler.setFormatter(logging.Formatter("%(message)s") if form is None else _Discreet(form))
     return handler
 
 
 def set_up(state_dir: Path, level: str, *, foreground: bool) -> None:
     """Send the logger `daemon` to the state directory, in the foreground to stderr too."""
-    paths.logs_dir(state_dir).mkdir(mode=0o700, exist_ok=True)
+    paths.make_private(paths.logs_dir(state_dir), strict=False)
     logging.getLogger("python_multipart").setLevel(logging.ERROR)  # a broken form is the client's to know
     root = logging.getLogger("daemon")
     root.setLevel(level.upper())
@@ -70,7 +96,7 @@ def set_up(state_dir: Path, level: str, *, foreground: bool) -> None:
     root.handlers = [_file_handler(paths.daemon_log(state_dir), _FORMAT)]
     if foreground:
         shown = logging.StreamHandler(sys.stderr)
-        shown.setFormatter(logging.Formatter(_FORMAT))
+        shown.setFormatter(_Discreet(_FORMAT))
         root.handlers.append(shown)
 
 
@@ -78,7 +104,7 @@ class LineLog:
     """Lines for one file, written without a level or a time of its own."""
 
     def __init__(self, path: Path, foreground: bool) -> None:
-        self._handlers: list[logging.Handler] = [_file_handler(path, "%(message)s")]
+        self._handlers: list[logging.Handler] = [_file_handler(path)]
         if foreground:
             self._handlers.append(logging.StreamHandler(sys.stderr))
 

@@ -170,3 +170,12 @@ def test_the_socket_is_private_whatever_the_umask(idle: Served, tmp_path: Path) 
 
     assert folder.stat().st_mode & 0o777 == 0o700
     assert (folder / "control.sock").stat().st_mode & 0o777 == 0o600
+    idle.note_address()
+    idle.register("echo")
+    idle.ask("/predictions/echo", b"x")
+    state = idle.folder / "state"
+    assert state.stat().st_mode & 0o777 == 0o700
+    idle.tsctl("stop")
+    kept = [*state.iterdir(), *(state / "logs").iterdir(), *(state / "models").iterdir()]
+    assert {path.name for path in kept} >= {"snapshot.json", "daemon.log", "access.log", "start.log"}
+    assert [path for path in kept if path.stat().st_mode & 0o077] == []
