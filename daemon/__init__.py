@@ -55,6 +55,10 @@ Five walks
    from the directories that were kept (listed as loading) → the daemon listens → what must be
    unpacked. A list of models wins over the snapshot; flags are never in it.
 
+What is bounded, and where: connections (http.full), bodies on their way (http.receiving), a version's
+queue in jobs and bytes (batching.queue), a worker's memory and processors (workers.processes.memory,
+models.limits). A log that cannot be written costs its lines (logs). Past a bound somebody is told.
+
 Decisions are synchronous functions of facts with the time as an argument: collectors, the pool's
 plan and the registry know no asyncio and no clock, so that the same objects run in production, in
 tests on a fake clock, and in simulations. Time inside is float seconds on the monotonic clock.

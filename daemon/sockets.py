@@ -40,7 +40,8 @@ class Lock:
                 break
             os.close(self._descriptor)  # its owner removed it between our opening and our locking
         os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+        with contextlib.suppress(OSError):  # the disk is full: it is the lock that counts
+            os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def _still_there(self) -> bool:
         with contextlib.suppress(FileNotFoundError):

@@ -79,6 +79,22 @@ def test_workers_leave_when_the_daemon_is_killed(served: Served) -> None:
     eventually(lambda: not any(map(running, workers)), "the workers leave")
 
 
+def test_a_worker_in_the_middle_of_a_batch_goes_with_the_daemon_too(served: Served) -> None:
+    served.register("obey")
+    worker = served.describe("obey")["workers"][0]["pid"]
+    with socket.create_connection(("127.0.0.1", int(served.url.rpartition(":")[2]))) as client:
+        body = b'{"do": "sleep 60"}'
+        head = (
+            "POST /predictions/obey HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        )
+        client.sendall((head % len(body)).encode() + body)
+        eventually(lambda: served.status["models"][0]["running"] == 1, "it runs")
+
+        os.kill(served.pid, signal.SIGKILL)
+
+        eventually(lambda: not running(worker), "the kernel ends it, as it reads nothing")
+
+
 def test_stop_leaves_no_process_and_no_socket_and_keeps_what_the_next_run_restores(served: Served) -> None:
     served.register("echo")
     served.register("obey")

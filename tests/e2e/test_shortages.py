@@ -98,7 +98,20 @@ def test_a_state_directory_that_cannot_be_written_stops_the_start_with_its_name(
     refused = guarded.run("start", preexec_fn=obey_permissions)
 
     assert refused.returncode == 1
-    assert f"cannot write `{state}" in refused.stderr and "Permission denied" in refused.stderr
+    assert f"cannot make the directory `{state}/logs`: Permission denied" in refused.stderr
+
+
+def test_a_daemon_starts_on_a_full_disk_with_what_it_had(idle: Served, small_disk: Path) -> None:
+    idle.start()
+    idle.register("echo")
+    idle.tsctl("stop")
+    with (small_disk / "filler").open("wb", 0) as filler, contextlib.suppress(OSError):
+        while True:
+            filler.write(bytes(4096))
+
+    idle.start()
+
+    eventually(lambda: idle.ask("/predictions/echo", b"x").status == 200, "it is restored")
 
 
 def test_a_state_directory_that_is_closed_later_refuses_changes_and_serves_on(guarded: Served) -> None:
