@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEBIAN_PACKAGES := bash curl fish make openssl wrk zsh
 
-.PHONY: demo test lint types unit history conformance simulate simulate-faults upgrades bench completions system-packages proxies clean
+.PHONY: demo test lint types unit history conformance simulate simulate-faults upgrades bench bounds completions system-packages proxies clean
 
 # Trains a small network, serves it and ResNet-152, and shows what batching does.
 demo: $(VENV)/.installed
@@ -51,6 +51,13 @@ upgrades: $(VENV)/.installed
 # quiet machine for an hour. BENCH="--only constant --peers tsctl,mosec --rounds 1" measures a part.
 bench: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.benchmarks $(BENCH)
+
+# Proves what is bounded, on a real daemon: memory while 1 000 clients upload slowly, bytes of an idle connection, and how
+# soon a request too many is refused. About three minutes.
+bounds: $(VENV)/.installed
+	$(BIN)/python -m tests.benchmarks.slow_clients
+	$(BIN)/python -m tests.benchmarks.idle_connections
+	$(BIN)/python -m tests.benchmarks.overload
 
 # The scripts that a package or a distribution installs; a test keeps them fresh.
 completions: $(VENV)/.installed

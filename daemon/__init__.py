@@ -66,6 +66,10 @@ Six walks
    upgrade.taking loads what the snapshot names, and all workers are ready → it asks, we give the place →
    it listens, and opens its gate → ending.wind_down here; in the foreground upgrade.stand_in stays.
 
+What is bounded, and where: connections (http.full), bodies on their way (http.receiving), a version's
+queue in jobs and bytes (batching.queue), a worker's memory and processors (workers.processes.memory,
+models.limits). A log that cannot be written costs its lines (logs). Past a bound somebody is told.
+
 Decisions are synchronous functions of facts with the time as an argument: collectors, the pool's
 plan and the registry know no asyncio and no clock, so that the same objects run in production, in
 tests on a fake clock, and in simulations. Time inside is float seconds on the monotonic clock.

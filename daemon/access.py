@@ -5,7 +5,7 @@ from pathlib import Path
 
 from daemon.clock import Clock
 from daemon.http.messages import Request
-from daemon.logs import LineLog
+from daemon.logs import LineLog, without_secrets
 
 FLUSH_EVERY = 0.5  # seconds
 _LINES_AT_ONCE = 1000
@@ -49,6 +49,7 @@ class AccessLog:
 
 def line_of(request: Request, status: int, seconds: float, stamp: str) -> str:
     """Write a request in one line; what does not print is escaped, as a client chose it."""
-    what = f'"{request.method} {request.target}" {status} {seconds * 1000:.1f}ms'
+    target = without_secrets(request.target) if "url=http" in request.target else request.target
+    what = f'"{request.method} {target}" {status} {seconds * 1000:.1f}ms'
     line = f"{stamp} {request.peer} {what} {request.id}"
     return line if line.isprintable() else ascii(line)[1:-1]

@@ -8,7 +8,7 @@ from typing import Any
 
 from daemon import paths
 from daemon.errors import StartError
-from daemon.settings import SETTINGS, Setting
+from daemon.settings import MIB, SETTINGS, Setting
 from daemon.tsconfig import ConfigFile, Given, ModelValues, read_config_file
 
 
@@ -35,6 +35,7 @@ class Config:
     private_key_file: Path | None
     grace: float
     max_request_size: int
+    max_receiving_bytes: int
     queue_jobs: int
     queue_bytes: int
     response_timeout: float
@@ -87,6 +88,7 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
         values["state_dir"] = values["state_dir"] or paths.default_state_dir()
     except paths.PathError as error:
         raise StartError(str(error), "name a directory with `--state-dir`") from None
+    values["max_receiving_bytes"] = _receiving(values["max_receiving_bytes"], values["max_request_size"])
     store = values["model_store"]
     if store is not None and not store.is_dir():
         raise StartError(f"no model store at `{store}`", "make the directory, or name another with `--model-store`")
@@ -100,6 +102,18 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
     return Config(
         **values, origins=origins, models_block=file.models, snapshot_block=file.snapshot, notes=notes
     )  # fmt: skip
+
+
+def _receiving(chosen: int | None, largest: int) -> int:
+    """Bytes of all bodies that may be received at once; the largest must be among those that can."""
+    if chosen is None:
+        return max(512 * MIB, 2 * largest)
+    if chosen < largest:
+        raise StartError(
+            f"`max_receiving_bytes` is {chosen}, and one request may have {largest} bytes (`max_request_size`)",
+            "let more be received at once, or make the largest request smaller",
+        )
+    return chosen
 
 
 def _said(setting: Setting, flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Given | None:

@@ -18,7 +18,7 @@
     ├─ NotRemembered · UpgradeFailed                             500
     ├─ RequestExpired                                            504
     │  └─ WaitedTooLong · AnsweredTooLate · ReceivedTooSlowly
-    └─ WorkerKilled · OutOfResources                             507
+    └─ WorkerKilled · OutOfResources · NotUnpacked               507
     StartError                          the daemon cannot start; never sent over HTTP
 
 `kind` is the `type` member of the JSON error document. Its values are those of
@@ -109,6 +109,15 @@ class InvalidModel(DaemonError):
 
     status = 400
     kind = "InvalidModelException"
+
+
+class NotUnpacked(DaemonError):
+    """The disk does not take the archive's files: it is full, or must not be written."""
+
+    status = 507
+
+    def __init__(self, archive: str, directory: Path, reason: str) -> None:
+        super().__init__(f"The archive `{archive}` cannot be unpacked into `{directory}`: {reason}.")
 
 
 class RequirementsFailed(DaemonError):

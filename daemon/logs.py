@@ -1,32 +1,95 @@
 """The daemon's logs: its own, and one for what each model's workers print; access.py has the access log.
 
 Under `tsctl start` they go to files in the state directory; under `tsctl run` to stderr as well.
-Files are rotated at 100 MB, five are kept.
+Files are rotated at 100 MB, five are kept. A file that cannot be written, say because the disk is full, costs
+its lines and nothing else: that is told once, on stderr, and in the file when it can be written again.
 """
 
+import contextlib
 import logging
+import os
+import re
 import sys
 from collections.abc import Callable
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from typing import Any
 
 from daemon import paths
 
 MAX_BYTES = 100_000_000
 KEPT_FILES = 5
 
+# A URL as it is, or within another: scheme, who asks, where, and what is asked.
+_URL = re.compile(
+    r"(https?(?::|%3A)(?:/|%2F){2})(?:[^\s/?&]*?(?:@|%40))?((?:[^\s?&%]|%(?!3F))*)((?:\?|%3F)\S*)?", re.IGNORECASE
+)
+
 _FORMAT = "%(asctime)s %(levelname)-7s %(message)s"
 
 
-def _file_handler(path: Path, form: str) -> logging.Handler:
-    handler = RotatingFileHandler(path, maxBytes=MAX_BYTES, backupCount=KEPT_FILES, delay=True)
-    handler.setFormatter(logging.Formatter(form))
+def without_secrets(text: str) -> str:
+    """Leave out of its URLs what may open something: name and password, and the query, where signatures are."""
+    if "http" not in text:
+        return text
+    return _URL.sub(lambda url: f"{url[1]}{url[2]}{'?…' if url[3] else ''}", text)
+
+
+class _Discreet(logging.Formatter):
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name in logging
+        return without_secrets(super().formatMessage(record))
+
+
+class _File(RotatingFileHandler):
+    """A log file that may fail, and is tried anew for each record."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._lost = 0  # records that it could not take
+        self._failed = False
+
+    def _open(self) -> TextIOWrapper:
+        # 0600, whatever the umask: a line may hold what a client sent.
+        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        return TextIOWrapper(open(descriptor, "ab"), encoding=self.encoding or "utf-8", errors=self.errors)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._failed = False
+        super().emit(record)
+        if self._lost and not self._failed:
+            lost, self._lost = self._lost, 0
+            text = f"(before this, {lost} entries could not be written)"
+            super().emit(logging.LogRecord(record.name, logging.WARNING, "", 0, text, None, None))
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name in logging
+        error = sys.exception()
+        if not isinstance(error, OSError):  # a bug in what is logged
+            super().handleError(record)
+            return
+        self._failed = True
+        with contextlib.suppress(OSError):  # its buffer has what the disk did not take
+            if self.stream is not None:
+                self.stream.close()
+        self.stream = None  # to be opened again
+        self._lost += 1
+        if self._lost == 1:
+            with contextlib.suppress(OSError):
+                sys.stderr.write(f"cannot write `{self.baseFilename}`: {error.strerror}; its lines are lost\n")
+                sys.stderr.flush()
+
+
+def _file_handler(path: Path, form: str | None = None) -> logging.Handler:
+    """Make the handler of a file; without a form its lines stay as they are."""
+    handler = _File(path, maxBytes=MAX_BYTES, backupCount=KEPT_FILES, delay=True)
+    handler.setFormatter(logging.Formatter("%(message)s") if form is None else _Discreet(form))
     return handler
 
 
 def set_up(state_dir: Path, level: str, *, foreground: bool) -> None:
     """Send the logger `daemon` to the state directory, in the foreground to stderr too."""
-    paths.logs_dir(state_dir).mkdir(mode=0o700, exist_ok=True)
+    with contextlib.suppress(paths.PathError):  # then its files cannot be opened either, and that is told
+        paths.make_private(paths.logs_dir(state_dir), strict=False)
     logging.getLogger("python_multipart").setLevel(logging.ERROR)  # a broken form is the client's to know
     root = logging.getLogger("daemon")
     root.setLevel(level.upper())
@@ -34,7 +97,7 @@ def set_up(state_dir: Path, level: str, *, foreground: bool) -> None:
     root.handlers = [_file_handler(paths.daemon_log(state_dir), _FORMAT)]
     if foreground:
         shown = logging.StreamHandler(sys.stderr)
-        shown.setFormatter(logging.Formatter(_FORMAT))
+        shown.setFormatter(_Discreet(_FORMAT))
         root.handlers.append(shown)
 
 
@@ -42,7 +105,7 @@ class LineLog:
     """Lines for one file, written without a level or a time of its own."""
 
     def __init__(self, path: Path, foreground: bool) -> None:
-        self._handlers: list[logging.Handler] = [_file_handler(path, "%(message)s")]
+        self._handlers: list[logging.Handler] = [_file_handler(path)]
         if foreground:
             self._handlers.append(logging.StreamHandler(sys.stderr))
 

@@ -25,9 +25,11 @@ from daemon.endpoints import choose_endpoints, listen, listen_control, tls_conte
 from daemon.environment import model_environment
 from daemon.errors import StartError
 from daemon.guards import guard
+from daemon.http.full import connections_within
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.messages import Request
+from daemon.http.receiving import Receiving
 from daemon.http.router import Router, join
 from daemon.metrics.gpu import Gpus
 from daemon.metrics.host import Host
@@ -101,7 +103,7 @@ class Daemon:
         self, ours: Place, tokens: Tokens, tls: ssl.SSLContext | None, ready: Callable[[dict[str, Any]], None]
     ) -> None:
         config, ending, loop = self._config, self._ending, asyncio.get_running_loop()
-        _raise_file_limit()
+        files = _raise_file_limit()
         clock = LoopClock(loop)
         registry, metrics = Registry(), Metrics()
         model_logs = logs.ModelLogs(config.state_dir, foreground=self._foreground)
@@ -155,12 +157,17 @@ class Daemon:
             registration.gate.close()  # until the other one knows that it is no longer the daemon
             ours.claim()
         listeners, servers = [private], [await listen_control(private, ours.control)]
+        # Of what comes by TCP: an operator is always heard.
+        receiving, limits = (
+            Receiving(config.max_receiving_bytes),
+            replace(limits, connections=connections_within(files)),
+        )
         for endpoint, listening in ours.bound:
             guarded = guard(endpoint, listening, config, tokens)
             size = limits if endpoint.inference or endpoint.management else replace(limits, max_body=_METRICS_BODY)
             router = guarded.router(routes, remote, measured)
             admit = guarded.admit if guarded.asks else None
-            public = Listener(router, size, clock, tell, storage=arena, admit=admit)
+            public = Listener(router, size, clock, tell, storage=arena, admit=admit, receiving=receiving)
             listeners.append(public)
             servers.append(await listen(public, listening, tls if endpoint.tls else None))
         for note in config.notes:
@@ -222,9 +229,10 @@ async def _load(startup: Startup) -> None:
         _log.exception("loading what is served from the start broke off")
 
 
-def _raise_file_limit() -> None:
-    """A connection is a descriptor: take as many as the hard limit allows."""
+def _raise_file_limit() -> int:
+    """A connection is a descriptor: take as many as the hard limit allows, and say how many those are."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

@@ -232,6 +232,14 @@ SETTINGS: tuple[Setting, ...] = (
         "unregister_model_timeout",
     ),
     Setting("max_request_size", 64 * MIB, parse_size, "BYTES", "The largest request body.", "max_request_size"),
+    Setting(
+        "max_receiving_bytes",
+        None,
+        parse_size,
+        "BYTES",
+        "Bytes of all bodies that are being received [default: 512MiB, or twice the largest body].",
+        "max_receiving_bytes",
+    ),
     Setting("queue_jobs", 100, parse_count, "JOBS", "Requests that may wait for one model version.", "job_queue_size"),
     Setting("queue_bytes", 256 * MIB, parse_size, "BYTES", "Bytes that may wait for one model version."),
     Setting(

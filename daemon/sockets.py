@@ -56,7 +56,8 @@ class Lock:
     def claim(self) -> None:
         """Say that it is ours: one write, as long as what was there, so that nobody reads a mixture."""
         width = max(0, os.fstat(self._descriptor).st_size - 1)
-        os.pwrite(self._descriptor, f"{os.getpid():>{width}}\n".encode(), 0)
+        with contextlib.suppress(OSError):  # the disk is full: it is the lock that counts
+            os.pwrite(self._descriptor, f"{os.getpid():>{width}}\n".encode(), 0)
 
     def _still_there(self) -> bool:
         with contextlib.suppress(FileNotFoundError):

@@ -44,6 +44,7 @@ class FrameTooLarge(ValueError):
 class Load(msgspec.Struct, array_like=True, tag=1):
     """Load this model. Paths are absolute; `gpu_id` is None on the CPU.
 
+    `cpus`: the processors that it may use; empty for all of the daemon's.
     `isolate`: whether rows run alone after the handler raised for their batch; None where nobody says.
     """
 
@@ -57,6 +58,7 @@ class Load(msgspec.Struct, array_like=True, tag=1):
     gpu_id: int | None = None
     optimize: list[str] | None = None
     isolate: bool | None = None
+    cpus: list[int] = []
 
 
 class Share(msgspec.Struct, array_like=True, tag=5):

@@ -81,7 +81,7 @@ def prepare_for_all(load: wire.Load) -> Prepared:
 
 def alike(load: wire.Load) -> wire.Load:
     """Leave out what a worker may be told later, and need not load a model for."""
-    return msgspec.structs.replace(load, threads=1, batch_size=1)
+    return msgspec.structs.replace(load, threads=1, batch_size=1, cpus=[])
 
 
 def load_model(load: wire.Load, prepared: Prepared | None = None) -> tuple[Runtime, list[wire.Optimized]]:
@@ -111,6 +111,8 @@ def serve(connection: Connection, prepared: Prepared | None = None) -> int:
         return 0
     began = time.perf_counter()
     try:
+        if message.cpus:
+            os.sched_setaffinity(0, message.cpus)  # here, before a library starts threads, which have it from us
         runtime, optimized = load_model(message, prepared)
         batches = running(runtime, connection, message.threads)
     except BaseException as error:  # noqa: BLE001 - user code may raise anything

@@ -84,6 +84,25 @@ def test_sizes_are_read_with_their_unit(text: str, size: int) -> None:
     assert resolve({"max_request_size": text}, {}).max_request_size == size
 
 
+@pytest.mark.parametrize(
+    ("largest", "chosen", "receiving"),
+    [
+        pytest.param("64MiB", None, 512 * MIB, id="by default half a GiB"),
+        pytest.param("1GiB", None, 2048 * MIB, id="or twice the largest request"),
+        pytest.param("64MiB", "64MiB", 64 * MIB, id="what is chosen, if one request finds room"),
+    ],
+)
+def test_the_largest_request_finds_room(largest: str, chosen: str | None, receiving: int) -> None:
+    flags = {"max_request_size": largest, "max_receiving_bytes": chosen}
+
+    assert resolve(flags, {}).max_receiving_bytes == receiving
+
+
+def test_a_budget_in_which_one_request_has_no_room_is_refused() -> None:
+    with pytest.raises(StartError, match="`max_receiving_bytes` is 1000, and one request may have 2000 bytes"):
+        resolve({"max_request_size": "2000", "max_receiving_bytes": "1000"}, {})
+
+
 def test_paths_become_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", "/home/someone")

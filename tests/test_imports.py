@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.metrics": ("daemon.metrics", "handlers.wire"),
     "daemon.models": (
         "daemon.models", "daemon.batching", "daemon.metrics", "daemon.workers", "daemon.marfile", "daemon.config",
-        "daemon.paths", "daemon.logs", "handlers.names",
+        "daemon.paths", "daemon.logs", "daemon.settings", "handlers.names",
     ),
     "daemon.paths": (),
     "daemon.settings": (),

@@ -1,6 +1,7 @@
 """Lines reach their files: the daemon's at once, the access log's in batches, each model's in its own."""
 
 import logging
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,6 +123,53 @@ def test_the_line_of_a_request(target: str, shown: str) -> None:
     assert line == f'2030-01-02T03:04:05 127.0.0.1:4000 "POST {shown}" 200 12.3ms an-id'
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("registered m from https://me:word@host/a.mar", "registered m from https://host/a.mar"),
+        ("cannot load https://host/a.mar?X-Amz-Signature=abc&b=c: no", "cannot load https://host/a.mar?… no"),
+        (
+            "/models?url=https%3A%2F%2Fme%3Aword%40host%2Fa.mar%3Fsig%3Dabc&x=1",
+            "/models?url=https%3A%2F%2Fhost%2Fa.mar?…",
+        ),
+        ("/models?url=https://host/a.mar?sig=abc&more=def", "/models?url=https://host/a.mar?…"),
+        ("/models?url=https://host/a.mar&initial_workers=1", "/models?url=https://host/a.mar&initial_workers=1"),
+        ("listening on http://127.0.0.1:8080, /run/s, pid 7", "listening on http://127.0.0.1:8080, /run/s, pid 7"),
+        ("/predictions/m?a=b@c", "/predictions/m?a=b@c"),
+    ],
+)
+def test_what_may_open_something_is_left_out_of_urls(text: str, shown: str) -> None:
+    assert logs.without_secrets(text) == shown
+
+
+@pytest.mark.usefixtures("daemon_logger")
+def test_the_daemons_log_has_no_passwords(tmp_path: Path) -> None:
+    logs.set_up(tmp_path, "info", foreground=False)
+
+    logging.getLogger("daemon.models").info("registered %s from %s", "m", "https://me:word@host/a.mar?sig=abc")
+
+    assert paths.daemon_log(tmp_path).read_text().endswith("registered m from https://host/a.mar?…\n")
+
+
+def test_the_access_log_has_no_signatures() -> None:
+    request = Request("POST", "/models?url=https%3A%2F%2Fhost%2Fa.mar%3Fsig%3Dabc", [], peer="p", id="i")
+
+    assert '"POST /models?url=https%3A%2F%2Fhost%2Fa.mar?…" 200' in line_of(request, 200, 0.0, "now")
+
+
+@pytest.mark.parametrize("mask", [0, 0o177])
+def test_a_log_is_private_whatever_the_umask(tmp_path: Path, mask: int) -> None:
+    log = logs.LineLog(tmp_path / "m.log", foreground=False)
+    before = os.umask(mask)
+    try:
+        log.write("a line")
+    finally:
+        os.umask(before)
+    log.close()
+
+    assert (tmp_path / "m.log").stat().st_mode & 0o777 == 0o600
+
+
 class Versions:
     """The logs of the models in one state directory."""
 
@@ -178,3 +226,30 @@ def test_a_models_lines_are_shown_in_the_foreground(tmp_path: Path, capsys: pyte
     Versions(tmp_path, foreground=True).print("1.0", "loading weights")
 
     assert capsys.readouterr().err == "loading weights\n"
+
+
+def test_a_log_that_cannot_be_written_costs_its_lines_and_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    log = logs.LineLog(Path("/dev/full"), foreground=False)
+
+    for _ in range(3):
+        log.write("there is no space for this")
+    log.close()
+
+    assert capsys.readouterr().err == "cannot write `/dev/full`: No space left on device; its lines are lost\n"
+
+
+def test_a_log_that_can_be_written_again_says_how_much_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = logs.LineLog(tmp_path / "logs" / "m.log", foreground=False)
+    log.write("lost")
+    log.write("lost, too")
+
+    (tmp_path / "logs").mkdir()
+    log.write("there")
+    log.write("still there")
+    log.close()
+
+    text = (tmp_path / "logs" / "m.log").read_text()
+    assert text == "there\n(before this, 2 entries could not be written)\nstill there\n"
+    assert capsys.readouterr().err.count("No such file or directory") == 1

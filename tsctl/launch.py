@@ -105,7 +105,7 @@ def _open_log(state_dir: Path) -> int:
     """Open the file that takes what the daemon prints before and beside its own log."""
     try:
         paths.make_private(state_dir, strict=False)
-        paths.logs_dir(state_dir).mkdir(mode=0o700, exist_ok=True)
+        paths.make_private(paths.logs_dir(state_dir), strict=False)
         return os.open(_log_path(state_dir), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     except paths.PathError as error:
         raise CliError(str(error)) from None

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon.api.batching import batching_of
+from daemon.models.limits import cpus_text, size_text
 from daemon.models.model import Model, ModelState
 from daemon.workers.engine import Worker
 from daemon.workers.state import State
@@ -152,6 +153,8 @@ def settings_of(model: Model) -> dict[str, tuple[str, Any]]:
         "isolate": ("isolate", settings.isolate),
         "record_input": ("recordInput", settings.record_input),
         "optimize": ("optimize", None if settings.optimize is None else list(settings.optimize)),
+        "max_memory": ("maxMemory", None if settings.max_memory is None else size_text(settings.max_memory)),
+        "cpus": ("cpus", cpus_text(tuple(settings.cpus)) or None),
     }
 
 

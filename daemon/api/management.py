@@ -29,6 +29,7 @@ from daemon.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response, status_response
 from daemon.http.router import Route
+from daemon.models.limits import parse_cpus, parse_memory
 from daemon.models.model import Model
 from daemon.models.modelconfig import Wishes
 from daemon.models.registration import Progress, Registration, Request
@@ -139,6 +140,8 @@ def _register(registration: Registration, exchange: Exchange, local_paths: bool)
             startup_timeout=given.number("startup_timeout"),
             queue_timeout=given.number("queue_timeout"),
             optimize=given.optimizations("optimize"),
+            max_memory=given.parsed("max_memory", parse_memory),
+            cpus=given.parsed("cpus", parse_cpus),
         ),
         synchronous=given.flag("synchronous", True),
         local_paths=local_paths,

@@ -1,10 +1,13 @@
 """The parameters of a management request: from the query, or from a JSON body."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from daemon.errors import BadRequest
 from daemon.http.messages import Request
 from handlers.names import parse_optimizations
+
+T = TypeVar("T")
 
 
 class Parameters:
@@ -76,11 +79,15 @@ class Parameters:
 
     def optimizations(self, name: str) -> tuple[str, ...] | None:
         """Names of optimisations: text with commas, in JSON also a list."""
+        return self.parsed(name, parse_optimizations)
+
+    def parsed(self, name: str, parse: Callable[[Any], T]) -> T | None:
+        """What `parse` makes of a value; its ValueError says what the value should be."""
         value = self._values.get(name)
         if value is None or value == "":
             return None
         try:
-            return parse_optimizations(value)
+            return parse(value)
         except ValueError as error:
             raise BadRequest(f"{name} is {value!r}, and should be {error}.") from None
 

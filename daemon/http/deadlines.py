@@ -17,6 +17,7 @@ class Phase(IntEnum):  # its hash is not a Python call, as a plain Enum's is
     HEADERS = auto()  # a request has begun, its headers are not complete
     BODY = auto()  # its body is not complete; the first look at its rate comes then
     BODY_RATE = auto()  # further looks
+    ROOM = auto()  # its body waits for room, and we do not read
     STUCK = auto()  # the client does not read our answer
     LINGER = auto()  # answered and shut down; what still comes is thrown away
 

@@ -1,4 +1,4 @@
-"""What one connection may cost."""
+"""What a connection may cost, and how many there may be."""
 
 from dataclasses import dataclass
 
@@ -8,6 +8,7 @@ class HttpLimits:
     """Sizes in bytes, times in seconds.
 
     Attributes:
+        connections: how many a listener may have.
         pipeline: requests that one connection may have unanswered before we stop reading from it.
     """
 
@@ -18,3 +19,4 @@ class HttpLimits:
     max_head: int = 64 * 1024
     max_headers: int = 100
     pipeline: int = 32
+    connections: int = 2**31

@@ -1,18 +1,23 @@
 """What all connections of one listening socket share: the application, the limits, the timer."""
 
+import logging
+import math
 from collections.abc import Callable
 
 from daemon.arena import Storage
 from daemon.clock import Clock, Timer
 from daemon.http.deadlines import Deadlines, Phase
 from daemon.http.exchange import Exchange
+from daemon.http.full import Full
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request
 from daemon.http.protocol import Connection
+from daemon.http.receiving import PATIENCE, Receiving
 
 RATE_FROM = 10.0  # seconds after which a body must have come at MIN_RATE on average
 RATE_EVERY = 1.0
 LINGER = 2.0  # seconds
+TELL_EVERY = 60.0  # seconds between two notes that there are too many connections
 _HANDSHAKE_LEAST = 1.0  # seconds that a TLS handshake may take, however short the header timeout is
 
 
@@ -20,6 +25,8 @@ def handshake_time(limits: HttpLimits) -> float:
     """Say how many seconds a TLS handshake may take."""
     return max(limits.header_timeout, _HANDSHAKE_LEAST)
 
+
+_log = logging.getLogger("daemon.http")
 
 Application = Callable[[Exchange], None]  # answers an exchange, now or later
 Access = Callable[[Request, int, float], None]  # request, status, seconds from receipt to answer
@@ -31,6 +38,7 @@ class Listener:
     Args:
         peer_allowed: whether a process of this user may connect to a Unix socket.
         admit: raises a DaemonError for a request, known by its head, whose body is not to be read.
+        receiving: the budget for bodies, shared with other listeners; None for one without a limit.
 
     Attributes:
         stopping: each connection closes after the last answer it owes.
@@ -45,6 +53,7 @@ class Listener:
         peer_allowed: Callable[[int], bool] = lambda uid: True,
         storage: Storage | None = None,
         admit: Callable[[Request], None] | None = None,
+        receiving: Receiving | None = None,
     ) -> None:
         self.application = application
         self.limits = limits
@@ -53,7 +62,9 @@ class Listener:
         self.peer_allowed = peer_allowed
         self.storage = storage
         self.admit = admit
+        self.receiving = receiving or Receiving()
         self.stopping = False
+        self._told_full = -math.inf
         self.connections: set[Connection] = set()
         self._accepted = self._arrived = 0
         self._accepted_at = 0.0  # the latest
@@ -62,6 +73,7 @@ class Listener:
             Phase.HEADERS: limits.header_timeout,
             Phase.BODY: min(RATE_FROM, limits.body_timeout),
             Phase.BODY_RATE: RATE_EVERY,
+            Phase.ROOM: PATIENCE,
             Phase.STUCK: limits.body_timeout,
             Phase.LINGER: LINGER,
         })  # fmt: skip
@@ -73,11 +85,17 @@ class Listener:
     def __repr__(self) -> str:
         return f"<Listener {len(self.connections)} connections{' stopping' if self.stopping else ''}>"
 
-    def connect(self) -> Connection:
+    def connect(self) -> Connection | Full:
         """The protocol factory: a connection has been accepted; over TLS, it is yet to be made."""
-        self._accepted += 1
-        self._accepted_at = self.clock.now()
-        return Connection(self)
+        most, now = self.limits.connections, self.clock.now()
+        if len(self.connections) < most:
+            self._accepted += 1
+            self._accepted_at = now
+            return Connection(self)
+        if now - self._told_full >= TELL_EVERY:
+            self._told_full = now
+            _log.warning("%d connections are open: further ones are turned away with 503", most)
+        return Full(most)
 
     def arrived(self, connection: Connection) -> None:
         """It is made."""

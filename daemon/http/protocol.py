@@ -7,6 +7,7 @@ requests, whatever the order in which they are ready. What a peer may do wrong o
     body slower than its budget         504, close
     head too long, body too long        431, 413, without reading the rest
     may not ask                         what `admit` raises, without reading the body
+    no room for its body                503 after a second, without reading the rest (receiving.py)
     not HTTP                            400
     does not read its answers           we stop reading, and after a while give up
     closes its side (FIN)               queued work is cancelled; what is running is still answered
@@ -22,18 +23,17 @@ import contextlib
 import socket
 import struct
 from collections import deque
-from collections.abc import Callable
-from typing import Protocol, cast
+from typing import cast
 
-from daemon.arena import Storage
-from daemon.clock import Clock, Timer
+from daemon.clock import Timer
 from daemon.errors import BadRequest, DaemonError, ReceivedTooSlowly
 from daemon.http.budget import HEADER, read_budget
 from daemon.http.deadlines import Phase
 from daemon.http.exchange import JOINED_BODY, Exchange
-from daemon.http.limits import HttpLimits
+from daemon.http.host import Host
 from daemon.http.messages import Request, error_response
 from daemon.http.receiver import Receiver, Refused
+from daemon.http.receiving import NoRoom
 from daemon.job import Caller
 
 LINGER_BYTES = 1024 * 1024
@@ -42,31 +42,6 @@ MIN_RATE = 1000.0  # bytes a second that a body must come at, on average
 READ_SIZE = 32 * 1024
 _ARRIVING = memoryview(bytearray(READ_SIZE))
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-
-
-class Host(Protocol):
-    """What a connection needs of its listener."""
-
-    limits: HttpLimits
-    clock: Clock
-    storage: Storage | None
-    stopping: bool
-    connections: "set[Connection]"
-    admit: Callable[[Request], None] | None
-
-    def arrived(self, connection: "Connection") -> None: ...
-
-    def application(self, exchange: Exchange) -> None: ...
-
-    def access(self, request: Request, status: int, seconds: float) -> None: ...
-
-    def peer_allowed(self, uid: int) -> bool: ...
-
-    def enter(self, connection: "Connection", phase: Phase) -> None: ...
-
-    def leave(self, connection: "Connection", /) -> None: ...
-
-    def phase(self, connection: "Connection", /) -> Phase | None: ...
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -89,6 +64,8 @@ class Connection(asyncio.BufferedProtocol):
         self._peer = ""
         self._continue_owed = False
         self._budget_timer: Timer | None = None  # of the request being received, if it has a budget
+        self._counted = 0  # bytes of the body being received that count in `receiving`
+        self._no_room = False  # for more of it
         self._writing_paused = False
         self._reading_paused = False
         self._unsent = 0  # bytes in our buffer when the client was last found not to read
@@ -121,7 +98,10 @@ class Connection(asyncio.BufferedProtocol):
             return _ARRIVING
         space = self._receiver.space()
         self._in_place = space is not None
-        return _ARRIVING if space is None else space
+        if space is None:
+            return _ARRIVING
+        at_once = self._host.receiving.at_once
+        return space if len(space) <= at_once else space[: int(at_once)]
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._receiver.closed:
@@ -141,7 +121,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def eof_received(self) -> bool:
         self._finished = True
-        self._receiver.leave()
+        self._leave_off()
         if not self._transport.can_write_eof():
             self._transport.close()  # TLS has no half-closed connection: who closes its side has left
             return False
@@ -160,7 +140,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - lost is lost
         self._lost = True
-        self._receiver.leave()
+        self._leave_off()
         self._host.connections.discard(self)
         self._host.leave(self)
         self.caller.close()
@@ -185,6 +165,8 @@ class Connection(asyncio.BufferedProtocol):
     def _requested(self, request: Request) -> None:
         request.peer = self._peer
         self._continue_owed = False
+        if self._counted:
+            self._uncount()
         if self._budget_timer is not None:
             self._stop_budget()
         if not self._writing_paused:
@@ -193,7 +175,7 @@ class Connection(asyncio.BufferedProtocol):
         self._exchanges.append(exchange)
         if exchange.close or self._host.stopping:
             exchange.close = True
-            self._receiver.leave()  # whatever it sends after its last request is not for us
+            self._leave_off()  # whatever it sends after its last request is not for us
         self._host.application(exchange)
 
     def _expected(self) -> None:
@@ -209,6 +191,10 @@ class Connection(asyncio.BufferedProtocol):
             self._refuse(_too_slow(f"The headers took longer than {seconds:g} s to arrive."))
         elif phase in (Phase.BODY, Phase.BODY_RATE):
             self._check_body(now)
+        elif phase is Phase.ROOM:
+            if self._no_room:  # else another that had no room was refused a moment ago
+                self._refuse(NoRoom(self._host.receiving.limit))
+                self._watch()
         elif phase is Phase.IDLE:
             self._transport.close()
         elif phase is Phase.LINGER and self._transport.get_write_buffer_size():
@@ -224,7 +210,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self._exchanges:
             self._exchanges[-1].close = True
-            self._receiver.leave()
+            self._leave_off()
         else:
             self._transport.close()
 
@@ -274,7 +260,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _refuse(self, error: DaemonError) -> None:
         """Answer what is being received with an error, and read nothing more."""
-        self._receiver.leave()
+        self._leave_off()
         self._continue_owed = False
         request = self._receiver.request_so_far()
         request.peer = self._peer
@@ -284,7 +270,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _shut_down(self) -> None:
         """The last answer is out: say so, and throw away what still comes."""
-        self._receiver.leave()
+        self._leave_off()
         self._cut(0)
         if self._finished or not (self._transport.can_write_eof() or self._receiver.begun):
             self._transport.close()  # over TLS, that nothing more comes can only be said by closing
@@ -318,16 +304,46 @@ class Connection(asyncio.BufferedProtocol):
         if self._reading_paused or len(self._exchanges) >= self._pipeline:
             self._update_reading()
         if self._receiver.begun and not self._receiver.closed:
-            wanted = Phase.BODY if self._receiver.in_body else Phase.HEADERS
+            if self._receiver.body_bytes > self._counted:
+                self._count_body()
+            wanted = Phase.ROOM if self._no_room else Phase.BODY if self._receiver.in_body else Phase.HEADERS
             phase = self._host.phase(self)
             if phase is not wanted and not (wanted is Phase.BODY and phase is Phase.BODY_RATE):
                 self._host.enter(self, wanted)
-            if wanted is Phase.BODY and self._receiver.budget is not None and self._budget_timer is None:
+            if wanted is not Phase.HEADERS and self._receiver.budget is not None and self._budget_timer is None:
                 self._start_budget(self._receiver.budget)
         elif self._exchanges:
             self._host.leave(self)  # it is our turn
         else:
             self._host.enter(self, Phase.IDLE)
+
+    # The bytes of a body, among those of all connections.
+
+    def _count_body(self) -> None:
+        """Count what has come of it; without room for more, read no further."""
+        receiving = self._host.receiving
+        count = self._receiver.body_bytes - self._counted
+        self._counted += count
+        if not receiving.add(count):
+            self._no_room = True
+            receiving.wait(self)
+            self._update_reading()
+
+    def go_on(self, granted: int) -> None:
+        self._counted += granted
+        self._no_room = False
+        self._update_reading()
+        self._watch()
+
+    def _uncount(self) -> None:
+        counted, self._counted, self._no_room = self._counted, 0, False
+        self._host.receiving.free(counted, self)
+
+    def _leave_off(self) -> None:
+        """Receive nothing more."""
+        self._receiver.leave()
+        if self._counted:
+            self._uncount()
 
     def _start_budget(self, text: str) -> None:
         """Let the body arrive in the time that the request may take; who runs the model looks after the rest."""
@@ -367,7 +383,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _update_reading(self) -> None:
         full = len(self._exchanges) >= self._pipeline
-        pause = self._discarded is None and (self._writing_paused or full)
+        pause = self._discarded is None and (self._writing_paused or full or self._no_room)
         if pause != self._reading_paused and not self._lost:
             self._reading_paused = pause
             if pause:

@@ -121,6 +121,7 @@ class Receiver:
         """Nothing more comes."""
         self.closed = True
         self.stored = None
+        self._body = b""
 
     def feed(self, data: bytes | memoryview) -> None:
         """Take what has arrived.

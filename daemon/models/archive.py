@@ -5,6 +5,7 @@ what is really read (not by what the archive says), and the target appears whole
 Unpacked archives are named by their content, so the same archive is unpacked once.
 """
 
+import errno
 import hashlib
 import os
 import shutil
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from daemon.errors import InvalidModel
+from daemon.errors import InvalidModel, NotUnpacked
 from daemon.models.members import CHUNK, DAMAGED, Archive, open_archive, shown
 
 LONGEST_NAME = 1024  # bytes of a member's path; with the directory before it, it must stay below Linux's 4096
@@ -48,6 +49,10 @@ def mark_of(archive: Path) -> ArchiveMark | None:
     return ArchiveMark(file=str(archive), size=status.st_size, modified=status.st_mtime_ns)
 
 
+# What no archive is to blame for.
+_OURS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.EIO)
+
+
 def unpack(archive: Path, models_dir: Path, limits: Limits, progress: Progress = lambda done, total: None) -> Path:
     """Unpack an archive file into a directory of its own. Blocks; run it in a thread.
 
@@ -60,11 +65,15 @@ def unpack(archive: Path, models_dir: Path, limits: Limits, progress: Progress =
 
     Raises:
         InvalidModel: it is neither, is damaged, is too large, or wants out of its directory.
+        NotUnpacked: it may be good, and this machine cannot take it.
     """
     target = models_dir / _digest(archive)
     if target.is_dir():
         return target
-    draft = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=models_dir))
+    try:
+        draft = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=models_dir))
+    except OSError as error:
+        raise NotUnpacked(archive.name, models_dir, str(error.strerror)) from error
     try:
         with open_archive(archive, limits.files) as opened:
             _extract(opened, draft, limits, progress)
@@ -79,6 +88,8 @@ def unpack(archive: Path, models_dir: Path, limits: Limits, progress: Progress =
     except (NotImplementedError, RuntimeError) as error:  # zipfile knows no such zip
         raise InvalidModel(f"The archive `{archive.name}` cannot be read: {shown(str(error))}.") from error
     except OSError as error:
+        if error.errno in _OURS:
+            raise NotUnpacked(archive.name, models_dir, str(error.strerror)) from error
         raise InvalidModel(f"The archive `{archive.name}` cannot be unpacked: {error.strerror or error}.") from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)

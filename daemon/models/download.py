@@ -129,7 +129,10 @@ async def downloaded(
         DownloadFailed: it cannot be had.
     """
     stopped = threading.Event()
-    place = _make_place(folder)
+    try:
+        place = _make_place(folder)
+    except OSError as error:
+        raise DownloadFailed(url, f"there is no place for it in `{folder}`: {error.strerror}") from None
     file = place / (PurePosixPath(unquote(urlsplit(url).path)).name[:200] or "archive")
     try:
         await _in_thread(lambda report: fetch(url, file, allowed, limit, report, stopped.is_set), progress)

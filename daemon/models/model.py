@@ -126,11 +126,14 @@ class Model:
             devices=settings.devices,
             python=source.python,
             optimize=settings.optimize,
+            max_memory=settings.max_memory,
+            cpus=settings.cpus,
             log=log,
             measured=self.metrics.emitted.take,
             isolated=self.metrics.batch_isolated,
         )
         self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)
+        cores = min(cores, len(settings.cpus) or cores)
         self.pool = Pool(engine, spec, clock, self, cores, placement, chosen_threads)
         self.traffic = Traffic(settings.batch_size)
         self.dispatcher = Dispatcher(

@@ -7,14 +7,17 @@ wins over the `models` block of config.properties, which wins over the daemon's 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
 from daemon.batching.policies import DEFAULT_POLICY, POLICIES
 from daemon.config import Config
 from daemon.errors import BadRequest, InvalidModel
+from daemon.models.limits import cpus_text, missing_cpus, parse_cpus, parse_memory
 from handlers.names import parse_optimizations
+
+T = TypeVar("T")
 
 DEFAULT_BATCH_SIZE = 1
 DEFAULT_MAX_DELAY = 0.1  # seconds
@@ -35,6 +38,8 @@ class ModelSettings:
         record_input: keep the latest request's body in memory; see recorded.py.
         queue_timeout: how long a request may wait in the queue; 0.0 for ever.
         client_timeout: how long it may take, all in all; 0.0 for ever.
+        max_memory: bytes that a worker may have; None for any number.
+        cpus: processors that its workers may use, by number; empty for all.
         optimize: names of `handlers.names.OPTIMIZATIONS` that are asked for beside those that its
             handler has by default; None if nobody asks.
     """
@@ -55,6 +60,8 @@ class ModelSettings:
     devices: Sequence[int] = ()
     record_input: bool = False
     optimize: Sequence[str] | None = None
+    max_memory: int | None = None
+    cpus: Sequence[int] = ()
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)  # setting → who said so
 
 
@@ -82,6 +89,8 @@ class Wishes:
     since: Mapping[str, str] = field(default_factory=dict)
     queue_timeout: float | None = None
     optimize: tuple[str, ...] | None = None
+    max_memory: int | None = None
+    cpus: tuple[int, ...] | None = None
 
 
 # TorchServe's keys that change nothing here; whoever set one should know.
@@ -170,6 +179,8 @@ def merge(
         devices=_devices(document, gpus),
         record_input=_first(wishes.record_input, _boolean(document, "recordInput"), False),
         optimize=wishes.optimize if wishes.optimize is not None else _optimizations(document),
+        max_memory=wishes.max_memory or _parsed(document, "maxMemory", parse_memory),
+        cpus=_usable(wishes.cpus or _parsed(document, "cpus", parse_cpus) or ()),
         origins=_origins(wishes, document),
     )
 
@@ -207,6 +218,8 @@ _KEYS: dict[str, tuple[str | None, str]] = {
     "isolate": (None, "isolate"),
     "record_input": ("record_input", "recordInput"),
     "optimize": ("optimize", "optimize"),
+    "max_memory": ("max_memory", "maxMemory"),
+    "cpus": ("cpus", "cpus"),
 }
 
 
@@ -288,14 +301,26 @@ def _boolean(document: Mapping[str, Any], key: str) -> bool | None:
 
 
 def _optimizations(document: Mapping[str, Any]) -> tuple[str, ...] | None:
-    value = document.get("optimize")
+    return _parsed(document, "optimize", parse_optimizations)
+
+
+def _parsed(document: Mapping[str, Any], key: str, parse: Callable[[Any], T]) -> T | None:
+    """Read a value; `parse` raises ValueError with what it should be."""
+    value = document.get(key)
     if value is None:
         return None
-    source = document.source("optimize") if isinstance(document, _Said) else "model-config.yaml"
+    source = document.source(key) if isinstance(document, _Said) else "model-config.yaml"
     try:
-        return parse_optimizations(value)
+        return parse(value)
     except ValueError as error:
-        raise InvalidModel(f"{source}: `optimize` is `{value}`, and should be {error}.") from None
+        raise InvalidModel(f"{source}: `{key}` is `{value}`, and should be {error}.") from None
+
+
+def _usable(cpus: tuple[int, ...]) -> tuple[int, ...]:
+    usable = missing_cpus(cpus)
+    if usable is not None:
+        raise BadRequest(f"cpus is {cpus_text(cpus)}, and the daemon may use {usable}.")
+    return cpus
 
 
 def _word(document: Mapping[str, Any], key: str, words: tuple[str, ...]) -> str | None:

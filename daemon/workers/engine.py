@@ -33,6 +33,8 @@ class WorkerSpec:
         retry: whether a job may run again after a worker died with it; None leaves it to the
             handler: yes where `handle` is ours, no where it is the user's.
         isolate: whether the jobs of a batch for which the handler raised run alone; None as for `retry`.
+        max_memory: bytes that it may have (processes/memory.py); None for any number.
+        cpus: the processors that it may use, by number; empty for all.
         python: the interpreter; None for the daemon's own.
         optimize: as in ModelSettings.
         log: takes each line the worker prints.
@@ -55,6 +57,8 @@ class WorkerSpec:
     isolate: bool | None = None
     python: Path | None = None
     optimize: Sequence[str] | None = None
+    max_memory: int | None = None
+    cpus: Sequence[int] = ()
     log: Callable[[str], None] = field(default=lambda line: None)
     measured: Callable[[Sequence[Measurement]], None] = field(default=lambda measurements: None)
     isolated: Callable[[Isolation], None] = field(default=lambda isolation: None)

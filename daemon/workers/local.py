@@ -22,6 +22,7 @@ from daemon.workers.hand import CAPACITY, Hand
 from daemon.workers.processes.birth import load_of
 from daemon.workers.processes.children import Children
 from daemon.workers.processes.life import Life
+from daemon.workers.processes.memory import LOOK_EVERY, excess, memory_of
 from daemon.workers.processes.templates import Templates
 from daemon.workers.state import Event, State, advance
 from handlers import wire
@@ -100,6 +101,10 @@ class LocalWorker(asyncio.Protocol):
         self._life = Life(spec, self, templates, loop, clock, self._exited, arena)
         self._timer: Timer = clock.later(spec.startup_timeout, self._startup_timeout)
         self._leave_timer: Timer | None = None
+        self._memory_timer: Timer | None = None
+        self._too_large = False  # it was killed for its memory
+        if spec.max_memory is not None:
+            self._look_at_memory(spec.max_memory)
 
     def __repr__(self) -> str:
         batch = f" with {self.hand.running!r}" if self.hand else ""
@@ -168,11 +173,24 @@ class LocalWorker(asyncio.Protocol):
         self._timer.cancel()
         if self._leave_timer is not None:
             self._leave_timer.cancel()
+        if self._memory_timer is not None:
+            self._memory_timer.cancel()
         if self._transport is not None:
             self._transport.abort()
-        for batch, outcomes in self.hand.give_back(self._retry, how.reason, self._life.died_of_sigkill, self._stopped):
+        no_memory = self._too_large or self._life.died_of_sigkill
+        for batch, outcomes in self.hand.give_back(self._retry, how.reason, no_memory, self._stopped):
             self._events.ended(self, batch, outcomes, 0.0)
         self._events.exited(self, how)
+
+    def _look_at_memory(self, limit: int) -> None:
+        why = excess(memory_of(self.pid), limit) if self.pid else None
+        if why is None:
+            self._memory_timer = self._clock.later(LOOK_EVERY, lambda: self._look_at_memory(limit))
+            return
+        self._too_large = True
+        if self.state in (State.STARTING, State.LOADING):  # another one would need as much
+            self._events.load_failed(self, LoadFailure(f"the worker was killed: {why}", out_of_memory=True))
+        self._life.kill(why)
 
     # Time-outs.
 

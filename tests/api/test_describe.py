@@ -173,6 +173,8 @@ def test_each_setting_is_told_with_who_said_so(house: House) -> None:
         "isolate": (None, "default"),
         "recordInput": (False, "default"),
         "optimize": (None, "default"),
+        "maxMemory": (None, "default"),
+        "cpus": (None, "default"),
     }
 
 

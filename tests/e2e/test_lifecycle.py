@@ -96,6 +96,22 @@ def test_workers_leave_when_the_daemon_is_killed_whatever_they_do(doing: str, id
         client.close()
 
 
+def test_a_worker_in_the_middle_of_a_batch_goes_with_the_daemon_too(served: Served) -> None:
+    served.register("obey")
+    worker = served.describe("obey")["workers"][0]["pid"]
+    with socket.create_connection(("127.0.0.1", int(served.url.rpartition(":")[2]))) as client:
+        body = b'{"do": "sleep 60"}'
+        head = (
+            "POST /predictions/obey HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        )
+        client.sendall((head % len(body)).encode() + body)
+        eventually(lambda: served.status["models"][0]["running"] == 1, "it runs")
+
+        os.kill(served.pid, signal.SIGKILL)
+
+        eventually(lambda: not running(worker), "the kernel ends it, as it reads nothing")
+
+
 def test_stop_leaves_no_process_and_no_socket_and_keeps_what_the_next_run_restores(served: Served) -> None:
     served.register("echo")
     served.register("obey")
@@ -187,3 +203,12 @@ def test_the_socket_is_private_whatever_the_umask(idle: Served, tmp_path: Path) 
 
     assert folder.stat().st_mode & 0o777 == 0o700
     assert (folder / "control.sock").stat().st_mode & 0o777 == 0o600
+    idle.note_address()
+    idle.register("echo")
+    idle.ask("/predictions/echo", b"x")
+    state = idle.folder / "state"
+    assert state.stat().st_mode & 0o777 == 0o700
+    idle.tsctl("stop")
+    kept = [*state.iterdir(), *(state / "logs").iterdir(), *(state / "models").iterdir()]
+    assert {path.name for path in kept} >= {"snapshot.json", "daemon.log", "access.log", "start.log"}
+    assert [path for path in kept if path.stat().st_mode & 0o077] == []

@@ -215,13 +215,21 @@ def test_the_token_is_shown_nowhere(idle: Served, environment: bool) -> None:
     config = control(idle, "/tsctl/config")
     worker = idle.describe("echo")["workers"][0]["pid"]
     worker_environment = Path(f"/proc/{worker}/environ").read_bytes()
+    commands = b"".join(Path(f"/proc/{pid}/cmdline").read_bytes() for pid in (idle.pid, worker))
     idle.tsctl("stop")
 
     origin = "environment" if environment else "flag"
     assert {"name": "token", "value": "set", "origin": origin} in json.loads(config)
     logs = "".join(file.read_text() for file in (idle.folder / "state" / "logs").iterdir())
     assert '"GET /models HTTP' in logs or '"GET /models" 200' in logs
-    for place in (json.dumps(answers), echoed.body.decode(), config, logs, worker_environment.decode()):
+    for place in (
+        json.dumps(answers),
+        echoed.body.decode(),
+        config,
+        logs,
+        worker_environment.decode(),
+        commands.decode(),
+    ):
         assert SECRET not in place
 
 

@@ -10,7 +10,7 @@ import torch
 
 from handlers import wire
 from handlers.connection import Connection
-from handlers.worker import load_failure, serve
+from handlers.worker import alike, load_failure, serve
 from tests.handlers.samples import row, write
 
 ECHO = """
@@ -229,3 +229,9 @@ def test_a_message_with_half_a_surrogate_pair_still_fits_a_frame() -> None:
 
     assert wire.decode_for_daemon(wire.encode(failed)[wire.LENGTH.size :]) == failed
     assert failed.error == "ValueError: file ?"
+
+
+def test_a_prepared_model_serves_workers_on_any_processors() -> None:
+    load = wire.Load("m", "1.0", "/m", "h.py", {}, batch_size=4, threads=2, cpus=[0, 1])
+
+    assert alike(load) == alike(wire.Load("m", "1.0", "/m", "h.py", {}, batch_size=8, threads=1))

@@ -10,6 +10,7 @@ ALLOWANCES = {
     Phase.HEADERS: 10.0,
     Phase.BODY: 10.0,
     Phase.BODY_RATE: 1.0,
+    Phase.ROOM: 1.0,
     Phase.STUCK: 60.0,
     Phase.LINGER: 2.0,
 }

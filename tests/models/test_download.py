@@ -207,6 +207,13 @@ def test_what_cannot_be_reached_is_told(web: Web, tmp_path: Path, url: str) -> N
         asyncio.run(main())
 
 
+def test_where_there_is_no_place_for_it_the_directory_is_named(web: Web, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(DownloadFailed, match=r"there is no place for it in `.*/file/downloads`: Not a directory"):
+        fetch(web, "/m.mar", tmp_path / "file" / "downloads")
+
+
 def test_a_download_that_is_given_up_holds_nobody_and_leaves_nothing(tmp_path: Path) -> None:
     before = threading.active_count()
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -40,6 +40,7 @@ DESCRIBED: dict[str, Any] = {
             "expired": {"queue": 0, "worker": 0},
             "isolated": {"batches": 0, "requestsFailed": 0},
         },
+        "lastExit": None,
         "settings": [
             {"name": "responseTimeout", "value": 0.5},
             {"name": "startupTimeout", "value": 60.0},
@@ -103,6 +104,17 @@ def test_describe_shows_the_settings_in_their_units(capsys: pytest.CaptureFixtur
     assert "batching fixed, at most 8 requests, 2.5 ms delay" in lines
     assert "timeouts 0.5 s for a batch, 60 s for loading" in lines
     assert "Traffic" not in lines
+
+
+def test_describe_shows_what_workers_may_take_and_how_the_last_one_ended(capsys: pytest.CaptureFixture[str]) -> None:
+    limits = [{"name": "maxMemory", "value": "4 GiB"}, {"name": "cpus", "value": "0-3"}]
+    ended = "killed: it was over its memory limit of 4 GiB"
+    ours = DESCRIBED["tsctl"] | {"settings": [*DESCRIBED["tsctl"]["settings"], *limits], "lastExit": ended}
+
+    lines = described(capsys, DESCRIBED | {"tsctl": ours})
+
+    assert "limits 4 GiB of memory for each worker, processors 0-3" in lines
+    assert f"last exit {ended}" in lines
 
 
 def test_describe_shows_what_was_learned(capsys: pytest.CaptureFixture[str]) -> None:

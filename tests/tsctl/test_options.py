@@ -18,7 +18,7 @@ SAMPLES = {
     "DIR": "/",
     "ADDRESS": "0.0.0.0:9090",
     "SECONDS": "2.5",
-    "BYTES": "3MiB",
+    "BYTES": "80MiB",
     "JOBS": "7",
     "FILES": "7",
     "LEVEL": "debug",

@@ -62,6 +62,8 @@ def show(document: dict[str, Any]) -> None:
             ),
             ("threads", threads),
             ("timeouts", _timeouts(document)),
+            *_limits(document),
+            *([("last exit", ours["lastExit"])] if ours["lastExit"] else []),
             *_expired(batching["expired"]),
             *_isolated(batching["isolated"]),
         ]
@@ -157,6 +159,16 @@ def _timeouts(document: dict[str, Any]) -> str:
     if named["clientTimeoutInMills"]:
         texts.append(f"{named['clientTimeoutInMills']:g} ms for an answer")
     return ", ".join(texts)
+
+
+def _limits(document: dict[str, Any]) -> list[tuple[str, str]]:
+    """Tell what each worker may take of the machine, if that was said."""
+    named = {setting["name"]: setting["value"] for setting in document["tsctl"]["settings"]}
+    memory, cpus = named.get("maxMemory"), named.get("cpus")
+    said = [f"{memory} of memory for each worker"] if memory else []
+    if cpus:
+        said.append(f"processors {cpus}")
+    return [("limits", ", ".join(said))] if said else []
 
 
 def _expired(expired: dict[str, int]) -> list[tuple[str, str]]:

@@ -26,6 +26,8 @@ from tsctl.follow import warn, work
 )
 @click.option("--optimize", metavar="NAMES", help="Make the model faster, see above.")
 @click.option("--replace", is_flag=True, help="Take the place of that version if it is registered, see above.")
+@click.option("--max-memory", metavar="SIZE", help="Of each worker, such as 4GiB; one that passes it is replaced.")
+@click.option("--cpus", metavar="LIST", help="Processors that the workers may use, such as 0-3 or 0,2.")
 @click.option("--no-wait", is_flag=True, help="Return at once; a model that fails to load stays listed.")
 @click.pass_obj
 def command(
@@ -42,6 +44,8 @@ def command(
     queue_timeout: float | None,
     optimize: str | None,
     replace: bool,
+    max_memory: str | None,
+    cpus: str | None,
     no_wait: bool,
 ) -> None:
     """Register ARCHIVE and start its workers.
@@ -93,6 +97,8 @@ def command(
         queue_timeout=queue_timeout,
         optimize=optimize,
         replace="true" if replace else None,
+        max_memory=max_memory,
+        cpus=cpus,
         synchronous="false" if no_wait else "true",
     )
     click.echo(document["status"])

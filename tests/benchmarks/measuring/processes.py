@@ -67,6 +67,11 @@ def pss_of(root: int, proc: Path = PROC) -> int:
     return sum(_pss(proc / str(process.pid) / "smaps_rollup") for process in tree(root, proc))
 
 
+def pss_of_one(pid: int, proc: Path = PROC) -> int:
+    """Bytes of memory of one process."""
+    return _pss(proc / str(pid) / "smaps_rollup")
+
+
 def _pss(path: Path) -> int:
     try:
         lines = path.read_text().splitlines()

@@ -1,0 +1,41 @@
+"""A listener, as its connections see it."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from daemon.arena import Storage
+from daemon.clock import Clock
+from daemon.http.deadlines import Phase
+from daemon.http.exchange import Exchange
+from daemon.http.limits import HttpLimits
+from daemon.http.messages import Request
+from daemon.http.receiving import Receiving
+
+if TYPE_CHECKING:
+    from daemon.http.protocol import Connection
+
+
+class Host(Protocol):
+    """What a connection needs of its listener."""
+
+    limits: HttpLimits
+    clock: Clock
+    storage: Storage | None
+    receiving: Receiving
+    stopping: bool
+    connections: "set[Connection]"
+    admit: Callable[[Request], None] | None
+
+    def arrived(self, connection: "Connection") -> None: ...
+
+    def application(self, exchange: Exchange) -> None: ...
+
+    def access(self, request: Request, status: int, seconds: float) -> None: ...
+
+    def peer_allowed(self, uid: int) -> bool: ...
+
+    def enter(self, connection: "Connection", phase: Phase) -> None: ...
+
+    def leave(self, connection: "Connection", /) -> None: ...
+
+    def phase(self, connection: "Connection", /) -> Phase | None: ...

@@ -1,0 +1,218 @@
+"""What the machine runs out of: disk, the right to write, descriptors, a clock that can be trusted."""
+
+import contextlib
+import ctypes
+import os
+import resource
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.served import PATIENCE, Served, eventually
+
+_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE = 24, 1  # prctl(2), capabilities(7)
+FEW = 100  # descriptors
+
+
+def obey_permissions() -> None:
+    """Take from a child of root's the right to write where the mode says that nobody may."""
+    if os.getuid() == 0:
+        ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, 0, 0, 0)
+
+
+def few_descriptors() -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (FEW, FEW))
+
+
+def close_for_writing(state: Path) -> None:
+    for directory in (state, *(inner for inner in state.rglob("*") if inner.is_dir())):
+        directory.chmod(0o500)
+
+
+def log_of(served: Served, name: str) -> str:
+    return (served.folder / "state" / "logs" / name).read_text()
+
+
+@pytest.fixture
+def small_disk(idle: Served) -> Iterator[Path]:
+    """A state directory of one megabyte."""
+    state = idle.folder / "state"
+    state.mkdir(mode=0o700)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1M,mode=700", "tmpfs", str(state)], capture_output=True, text=True
+    )
+    if mounted.returncode:
+        pytest.skip(f"cannot mount a small disk: {mounted.stderr.strip()}")
+    yield state
+    idle.stop()
+    subprocess.run(["umount", "-l", str(state)], check=True)
+
+
+@pytest.fixture
+def guarded(idle: Served) -> Iterator[Served]:
+    """A daemon that minds the modes of directories, even if it is root's; they can be removed again."""
+    yield idle
+    idle.stop()
+    for directory in (idle.folder / "state", *(idle.folder / "state").rglob("*")):
+        if directory.is_dir():
+            directory.chmod(0o700)
+
+
+@pytest.fixture
+def opened() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def test_a_full_disk_refuses_what_is_new_and_serves_what_is_there(idle: Served, small_disk: Path) -> None:
+    idle.start()
+    idle.register("echo")
+    with (small_disk / "filler").open("wb", 0) as filler, contextlib.suppress(OSError):
+        while True:
+            filler.write(bytes(4096))
+
+    refused = idle.run("register", idle.pack("mirror"))
+    answers = [idle.ask("/predictions/echo", b"x").status for _ in range(3)]
+
+    assert refused.returncode == 1
+    assert f"`mirror.mar` cannot be unpacked into `{small_disk}/models`: No space left on device." in refused.stderr
+    assert answers == [200] * 3
+    assert [model["name"] for model in idle.status["models"]] == ["echo"]  # nothing is half registered
+    assert len(list((small_disk / "models").iterdir())) == 1
+    forgotten = idle.run("set", "echo", "--batch-size", "2")
+    assert "a restart will not know of it" in forgotten.stderr and "No space left on device" in forgotten.stderr
+
+    (small_disk / "filler").unlink()
+    idle.tsctl("register", "mirror.mar")
+    assert idle.ask("/predictions/mirror", b"x").body == b"x"
+
+
+def test_a_state_directory_that_cannot_be_written_stops_the_start_with_its_name(guarded: Served) -> None:
+    state = guarded.folder / "state"
+    state.mkdir(mode=0o500)
+
+    refused = guarded.run("start", preexec_fn=obey_permissions)
+
+    assert refused.returncode == 1
+    assert f"cannot make the directory `{state}/logs`: Permission denied" in refused.stderr
+
+
+def test_a_daemon_starts_on_a_full_disk_with_what_it_had(idle: Served, small_disk: Path) -> None:
+    idle.start()
+    idle.register("echo")
+    idle.tsctl("stop")
+    with (small_disk / "filler").open("wb", 0) as filler, contextlib.suppress(OSError):
+        while True:
+            filler.write(bytes(4096))
+
+    idle.start()
+
+    eventually(lambda: idle.ask("/predictions/echo", b"x").status == 200, "it is restored")
+
+
+def test_a_state_directory_that_is_closed_later_refuses_changes_and_serves_on(guarded: Served) -> None:
+    assert guarded.run("start", preexec_fn=obey_permissions).returncode == 0
+    guarded.note_address()
+    guarded.register("echo")
+    close_for_writing(guarded.folder / "state")
+
+    refused = guarded.run("register", guarded.pack("mirror"))
+    answer = guarded.ask("/predictions/echo", b"x")
+
+    assert refused.returncode == 1
+    assert "`mirror.mar` cannot be unpacked into `" in refused.stderr and "Permission denied" in refused.stderr
+    assert answer.status == 200
+    assert [model["name"] for model in guarded.status["models"]] == ["echo"]
+
+
+def test_without_descriptors_clients_are_turned_away_and_the_operator_is_heard(idle: Served, opened: ExitStack) -> None:
+    assert idle.run("start", preexec_fn=few_descriptors).returncode == 0
+    idle.note_address()
+    idle.register("echo")
+    address = ("127.0.0.1", int(idle.url.rpartition(":")[2]))
+    kept = opened.enter_context(contextlib.closing(idle.connect()))
+    kept.request("POST", "/predictions/echo", b"x")
+    assert kept.getresponse().read()
+    with ExitStack() as many:
+        crowd = [many.enter_context(socket.create_connection(address, PATIENCE)) for _ in range(2 * FEW)]
+        told = crowd[-1].recv(4096)
+        before = cpu_of(idle.pid)
+
+        kept.request("POST", "/predictions/echo", b"x")
+        answer = kept.getresponse()
+        answer.read()
+        idle.register("mirror")
+
+        assert told.startswith(b"HTTP/1.1 503 ") and b"\r\nRetry-After: 1\r\n" in told
+        assert answer.status == 200
+        assert cpu_of(idle.pid) - before < 1.0  # it does not turn in circles
+    eventually(lambda: idle.ask("/predictions/mirror", b"x").status == 200, "connections are accepted again")
+    assert "connections are open: further ones are turned away with 503" in log_of(idle, "daemon.log")
+
+
+def test_when_descriptors_run_out_altogether_the_daemon_lives_and_accepts_again(
+    idle: Served, opened: ExitStack
+) -> None:
+    idle.start()
+    idle.register("echo")
+    address = ("127.0.0.1", int(idle.url.rpartition(":")[2]))
+    kept = opened.enter_context(contextlib.closing(idle.connect()))
+    kept.request("POST", "/predictions/echo", b"x")
+    assert kept.getresponse().read()
+    pid = idle.pid
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(os.listdir(f"/proc/{pid}/fd")), limits[1]))
+    with ExitStack() as many:
+        crowd = [many.enter_context(socket.create_connection(address, PATIENCE)) for _ in range(20)]
+        before = cpu_of(pid)
+
+        closed = [connection.recv(1) for connection in crowd]  # at once, rather than left to wait
+        kept.request("POST", "/predictions/echo", b"x")
+
+        assert closed == [b""] * 20
+        assert kept.getresponse().read()
+        assert cpu_of(pid) - before < 1.0
+    one_more = len(os.listdir(f"/proc/{pid}/fd")) + 1
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (one_more, limits[1]))
+    refused = idle.run("register", idle.pack("mirror"))  # its connection takes that one
+    assert refused.returncode == 1
+    assert "Too many open files" in refused.stderr
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+    assert idle.ask("/predictions/echo", b"x").status == 200
+    assert [model["name"] for model in idle.status["models"]] == ["echo"]
+
+
+def cpu_of(pid: int) -> float:
+    """Seconds of processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_clock_that_jumps_by_years_changes_nothing(idle: Served) -> None:
+    shim = idle.folder / "shim"
+    shim.mkdir()
+    (shim / "sitecustomize.py").write_text(
+        "import itertools, time\n"
+        "real, jumps = time.time, itertools.cycle((0.0, 1e8, -1e8, 3.0))\n"
+        "time.time = lambda: real() + next(jumps)\n"
+    )
+    idle.environment["PYTHONPATH"] = str(shim)
+    idle.start("--response-timeout", "5", "--startup-timeout", "10")
+    idle.register("echo", "--batch-size", "4", "--max-delay", "20", "--batching", "fixed")
+
+    answers = [idle.ask("/predictions/echo", b"x", x_request_deadline_ms="5000") for _ in range(6)]
+
+    assert [answer.status for answer in answers] == [200] * 6
+    worker = idle.describe("echo")["workers"][0]
+    assert worker["status"] == "READY"
+    eventually(lambda: len(stamps_of(idle)) > 1, "the log shows that the clock did jump")
+
+
+def stamps_of(served: Served) -> set[str]:
+    """The years in the access log."""
+    file = served.folder / "state" / "logs" / "access.log"
+    return {line[:4] for line in file.read_text().splitlines()} if file.exists() else set()

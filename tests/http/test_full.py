@@ -1,0 +1,56 @@
+"""With as many connections as there may be, a further one is told so and closed; the others are served."""
+
+from dataclasses import replace
+
+import pytest
+
+from daemon.clock import FakeClock
+from daemon.http.fake import FakeTransport
+from daemon.http.full import Full, connections_within
+from tests.http.peer import GET, LIMITS, Server, echo, read_answers
+
+TWO = replace(LIMITS, connections=2)
+
+
+def test_a_connection_too_many_is_told_and_closed() -> None:
+    server = Server(echo, TWO)
+    kept = [server.connect(), server.connect()]
+
+    refusing = server.listener.connect()
+    refused = FakeTransport(refusing, FakeClock().soon)
+    kept[0].send(GET)
+
+    (answer,) = read_answers(bytes(refused.written))
+    assert isinstance(refusing, Full) and refused.closed
+    assert (answer.status, answer.headers["retry-after"], answer.keeps) == (503, "1", False)
+    assert b"There are 2 connections" in answer.body
+    assert kept[0].statuses == [200]
+
+
+def test_when_one_has_left_another_may_come() -> None:
+    server = Server(echo, TWO)
+    kept = [server.connect(), server.connect()]
+
+    kept[0].leave()
+    late = server.connect()
+    late.send(GET)
+
+    assert late.statuses == [200]
+
+
+def test_it_is_noted_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    server = Server(echo, TWO)
+    for _ in range(2):
+        server.connect()
+
+    for _ in range(5):
+        server.listener.connect()
+    server.clock.advance(60.0)  # who is idle may stay for 75
+    server.listener.connect()
+
+    assert caplog.messages == ["2 connections are open: further ones are turned away with 503"] * 2
+
+
+@pytest.mark.parametrize(("files", "connections"), [(20_000, 19_872), (1024, 896), (128, 64), (8, 4), (1, 1)])
+def test_clients_do_not_get_every_descriptor(files: int, connections: int) -> None:
+    assert connections_within(files) == connections

@@ -1,0 +1,80 @@
+"""What a worker may take of the machine, as people write it."""
+
+import os
+from typing import Any
+
+import pytest
+
+from daemon.errors import BadRequest, InvalidModel
+from daemon.models.limits import cpus_text, missing_cpus, parse_cpus, parse_memory
+from daemon.models.modelconfig import Wishes, merge
+from tests.build import make_config
+
+
+@pytest.mark.parametrize(
+    ("value", "size"), [("4GiB", 4 * 2**30), ("500 MB", 500_000_000), ("1000", 1000), (1000, 1000)]
+)
+def test_memory_is_a_size_with_its_unit_or_in_bytes(value: Any, size: int) -> None:
+    assert parse_memory(value) == size
+
+
+@pytest.mark.parametrize("value", ["", "0", 0, -1, True, 1.5, "much", "-4GiB", [4]])
+def test_what_is_no_size_is_refused(value: Any) -> None:
+    with pytest.raises(ValueError, match="a size, such as 4GiB"):
+        parse_memory(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "cpus"),
+    [
+        ("0", (0,)),
+        (3, (3,)),
+        ("0-3", (0, 1, 2, 3)),
+        ("0-2,8", (0, 1, 2, 8)),
+        (" 8, 0-1 ", (0, 1, 8)),
+        ([2, 0], (0, 2)),
+        ("1,0-1", (0, 1)),
+    ],
+)
+def test_processors_are_numbers_and_ranges(value: Any, cpus: tuple[int, ...]) -> None:
+    assert parse_cpus(value) == cpus
+
+
+@pytest.mark.parametrize("value", ["", "3-0", "all", "-1", "0-", "0,,1", [], ["0"], True, 1.5, "0-1-2", {}])
+def test_what_names_no_processors_is_refused(value: Any) -> None:
+    with pytest.raises(ValueError, match="processors by number"):
+        parse_cpus(value)
+
+
+@pytest.mark.parametrize("text", ["", "0", "0-3", "0-3,8", "1,3,5-6"])
+def test_processors_are_written_as_they_are_read(text: str) -> None:
+    assert cpus_text(parse_cpus(text) if text else ()) == text
+
+
+def test_a_processor_that_the_daemon_may_not_use_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 4})
+
+    assert missing_cpus((0, 4)) is None
+    assert missing_cpus((0, 2)) == "0-1,4"
+
+
+def test_the_registration_wins_over_the_archive(tmp_path: Any) -> None:
+    config, document = make_config(tmp_path), {"maxMemory": "1GiB", "cpus": "0"}
+
+    ours = merge(Wishes(max_memory=5), document, config)
+
+    assert (ours.max_memory, ours.cpus) == (5, (0,))
+    assert (ours.origins["max_memory"], ours.origins["cpus"]) == ("register", "model-config.yaml")
+    assert merge(Wishes(), document, config).max_memory == 2**30
+
+
+def test_what_the_archive_says_wrongly_names_the_key(tmp_path: Any) -> None:
+    with pytest.raises(InvalidModel, match=r"`maxMemory` is `lots`, and should be a size, such as 4GiB\."):
+        merge(Wishes(), {"maxMemory": "lots"}, make_config(tmp_path))
+
+
+def test_processors_that_are_not_there_are_refused(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
+
+    with pytest.raises(BadRequest, match=r"cpus is 0-3, and the daemon may use 0-1\."):
+        merge(Wishes(cpus=(0, 1, 2, 3)), {}, make_config(tmp_path))

@@ -1,0 +1,52 @@
+"""The wall clock may jump: it is read to write down when something was, never to decide anything."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+WALL = {"time", "time_ns", "localtime", "gmtime", "ctime", "strftime"}  # of the module time
+
+MAY_READ_IT = {
+    "daemon/access.py": "the stamp of a line",
+    "daemon/api/describe.py": "since when a worker is there, as text",
+    "daemon/marfile.py": "when an archive was made",
+    "daemon/server.py": "since when the daemon is there",
+    "daemon/workers/local.py": "since when a worker is there",
+    "handlers/metrics.py": "the stamp of a line",
+    "handlers/torchserve/metrics_store.py": "the stamp of a line",
+    "tsctl/commands/status.py": "how long the daemon is there, for people",
+}
+
+
+def readings(tree: ast.AST) -> Iterator[str]:
+    """The names by which a module reads the wall clock."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id="time"), attr=name) if name in WALL:
+                yield f"time.{name}"
+            case ast.ImportFrom(module="time", names=names):
+                yield from (f"time.{alias.name}" for alias in names if alias.name in WALL)
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names if alias.name == "datetime")
+            case ast.ImportFrom(module="datetime"):
+                yield "datetime"
+
+
+def test_the_wall_clock_is_read_only_in_these_places() -> None:
+    found = {
+        str(path.relative_to(ROOT))
+        for room in ("daemon", "handlers", "tsctl")
+        for path in (ROOT / room).rglob("*.py")
+        if any(readings(ast.parse(path.read_text())))
+    }
+
+    assert found == set(MAY_READ_IT)
+
+
+def test_each_way_of_reading_it_is_seen() -> None:
+    source = (
+        "import datetime\nfrom time import time, monotonic\nimport time as t, time\ntime.time_ns(); time.monotonic()"
+    )
+
+    assert list(readings(ast.parse(source))) == ["datetime", "time.time", "time.time_ns"]

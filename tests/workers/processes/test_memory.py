@@ -1,0 +1,57 @@
+"""What a process keeps in memory, and when that is too much."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from daemon.workers.processes.memory import excess, memory_of, size_text
+
+STATUS = """Name:\tpython
+VmRSS:\t  900000 kB
+RssAnon:\t  300000 kB
+RssFile:\t  500000 kB
+RssShmem:\t  100000 kB
+VmSwap:\t    2000 kB
+"""
+
+
+def test_what_only_memory_and_swap_hold_counts(tmp_path: Path) -> None:
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7" / "status").write_text(STATUS)
+
+    assert memory_of(7, tmp_path) == 302_000 * 1024
+
+
+def test_a_process_that_has_gone_has_none(tmp_path: Path) -> None:
+    assert memory_of(7, tmp_path) == 0
+
+
+def test_this_process_has_some() -> None:
+    before = memory_of(os.getpid())
+    held = bytearray(os.urandom(2**20) * 64)
+
+    assert memory_of(os.getpid()) - before > 32 * 2**20
+    del held
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (4 * 2**30, "4 GiB"),
+        (1536 * 2**20, "1.5 GiB"),
+        (700 * 2**20, "700 MiB"),
+        (1010 * 2**20, "1010 MiB"),
+        (2000 * 2**30, "2000 GiB"),
+        (100, "100 bytes"),
+    ],
+)
+def test_a_size_is_written_as_people_do(size: int, text: str) -> None:
+    assert size_text(size) == text
+
+
+def test_a_worker_at_its_limit_stays_and_one_above_it_does_not() -> None:
+    limit = 4 * 2**30
+
+    assert excess(limit, limit) is None
+    assert excess(5 * 2**30, limit) == "it was over its memory limit of 4 GiB: it had 5 GiB"
