@@ -7,6 +7,7 @@ wins over the `models` block of config.properties, which wins over the daemon's 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from reprlib import Repr
 from typing import Any
 
 import yaml
@@ -18,6 +19,7 @@ from handlers.names import parse_optimizations
 
 DEFAULT_BATCH_SIZE = 1
 DEFAULT_MAX_DELAY = 0.1  # seconds
+MOST = 10**9  # of anything that is counted: more is a mistake, and frames hold no number of any length
 MOST_WORKERS = 1024  # of one version: more is a slip of the finger, and each is a process
 
 # What PyYAML raises: for a month 13, an empty `!!int`, a `!!timestamp` of no date, and deep nesting not its own error.
@@ -266,13 +268,32 @@ def _checked(document: Mapping[str, Any], key: str, good: Callable[[Any], bool],
     value = document.get(key)
     if value is not None and not good(value):
         source = document.source(key) if isinstance(document, _Said) else "model-config.yaml"
-        raise InvalidModel(f"{source}: `{key}` is `{value}`, and should be {what}.")
+        raise InvalidModel(f"{source}: `{key}` is `{_shown(value)}`, and should be {what}.")
     return value
+
+
+# By aliases, 300 bytes of YAML are a list of a billion members: what is shown of a value has an end.
+_short = Repr()
+_short.maxlevel, _short.maxlist, _short.maxdict, _short.maxset, _short.maxstring = 3, 10, 10, 10, 100
+_LONGEST = 200  # characters
+
+
+def _shown(value: Any) -> str:
+    """Write a value into a sentence, shortened."""
+    if isinstance(value, int) and abs(value) > 10**100:
+        return f"a number of {value.bit_length()} bits"  # Python does not even write one of 4300 digits
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST else value[:_LONGEST] + "…"
+    try:
+        return _short.repr(value)
+    except ValueError:  # it holds such a number
+        return f"a {type(value).__name__}"
 
 
 def _whole(document: Mapping[str, Any], key: str, least: int) -> int | None:
     what = f"a whole number of at least {least}"
     result: int | None = _checked(document, key, lambda value: type(value) is int and value >= least, what)
+    _checked(document, key, lambda value: value <= MOST, f"at most {MOST}")
     return result
 
 
@@ -295,7 +316,7 @@ def _optimizations(document: Mapping[str, Any]) -> tuple[str, ...] | None:
     try:
         return parse_optimizations(value)
     except ValueError as error:
-        raise InvalidModel(f"{source}: `optimize` is `{value}`, and should be {error}.") from None
+        raise InvalidModel(f"{source}: `optimize` is `{_shown(value)}`, and should be {error}.") from None
 
 
 def _word(document: Mapping[str, Any], key: str, words: tuple[str, ...]) -> str | None:

@@ -9,7 +9,7 @@ from daemon.batching.policies import POLICIES
 from daemon.config import resolve
 from daemon.errors import BadRequest, InvalidModel
 from daemon.http.messages import error_response
-from daemon.models.modelconfig import MOST_WORKERS, ModelSettings, Wishes, merge, read_yaml, without_effect
+from daemon.models.modelconfig import MOST, MOST_WORKERS, ModelSettings, Wishes, merge, read_yaml, without_effect
 from tests.fuzz.target import Target
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="tsctl-fuzz-")
@@ -35,7 +35,7 @@ def check(data: bytes) -> None:
 
 
 def _check_limits(settings: ModelSettings) -> None:
-    assert settings.batch_size >= 1 and settings.queue_jobs >= 1 and settings.policy in POLICIES
+    assert 1 <= settings.batch_size <= MOST and 1 <= settings.queue_jobs <= MOST and settings.policy in POLICIES
     assert 0 <= settings.min_workers <= settings.max_workers <= MOST_WORKERS
     times = (settings.max_delay, settings.response_timeout, settings.startup_timeout, settings.queue_timeout)
     assert all(0 <= seconds <= 1e9 for seconds in (*times, settings.client_timeout))
