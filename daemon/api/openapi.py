@@ -16,7 +16,6 @@ _ERROR: Schema = {
     "required": ["code", "type", "message"],
     "properties": {"code": {"type": "integer"}, "type": STRING, "message": STRING},
 }
-_ANY: Schema = {"type": "string", "format": "binary"}
 UNKNOWN_CALLER = {"401": "A token is asked for.", "403": "It is not that token, or not for you to ask."}
 # Over TCP the caller is known by a token, if there is one.
 _SECURITY = {"token": {"type": "http", "scheme": "bearer"}}
@@ -41,8 +40,8 @@ def operation(
 
 
 def answer(text: str, schema: Schema | None = None, kind: str = "application/json") -> dict[str, Any]:
-    """Describe an answer; of any bytes if there is no schema."""
-    return {"description": text, "content": {kind: {"schema": _ANY if schema is None else schema}}}
+    """Describe an answer; it may be anything if there is no schema, also JSON, which is no string."""
+    return {"description": text, "content": {kind: {"schema": schema or {}}}}
 
 
 def failure(text: str) -> dict[str, Any]:
@@ -51,7 +50,7 @@ def failure(text: str) -> dict[str, Any]:
 
 def body(text: str) -> dict[str, Any]:
     """Describe a body of any bytes."""
-    return {"description": text, "content": {"*/*": {"schema": _ANY}}}
+    return {"description": text, "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}
 
 
 def path_parameters(path: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""An OpenAPI description of the management API, as `OPTIONS /models` answers it; on the control socket with `/tsctl`."""
+"""An OpenAPI description of the management API, as `OPTIONS /models` answers it, and of the control socket."""
 
 from typing import Any
 
@@ -73,6 +73,12 @@ _TRACE = members(
     }
 )  # fmt: skip
 
+_WORDS: dict[str, Schema] = {
+    "status": {"type": "object"},
+    "config": listed(members({"name": STRING, "value": {}, "origin": STRING})),
+    "store": listed(members({"name": STRING, "bytes": whole(0) | {"nullable": True}})),
+}
+
 _UNDERSTOOD = {"400": "The request cannot be understood."}
 _FOUND = {**_UNDERSTOOD, "404": "No such model, version, archive or route."}
 _FAILED = {"500": "What was asked for did not work; the message says why."}
@@ -132,7 +138,7 @@ def _done(name: str, path: str, schema: Schema, query: dict[str, Schema] | None 
 
 def _own() -> dict[str, dict[str, Operation]]:
     paths: dict[str, dict[str, Operation]] = {
-        f"/tsctl/{word}": {"get": _told(word, "", {"type": "object"})} for word in ("status", "config", "store")
+        f"/tsctl/{word}": {"get": _told(word, "", schema)} for word, schema in _WORDS.items()
     }
     for word, schema in (("trace", _TRACE), ("worker", {"type": "object"}), ("input", None)):
         for suffix, path in (("Model", "{model_name}"), ("Version", "{model_name}/{model_version}")):
