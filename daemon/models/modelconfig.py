@@ -282,12 +282,11 @@ def _shown(value: Any) -> str:
     """Write a value into a sentence, shortened."""
     if isinstance(value, int) and abs(value) > 10**100:
         return f"a number of {value.bit_length()} bits"  # Python does not even write one of 4300 digits
-    if isinstance(value, str):
-        return value if len(value) <= _LONGEST else value[:_LONGEST] + "…"
     try:
-        return _short.repr(value)
+        shown = value if isinstance(value, str) else _short.repr(value)
     except ValueError:  # it holds such a number
         return f"a {type(value).__name__}"
+    return shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "…"
 
 
 def _whole(document: Mapping[str, Any], key: str, least: int) -> int | None:

@@ -23,8 +23,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
     parser.add_argument("--seconds", type=int, default=30, help="for each target")
     parser.add_argument("--folder", type=Path, default=Path(".fuzz"))
-    parser.add_argument("targets", nargs="*", metavar="TARGET", choices=[*NAMES, DESCRIPTION, []])
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join((*NAMES, DESCRIPTION)))
     given = parser.parse_args()
+    if unknown := set(given.targets) - {*NAMES, DESCRIPTION}:
+        parser.error(f"no such target: {', '.join(sorted(unknown))}")
     broken = [name for name in given.targets or (*NAMES, DESCRIPTION) if not _holds(name, given.folder, given.seconds)]
     if broken:
         print(f"broken: {', '.join(broken)}")

@@ -70,7 +70,8 @@ def _requests(
         else:
             headers.append(f"{name}: {quote(value, safe='')}")
     body = draw(st.binary(max_size=20)) if "requestBody" in operation else b""
-    if query and draw(st.booleans()) and method != "get" and "requestBody" not in operation:
+    as_json: bool = draw(st.booleans())
+    if query and as_json and method != "get" and "requestBody" not in operation:
         headers.append("Content-Type: application/json")
         body = json.dumps(query).encode()
     elif query:

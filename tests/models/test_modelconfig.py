@@ -106,6 +106,9 @@ def test_workers(wishes: Wishes, document: dict[str, Any], workers: tuple[int, i
     ("key", "value"),
     [
         ("batchSize", 0), ("batchSize", True), ("batchSize", "8"), ("batchSize", 1.5),
+        ("batchSize", 10**9 + 1),
+        pytest.param("jobQueueSize", 16**4000, id="a number that Python does not write"),
+        pytest.param("batchSize", [16**4000], id="a list of such"),
         ("maxBatchDelay", -1), ("maxBatchDelay", "soon"), ("maxBatchDelay", float("inf")),
         ("responseTimeout", float("nan")), ("responseTimeout", True), ("startupTimeout", 10**400),
         ("queueTimeout", -1), ("queueTimeout", "2 s"), ("clientTimeoutInMills", -1), ("clientTimeoutInMills", True),
@@ -117,6 +120,17 @@ def test_workers(wishes: Wishes, document: dict[str, Any], workers: tuple[int, i
 def test_a_wrong_value_of_the_archive_is_named(key: str, value: object, config: Config) -> None:
     with pytest.raises(InvalidModel, match=rf"^model-config.yaml: `{key}` is `.*`, and should be "):
         merge(Wishes(), {key: value}, config)
+
+
+def test_a_large_value_is_shown_shortened(config: Config) -> None:
+    aliased: list[Any] = ["x"]
+    for _ in range(40):  # by aliases, a few hundred bytes of YAML
+        aliased = [aliased] * 10
+
+    with pytest.raises(InvalidModel) as caught:
+        merge(Wishes(), {"batchSize": aliased}, config)
+
+    assert len(str(caught.value)) < 1000
 
 
 @pytest.mark.parametrize(
