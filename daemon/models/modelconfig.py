@@ -95,6 +95,24 @@ def without_effect(document: Mapping[str, Any]) -> list[str]:
     return [key for key in _WITHOUT_EFFECT if document.get(key)]
 
 
+_MOST_MERGED = 1000  # pairs
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe in what it makes, and in how much: merges (`<<`) copy, so that 400 bytes could be a billion pairs."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        for key, value in node.value:
+            if key.tag == "tag:yaml.org,2002:merge":
+                nodes = value.value if isinstance(value, yaml.SequenceNode) else [value]
+                mappings = [each for each in nodes if isinstance(each, yaml.MappingNode)]
+                for mapping in mappings:
+                    self.flatten_mapping(mapping)
+                if sum(len(mapping.value) for mapping in mappings) > _MOST_MERGED:
+                    raise yaml.constructor.ConstructorError(None, None, "it merges too much", key.start_mark)
+        super().flatten_mapping(node)
+
+
 def read_yaml(model_dir: Path, config_file: str | None) -> dict[str, Any]:
     """Read the archive's `model-config.yaml`; an empty dict if it has none.
 
@@ -104,7 +122,7 @@ def read_yaml(model_dir: Path, config_file: str | None) -> dict[str, Any]:
     if config_file is None:
         return {}
     try:
-        document = yaml.safe_load((model_dir / Path(config_file).name).read_bytes())
+        document = yaml.load((model_dir / Path(config_file).name).read_bytes(), _Loader)
     except _NOT_YAML as error:
         raise InvalidModel(f"`{config_file}` is not YAML: {error}") from None
     if document is None:

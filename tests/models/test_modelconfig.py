@@ -10,6 +10,10 @@ from daemon.errors import BadRequest, InvalidModel
 from daemon.models.modelconfig import ModelSettings, Wishes, merge, read_yaml, without_effect
 from tests.build import make_config
 
+MERGES = b"a0: &a0 {x: 1}\n" + b"".join(
+    b"a%d: &a%d {<<: [%b]}\n" % (number, number, b", ".join([b"*a%d" % (number - 1)] * 8)) for number in range(1, 12)
+)
+
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
@@ -210,6 +214,7 @@ def test_an_archive_without_a_config_says_nothing(tmp_path: Path) -> None:
         (b"batchSize: 4\nhandler:\n  top_k: 3\n", {"batchSize": 4, "handler": {"top_k": 3}}),
         (b"", {}),
         (b"# only a comment\n", {}),
+        (b"a: &a {b: 1, c: 1}\n<<: [*a, {d: 2}]\nb: 3\n", {"a": {"b": 1, "c": 1}, "b": 3, "c": 1, "d": 2}),
         (b"torchrun: null\nparallelType: ''\n", {"torchrun": None, "parallelType": ""}),
     ],
 )
@@ -223,6 +228,7 @@ def test_yaml_is_read(text: bytes, document: dict[str, Any], tmp_path: Path) -> 
     "text",
     [
         pytest.param(b"a: [1", id="half a list"),
+        pytest.param(MERGES, id="merges of merges, 8 to the 11th pairs"),
         pytest.param(b"\xff\xff", id="bytes that are no text"),
         pytest.param(b"a: !!python/object/apply:os.system [ls]", id="code"),
         pytest.param(b"a: 2024-13-45", id="a thirteenth month"),
