@@ -7,6 +7,7 @@ time goes on from there.
 """
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -49,10 +50,11 @@ def _holds(name: str, folder: Path, seconds: int) -> bool:
         print(f"{int(end[1]):,} inputs ran {end[2]} edges, and every claim holds")
         return True
     print(f"broken\n{_told(done.stdout + done.stderr)}")
+    kept = os.path.relpath(CRASHES / name)
     for crash in sorted(_crashes(folder) - before):
         print(f"\nthe input: {crash.read_bytes()!r}")
         print(f"try it again:   python -m tests.fuzz.campaign {name} {folder} {crash}")
-        print(f"keep it tested: cp {crash} {(CRASHES / name).relative_to(Path.cwd())}/WHAT-WAS-WRONG")
+        print(f"keep it tested: mkdir -p {kept} && cp {crash} {kept}/WHAT-WAS-WRONG")
     return False
 
 

@@ -65,7 +65,8 @@ _FILE = b'--b\r\nContent-Disposition: form-data; name="f"; filename="a.png"\r\nC
 TARGET = Target(
     check,
     [
-        b"application/x-www-form-urlencoded\na=1&b=x+y%2B%ff&a=3&c&=",
+        b"application/x-www-form-urlencoded\na=1&b=x+y%2B%ff&a=3&c",
+        b"application/x-www-form-urlencoded\na=1&=2",
         b"application/x-www-form-urlencoded; charset=utf-8\nname=%C3%A9&empty=",
         _MULTIPART + _PART + _FILE + b"--b--\r\n",
         _MULTIPART + b"--b--\r\n",
