@@ -64,6 +64,8 @@ TARGET = Target(
         b"a: &a [x, x]\nb: &b [*a, *a]\nbatchSize: *b\n",
         b"handler:\n  profile: true\n  ? [1, 2]\n  : !!set {a, b}\ndate: 2024-01-31\n",
         b"- not a mapping\n",
+        b"maxBatchDelay: -1\n",
+        b"minWorkers: 2000\n",
         b"a: &a {batchSize: 2}\nb: &b {<<: *a, retry: true}\n<<: [*a, *b]\n",
         b"sequenceBatching: true\n",
         b'%YAML 1.1\n---\n"batchSize": 0x10\n...\n',

@@ -65,6 +65,7 @@ TARGET = Target(
     [
         GET + _BETWEEN + get("/b"),
         _BETWEEN.join(_LENGTHS),
+        _BETWEEN.join([post(b"a" * LIMITS.max_body), post(b"a" * (LIMITS.max_body + 1))]),
         _BETWEEN.join([_LENGTHS[0], _LENGTHS[0] + GET, _LENGTHS[0] + b"a"]),
         _BETWEEN.join([_NAMED, _NAMED.replace(b"abc", b"xyz"), post(b"a", "x-request-deadline-ms: 5")]),
         _BETWEEN.join([_LENGTHS[0], _LENGTHS[0][:-20], _LENGTHS[0][-20:], _LENGTHS[1] + GET]),
