@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEBIAN_PACKAGES := bash curl fish make openssl wrk zsh
 
-.PHONY: demo test lint types unit history conformance simulate simulate-faults upgrades bench bounds completions system-packages proxies clean
+.PHONY: demo test lint types unit history fuzz conformance simulate simulate-faults upgrades bench bounds completions system-packages proxies clean
 
 # Trains a small network, serves it and ResNet-152, and shows what batching does.
 demo: $(VENV)/.installed
@@ -27,6 +27,12 @@ unit: $(VENV)/.installed
 # HISTORY="--seconds 600 --kills 20" goes on for longer, HISTORY="--seed 7" repeats one.
 history: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.history $(HISTORY)
+
+# Fuzzes what reads bytes that others wrote, each for half a minute, and asks a daemon what its description allows; about
+# six minutes. FUZZ_SECONDS=600 goes on for longer, FUZZ="frames forms" takes some. What is found stays in .fuzz.
+FUZZ_SECONDS ?= 30
+fuzz: $(VENV)/.fuzz-installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)
 
 # Runs the real TorchServe 0.12.0 beside our daemon, compares them, and writes docs/torchserve.md; needs Java 17.
 conformance: $(VENV)/.installed
@@ -88,5 +94,10 @@ $(VENV)/.installed: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@
 
+# Not among what the tests need: see pyproject.toml.
+$(VENV)/.fuzz-installed: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,fuzz]'
+	touch $@
+
 clean:
-	rm -rf $(VENV) .bench .tools .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .bench .fuzz .tools .mypy_cache .pytest_cache .ruff_cache

@@ -13,7 +13,7 @@ No sockets and no asyncio here: bytes in, messages out.
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -207,12 +207,38 @@ class Done(msgspec.Struct, array_like=True, tag=4):
     isolation: Isolation | None = None
 
 
+Frame = bytes | bytearray | memoryview
 ToWorker = Share | Load | Predict | Threads | BatchSize
 ToDaemon = Hello | Loaded | LoadFailed | Started | Chunk | Done
 
 _encoder = msgspec.msgpack.Encoder()
-decode_for_worker = msgspec.msgpack.Decoder(ToWorker).decode
-decode_for_daemon = msgspec.msgpack.Decoder(ToDaemon).decode
+_decode_for_worker: Callable[[Frame], ToWorker] = msgspec.msgpack.Decoder(ToWorker).decode
+_decode_for_daemon: Callable[[Frame], ToDaemon] = msgspec.msgpack.Decoder(ToDaemon).decode
+_NO_MESSAGE = (UnicodeDecodeError, RecursionError)  # msgspec's own for text that is not UTF-8, and for deep nesting
+
+
+def decode_for_worker(frame: Frame) -> ToWorker:
+    """Read a message to a worker.
+
+    Raises:
+        BrokenMessage: it is none.
+    """
+    try:
+        return _decode_for_worker(frame)
+    except _NO_MESSAGE as error:
+        raise BrokenMessage(str(error)) from None
+
+
+def decode_for_daemon(frame: Frame) -> ToDaemon:
+    """Read a message to the daemon.
+
+    Raises:
+        BrokenMessage: it is none.
+    """
+    try:
+        return _decode_for_daemon(frame)
+    except _NO_MESSAGE as error:
+        raise BrokenMessage(str(error)) from None
 
 
 def encode(message: ToWorker | ToDaemon) -> bytearray:

@@ -14,7 +14,7 @@ As in TorchServe any method predicts, but OPTIONS.
 
 from collections.abc import Callable
 
-from daemon.api.openapi import describe_api, describe_model
+from daemon.api.openapi_inference import describe_api, describe_model
 from daemon.api.predict import parameters_of, predict
 from daemon.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange

@@ -21,7 +21,7 @@ from typing import Any
 from daemon.api.command import Command, run
 from daemon.api.customized import customized_metadata
 from daemon.api.describe import describe
-from daemon.api.openapi import describe_management
+from daemon.api.openapi_management import describe_management
 from daemon.api.own import own_route
 from daemon.api.parameters import Parameters
 from daemon.api.setting import asked_of, change
@@ -68,7 +68,7 @@ def management_routes(
         elif method == "GET" and len(path) in (1, 2):
             await _describe(registry, exchange, *path)
         elif method == "OPTIONS" and len(path) in (0, 1, 2):
-            exchange.respond(json_response(describe_management()))
+            exchange.respond(json_response(describe_management(own=own is not None)))
         elif method == "PUT" and len(path) == 3 and path[2] == "set-default":
             await registration.set_default(path[0], path[1])
             sentence = f'Default version successfully updated for model "{path[0]}" to "{path[1]}"'

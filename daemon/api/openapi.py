@@ -1,170 +1,79 @@
-"""An OpenAPI 3 description of the inference address, as `OPTIONS /` and `/api-description` answer it."""
+"""What the OpenAPI 3 descriptions of all addresses are made of."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from daemon.api.setting import PARAMETERS
+Schema = dict[str, Any]
+Operation = dict[str, Any]
 
-_ERROR = {
+STRING: Schema = {"type": "string"}
+BOOLEAN: Schema = {"type": "boolean"}
+MILLISECONDS: Schema = {"type": "number", "minimum": 0}
+SECONDS: Schema = {"type": "number", "minimum": 0}
+STATUS: Schema = {"type": "object", "required": ["status"], "properties": {"status": STRING}}
+_ERROR: Schema = {
     "type": "object",
     "required": ["code", "type", "message"],
-    "properties": {"code": {"type": "integer"}, "type": {"type": "string"}, "message": {"type": "string"}},
+    "properties": {"code": {"type": "integer"}, "type": STRING, "message": STRING},
 }
-_FAILURES = {
-    "400": "The request cannot be understood.",
-    "404": "No such model, version or route.",
-    "500": "The worker went away, or took too long.",
-    "503": "No worker is ready, the queue is full, or the handler failed.",
-}
-_TOO_LATE = {"504": "The time that the request could take is over."}
-_HEADERS = [
-    {
-        "name": "x-request-deadline-ms",
-        "in": "header",
-        "description": "Milliseconds from the receipt of the headers to the answer, at most; then 504.",
-        "schema": {"type": "integer", "minimum": 1},
-    },
-    {
-        "name": "x-request-priority",
-        "in": "header",
-        "description": "Requests of low priority let others go before them, for a while.",
-        "schema": {"type": "string", "enum": ["low", "normal"], "default": "normal"},
-    },
-]
-# What `operationId` and the parameters are made of: name of the operation → path.
-_OPERATIONS = {
-    "predict": "/predictions/{model_name}",
-    "predictVersion": "/predictions/{model_name}/{model_version}",
-    "explain": "/explanations/{model_name}",
-    "explainVersion": "/explanations/{model_name}/{model_version}",
-    "kserveV1Predict": "/v1/models/{model_name}:predict",
-    "kserveV1Explain": "/v1/models/{model_name}:explain",
-    "kserveV2Infer": "/v2/models/{model_name}/infer",
-    "invoke": "/models/{model_name}/invoke",
-    "invocations": "/invocations",
-}
-_COMMANDS = {
-    "/models": {"get": "listModels", "post": "registerModel"},
-    "/models/{model_name}": {
-        "get": "describeModel",
-        "put": "scaleModel",
-        "patch": "setModel",
-        "delete": "unregisterModel",
-    },
-    "/models/{model_name}/{model_version}": {
-        "get": "describeVersion",
-        "put": "scaleVersion",
-        "patch": "setVersion",
-        "delete": "unregisterVersion",
-    },
-    "/models/{model_name}/{model_version}/set-default": {"put": "setDefault"},
-    "/models/{model_name}/{model_version}/retry": {"post": "retryVersion"},
-}
+UNKNOWN_CALLER = {"401": "A token is asked for.", "403": "It is not that token, or not for you to ask."}
+# Over TCP the caller is known by a token, if there is one.
+_SECURITY = {"token": {"type": "http", "scheme": "bearer"}}
 
 
-# What registering takes by query, or as members of a JSON object: name → JSON type.
-_REGISTERING = {
-    "url": "string",
-    "model_name": "string",
-    "handler": "string",
-    "runtime": "string",
-    "batch_size": "integer",
-    "max_batch_delay": "number",
-    "batching": "string",
-    "initial_workers": "integer",
-    "response_timeout": "number",
-    "startup_timeout": "number",
-    "queue_timeout": "number",
-    "optimize": "string",
-    "synchronous": "boolean",
-    "replace": "boolean",
-}
-
-
-def describe_api() -> dict[str, Any]:
-    """Describe every route of the inference address."""
-    paths: dict[str, Any] = {path: {"post": _prediction(name, path)} for name, path in _OPERATIONS.items()}
-    paths["/ping"] = {"get": _health()}
-    return _document(paths)
-
-
-def describe_management() -> dict[str, Any]:
-    """Describe the management API."""
-    paths = {
-        path: {method: _command(name, path) for method, name in methods.items()} for path, methods in _COMMANDS.items()
-    }
-    return _document(paths)
-
-
-def describe_model(name: str) -> dict[str, Any]:
-    """Describe the routes of one model."""
-    chosen = [(operation, path) for operation, path in _OPERATIONS.items() if path.endswith("/{model_name}")]
-    paths = {}
-    for operation, path in chosen:
-        filled = path.replace("{model_name}", name)
-        paths[filled] = {"post": _prediction(operation, filled)}
-    return _document(paths)
-
-
-def _document(paths: dict[str, Any]) -> dict[str, Any]:
+def document(paths: Mapping[str, Mapping[str, Operation]]) -> dict[str, Any]:
+    """Make a description: path → method → operation."""
     return {
         "openapi": "3.0.1",
         "info": {"title": "tsctl API", "version": "1.0.0", "description": "PyTorch models, served in batches."},
         "paths": paths,
-        "components": {"schemas": {"Error": _ERROR}},
+        "components": {"schemas": {"Error": _ERROR}, "securitySchemes": _SECURITY},
     }
 
 
-def _prediction(operation: str, path: str) -> dict[str, Any]:
-    any_body = {"schema": {"type": "string", "format": "binary"}}
-    return {
-        "operationId": operation,
-        "parameters": _path_parameters(path) + _HEADERS,
-        "requestBody": {"description": "What the model's handler takes.", "content": {"*/*": any_body}},
-        "responses": {"200": {"description": "What the handler answers.", "content": {"*/*": any_body}}}
-        | _failures(_FAILURES | _TOO_LATE),
-    }
+def operation(
+    name: str, parameters: list[dict[str, Any]], answers: Mapping[str, Any], failures: Mapping[str, str]
+) -> Operation:
+    """Describe one; `answers` and `failures` are by status."""
+    responses = {**answers, **{status: failure(text) for status, text in sorted(failures.items())}}
+    return {"operationId": name, "parameters": parameters, "responses": responses}
 
 
-def _command(operation: str, path: str) -> dict[str, Any]:
-    document = {"application/json": {"schema": {"type": "object"}}}
-    return {
-        "operationId": operation,
-        "parameters": _path_parameters(path) + _query_parameters(operation),
-        "responses": {"200": {"description": "Done.", "content": document}} | _failures(_FAILURES),
-    }
+def answer(text: str, schema: Schema | None = None, kind: str = "application/json") -> dict[str, Any]:
+    """Describe an answer; it may be anything if there is no schema, also JSON, which is no string."""
+    return {"description": text, "content": {kind: {"schema": schema or {}}}}
 
 
-def _path_parameters(path: str) -> list[dict[str, Any]]:
+def failure(text: str) -> dict[str, Any]:
+    return answer(text, {"$ref": "#/components/schemas/Error"})
+
+
+def body(text: str) -> dict[str, Any]:
+    """Describe a body of any bytes."""
+    return {"description": text, "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}
+
+
+def path_parameters(path: str) -> list[dict[str, Any]]:
     names = [part.partition("}")[0] for part in path.split("{")[1:]]
-    return [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
+    return [{"name": name, "in": "path", "required": True, "schema": STRING} for name in names]
 
 
-def _query_parameters(operation: str) -> list[dict[str, Any]]:
-    types: dict[str, str] = {}
-    if operation == "registerModel":
-        types = _REGISTERING
-    elif operation == "retryVersion":
-        types = {"synchronous": "boolean"}
-    elif operation in ("setModel", "setVersion"):
-        types = {name: kind for name, (_, kind, _) in PARAMETERS.items()}
+def query_parameters(schemas: Mapping[str, Schema], required: str = "") -> list[dict[str, Any]]:
     return [
-        {"name": name, "in": "query", "schema": {"type": kind}, **({"required": True} if name == "url" else {})}
-        for name, kind in types.items()
+        {"name": name, "in": "query", "schema": schema, **({"required": True} if name == required else {})}
+        for name, schema in schemas.items()
     ]
 
 
-def _failures(failures: dict[str, str]) -> dict[str, Any]:
-    error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-    return {status: {"description": text, "content": error} for status, text in failures.items()}
+def listed(schema: Schema) -> Schema:
+    return {"type": "array", "items": schema}
 
 
-def _health() -> dict[str, Any]:
-    schema = {"type": "object", "properties": {"status": {"type": "string"}}}
-    content = {"application/json": {"schema": schema}}
-    return {
-        "operationId": "ping",
-        "responses": {
-            "200": {"description": "Every default version has its workers.", "content": content},
-            "500": {"description": "One has not.", "content": content},
-        },
-    }
+def whole(least: int | None = None) -> Schema:
+    """A whole number, as a parameter takes it."""
+    return {"type": "integer", **({} if least is None else {"minimum": least})}
+
+
+def members(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
+    """An object that has these, and may have others."""
+    return {"type": "object", "required": list(required), "properties": {**required, **(optional or {})}}

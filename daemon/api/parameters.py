@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from daemon.errors import BadRequest
 from daemon.http.messages import Request
+from daemon.models.modelconfig import MOST
 from handlers.names import parse_optimizations
 
 T = TypeVar("T")
@@ -51,6 +52,8 @@ class Parameters:
         if number is None or (least is not None and number < least):
             limits = "" if least is None else f" of at least {least}"
             raise BadRequest(f"{name} is {value!r}, and should be a whole number{limits}.")
+        if number > MOST:
+            raise BadRequest(f"{name} is {value!r}, and should be at most {MOST}.")
         return number
 
     def number(self, name: str, *, absent: float | None = -1) -> float | None:

@@ -7,6 +7,7 @@ wins over the `models` block of config.properties, which wins over the daemon's 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from reprlib import Repr
 from typing import Any, TypeVar
 
 import yaml
@@ -21,6 +22,7 @@ T = TypeVar("T")
 
 DEFAULT_BATCH_SIZE = 1
 DEFAULT_MAX_DELAY = 0.1  # seconds
+MOST = 10**9  # of anything that is counted: more is a mistake, and frames hold no number of any length
 MOST_WORKERS = 1024  # of one version: more is a slip of the finger, and each is a process
 
 # What PyYAML raises: for a month 13, an empty `!!int`, a `!!timestamp` of no date, and deep nesting not its own error.
@@ -102,6 +104,24 @@ def without_effect(document: Mapping[str, Any]) -> list[str]:
     return [key for key in _WITHOUT_EFFECT if document.get(key)]
 
 
+_MOST_MERGED = 1000  # pairs
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe in what it makes, and in how much: merges (`<<`) copy, so that 400 bytes could be a billion pairs."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        for key, value in node.value:
+            if key.tag == "tag:yaml.org,2002:merge":
+                nodes = value.value if isinstance(value, yaml.SequenceNode) else [value]
+                mappings = [each for each in nodes if isinstance(each, yaml.MappingNode)]
+                for mapping in mappings:
+                    self.flatten_mapping(mapping)
+                if sum(len(mapping.value) for mapping in mappings) > _MOST_MERGED:
+                    raise yaml.constructor.ConstructorError(None, None, "it merges too much", key.start_mark)
+        super().flatten_mapping(node)
+
+
 def read_yaml(model_dir: Path, config_file: str | None) -> dict[str, Any]:
     """Read the archive's `model-config.yaml`; an empty dict if it has none.
 
@@ -111,7 +131,7 @@ def read_yaml(model_dir: Path, config_file: str | None) -> dict[str, Any]:
     if config_file is None:
         return {}
     try:
-        document = yaml.safe_load((model_dir / Path(config_file).name).read_bytes())
+        document = yaml.load((model_dir / Path(config_file).name).read_bytes(), _Loader)
     except _NOT_YAML as error:
         raise InvalidModel(f"`{config_file}` is not YAML: {error}") from None
     if document is None:
@@ -279,13 +299,31 @@ def _checked(document: Mapping[str, Any], key: str, good: Callable[[Any], bool],
     value = document.get(key)
     if value is not None and not good(value):
         source = document.source(key) if isinstance(document, _Said) else "model-config.yaml"
-        raise InvalidModel(f"{source}: `{key}` is `{value}`, and should be {what}.")
+        raise InvalidModel(f"{source}: `{key}` is `{_shown(value)}`, and should be {what}.")
     return value
+
+
+# By aliases, 300 bytes of YAML are a list of a billion members: what is shown of a value has an end.
+_short = Repr()
+_short.maxlevel, _short.maxlist, _short.maxdict, _short.maxset, _short.maxstring = 3, 10, 10, 10, 100
+_LONGEST = 200  # characters
+
+
+def _shown(value: Any) -> str:
+    """Write a value into a sentence, shortened."""
+    if isinstance(value, int) and abs(value) > 10**100:
+        return f"a number of {value.bit_length()} bits"  # Python does not even write one of 4300 digits
+    try:
+        shown = value if isinstance(value, str) else _short.repr(value)
+    except ValueError:  # it holds such a number
+        return f"a {type(value).__name__}"
+    return shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "…"
 
 
 def _whole(document: Mapping[str, Any], key: str, least: int) -> int | None:
     what = f"a whole number of at least {least}"
     result: int | None = _checked(document, key, lambda value: type(value) is int and value >= least, what)
+    _checked(document, key, lambda value: value <= MOST, f"at most {MOST}")
     return result
 
 
@@ -313,7 +351,7 @@ def _parsed(document: Mapping[str, Any], key: str, parse: Callable[[Any], T]) ->
     try:
         return parse(value)
     except ValueError as error:
-        raise InvalidModel(f"{source}: `{key}` is `{value}`, and should be {error}.") from None
+        raise InvalidModel(f"{source}: `{key}` is `{_shown(value)}`, and should be {error}.") from None
 
 
 def _usable(cpus: tuple[int, ...]) -> tuple[int, ...]:

@@ -98,6 +98,7 @@ class LocalWorker(asyncio.Protocol):
         self.hand = Hand(CAPACITY)
         self._retry = bool(spec.retry)
         self._stopped = False  # we end it, whatever it does
+        self._babbles = False  # it wrote what is no message: nothing that comes after it counts
         self._life = Life(spec, self, templates, loop, clock, self._exited, arena)
         self._timer: Timer = clock.later(spec.startup_timeout, self._startup_timeout)
         self._leave_timer: Timer | None = None
@@ -231,10 +232,13 @@ class LocalWorker(asyncio.Protocol):
             self._transport.close()
 
     def data_received(self, data: bytes) -> None:
+        if self._babbles:
+            return
         try:
             for frame in self._reader.feed(data):
                 self._received(wire.decode_for_daemon(frame))
         except wire.BrokenMessage:
+            self._babbles = True
             self._lose()
             self._life.kill("it wrote what is no message to its connection to the daemon")
 

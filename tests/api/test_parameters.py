@@ -119,6 +119,11 @@ def test_what_is_no_whole_number_is_refused_with_name_and_value(value: Any) -> N
         document({"x": value}).whole("x")
 
 
+def test_a_whole_number_that_nobody_can_mean_is_refused() -> None:
+    with pytest.raises(BadRequest, match=r"^batch_size is '1000000001', and should be at most 1000000000\.$"):
+        document({"batch_size": "1000000001"}).whole("batch_size")
+
+
 def test_a_whole_number_below_its_least_is_refused() -> None:
     with pytest.raises(BadRequest, match=r"^batch_size is '0', and should be a whole number of at least 1\.$"):
         query("batch_size=0").whole("batch_size", least=1)

@@ -10,6 +10,10 @@ from daemon.errors import BadRequest, InvalidModel
 from daemon.models.modelconfig import ModelSettings, Wishes, merge, read_yaml, without_effect
 from tests.build import make_config
 
+MERGES = b"a0: &a0 {x: 1}\n" + b"".join(
+    b"a%d: &a%d {<<: [%b]}\n" % (number, number, b", ".join([b"*a%d" % (number - 1)] * 8)) for number in range(1, 12)
+)
+
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
@@ -106,6 +110,9 @@ def test_workers(wishes: Wishes, document: dict[str, Any], workers: tuple[int, i
     ("key", "value"),
     [
         ("batchSize", 0), ("batchSize", True), ("batchSize", "8"), ("batchSize", 1.5),
+        ("batchSize", 10**9 + 1),
+        pytest.param("jobQueueSize", 16**4000, id="a number that Python does not write"),
+        pytest.param("batchSize", [16**4000], id="a list of such"),
         ("maxBatchDelay", -1), ("maxBatchDelay", "soon"), ("maxBatchDelay", float("inf")),
         ("responseTimeout", float("nan")), ("responseTimeout", True), ("startupTimeout", 10**400),
         ("queueTimeout", -1), ("queueTimeout", "2 s"), ("clientTimeoutInMills", -1), ("clientTimeoutInMills", True),
@@ -117,6 +124,17 @@ def test_workers(wishes: Wishes, document: dict[str, Any], workers: tuple[int, i
 def test_a_wrong_value_of_the_archive_is_named(key: str, value: object, config: Config) -> None:
     with pytest.raises(InvalidModel, match=rf"^model-config.yaml: `{key}` is `.*`, and should be "):
         merge(Wishes(), {key: value}, config)
+
+
+def test_a_large_value_is_shown_shortened(config: Config) -> None:
+    aliased: list[Any] = ["x"]
+    for _ in range(40):  # by aliases, a few hundred bytes of YAML
+        aliased = [aliased] * 10
+
+    with pytest.raises(InvalidModel) as caught:
+        merge(Wishes(), {"batchSize": aliased}, config)
+
+    assert len(str(caught.value)) < 1000
 
 
 @pytest.mark.parametrize(
@@ -196,6 +214,7 @@ def test_an_archive_without_a_config_says_nothing(tmp_path: Path) -> None:
         (b"batchSize: 4\nhandler:\n  top_k: 3\n", {"batchSize": 4, "handler": {"top_k": 3}}),
         (b"", {}),
         (b"# only a comment\n", {}),
+        (b"a: &a {b: 1, c: 1}\n<<: [*a, {d: 2}]\nb: 3\n", {"a": {"b": 1, "c": 1}, "b": 3, "c": 1, "d": 2}),
         (b"torchrun: null\nparallelType: ''\n", {"torchrun": None, "parallelType": ""}),
     ],
 )
@@ -209,6 +228,7 @@ def test_yaml_is_read(text: bytes, document: dict[str, Any], tmp_path: Path) -> 
     "text",
     [
         pytest.param(b"a: [1", id="half a list"),
+        pytest.param(MERGES, id="merges of merges, 8 to the 11th pairs"),
         pytest.param(b"\xff\xff", id="bytes that are no text"),
         pytest.param(b"a: !!python/object/apply:os.system [ls]", id="code"),
         pytest.param(b"a: 2024-13-45", id="a thirteenth month"),

@@ -107,6 +107,27 @@ def test_a_worker_that_says_what_cannot_be_is_replaced_and_no_request_is_lost(sa
     assert all(outcome.reply is None and outcome.retry for outcome in bench.log.outcomes)
 
 
+@pytest.mark.parametrize(
+    "broken",
+    [
+        pytest.param(b"\1\0\0\0x", id="what is no message"),
+        pytest.param(
+            bytes(wire.encode(wire.LoadFailed("no", "xyz"))).replace(b"xyz", b"\xe2yz"), id="text that is none"
+        ),
+    ],
+)
+def test_after_what_is_no_message_nothing_that_a_worker_says_counts(broken: bytes) -> None:
+    bench = ready()
+    bench.send(1, "ab")
+    piece = bytes(wire.encode(wire.Chunk(1, [(0, answers("a")[0])])))
+
+    bench.transport.receive(piece + broken)
+    bench.say(wire.Done(1, answers("a", "b"), 0.5))
+
+    assert bench.log.events == ["loaded", "streamed b'a'", "lost"]
+    assert bench.life.killed == ["it wrote what is no message to its connection to the daemon"]
+
+
 def test_a_worker_whose_connection_has_ended_gets_nothing_more() -> None:
     bench = ready()
 

@@ -1,0 +1,155 @@
+"""An OpenAPI description of the management API, as `OPTIONS /models` answers it, and of the control socket."""
+
+from typing import Any
+
+from daemon.api.openapi import (
+    BOOLEAN,
+    MILLISECONDS,
+    SECONDS,
+    STATUS,
+    STRING,
+    UNKNOWN_CALLER,
+    Operation,
+    Schema,
+    answer,
+    document,
+    listed,
+    members,
+    operation,
+    path_parameters,
+    query_parameters,
+    whole,
+)
+from daemon.api.setting import PARAMETERS
+
+_KINDS = {"integer": whole(1), "number": MILLISECONDS, "string": STRING, "boolean": BOOLEAN}
+_SETTINGS: dict[str, Schema] = {name: _KINDS[kind] for name, (_, kind, _) in PARAMETERS.items()}
+_SYNCHRONOUS = {"synchronous": BOOLEAN}
+# What registering takes by query, or as members of a JSON object; -1 is TorchServe's "not given".
+_REGISTERING: dict[str, Schema] = {
+    "url": STRING,
+    "model_name": STRING,
+    "handler": STRING,
+    "runtime": {"type": "string", "enum": ["python", "python3"]},
+    "batch_size": whole(1),
+    "max_batch_delay": MILLISECONDS,
+    "batching": STRING,
+    "initial_workers": whole(0),
+    "response_timeout": SECONDS,
+    "startup_timeout": SECONDS,
+    "queue_timeout": SECONDS,
+    "optimize": STRING,
+    "replace": BOOLEAN,
+    "warnings": BOOLEAN,
+    **_SYNCHRONOUS,
+}
+_SCALING: dict[str, Schema] = {
+    "min_worker": whole(0), "max_worker": whole(0), "warnings": BOOLEAN, **_SYNCHRONOUS,
+}  # fmt: skip
+
+_MODEL = members(
+    {
+        "modelName": STRING, "modelVersion": STRING, "modelUrl": STRING, "runtime": STRING, "minWorkers": whole(0),
+        "maxWorkers": whole(0), "batchSize": whole(1), "maxBatchDelay": whole(0), "responseTimeout": whole(0),
+        "startupTimeout": whole(0), "deviceType": {"type": "string", "enum": ["cpu", "gpu"]},
+        "loadedAtStartup": BOOLEAN,
+        "workers": listed(members({"id": STRING, "startTime": STRING, "status": STRING, "pid": whole()})),
+        "jobQueueStatus": members({"remainingCapacity": whole(0), "pendingRequests": whole(0)}),
+        "tsctl": members({"state": STRING, "retryable": BOOLEAN, "settings": listed(members({"name": STRING}))}),
+    },
+    {"customizedMetadata": {"type": "object"}, "deviceIds": listed(whole(0))},
+)  # fmt: skip
+_LIST = members({"models": listed(members({"modelName": STRING, "modelUrl": STRING}))}, {"nextPageToken": STRING})
+_CHANGES = members(
+    {
+        "status": STRING, "modelName": STRING, "modelVersion": STRING,
+        "changes": listed(members({"name": STRING, "from": {}, "to": {}})),
+    }
+)  # fmt: skip
+_TRACE = members(
+    {
+        "modelName": STRING, "modelVersion": STRING, "times": listed({"type": "number"}),
+        "silence": {"type": "number", "nullable": True}, "workers": whole(0), "settings": {"type": "object"},
+    }
+)  # fmt: skip
+
+_WORDS: dict[str, Schema] = {
+    "status": {"type": "object"},
+    "config": listed(members({"name": STRING, "value": {}, "origin": STRING})),
+    "store": listed(members({"name": STRING, "bytes": whole(0) | {"nullable": True}})),
+}
+
+_UNDERSTOOD = {"400": "The request cannot be understood."}
+_FOUND = {**_UNDERSTOOD, "404": "No such model, version, archive or route."}
+_FAILED = {"500": "What was asked for did not work; the message says why."}
+_NOT_NOW = {"503": "The daemon is being upgraded or stopped, or no worker can be asked."}
+_CLASHES = {"409": "That version is registered already, is being replaced, or is not in a state for this."}
+_CHANGED = _FOUND | _FAILED | _NOT_NOW | _CLASHES | UNKNOWN_CALLER
+_COMMAND = {
+    "200": answer("Done.", STATUS),
+    "202": answer("Begun: `synchronous` is false.", STATUS),
+    "206": answer("Done, but somebody asked for other workers meanwhile, or one has just left.", STATUS),
+}
+
+
+def describe_management(*, own: bool = False) -> dict[str, Any]:
+    """Describe the management API; with `own` also what only the control socket answers."""
+    paths: dict[str, dict[str, Operation]] = {
+        "/models": {"get": _list(), "post": _command("registerModel", "", _REGISTERING, required="url")}
+    }
+    for suffix, path in (("Model", "/models/{model_name}"), ("Version", "/models/{model_name}/{model_version}")):
+        named = {"model_version": STRING} if suffix == "Model" else {}
+        paths[path] = {
+            "get": _describe(f"describe{suffix}", path),
+            "put": _command(f"scale{suffix}", path, _SCALING | named),
+            "patch": _done(f"set{suffix}", path, _CHANGES, _SETTINGS),
+            "delete": _done(f"unregister{suffix}", path, STATUS),
+        }
+    version = "/models/{model_name}/{model_version}"
+    paths[f"{version}/set-default"] = {"put": _done("setDefault", f"{version}/set-default", STATUS)}
+    paths[f"{version}/retry"] = {"post": _command("retryVersion", f"{version}/retry", _SYNCHRONOUS)}
+    ready = answer("Whether it has a ready worker.", members({"name": STRING, "ready": BOOLEAN}))
+    paths["/v1/models/{model_name}"] = {
+        "get": operation("kserveReady", path_parameters("{model_name}"), {"200": ready}, _FOUND | UNKNOWN_CALLER)
+    }
+    return document(paths | (_own() if own else {}))
+
+
+def _list() -> Operation:
+    query = query_parameters({"limit": whole(), "next_page_token": whole()})
+    return operation("listModels", query, {"200": answer("A page of them.", _LIST)}, _UNDERSTOOD | UNKNOWN_CALLER)
+
+
+def _describe(name: str, path: str) -> Operation:
+    told = {"200": answer("One, or with the version `all` every version.", listed(_MODEL))}
+    parameters = path_parameters(path) + query_parameters({"customized": BOOLEAN})
+    return operation(name, parameters, told, _FOUND | _FAILED | _NOT_NOW | UNKNOWN_CALLER)
+
+
+def _command(name: str, path: str, query: dict[str, Schema], required: str = "") -> Operation:
+    """Describe one that starts workers, and may take a while; progress is told to who accepts application/x-ndjson."""
+    return operation(name, path_parameters(path) + query_parameters(query, required), _COMMAND, _CHANGED)
+
+
+def _done(name: str, path: str, schema: Schema, query: dict[str, Schema] | None = None) -> Operation:
+    parameters = path_parameters(path) + query_parameters(query or {})
+    return operation(name, parameters, {"200": answer("Done.", schema)}, _CHANGED)
+
+
+def _own() -> dict[str, dict[str, Operation]]:
+    paths: dict[str, dict[str, Operation]] = {
+        f"/tsctl/{word}": {"get": _told(word, "", schema)} for word, schema in _WORDS.items()
+    }
+    for word, schema in (("trace", _TRACE), ("worker", {"type": "object"}), ("input", None)):
+        for suffix, path in (("Model", "{model_name}"), ("Version", "{model_name}/{model_version}")):
+            paths[f"/tsctl/{word}/{path}"] = {"get": _told(f"{word}{suffix}", path, schema)}
+    asked = {"grace": SECONDS, "timeout": SECONDS, "python": STRING, "check_memory": BOOLEAN}
+    told = {"200": answer("Another daemon serves.", {"type": "object"})}
+    failures = _UNDERSTOOD | _FAILED | _NOT_NOW | _CLASHES
+    paths["/tsctl/upgrade"] = {"post": operation("upgrade", query_parameters(asked), told, failures)}
+    return paths
+
+
+def _told(name: str, path: str, schema: Schema | None) -> Operation:
+    kind = "*/*" if schema is None else "application/json"
+    return operation(name, path_parameters(path), {"200": answer("It.", schema, kind)}, _FOUND)

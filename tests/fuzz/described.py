@@ -1,0 +1,138 @@
+"""What a description allows, as hypothesis draws it; and whether it tells of an answer.
+
+Of JSON Schema, as much as our descriptions use. `make fuzz` reads them with schemathesis, which knows all of it.
+"""
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from hypothesis import strategies as st
+
+from tests.http.peer import Answer
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+}
+_WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=12)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request that a description allows."""
+
+    method: str
+    path: str  # in the description
+    target: str
+    headers: tuple[str, ...]
+    body: bytes
+
+
+@st.composite
+def conversations(
+    draw: st.DrawFn, description: Mapping[str, Any], likely: Mapping[str, tuple[str, ...]]
+) -> list[Asked]:
+    """Draw a request of every operation, in any order; what deletes comes last.
+
+    Args:
+        likely: values for the parameters of these names, which come more often than any others.
+    """
+    operations = [(path, method) for path, methods in description["paths"].items() for method in methods]
+    order = random.Random(draw(st.integers(0, 2**32)))  # hypothesis's own permutations hardly change the order
+    order.shuffle(operations)
+    operations.sort(key=lambda each: each[1] == "delete")  # what is gone answers nothing
+    return [draw(_requests(description, path, method, likely)) for path, method in operations]
+
+
+@st.composite
+def _requests(
+    draw: st.DrawFn, description: Mapping[str, Any], path: str, method: str, likely: Mapping[str, tuple[str, ...]]
+) -> Asked:
+    operation = description["paths"][path][method]
+    target, query, headers = path, dict[str, str](), list[str]()
+    for parameter in operation["parameters"]:
+        name, schema = parameter["name"], parameter["schema"]
+        value = draw(_values(schema, likely.get(name, ())))
+        if parameter["in"] == "path":
+            target = target.replace(f"{{{name}}}", quote(value or "-", safe=""))
+        elif not (parameter.get("required") or draw(st.booleans())):
+            continue
+        elif parameter["in"] == "query":
+            query[name] = value
+        else:
+            headers.append(f"{name}: {quote(value, safe='')}")
+    body = draw(st.binary(max_size=20)) if "requestBody" in operation else b""
+    as_json: bool = draw(st.booleans())
+    if query and as_json and method != "get" and "requestBody" not in operation:
+        headers.append("Content-Type: application/json")
+        body = json.dumps(query).encode()
+    elif query:
+        target += "?" + urlencode(query)
+    return Asked(method.upper(), path, target, tuple(headers), body)
+
+
+def _values(schema: Mapping[str, Any], likely: tuple[str, ...]) -> st.SearchStrategy[str]:
+    """As text: what the schema allows, and seldom what it does not."""
+    usual: st.SearchStrategy[str]
+    if "enum" in schema:
+        usual = st.sampled_from(schema["enum"])
+    elif schema["type"] == "boolean":
+        usual = st.sampled_from(["true", "false"])
+    elif schema["type"] == "integer":
+        usual = st.integers(schema.get("minimum", -1), 3).map(str)
+    elif schema["type"] == "number":
+        usual = st.floats(0, 1000).map(str)
+    else:
+        usual = _WORDS
+    if likely:
+        usual = st.sampled_from([*likely] * 8)
+    rare = _WORDS | st.integers().map(str)
+    return st.integers(0, 7).flatmap(lambda chance: rare if chance == 7 else usual)
+
+
+def faults(description: Mapping[str, Any], asked: Asked, answer: Answer) -> list[str]:
+    """Say in what an answer differs from the description; nothing if it is one that it tells of."""
+    responses = description["paths"][asked.path][asked.method.lower()]["responses"]
+    if str(answer.status) not in responses:
+        return [f"status {answer.status} is not described: {answer.body[:200]!r}"]
+    contents = responses[str(answer.status)]["content"]
+    kind = answer.headers.get("content-type", "").partition(";")[0]
+    if "*/*" in contents:
+        return []
+    if kind not in contents:
+        return [f"content type `{kind}` is not described"]
+    schema = contents[kind]["schema"]
+    return list(differences(json.loads(answer.body), schema, description)) if kind == "application/json" else []
+
+
+def differences(value: Any, schema: Mapping[str, Any], description: Mapping[str, Any], at: str = "$") -> list[str]:
+    """Say in what a JSON value differs from a schema."""
+    if "$ref" in schema:
+        return differences(
+            value, description["components"]["schemas"][schema["$ref"].rpartition("/")[2]], description, at
+        )
+    if value is None and schema.get("nullable"):
+        return []
+    kind = schema.get("type")
+    if kind is not None and (not isinstance(value, _TYPES[kind]) or (isinstance(value, bool) and kind != "boolean")):
+        return [f"{at} is {value!r}, and should be of type {kind}"]
+    found = [f"{at} lacks `{name}`" for name in schema.get("required", ()) if name not in value]
+    if "enum" in schema and value not in schema["enum"]:
+        found.append(f"{at} is {value!r}, and should be one of {schema['enum']}")
+    if "minimum" in schema and value < schema["minimum"]:
+        found.append(f"{at} is {value!r}, and should be at least {schema['minimum']}")
+    for name, inner in schema.get("properties", {}).items():
+        if name in value:
+            found += differences(value[name], inner, description, f"{at}.{name}")
+    if "items" in schema:
+        for number, item in enumerate(value):
+            found += differences(item, schema["items"], description, f"{at}[{number}]")
+    return found

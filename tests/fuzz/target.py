@@ -1,0 +1,19 @@
+"""A reader that is fuzzed."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One reader, with examples of what it reads.
+
+    Attributes:
+        check: reads the bytes, and raises if a claim about the reader is broken. It keeps nothing.
+        examples: what fuzzing begins with; it makes no other claim than any bytes.
+        words: pieces of the language, for the fuzzer to put together.
+    """
+
+    check: Callable[[bytes], None]
+    examples: Iterable[bytes]
+    words: Iterable[bytes] = ()

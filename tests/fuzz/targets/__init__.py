@@ -1,0 +1,23 @@
+"""The readers, by name; a campaign imports the one that it is for."""
+
+import importlib
+
+from tests.fuzz.target import Target
+
+NAMES = (
+    "frames",
+    "conversation",
+    "forms",
+    "manifest",
+    "properties",
+    "modelconfig",
+    "receiver",
+    "connection",
+    "repeated",
+    "answers",
+)
+
+
+def target(name: str) -> Target:
+    found: Target = importlib.import_module(f"{__name__}.{name}").TARGET
+    return found
