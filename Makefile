@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEBIAN_PACKAGES := bash curl fish make openssl wrk zsh
 
-.PHONY: demo test lint types unit history fuzz conformance simulate simulate-faults upgrades bench bounds completions system-packages proxies clean
+.PHONY: demo test lint types unit history fuzz conformance simulate simulate-faults upgrades chaos bench bounds completions system-packages proxies clean
 
 # Trains a small network, serves it and ResNet-152, and shows what batching does.
 demo: $(VENV)/.installed
@@ -52,6 +52,11 @@ simulate-faults: $(VENV)/.installed
 upgrades: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.chaos.upgrades $(UPGRADES)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.chaos.kills $(UPGRADES)
+
+# Harms a daemon in all ways at once for five minutes while clients ask: kills workers, replaces models and the daemon, leaves
+# in the middle; counts what becomes of each request, and prints the seed. CHAOS="--seconds 60 --seed 7" takes a minute.
+chaos: $(VENV)/.installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.chaos $(CHAOS)
 
 # Measures TorchServe, mosec and LitServe beside our daemon, and writes docs/benchmarks.md; needs wrk and Java 17, and a
 # quiet machine for an hour. BENCH="--only constant --peers tsctl,mosec --rounds 1" measures a part.

@@ -71,7 +71,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def __init__(self, escaped: Callable[[BaseException], None]) -> None:
         self.stalled = -math.inf
         self.disk: Callable[[Callable[..., Any]], float] = lambda call: 0.0
-        self.connect: Callable[[asyncio.Protocol], None] = lambda protocol: None
+        self.connect: Callable[[asyncio.Protocol], asyncio.Transport] = lambda protocol: asyncio.Transport()
         self.pipe: Callable[[asyncio.Protocol], None] = lambda protocol: None
         self._escaped = escaped
         self._late = Late.BY_TIME
@@ -220,7 +220,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     async def create_unix_connection(self, protocol_factory: Any, path: Any = None, **how: Any) -> Any:  # noqa: ARG002
         how["sock"].close()
-        self.connect(protocol_factory())
+        protocol = protocol_factory()
+        return self.connect(protocol), protocol
 
 
 def _head(heap: _Heap) -> float:

@@ -176,14 +176,15 @@ class Process:
 
     # The socket.
 
-    def connected(self, protocol: "WatchedWorker", output: OutputReader) -> None:
-        """Life has made both ways."""
+    def connected(self, protocol: "WatchedWorker", output: OutputReader) -> Line:
+        """Life has made both ways; gives the one that frames go."""
         self.output = output
-        self.line = Line(self, protocol)
+        line = self.line = Line(self, protocol)
         protocol.connection_made(self.line)
         unheard, self._unheard = self._unheard, []
         for data in unheard:
             self._heard(data)
+        return line
 
     def told(self, data: bytes) -> None:
         """The daemon wrote something; nothing at all if it closed its end."""

@@ -1,5 +1,6 @@
 """One run's world: the daemon's objects on the virtual loop, and the book about them."""
 
+import asyncio
 import functools
 import random
 import traceback
@@ -242,9 +243,9 @@ class World:
     def _pipe(self, protocol: Any) -> None:
         self._output = protocol
 
-    def _connect(self, protocol: Any) -> None:
+    def _connect(self, protocol: Any) -> asyncio.Transport:
         assert isinstance(protocol, WatchedWorker)
-        protocol.process.connected(protocol, self._output)
+        return protocol.process.connected(protocol, self._output)
 
 
 def counted(metrics: VersionMetrics) -> dict[str, int]:

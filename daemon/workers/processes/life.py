@@ -16,6 +16,7 @@ from daemon.workers.engine import Exit, WorkerSpec
 from daemon.workers.frames import share
 from daemon.workers.processes.birth import Birth
 from daemon.workers.processes.children import Process
+from daemon.workers.processes.descriptors import connect, read_pipe
 from daemon.workers.processes.output import OutputReader
 from daemon.workers.processes.templates import Templates
 from handlers import orders, wire
@@ -110,8 +111,8 @@ class Life:
     async def _connect(
         self, loop: asyncio.AbstractEventLoop, protocol: asyncio.Protocol, ours: socket.socket, reading: int
     ) -> None:
-        await loop.connect_read_pipe(lambda: self._output, os.fdopen(reading, "rb", 0))
-        await loop.create_unix_connection(lambda: protocol, sock=ours)
+        await read_pipe(loop, lambda: self._output, reading)
+        await connect(loop, lambda: protocol, ours)
 
     def _born(self, process: Process) -> None:
         self._process = process

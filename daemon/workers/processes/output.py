@@ -1,9 +1,10 @@
 """What a worker prints: passed on line by line, the last lines kept for its exit report."""
 
 import asyncio
-import os
 from collections import deque
 from collections.abc import Callable
+
+from daemon.workers.processes.descriptors import read_pipe
 
 KEPT_LINES = 50
 LONGEST_LINE = 16 * 1024  # bytes; what is longer is cut into lines of this size
@@ -15,7 +16,7 @@ _connecting: set[asyncio.Task[object]] = set()  # a loop alone does not keep its
 def follow(loop: asyncio.AbstractEventLoop, descriptor: int, log: Callable[[str], None]) -> None:
     """Pass on what comes out of a pipe, which is closed at its end."""
     reader = OutputReader(log, lambda: None)
-    task = loop.create_task(loop.connect_read_pipe(lambda: reader, os.fdopen(descriptor, "rb", 0)))
+    task = loop.create_task(read_pipe(loop, lambda: reader, descriptor))
     _connecting.add(task)
     task.add_done_callback(_connecting.discard)
 

@@ -1,0 +1,147 @@
+"""What may become of a request, and whether that is what became of it: pure functions.
+
+    retry       everything is answered 200; if two workers were killed with it, 507 may say so
+    no retry    … or 507 if the worker that ran it was killed
+    pieces      retried before the first piece; afterwards the answer is cut off if its worker was killed
+    narrow      retried; 503 with Retry-After while the queue is full
+
+Whoever has run a request has written so into the journal; that is held against the answer when all is over.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """How a request ended, as far as its client knows."""
+
+    RIGHT = "200, and right"
+    DIED = "507, its worker was killed, and it is not to be run again"
+    DIED_AGAIN = "507, two workers were killed with it"
+    CUT_OFF = "cut off after its first piece, its worker was killed"
+    QUEUE_FULL = "503 with Retry-After, the queue was full"
+    HALF_SENT = "the client left after half of the body"
+    LEFT = "the client left after the request"
+    HALF_READ = "the client left while it was reading"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a model promises.
+
+    Attributes:
+        retry: what a worker died with is run once more.
+        narrow: its queue is so short that it may be full.
+        pieces: it answers in pieces.
+    """
+
+    retry: bool = True
+    narrow: bool = False
+    pieces: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request. `generation` is of the archive that was acknowledged last when it was sent."""
+
+    number: int
+    rules: Rules
+    words: bytes
+    generation: int
+
+    @property
+    def body(self) -> bytes:
+        return b"%d %s %s" % (self.number, b"pieces" if self.rules.pieces else b"whole", self.words)
+
+    @property
+    def id(self) -> str:
+        return f"chaos-{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An answer.
+
+    Attributes:
+        headers: by their names in small letters.
+        whole: it has come to its end; False if the connection ended first.
+    """
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    whole: bool = True
+
+    @property
+    def closes(self) -> bool:
+        return self.headers.get("connection") == "close"
+
+
+class Broken(Exception):
+    """A promise was broken; the sentence says which."""
+
+
+def judge(asked: Asked, told: Told, killed: Collection[int]) -> tuple[Kind, int]:
+    """Say how a request ended, and which process says that it has run it (0 if none does).
+
+    Args:
+        killed: the processes that we have killed so far.
+
+    Raises:
+        Broken: that must not be.
+    """
+    if told.headers.get("x-request-id") != asked.id:
+        raise Broken(f"{asked.id} was answered with what is owed to {told.headers.get('x-request-id')}")
+    text = told.body[:300].decode("latin-1")
+    if told.status == 200:
+        return _answered(asked, told, killed)
+    if not told.whole:
+        raise Broken(f"{asked.id}: the answer {told.status} ended in the middle: {text}")
+    if told.status == 507 and "The worker died again" in text and asked.rules.retry:
+        return Kind.DIED_AGAIN, 0
+    if told.status == 507 and "The worker died while" in text and not asked.rules.retry:
+        return Kind.DIED, 0
+    if told.status == 503 and asked.rules.narrow and "is full" in text and "retry-after" in told.headers:
+        return Kind.QUEUE_FULL, 0
+    raise Broken(f"{asked.id} was answered {told.status}: {text}")
+
+
+def _answered(asked: Asked, told: Told, killed: Collection[int]) -> tuple[Kind, int]:
+    try:
+        _, generation, pid = map(int, told.body.split(b" ", 3)[:3])
+    except ValueError:
+        raise Broken(f"{asked.id} was answered with no account: {told.body[:80]!r}") from None
+    right = b"%d %d %d %s" % (asked.number, generation, pid, asked.words[::-1])
+    if told.body != right if told.whole else not right.startswith(told.body):
+        raise Broken(f"{asked.id} of {len(asked.words)} bytes was answered wrong: {told.body[:80]!r}")
+    # A daemon that has been replaced answers one more request of each connection, and says that it is the last.
+    if generation < asked.generation and not told.closes:
+        raise Broken(f"{asked.id} was answered by archive {generation}, and {asked.generation} had been acknowledged")
+    if told.whole:
+        return Kind.RIGHT, pid
+    if not asked.rules.pieces or pid not in killed:
+        raise Broken(f"{asked.id}: the answer ended in the middle, and process {pid} was not killed")
+    return Kind.CUT_OFF, pid
+
+
+def judge_runs(kind: Kind, rules: Rules, pid: int, runs: Sequence[int], killed: Collection[int]) -> None:
+    """Hold an ending against the processes that began to run the request, in order.
+
+    Args:
+        pid: which process says that it has run it, 0 if none does.
+
+    Raises:
+        Broken: it was run too often, or not at all, or again though its worker lived.
+    """
+    most = 2 if rules.retry else 1
+    if kind in (Kind.HALF_SENT, Kind.QUEUE_FULL):
+        most = 0
+    if len(runs) > most:
+        raise Broken(f"it was run {len(runs)} times, by {runs}")
+    if any(earlier not in killed for earlier in runs[:-1]):
+        raise Broken(f"it was run again, by {runs}, though nobody had killed the first")
+    if pid and (not runs or runs[-1] != pid):
+        raise Broken(f"process {pid} has answered it, and {runs} have run it")
+    if kind in (Kind.DIED, Kind.DIED_AGAIN) and any(each not in killed for each in runs):
+        raise Broken(f"its workers are said to have died, and of {runs} one was not killed")
