@@ -215,7 +215,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return future
 
     async def connect_read_pipe(self, protocol_factory: Any, pipe: Any) -> Any:
-        pipe.close()
+        os.close(pipe.fileno())  # as uvloop does: the object has nothing to close
         self.pipe(protocol_factory())
 
     async def create_unix_connection(self, protocol_factory: Any, path: Any = None, **how: Any) -> Any:  # noqa: ARG002

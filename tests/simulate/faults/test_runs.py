@@ -1,5 +1,7 @@
 """The daemon under faults: whatever a seed draws, the invariants hold. `make simulate-faults` runs many more."""
 
+import gc
+import os
 import re
 from collections import deque
 
@@ -46,6 +48,16 @@ def test_seeds_have_all_kinds_of_ends_and_faults() -> None:
         "has gone",
     ):  # fmt: skip
         assert what in told, what
+
+
+def test_runs_leave_no_descriptors() -> None:
+    before = len(os.listdir("/proc/self/fd"))
+
+    for seed in range(1, 11):
+        run(seed)
+
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) <= before
 
 
 def test_a_seed_that_fails_tells_its_story(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
