@@ -3,11 +3,12 @@
 [--seconds 5]
 
 A model that takes 5 ms a request, and a queue of 20. First as many clients as it can hold, then ten times as many;
-who is refused comes again after half a second. Printed are the times of the answers 200 and 503, in ms.
+who is refused comes again after about half a second. Printed are the times of the answers 200 and 503, in ms.
 """
 
 import argparse
 import asyncio
+import random
 import tempfile
 import time
 from pathlib import Path
@@ -21,8 +22,9 @@ QUEUE = 20
 REQUEST = b"POST /predictions/sized HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx"
 
 
-async def ask(port: int, until: float, times: dict[str, list[float]]) -> None:
+async def ask(port: int, until: float, times: dict[str, list[float]], chance: random.Random) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    await asyncio.sleep(chance.uniform(0.0, 0.5))
     while time.perf_counter() < until:
         began = time.perf_counter()
         writer.write(REQUEST)
@@ -32,14 +34,15 @@ async def ask(port: int, until: float, times: dict[str, list[float]]) -> None:
         status = head[9:12].decode()
         times.setdefault(status, []).append((time.perf_counter() - began) * 1000)
         if status != "200":
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(chance.uniform(0.25, 0.75))  # not all at the same moment: nobody told them to
     writer.close()
 
 
 async def crowd(port: int, clients: int, seconds: float) -> dict[str, list[float]]:
     times: dict[str, list[float]] = {}
     until = time.perf_counter() + seconds
-    await asyncio.gather(*(ask(port, until, times) for _ in range(clients)))
+    chance = random.Random(clients)
+    await asyncio.gather(*(ask(port, until, times, chance) for _ in range(clients)))
     return times
 
 
