@@ -14,9 +14,14 @@ import torch
 import torchvision
 from PIL import Image
 from sklearn import datasets
+from torchvision import transforms
 
 from tests.benchmarks.peers.apps.models_of_apps import load_resnet
 
+IMAGENET = transforms.Compose([
+    transforms.Resize(256), transforms.CenterCrop(224), transforms.ToTensor(),
+    transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]),
+])  # fmt: skip
 SIZE = (500, 375)  # the usual one of ImageNet
 QUALITY = 90
 
@@ -29,8 +34,18 @@ def photograph() -> bytes:
     return file.getvalue()
 
 
+def as_input(image: bytes) -> torch.Tensor:
+    """The usual 224 × 224 middle of an image, float32, shape (1, 3, 224, 224)."""
+    with Image.open(io.BytesIO(image)) as opened:
+        pixels: torch.Tensor = IMAGENET(opened)
+        return pixels.unsqueeze(0)
+
+
 def random_weights(name: str) -> dict[str, torch.Tensor]:
-    """Weights under which activations stay in range: batch statistics are taken from noise, once."""
+    """Weights under which activations stay in range: batch statistics are taken from noise, once.
+
+    And the probabilities of the photograph's classes: where all but one are next to nothing, nobody can compare them.
+    """
     torch.manual_seed(18)
     model = getattr(torchvision.models, name)(weights=None)
     for module in model.modules():
@@ -39,7 +54,9 @@ def random_weights(name: str) -> dict[str, torch.Tensor]:
     with torch.no_grad():
         noise = torch.randn(8, 3, 224, 224)
         model.train()(noise)
-        model.fc.weight.mul_(1 / model.eval()(noise).std())
+        scores = model.eval()(as_input(photograph()))
+        model.fc.weight.mul_(1 / scores.std())
+        model.fc.bias.mul_(1 / scores.std())
     state: dict[str, torch.Tensor] = model.state_dict()
     return state
 
