@@ -90,7 +90,7 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
         raise StartError(str(error), "name a directory with `--state-dir`") from None
     values["max_receiving_bytes"] = _receiving(values["max_receiving_bytes"], values["max_request_size"])
     store = values["model_store"]
-    if store is not None and not store.is_dir():
+    if store is not None and not _is_directory(store):
         raise StartError(f"no model store at `{store}`", "make the directory, or name another with `--model-store`")
     notes = file.notes
     unread = directory / "config.properties" if directory is not None and values["ts_config"] is None else None
@@ -102,6 +102,13 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
     return Config(
         **values, origins=origins, models_block=file.models, snapshot_block=file.snapshot, notes=notes
     )  # fmt: skip
+
+
+def _is_directory(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name that is too long for one, say
+        return False
 
 
 def _receiving(chosen: int | None, largest: int) -> int:

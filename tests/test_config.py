@@ -120,6 +120,11 @@ def test_a_model_store_must_be_there(tmp_path: Path) -> None:
     assert resolve({"model_store": str(tmp_path)}, {}).model_store == tmp_path
 
 
+def test_a_model_store_whose_name_is_too_long_is_none() -> None:
+    with pytest.raises(StartError, match="no model store at"):
+        resolve({"model_store": "x" * 300}, {})
+
+
 def test_a_user_without_a_home_is_told_to_name_a_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_home() -> Path:
         raise RuntimeError("Could not determine home directory.")
