@@ -36,6 +36,24 @@ class Client:
         return {name: reply.status for name, reply in self.replies}
 
 
+class FakeLife:
+    """A worker's process (workers/processes/life.py) that writes down why it is killed."""
+
+    pid = 7
+    running = True
+    died_of_sigkill = False
+
+    def __init__(self, spec: Any, protocol: Any, templates: Any, loop: Any, clock: Any, over: Any, arena: Any) -> None:
+        self.over = over
+        self.killed: list[str] = []
+
+    def kill(self, because: str) -> None:
+        self.killed.append(because)
+
+    def socket_closed(self) -> None:
+        """It may have ended."""
+
+
 @dataclass
 class WorkerLog:
     """Writes down what an engine tells of its workers."""

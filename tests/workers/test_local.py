@@ -13,25 +13,7 @@ from daemon.workers.engine import Exit
 from daemon.workers.local import LocalWorker
 from daemon.workers.state import State
 from handlers import wire
-from tests.build import Client, WorkerLog, make_spec
-
-
-class FakeLife:
-    """A process that ends when it is told to."""
-
-    pid = 7
-    running = True
-    died_of_sigkill = False
-
-    def __init__(self, spec: Any, protocol: Any, templates: Any, loop: Any, clock: Any, over: Any, arena: Any) -> None:
-        self.over = over
-        self.killed: list[str] = []
-
-    def kill(self, because: str) -> None:
-        self.killed.append(because)
-
-    def socket_closed(self) -> None:
-        """It may have ended."""
+from tests.build import Client, FakeLife, WorkerLog, make_spec
 
 
 class Bench:

@@ -15,29 +15,12 @@ from daemon.workers.engine import Exit
 from daemon.workers.local import LocalWorker
 from daemon.workers.state import State
 from handlers import wire
-from tests.build import Client, WorkerLog, make_spec
+from tests.build import Client, FakeLife, WorkerLog, make_spec
 from tests.fuzz.cuts import cuts
 from tests.fuzz.target import Target
 from tests.fuzz.targets.frames import MESSAGES
 
 Told = tuple[list[str], list[tuple[str, str]], list[str]]
-
-
-class _Life:
-    """A process that goes on until it is told to end."""
-
-    pid = 7
-    running = True
-    died_of_sigkill = False
-
-    def __init__(self, spec: Any, protocol: Any, templates: Any, loop: Any, clock: Any, over: Any, arena: Any) -> None:
-        self.over = over
-        self.killed: list[str] = []
-
-    def kill(self, because: str) -> None:
-        self.killed.append(because)
-
-    def socket_closed(self) -> None: ...
 
 
 def check(data: bytes) -> None:
@@ -50,9 +33,9 @@ def _told(pieces: Iterable[bytes]) -> Told:
     """What the daemon hears of its worker: events, what became of each job, and why it was killed."""
     clock, log, client = FakeClock(), WorkerLog(), Client()
     nothing: Any = None
-    with patch.object(local, "Life", _Life):
+    with patch.object(local, "Life", FakeLife):
         worker = LocalWorker(make_spec(batch_size=2, retry=True), log, nothing, clock, nothing, None)
-    life = cast(_Life, worker._life)
+    life = cast(FakeLife, worker._life)
     transport = FakeTransport(worker, clock.soon)
     transport.receive(bytes(wire.encode(wire.Hello(7)) + wire.encode(wire.Loaded(0.1, False))))
     jobs = [client.job(name) for name in "abcd"]
