@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEBIAN_PACKAGES := bash curl fish make openssl wrk zsh
 
-.PHONY: demo test lint types unit history fuzz conformance simulate simulate-faults upgrades chaos bench bounds completions system-packages proxies clean
+.PHONY: demo test lint types unit compiled history fuzz conformance simulate simulate-faults upgrades chaos bench bounds completions system-packages proxies clean
 
 # Trains a small network, serves it and ResNet-152, and shows what batching does.
 demo: $(VENV)/.installed
@@ -22,6 +22,10 @@ types: $(VENV)/.installed
 
 unit: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/pytest -n 2 --dist loadfile $(PYTEST)
+
+# The same tests on the compiled modules of a wheel: what runs where tsctl was not installed as editable.
+compiled: $(VENV)/.installed
+	$(BIN)/python -m tests.compiled $(PYTEST)
 
 # Kills daemons for three minutes while clients command them, and checks what each serves afterwards; prints the seeds.
 # HISTORY="--seconds 600 --kills 20" goes on for longer, HISTORY="--seed 7" repeats one.
@@ -105,4 +109,4 @@ $(VENV)/.fuzz-installed: $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) .bench .fuzz .tools .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .bench .compiled .fuzz .tools .mypy_cache .pytest_cache .ruff_cache

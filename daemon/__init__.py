@@ -24,6 +24,7 @@ imports torch, so it starts in well under a second; the command line imports nei
     job                    Job, Batch, Outcome, Reply: what travels
     arena                  memory shared with the workers, for large bodies
     clock  errors          time as an object; what clients are told
+    compiling              the wheel's build hook: what every request passes through, compiled; nobody imports it
     http/                  bytes ↔ requests and answers; knows no models
     api/                   the routes: predictions, TorchServe's management API; who may ask
     models/                what is served and where it came from

@@ -9,12 +9,18 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from daemon import job
 from daemon.config import Config
 from daemon.endpoints import Endpoint
 from daemon.models.registry import Registry
 from daemon.settings import SETTINGS
 from daemon.sockets import address_of
 from daemon.tokens import Tokens
+
+
+def is_compiled() -> bool:
+    """Whether what every request passes through was compiled when tsctl was installed (compiling.py)."""
+    return not str(job.__file__).endswith(".py")
 
 
 def tsctl_version() -> str:
@@ -48,6 +54,7 @@ def status_document(config: Config, urls: Urls, registry: Registry, started: flo
     return {
         "pid": os.getpid(),
         "version": tsctl_version(),
+        "compiled": is_compiled(),
         "python": sys.version.split()[0],
         "started": started,
         "inferenceAddress": urls.inference,

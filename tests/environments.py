@@ -25,12 +25,13 @@ def make_environment(folder: Path, packages: Sequence[str]) -> Path:
     python = folder / "bin" / "python"
     if marker.is_file() and marker.read_text() == wanted:
         return python
-    print(f"installing {', '.join(packages)} into {folder}", flush=True)
-    venv.create(folder, clear=True, with_pip=True)
+    venv.create(folder, clear=True, with_pip=bool(packages))
     site = next((folder / "lib").glob("python3*/site-packages"))
     (site / "project.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    done = subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages])
-    if done.returncode:
-        raise Missing(f"pip could not install {', '.join(packages)}; what it said is above")
+    if packages:
+        print(f"installing {', '.join(packages)} into {folder}", flush=True)
+        done = subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages])
+        if done.returncode:
+            raise Missing(f"pip could not install {', '.join(packages)}; what it said is above")
     marker.write_text(wanted)
     return python

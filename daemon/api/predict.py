@@ -1,6 +1,7 @@
 """From an HTTP request to a job, and from its replies to the answer: whole, or in pieces."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from daemon.api.forms import parse_body
 from daemon.errors import BadRequest, PredictionFailed
@@ -85,10 +86,36 @@ def predict(
     kept = None
     if model.settings.record_input and repeatable and len(request.body) <= MOST_BYTES:
         kept = Sample(bytes(request.body), request.content_type, RECORDED)
+    waiter = Waiter(exchange, model, kept)
+    job = Job(
+        request.id, params, [*request.headers, *injected], request.received, waiter.deliver, waiter.stream,
+        unnamed=unnamed, low=low, budget=budget, caller=exchange.caller,
+    )  # fmt: skip
+    model.submit(job)
+    request.body = b""  # the job has it now
+    exchange.on_leave = partial(_leave, model, job)
 
-    def deliver(reply: Reply) -> None:
-        if kept is not None and reply.status == 200 and not reply.error:
-            model.record(kept)
+
+class Waiter:
+    """Whoever waits for a prediction.
+
+    Not functions within `predict`: compiled, those would be cycles, of twelve objects a request, for the collector.
+
+    Args:
+        kept: the request, to be recorded if it is answered well; None if it is not to be.
+    """
+
+    __slots__ = ("_exchange", "_kept", "_model")
+
+    def __init__(self, exchange: Exchange, model: Model, kept: Sample | None) -> None:
+        self._exchange = exchange
+        self._model = model
+        self._kept = kept
+
+    def deliver(self, reply: Reply) -> None:
+        exchange = self._exchange
+        if self._kept is not None and reply.status == 200 and not reply.error:
+            self._model.record(self._kept)
         if not exchange.started:
             exchange.respond(reply_response(reply))
         elif reply.error:
@@ -97,21 +124,15 @@ def predict(
             exchange.send(reply.body)
             exchange.finish()
 
-    def stream(piece: Reply) -> None:
-        if not exchange.started:
-            exchange.start(Response(piece.status, headers=piece.headers, phrase=piece.phrase))
-        exchange.send(piece.body)
+    def stream(self, piece: Reply) -> None:
+        if not self._exchange.started:
+            self._exchange.start(Response(piece.status, headers=piece.headers, phrase=piece.phrase))
+        self._exchange.send(piece.body)
 
-    def leave(gone: bool) -> bool:
-        if gone or job.phase is Phase.QUEUED:
-            model.abandon(job)
-            return False
-        return True
 
-    job = Job(
-        request.id, params, [*request.headers, *injected], request.received, deliver, stream,
-        unnamed=unnamed, low=low, budget=budget, caller=exchange.caller,
-    )  # fmt: skip
-    model.submit(job)
-    request.body = b""  # the job has it now
-    exchange.on_leave = leave
+def _leave(model: Model, job: Job, gone: bool) -> bool:
+    """The client has closed its side, or gone; says whether its answer is still on its way."""
+    if gone or job.phase is Phase.QUEUED:
+        model.abandon(job)
+        return False
+    return True

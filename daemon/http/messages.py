@@ -43,7 +43,8 @@ def new_request_id() -> str:
     Not a secret, so it need not be random: that costs 0.9 µs, this 0.3 (tests/benchmarks/layers/http.py).
     """
     number = next(_numbers)
-    return f"{number * 0x9E3779B1 & 0xFFFFFFFF:08x}{_DAEMON}{number >> 32 & 0xFFFF:04x}"  # odd: 2³² different ones
+    # The factor is odd: 2³² different ones. With %: compiled, an f-string with formats costs 1 µs more.
+    return "%08x%s%04x" % (number * 0x9E3779B1 & 0xFFFFFFFF, _DAEMON, number >> 32 & 0xFFFF)  # noqa: UP031
 
 
 def _segments(target: str) -> tuple[str, ...]:
@@ -82,7 +83,7 @@ class Request(msgspec.Struct):
     budget: str | None = None
     priority: str | None = None
     peer: str = ""
-    id: str = msgspec.field(default_factory=new_request_id)
+    id: str = ""
     kind: str | None = None  # the content type, once it was asked for
 
     @property

@@ -152,8 +152,13 @@ class Receiver:
             self._untold_bytes += len(data)
             if self._untold_bytes > self._limits.max_head:
                 raise self._head_too_large()
-        elif fresh and self._plain is not None and self._unlike < PATIENCE:
-            self._known = know(bytes(data), self._plain)
+        elif fresh and self._unlike < PATIENCE:
+            self._remember(bytes(data))
+
+    def _remember(self, data: bytes) -> None:
+        """Know the head of the request that was just parsed again, if `data` was all of it."""
+        if self._plain is not None:
+            self._known = know(data, self._plain)
             self._unlike += 1
 
     def _is_known(self, known: Repeated, data: bytes) -> bool:

@@ -3,7 +3,7 @@
 import socket
 
 from daemon.arena import Arena, Stored
-from daemon.job import Batch, Reply
+from daemon.job import Batch, Outcome, Reply
 from handlers import wire
 
 
@@ -33,3 +33,8 @@ def predict_of(batch: Batch) -> wire.Predict:
 
 def reply_of(answer: wire.Answer) -> Reply:
     return Reply(answer.status, answer.body, answer.phrase, answer.headers, answer.error)
+
+
+def outcomes_of(batch: Batch, done: wire.Done) -> list[Outcome]:
+    """What a batch came back with; there are as many answers as jobs."""
+    return [Outcome(job, reply_of(answer)) for job, answer in zip(batch.jobs, done.answers, strict=True)]

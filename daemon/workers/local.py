@@ -15,9 +15,9 @@ from typing import cast
 from daemon.arena import Arena
 from daemon.clock import Clock, Timer
 from daemon.errors import ResponseTimeout
-from daemon.job import Batch, Outcome, Reply
+from daemon.job import Batch, Reply
 from daemon.workers.engine import Exit, LoadFailure, WorkerEvents, WorkerSpec
-from daemon.workers.frames import predict_of, reply_of
+from daemon.workers.frames import outcomes_of, predict_of, reply_of
 from daemon.workers.hand import CAPACITY, Hand
 from daemon.workers.processes.birth import load_of
 from daemon.workers.processes.children import Children
@@ -322,7 +322,7 @@ class LocalWorker(asyncio.Protocol):
         else:
             self._timer.cancel()
         self.answered = True
-        outcomes = [Outcome(job, reply_of(answer)) for job, answer in zip(batch.jobs, done.answers, strict=True)]
+        outcomes = outcomes_of(batch, done)
         seconds = done.seconds
         if done.isolation is not None:  # which says nothing of how long a batch takes
             seconds -= done.isolation.seconds

@@ -23,9 +23,10 @@ def command(socket: Path | None, as_json: bool) -> None:
 
     models = status["models"]
     ready = sum(model["state"] == "ready" for model in models)
+    version = f"tsctl {status['version']}{' (compiled)' if status.get('compiled') else ''}"
     render.facts(
         [
-            ("daemon", f"pid {status['pid']}, tsctl {status['version']}, Python {status['python']}"),
+            ("daemon", f"pid {status['pid']}, {version}, Python {status['python']}"),
             ("up for", render.duration_text(time.time() - status["started"])),
             ("predictions", status["inferenceAddress"]),
             *([("management", status["managementAddress"])] if status.get("managementAddress") else []),

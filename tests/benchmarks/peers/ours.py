@@ -1,4 +1,4 @@
-"""tsctl's daemon, as this working tree has it: every feature on, the access log too."""
+"""tsctl's daemon, as a wheel of this working tree installs it, compiled: every feature on, the access log too."""
 
 import sys
 from importlib.metadata import version
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.benchmarks.models import archive
 from tests.benchmarks.peers.peer import Peer, Running, Setup, free_port, spawn
+from tests.compiled import compiled
 
 
 class Ours(Peer):
@@ -14,8 +15,10 @@ class Ours(Peer):
     def __init__(self, *options: str) -> None:
         """Args: further options of the daemon."""
         self._options = options
+        self._python = Path(sys.executable)  # until it is installed: the working tree's own
 
     def install(self) -> str:
+        self._python = compiled()
         return version("tsctl")
 
     def launch(self, setup: Setup) -> Running:
@@ -24,7 +27,7 @@ class Ours(Peer):
         mar = archive(setup.served, store, setup.batch_size, setup.delay)
         port = free_port()
         command: list[str | Path] = [
-            sys.executable, "-P", "-m", "daemon",
+            self._python, "-P", "-m", "daemon",
             "--socket", setup.folder / "s",
             "--state-dir", setup.folder / "state",
             "--model-store", store,

@@ -15,11 +15,13 @@ from daemon.metrics.version import VersionMetrics
 from daemon.models.model import Model
 from daemon.models.registration import Registration
 from daemon.simulate.faults.run import prepare, run
+from daemon.status import is_compiled
 from daemon.workers import slot
 from daemon.workers.hand import Hand
 from daemon.workers.local import LocalWorker
 from daemon.workers.pool import Pool
 
+pytestmark = pytest.mark.skipif(is_compiled(), reason="what is compiled cannot be changed to plant an error")
 SEEDS = range(900, 1701)  # the most; each is found among the first three hundred
 Plant = Callable[[pytest.MonkeyPatch], None]
 

@@ -1,0 +1,84 @@
+"""Runs the tests on what a wheel installs: `python -m tests.compiled [ARGUMENT OF PYTEST …]`.
+
+An editable installation runs the sources, as the other tests do. Here the wheel's compiled modules lie beside a copy
+of them, in a folder that git ignores, with an interpreter of its own that sees the packages of this one.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.environments import Missing, make_environment
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / ".compiled"
+
+
+def build(into: Path) -> Path:
+    """Build the wheel of this tree, compiled; give its path.
+
+    Raises:
+        Missing: it could not be built.
+    """
+    shutil.rmtree(into, ignore_errors=True)
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    done = subprocess.run([*command, "-w", into, ROOT], env=os.environ | {"TSCTL_COMPILE": "1"})
+    if done.returncode:
+        raise Missing("the wheel could not be built; what pip said is above")
+    return next(into.glob("tsctl-*.whl"))
+
+
+def lay_out(wheel: Path, tree: Path) -> None:
+    """Make a tree of all that git would have, with the wheel's compiled modules in their places."""
+    shutil.rmtree(tree, ignore_errors=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout.split("\0")  # fmt: skip
+    for name in filter(None, listed):
+        if (ROOT / name).is_file():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, tree / name)
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            if name.endswith(".so"):
+                archive.extract(name, tree)
+
+
+def interpreter(tree: Path) -> Path:
+    """Make an environment in which the packages come from this one, and ours from the tree."""
+    python = make_environment(FOLDER / "environment", [])
+    site = next((FOLDER / "environment" / "lib").glob("python3*/site-packages"))
+    (site / "aaa.pth").write_text(f"{tree}\n")  # read before the other one
+    command = python.parent / "tsctl"
+    command.write_text(f"#!{python}\nimport sys\nfrom tsctl.cli import main\nsys.exit(main())\n")
+    command.chmod(0o755)
+    return python
+
+
+TREE = FOLDER / "tree"
+
+
+def compiled() -> Path:
+    """Make all of this; give the interpreter.
+
+    Raises:
+        Missing: it could not be built.
+    """
+    lay_out(build(FOLDER / "wheel"), TREE)
+    return interpreter(TREE)
+
+
+def main(arguments: Sequence[str]) -> int:
+    python = compiled()
+    path = os.pathsep.join(map(str, (python.parent, ROOT / ".tools", os.environ["PATH"])))
+    command: list[str | Path] = [python, "-m", "pytest", "-n", "2", "--dist", "loadfile", *arguments]
+    return subprocess.run(command, cwd=TREE, env=os.environ | {"PATH": path}).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
