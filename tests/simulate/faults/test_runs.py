@@ -15,7 +15,7 @@ from daemon.simulate.faults.story import Story
 from daemon.status import is_compiled
 
 
-@pytest.fixture(autouse=True, scope="module")
+@pytest.fixture(autouse=True)
 def _quiet() -> None:
     prepare()
 
