@@ -9,7 +9,6 @@ status itself, and the kernel kills everybody when the daemon dies: PR_SET_PDEAT
 after the adoption, since it is about the parent of that moment.
 """
 
-import contextlib
 import ctypes
 import gc
 import os
@@ -18,6 +17,8 @@ import signal
 import sys
 import time
 from collections.abc import Collection
+
+from handlers.memory import give_memory_back
 
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 _ADOPTION = 10.0  # seconds that the process between may take to end
@@ -130,12 +131,6 @@ def freeze() -> None:
     gc.disable()
     gc.freeze()
     give_memory_back()
-
-
-def give_memory_back() -> None:
-    """Return to the kernel what malloc keeps for later: 100 MiB after a batch of eight for ResNet-152."""
-    with contextlib.suppress(AttributeError):  # not in every libc
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def start_anew(output: int, directory: str) -> None:

@@ -20,7 +20,8 @@ import msgspec
 from handlers import compat, wire
 from handlers.connection import Connection, Disconnected, take_over
 from handlers.errors import HandlerError
-from handlers.forking import die_with, give_memory_back
+from handlers.forking import die_with
+from handlers.memory import give_memory_back, keep_memory
 from handlers.names import COMPILE
 from handlers.rows import sendable
 from handlers.running import running
@@ -149,6 +150,7 @@ def tell(text: str) -> None:
 def converse(descriptor: int, prepared: Prepared | None = None) -> int:
     """Serve the daemon at the other end of an inherited socket; returns the exit code. Raises nothing."""
     log_to_output()
+    keep_memory()
     try:
         connection = Connection(take_over(descriptor), give_memory_back)
         os.register_at_fork(after_in_child=connection.leave_in_child)

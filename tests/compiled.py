@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from tests.environments import Missing, make_environment
@@ -63,8 +64,9 @@ def interpreter(tree: Path) -> Path:
 TREE = FOLDER / "tree"
 
 
+@cache
 def compiled() -> Path:
-    """Make all of this; give the interpreter.
+    """Make all of this, once; give the interpreter.
 
     Raises:
         Missing: it could not be built.

@@ -9,7 +9,9 @@ Weights are read with `weights_only=True`, which runs no code from the file, unl
 `model-config.yaml` says `weightsOnly: false`.
 """
 
+import os
 import pickle
+import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -42,7 +44,7 @@ def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str
             with _refused(f"`{weights_path.name}` is no TorchScript file, and weights alone need a model file"):
                 return torch.jit.load(str(weights_path), map_location=device).eval()
         case ".pt2" if is_compiled_package(weights_path):
-            with _refused(f"`{weights_path.name}` is no AOTInductor package that runs here"):
+            with _refused(f"`{weights_path.name}` is no AOTInductor package that runs here"), _unpacked(device):
                 from torch._inductor import aoti_load_package
 
                 return aoti_load_package(str(weights_path), device_index=-1 if device.index is None else device.index)
@@ -66,6 +68,27 @@ def is_compiled_package(path: Path) -> bool:
             return any("/data/aotinductor/" in f"/{name}" for name in archive.namelist())
     except (OSError, zipfile.BadZipFile):
         return False  # torch.export.load says what is wrong
+
+
+@contextmanager
+def _unpacked(device: torch.device) -> Iterator[None]:
+    """Remove what torch unpacks from a package within, which it would leave in TMPDIR when a worker is killed.
+
+    On a GPU kernels are read from there when they first run, so there it stays.
+    """
+    if device.type != "cpu":
+        yield
+        return
+    before = os.environ.get("TMPDIR")
+    with tempfile.TemporaryDirectory(prefix="tsctl-") as place:
+        os.environ["TMPDIR"] = place
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["TMPDIR"]
+            else:
+                os.environ["TMPDIR"] = before
 
 
 @contextmanager

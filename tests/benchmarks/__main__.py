@@ -19,7 +19,7 @@ from tests.benchmarks.measuring import wrk
 from tests.benchmarks.peers import PEERS
 from tests.benchmarks.peers.peer import DidNotStart, Peer, Setup
 from tests.benchmarks.reporting import page
-from tests.benchmarks.reporting.losing import IN_PROCESS
+from tests.benchmarks.reporting.losing import IN_PROCESS, variant
 from tests.benchmarks.reporting.results import Results
 from tests.benchmarks.workloads import WORKLOADS, kill, load
 from tests.benchmarks.workloads.workload import KILL, Workload
@@ -37,7 +37,7 @@ def turns(names: Sequence[str], number: int) -> list[str]:
 
 def run_once(peer: Peer, workload: Workload, number: int, results: Results) -> None:
     """Start a server, measure it, stop it."""
-    served = workload.served()
+    served = workload.served().within(peer.tolerance)
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         setup = Setup(served, Path(folder))
         running = peer.start(setup)
@@ -46,10 +46,10 @@ def run_once(peer: Peer, workload: Workload, number: int, results: Results) -> N
                 results.add(workload.name, 0, peer.name, number, kill.run(running, served))
                 return
             results.add(workload.name, 0, peer.name, number, {"first": running.first_answer})
-            for connections, figures in load.run(running, workload):
+            for connections, figures in load.run(running, workload, served):
                 results.add(workload.name, connections, peer.name, number, figures)
                 what = f"{figures['rate']:10.1f}/s  p50 {figures['p50'] * 1000:8.2f} ms"
-                print(f"  {peer.name:<11} {connections:>4} connections {what}", flush=True)
+                print(f"  {peer.name:<18} {connections:>4} connections {what}", flush=True)
         finally:
             running.stop()
 
@@ -74,7 +74,7 @@ def measure(peers: Sequence[str], workloads: Sequence[Workload], rounds: int, re
     for number in range(rounds):
         for workload in workloads:
             print(f"round {number + 1} of {rounds}: {workload.title}", flush=True)
-            for name in turns(peers, number):
+            for name in turns([each for each in peers if PEERS[each].suits(workload.name)], number):
                 try:
                     run_once(PEERS[name], workload, number, results)
                 except (DidNotStart, LookupError, OSError, wrk.NoWrk) as error:
@@ -108,7 +108,9 @@ def main(arguments: Sequence[str]) -> int:
         print(f"wrote {page.write(Results.load(RESULTS))}")
         return 0
     try:
-        versions = {name: PEERS[name].install() for name in given.peers}
+        lacks = {name: PEERS[name].lacks() for name in given.peers}
+        peers = [name for name in given.peers if not lacks[name]]
+        versions = {name: PEERS[name].install() for name in peers}
         generator = wrk.version()
     except (Missing, wrk.NoWrk) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -121,18 +123,19 @@ def main(arguments: Sequence[str]) -> int:
         machine.facts()
         | {
             "date": datetime.date.today().isoformat(),
-            "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
+            "versions": ", ".join(f"{name} {version}" for name, version in versions.items() if not variant(name)),
             "wrk": generator,
             "workloads": [each.name for each in workloads],
-            "peers": given.peers,
+            "peers": peers,
             "rounds": 0,
             "batch_size": Setup.__dataclass_fields__["batch_size"].default,
             "delay": "10 ms",
             "whole": given.shorten == 1.0 and given.rounds >= ROUNDS and set(given.only) == set(WORKLOADS),
         }
     )
+    results.troubles += [f"{name} was left out: {lack}" for name, lack in lacks.items() if lack]
     try:
-        measure(given.peers, workloads, given.rounds, results)
+        measure(peers, workloads, given.rounds, results)
     except KeyboardInterrupt:
         print("interrupted; the page is of what was measured", file=sys.stderr)
         results.facts["whole"] = False

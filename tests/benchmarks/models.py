@@ -3,8 +3,8 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from daemon.marfile import Packing, write_archive
@@ -34,11 +34,20 @@ class Served:
         name: `constant`, `brief` (the same, and it takes 20 ms), `resnet18` or `resnet152`.
         body: the file that is sent.
         right: whether an answer's body is right.
+        expected: class → probability; None if the model gives none.
     """
 
     name: str
     body: Path
     right: Callable[[bytes], bool]
+    expected: Mapping[str, float] | None = None
+
+    def within(self, tolerance: float) -> "Served":
+        """Make the same, with answers that are right within another relative tolerance of a probability."""
+        expected = self.expected
+        if expected is None:
+            return self
+        return replace(self, right=lambda answer: same_classes(answer, expected, tolerance))
 
 
 def constant(size: int, name: str = "constant") -> Served:
@@ -56,10 +65,10 @@ def resnet(name: str) -> Served:
     if not reference.is_file():
         subprocess.run([sys.executable, "-m", "tests.benchmarks.weights", name, MODELS], cwd=ROOT, check=True)
     expected: dict[str, float] = json.loads(reference.read_text())
-    return Served(name, MODELS / "photo.jpg", lambda answer: same_classes(answer, expected))
+    return Served(name, MODELS / "photo.jpg", lambda answer: same_classes(answer, expected), expected)
 
 
-def same_classes(answer: bytes, expected: dict[str, float]) -> bool:
+def same_classes(answer: bytes, expected: Mapping[str, float], tolerance: float = TOLERANCE) -> bool:
     """Whether the first class is the expected one, and the probability of each that both name is, too."""
     try:
         found = {str(label): float(value) for label, value in json.loads(answer).items()}
@@ -67,15 +76,15 @@ def same_classes(answer: bytes, expected: dict[str, float]) -> bool:
         return False
     both = found.keys() & expected.keys()
     best = max(expected, key=lambda label: expected[label])
-    return best in both and all(abs(found[label] - expected[label]) <= TOLERANCE * expected[label] for label in both)
+    return best in both and all(abs(found[label] - expected[label]) <= tolerance * expected[label] for label in both)
 
 
-def archive(served: Served, store: Path, batch_size: int, delay: float) -> Path:
-    """Pack the model for tsctl and TorchServe, with its batching in model-config.yaml."""
+def archive(served: Served, store: Path, batch_size: int, delay: float, further: str = "") -> Path:
+    """Pack the model for tsctl and TorchServe, with its batching in model-config.yaml, and further lines of that."""
     config = store.parent / "model-config.yaml"
     config.write_text(
         f"batchSize: {batch_size}\nmaxBatchDelay: {round(delay * 1000)}\nminWorkers: 1\nmaxWorkers: 1\n"
-        "responseTimeout: 120\n"
+        f"responseTimeout: 120\n{further}"
     )
     if served.name not in _LAYERS:
         handler = HANDLERS / f"{served.name}.py"

@@ -179,6 +179,7 @@ def main(arguments: list[str]) -> None:
             print(f"{what:45} {busy / 2**20:6.0f} MiB, idle {idle / 2**20:.0f} MiB")
         one, four = weighed[1], weighed[4]
         print(f"{'four workers ÷ one':45} {four[0] / one[0]:6.2f}, idle {four[1] / one[1]:.2f}")
+        print(f"{'four workers ÷ one that is idle':45} {four[0] / one[1]:6.2f}")
 
 
 if __name__ == "__main__":

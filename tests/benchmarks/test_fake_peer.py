@@ -75,11 +75,9 @@ def test_a_worker_that_is_replaced_serves_again(
 
 @pytest.mark.skipif(shutil.which("wrk") is None, reason="needs the program wrk")
 def test_load_gives_figures_for_each_number_of_connections(running: Running, served: Served) -> None:
-    workload = replace(
-        WORKLOADS["constant"], served=lambda: served, connections=(1, 2), seconds=1.0, warm_up=0.0
-    )  # fmt: skip
+    workload = replace(WORKLOADS["constant"], connections=(1, 2), seconds=1.0, warm_up=0.0)
 
-    found = dict(load.run(running, workload))
+    found = dict(load.run(running, workload, served))
 
     assert set(found) == {1, 2}
     assert all(each["rate"] > 0 and each["errors"] == each["wrong"] == 0 for each in found.values())

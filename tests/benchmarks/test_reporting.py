@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks.__main__ import options, turns
-from tests.benchmarks.models import same_classes
+from tests.benchmarks.models import Served, same_classes
 from tests.benchmarks.reporting import page, svg
 from tests.benchmarks.reporting.losing import losses
 from tests.benchmarks.reporting.results import Figures, Results
@@ -54,6 +54,17 @@ def test_a_table_has_the_spread_and_our_ratio() -> None:
 
     assert "| **tsctl** | 250 (200–300) | 1 | 2 | 3 | 50 | 64 | 0 |  |" in made
     assert "| mosec | 125 (100–150) | 1 | 2 | 3 | 50 | 64 | 0 | 2.00 × |" in made
+
+
+def test_our_own_with_other_settings_are_compared_with_the_predecessor_and_nobody_loses_to_them() -> None:
+    results = results_of(**{"tsctl": [100.0], "tsctl+bf16": [400.0], "torchserve": [50.0]})
+
+    made = page.load_table(results, "constant", 8)
+
+    assert "errors | tsctl is | by torchserve |" in made
+    assert "| **tsctl+bf16** | 400 | 1 | 2 | 3 | 50 | 64 | 0 |  | 8.00 × |" in made
+    assert "| torchserve | 50.0 | 1 | 2 | 3 | 50 | 64 | 0 | 2.00 × |  |" in made
+    assert losses(results) == []
 
 
 def test_a_wrong_answer_has_no_rate() -> None:
@@ -169,6 +180,14 @@ EXPECTED = {"7": 0.5, "3": 0.2, "9": 0.1}
 )
 def test_classes_are_the_same_but_for_rounding(answer: bytes, right: bool) -> None:
     assert same_classes(answer, EXPECTED) is right
+
+
+def test_what_is_right_can_be_taken_more_loosely() -> None:
+    served = Served("net", Path("photo"), lambda answer: same_classes(answer, EXPECTED), EXPECTED)
+
+    assert not served.right(b'{"7": 0.52}')
+    assert served.within(0.05).right(b'{"7": 0.52}')
+    assert not served.within(0.05).right(b'{"7": 0.54}')
 
 
 def test_a_kill_is_judged_by_what_became_of_the_requests() -> None:

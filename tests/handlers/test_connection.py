@@ -4,11 +4,14 @@ import fcntl
 import os
 import socket
 import threading
+import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from handlers import connection as module
 from handlers import wire
 from handlers.connection import Connection, Disconnected, take_over
 
@@ -30,6 +33,37 @@ def test_what_is_sent_is_one_frame(pair: tuple[socket.socket, socket.socket]) ->
     Connection(theirs).send(HELLO)
 
     assert ours.recv(1024) == wire.encode(HELLO)
+
+
+def test_who_waits_is_idle_once_and_not_again_too_soon(
+    pair: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BETWEEN", 0.1)
+    ours, theirs = pair
+    idle: list[float] = []
+
+    def note_and_send() -> None:
+        idle.append(time.monotonic())
+        ours.sendall(wire.encode(wire.Threads(len(idle))))
+
+    connection = Connection(theirs, note_and_send)
+    received = [connection.receive() for _ in range(3)]
+
+    assert received == [wire.Threads(1), wire.Threads(2), wire.Threads(3)]
+    assert all(later - earlier >= 0.1 for earlier, later in pairwise(idle))
+
+
+def test_who_gets_one_message_after_the_other_is_never_idle(pair: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = pair
+    idle: list[None] = []
+    connection = Connection(theirs, lambda: idle.append(None))
+    for count in range(5):
+        ours.sendall(wire.encode(wire.Threads(count)))
+
+    received = [connection.receive() for _ in range(5)]
+
+    assert received == [wire.Threads(count) for count in range(5)]
+    assert idle == []
 
 
 def test_frames_of_two_threads_do_not_mix(pair: tuple[socket.socket, socket.socket]) -> None:

@@ -1,6 +1,7 @@
 """The servers that are compared, by name. Each is one file with a `Peer` in it.
 
-All are given the same: one worker, batches of at most eight, a delay of 10 ms, and else their defaults.
+All are given the same: one worker, batches of at most eight, a delay of 10 ms, and else their defaults. Our own
+is there a second time and more, with `optimize`.
 """
 
 from tests.benchmarks.peers.litserve import LitServe
@@ -9,4 +10,8 @@ from tests.benchmarks.peers.ours import Ours
 from tests.benchmarks.peers.peer import Peer
 from tests.benchmarks.peers.torchserve import TorchServe
 
-PEERS: dict[str, Peer] = {peer.name: peer for peer in (Ours(), TorchServe(), Mosec(), LitServe())}
+_ALL = (
+    Ours(), Ours("compile"), Ours("bf16"), Ours("bf16", "compile"),
+    TorchServe(), Mosec(), LitServe(),
+)  # fmt: skip
+PEERS: dict[str, Peer] = {peer.name: peer for peer in _ALL}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.benchmarks.environments import environment, version_in
 from tests.benchmarks.measuring import processes
-from tests.benchmarks.models import Served
+from tests.benchmarks.models import TOLERANCE, Served
 from tests.conformance.talk import Answer, talk
 
 START = 120.0  # seconds that a server may take until its first good answer
@@ -115,9 +115,21 @@ class Peer(ABC):
 
     Attributes:
         name: how it is called in options and tables.
+        patience: seconds until its first good answer.
+        tolerance: of a probability, relative, within which its answers are right.
     """
 
     name: str
+    patience: float = START
+    tolerance: float = TOLERANCE
+
+    def suits(self, model: str) -> bool:
+        """Whether it is measured with this model."""
+        return True
+
+    def lacks(self) -> str:
+        """Say what this machine lacks for it; empty if nothing."""
+        return ""
 
     @abstractmethod
     def install(self) -> str:
@@ -149,7 +161,7 @@ class Peer(ABC):
 
     def _await_answer(self, running: Running, served: Served, began: float) -> None:
         said = ""
-        while time.monotonic() < began + START and running.process.poll() is None:
+        while time.monotonic() < began + self.patience and running.process.poll() is None:
             try:
                 answer = running.ask(served.body.read_bytes())
             except OSError:

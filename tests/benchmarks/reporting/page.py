@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tests.benchmarks.environments import ROOT
+from tests.benchmarks.models import TOLERANCE
+from tests.benchmarks.peers.ours import ROUGH
 from tests.benchmarks.reporting import svg
-from tests.benchmarks.reporting.losing import IN_PROCESS, OURS, losses
+from tests.benchmarks.reporting.losing import IN_PROCESS, OURS, losses, variant
 from tests.benchmarks.reporting.results import Results
 from tests.benchmarks.workloads import WORKLOADS
 from tests.benchmarks.workloads.kill import PATIENCE
@@ -13,6 +15,7 @@ from tests.benchmarks.workloads.kill import PATIENCE
 PAGE = ROOT / "docs" / "benchmarks.md"
 PICTURES = ROOT / "docs" / "benchmarks"
 
+PREDECESSOR = "torchserve"
 Column = tuple[str, str, Callable[[float], str]]
 
 
@@ -54,16 +57,22 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def load_table(results: Results, workload: str, connections: int) -> str:
-    """One table: a row for each server, with the spread of the rounds and our rate by its own."""
+    """One table: a row for each server, with the spread of the rounds and our rate by its own.
+
+    Where we are there with other settings, too, each rate is also compared with the predecessor's.
+    """
     ours = results.median(workload, connections, OURS, "rate")
-    rows = [["", *(heading for heading, _, _ in LOAD), "tsctl is"]]
+    before = results.median(workload, connections, PREDECESSOR, "rate")
+    compared = bool(before) and any(map(variant, results.peers(workload)))
+    rows = [["", *(heading for heading, _, _ in LOAD), "tsctl is", *([f"by {PREDECESSOR}"] * compared)]]
     for peer in results.peers(workload):
         cells = [_cell(results, workload, connections, peer, column) for column in LOAD]
         if not any(cells):
             continue
         theirs = results.median(workload, connections, peer, "rate")
-        ratio = f"{ours / theirs:.2f} ×" if ours and theirs and peer != OURS else ""
-        rows.append([_bold(peer), *cells, ratio])
+        ratio = f"{ours / theirs:.2f} ×" if ours and theirs and peer != OURS and not variant(peer) else ""
+        by = f"{theirs / before:.2f} ×" if before and theirs and peer != PREDECESSOR else ""
+        rows.append([_bold(peer), *cells, ratio, *([by] * compared)])
     return table(rows)
 
 
@@ -86,7 +95,7 @@ def start_table(results: Results) -> str:
 
 
 def _bold(peer: str) -> str:
-    return f"**{peer}**" if peer == OURS else peer
+    return f"**{peer}**" if peer == OURS or variant(peer) else peer
 
 
 def _cell(results: Results, workload: str, connections: int, peer: str, column: Column) -> str:
@@ -106,16 +115,16 @@ def pictures(results: Results) -> dict[str, str]:
     """Draw the rates: file name → SVG."""
     drawn = {}
     for name in results.facts["workloads"]:
-        groups: dict[str, list[tuple[str, float, str]]] = {}
+        groups: dict[str, list[svg.Bar]] = {}
         for connections in (found for found in results.connections(name) if found):
             rows = []
             for peer in results.peers(name):
                 value = results.median(name, connections, peer, "rate")
                 if value is not None:
-                    rows.append((peer, value, rate(value)))
+                    rows.append(svg.Bar(peer, value, rate(value), peer == OURS or variant(peer)))
             groups[f"{connections} connections" if connections > 1 else "1 connection"] = rows
         if groups:
-            drawn[f"{name}.svg"] = svg.bars(f"{WORKLOADS[name].title}: answers a second", groups, OURS)
+            drawn[f"{name}.svg"] = svg.bars(f"{WORKLOADS[name].title}: answers a second", groups)
     return drawn
 
 
@@ -167,7 +176,7 @@ def _draft(results: Results) -> str:
 
 def _caveats(results: Results) -> str:
     compared = " and that loop" if any(IN_PROCESS in peer for peer in results.facts["peers"]) else ""
-    return _CAVEATS.format(compared=compared)
+    return _CAVEATS.format(compared=compared, tolerance=TOLERANCE, rough=ROUGH)
 
 
 _HEAD = """\
@@ -183,6 +192,7 @@ Load: {wrk}, one thread, on the same cores.
 Everybody has one worker process, batches of at most {batch_size}, a delay of {delay}, and else its defaults (tsctl:
 metrics, request ids, deadlines and the access log on). Medians of {rounds} interleaved round(s), in brackets the least
 and the most. CPU and memory (PSS) are those of all processes of a server. Every server's answers are checked.
+`tsctl+bf16+compile` is tsctl with `optimize: [bf16, compile]` in the model's archive ([optimize.md](optimize.md)).
 """
 _START = "From the start of the process to the first good answer; the server is asked again every 10 ms.\n"
 _KILL = "Eight clients ask all the time, a batch takes 20 ms, default settings.\n"
@@ -201,6 +211,10 @@ _CAVEATS = """\
   wait at a given rate; `tsctl bench --rate` does.
 * The constant answer is the number of bytes received, so that a body that got lost would show. The networks have
   random weights: the work is the same, the classes mean nothing.
+* An answer is right if it names the best class, and each probability that it has in common with torchvision's own
+  example is within {tolerance:.0%} of it. Sixteen bits are less exact: with `bf16` the limit is {rough:.0%}, and the
+  networks are not trained. Other servers could run in bfloat16 and compile, too; these settings are off there.
+* What `compile` has compiled is kept for the next round; the first start of all takes a minute longer.
 * Requests that are under way when wrk stops are counted nowhere, which costs slow servers most: at
   32 connections up to 31 answers of a run.
 * Each server runs with its own defaults otherwise. Tuned by someone who knows it, each would be faster.

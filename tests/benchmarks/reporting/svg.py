@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 WIDTH = 720
+LABEL = 148  # the width that labels of bars have
 _STYLE = (
     "<style>text{font:13px system-ui,sans-serif;fill:#24292f}.t{font-weight:600;font-size:14px}.g{fill:#57606a}"
     ".o{fill:#0969da}.p{fill:#afb8c1}.l{stroke:#d0d7de}"
@@ -14,24 +16,28 @@ _STYLE = (
 _COLOURS = ("#0969da", "#bf8700", "#1a7f37", "#cf222e", "#8250df")
 
 
-def bars(title: str, groups: Mapping[str, Sequence[tuple[str, float, str]]], ours: str) -> str:
-    """Draw groups of bars on one scale.
+class Bar(NamedTuple):
+    """A bar of at least 0, with a label before it and a text at its end; ours are emphasised."""
 
-    Args:
-        groups: heading → (label, value of at least 0, text at the bar's end).
-        ours: the label whose bars are emphasised.
-    """
-    most = max((value for rows in groups.values() for _, value, _ in rows), default=0.0) or 1.0
+    label: str
+    value: float
+    shown: str
+    ours: bool
+
+
+def bars(title: str, groups: Mapping[str, Sequence[Bar]]) -> str:
+    """Draw groups of bars on one scale; each group has a heading."""
+    most = max((bar.value for rows in groups.values() for bar in rows), default=0.0) or 1.0
     parts, y = [_text(0, 16, title, "t")], 34
     for heading, rows in groups.items():
         parts.append(_text(0, y + 4, heading, "g"))
         y += 12
-        for label, value, shown in rows:
-            length = max(1.0, value / most * (WIDTH - 250))
-            parts.append(_text(96, y + 13, label, "", "end"))
-            kind = "o" if label == ours else "p"
-            parts.append(f'<rect class="{kind}" x="104" y="{y}" width="{length:.1f}" height="17" rx="2"/>')
-            parts.append(_text(110 + length, y + 13, shown))
+        for bar in rows:
+            length = max(1.0, bar.value / most * (WIDTH - LABEL - 150))
+            parts.append(_text(LABEL - 8, y + 13, bar.label, "", "end"))
+            kind = "o" if bar.ours else "p"
+            parts.append(f'<rect class="{kind}" x="{LABEL}" y="{y}" width="{length:.1f}" height="17" rx="2"/>')
+            parts.append(_text(LABEL + 6 + length, y + 13, bar.shown))
             y += 22
         y += 14
     return _document("".join(parts), y)

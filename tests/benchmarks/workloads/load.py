@@ -3,18 +3,18 @@
 from collections.abc import Iterator
 
 from tests.benchmarks.measuring import wrk
+from tests.benchmarks.models import Served
 from tests.benchmarks.peers.peer import Running
 from tests.benchmarks.reporting.results import Figures
 from tests.benchmarks.workloads.workload import Workload
 
 
-def run(running: Running, workload: Workload) -> Iterator[tuple[int, Figures]]:
+def run(running: Running, workload: Workload, served: Served) -> Iterator[tuple[int, Figures]]:
     """Yield (connections, figures).
 
     The processor time is that of all the server's processes while wrk ran; memory is read right after.
     An answer that is not right makes them wrong.
     """
-    served = workload.served()
     if workload.warm_up:
         wrk.run(running.url, served.body, running.headers, max(workload.connections), workload.warm_up)
     for connections in workload.connections:

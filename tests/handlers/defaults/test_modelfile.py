@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,10 @@ def test_an_exported_program_takes_batches_of_any_size(model_dir: Path) -> None:
 @pytest.mark.filterwarnings("ignore")  # the compiler's own
 def test_a_package_of_aotinductor_takes_batches_of_any_size(model_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(model_dir / "cache"))
+    unpacked = model_dir / "unpacked"
+    unpacked.mkdir()
+    monkeypatch.setenv("TMPDIR", str(unpacked))
+    monkeypatch.setattr(tempfile, "tempdir", None)  # it remembers the one before
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4)).eval()
     images = torch.randn(5, 3, 8, 8, generator=torch.Generator().manual_seed(1))
     program = torch.export.export(net, (images,), dynamic_shapes=({0: torch.export.Dim("batch", max=64)},))
@@ -101,18 +106,26 @@ def test_a_package_of_aotinductor_takes_batches_of_any_size(model_dir: Path, mon
 
     model = load(model_dir, serializedFile="model.pt2")
 
+    assert list(unpacked.iterdir()) == []
     for count in (1, 2, 5):
         with torch.inference_mode():
             torch.testing.assert_close(model(images[:count]), net(images[:count]))
 
 
-def test_a_package_of_aotinductor_that_does_not_run_here_is_refused(model_dir: Path) -> None:
+def test_a_package_of_aotinductor_that_does_not_run_here_is_refused(
+    model_dir: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpacked = tmp_path_factory.mktemp("unpacked")
+    monkeypatch.setenv("TMPDIR", str(unpacked))
+    monkeypatch.setattr(tempfile, "tempdir", None)
     with zipfile.ZipFile(model_dir / "model.pt2", "w") as package:
         package.writestr("m/data/aotinductor/model/x.wrapper.so", b"garbage")
         package.writestr("m/archive_format", b"pt2")
 
     with pytest.raises(HandlerError, match=r"^`model.pt2` is no AOTInductor package that runs here: "):
         load(model_dir, serializedFile="model.pt2")
+
+    assert list(unpacked.iterdir()) == []
 
 
 @pytest.fixture

@@ -29,11 +29,13 @@ load = wire.Load("net", "1.0", sys.argv[1], "image_classifier", {"model": json.l
 runtime = Runtime.load(load)
 (*_, report) = runtime.optimize(["compile"], Path(load.model_dir), load.batch_size)
 compiled = counters["stats"]["unique_graphs"]
+torch.set_num_threads(2)  # as when the daemon scales
 body = example_image()
 for size in range(1, 6):
     rows = [wire.Row(str(row), [], [("body", "", body)]) for row in range(size)]
     assert not any(answer.error for answer in runtime.run(rows))
 print(json.dumps({
+    "packed": counters["inductor"]["mkldnn_conv_weight_pack_matcher_count"],
     "report": [report.name, report.applied, report.drift],
     "before": compiled,
     "after": counters["stats"]["unique_graphs"],
@@ -88,9 +90,10 @@ def test_every_batch_size_is_compiled_at_the_load_and_found_in_the_cache_by_the_
 
     assert first["report"][:2] == second["report"][:2] == ["compile", True]
     assert 0 <= first["report"][2] < 1e-4
-    assert first["before"] == first["after"] == 2  # a batch of one, and all others
-    assert (first["hits"], first["misses"]) == (0, 2)
+    assert first["before"] == first["after"] == 3  # a batch of one, a full one, and all others
+    assert (first["hits"], first["misses"]) == (0, 2)  # packed weights cannot be kept
     assert (second["hits"], second["misses"]) == (2, 0)
+    assert first["packed"] == second["packed"] > 0
 
 
 def sizes_run(batch_size: int, graph_of: Callable[[int], int]) -> list[int]:
@@ -129,3 +132,51 @@ def test_the_batch_is_a_dynamic_dimension() -> None:
         model(torch.ones(size, 2))
 
     assert counters["stats"]["unique_graphs"] == before
+
+
+class Graph(nn.Module):
+    """Notes that it ran."""
+
+    def __init__(self, name: str, ran: list[str], apart: float = 0.0) -> None:
+        super().__init__()
+        self.name, self.ran, self.apart = name, ran, apart
+
+    def forward(self, tensor: torch.Tensor) -> torch.Tensor:
+        self.ran.append(self.name)
+        return tensor + self.apart
+
+
+def two_graphs(ran: list[str], apart: float = 0.0) -> inductor.Compiled:
+    """Make a model with both graphs; that of full batches gives something else."""
+    made = inductor.Compiled(nn.Identity(), CPU)
+    made.usual = Graph("usual", ran)
+    vars(made)["_full"] = Graph("full", ran, apart)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("shape", "graph"), [((4, 3), "full"), ((3, 3), "usual"), ((1, 3), "usual"), ((4, 5), "usual"), ((8, 3), "usual")]
+)
+def test_only_inputs_of_the_full_batchs_shape_go_through_its_graph(shape: tuple[int, ...], graph: str) -> None:
+    ran: list[str] = []
+    model = two_graphs(ran)
+    model.compile_full(lambda: model(torch.ones(4, 3)))
+
+    model(torch.ones(shape))
+
+    assert ran == ["usual", "full", graph]
+
+
+def test_the_drift_of_full_batches_is_told() -> None:
+    model = two_graphs([], apart=0.5)
+
+    assert model.compile_full(lambda: model(torch.ones(4, 3))) == pytest.approx(0.5)
+
+
+def test_a_compiled_model_has_the_models_own_members() -> None:
+    model = nn.Linear(2, 3)
+
+    compiled = inductor.Compiled(model, CPU)
+
+    assert compiled.out_features == 3
+    assert [id(each) for each in compiled.parameters()] == [id(each) for each in model.parameters()]
