@@ -1,4 +1,4 @@
-"""What malloc keeps of freed memory: all of it from one batch to the next, nothing while the worker has nothing to do."""
+"""What malloc keeps of freed memory: all of it from one batch to the next, nothing while the worker is idle."""
 
 import contextlib
 import ctypes
