@@ -1,15 +1,18 @@
 """How near `tsctl tune` comes: it predicts, its settings are applied, and the same load is measured.
 
-python -m tests.benchmarks.tuning [--model linear|convolutions] [--clients 8] [--seconds 6] [--settings 3]
+python -m tests.benchmarks.tuning [--model linear|convolutions] [--clients 8] [--seconds 6] [--settings 3] [--rounds 2]
 
 A real daemon serves the model; clients in a closed loop are its traffic. The daemon's recording of them is what the
 prediction is for. Printed are, for the setting that is recommended, for others of the frontier and for the one
-before, the measured values and their ratios to the predicted ones.
+before, the predicted values, the medians of what was measured afterwards, in turn, and the ratios. A star: `tsctl tune`
+has tried the setting; others were only simulated.
 """
 
 import argparse
 import json
+import statistics
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +44,15 @@ def apply(served: Served, model: str, point: dict[str, Any]) -> None:
     served.tsctl("scale", model, "--workers", str(point["workers"]))
 
 
+def middle(seen: list[Seen]) -> Seen:
+    """The medians of several rounds."""
+    throughput, p50, p99 = (statistics.median(getattr(each, column) for each in seen) for column in COLUMNS)
+    return Seen(throughput, p50, p99, sum(each.errors for each in seen))
+
+
 def show(name: str, point: dict[str, Any], seen: Seen) -> None:
     how = f"{point['workers']} × {point['threads']}, batch {point['batchSize']}, {point['maxBatchDelay']:g} ms"
-    print(f"{name:12}{how + ', ' + point['batching']:36}", end="")
+    print(f"{name:12}{how + ', ' + point['batching'] + (' *' if point['measured'] else ''):36}", end="")
     for column in COLUMNS:
         predicted, measured = point[column], getattr(seen, column)
         scale, digits = (1, 0) if column == "throughput" else (1000, 1)
@@ -54,21 +63,28 @@ def show(name: str, point: dict[str, Any], seen: Seen) -> None:
     print(f"   {seen.errors} errors" if seen.errors else "", flush=True)
 
 
-def compare(served: Served, model: str, clients: int, seconds: float, settings: int) -> None:
+def compare(served: Served, model: str, clients: int, seconds: float, settings: int, rounds: int) -> None:
     body = BODIES[model]
     served.register(model)
-    before = drive(served, model, clients, seconds, body)
+    drive(served, model, clients, seconds, body)
     while answered(served, model) < ENOUGH:  # of a slow model on a slow machine
-        before = drive(served, model, clients, seconds, body)
+        drive(served, model, clients, seconds, body)
+    began = time.monotonic()
     found = tune(served, model, body, most=16)
-    print(f"\n{model}: {found['load']['text']}")
-    names = "".join(f"{name:>10}{'measured':>10}{'ratio':>7}" for name in ("req/s", "p50 ms", "p99 ms"))
-    print(f"{'':48}{names}")
-    show("before", found["now"], before)
+    print(f"\n{model}: {found['load']['text']}; tuned in {time.monotonic() - began:.0f} s")
+    columns = "".join(f"{name:>10}{'measured':>10}{'ratio':>7}" for name in ("req/s", "p50 ms", "p99 ms"))
+    print(f"{'':48}{columns}")
     best = found["frontier"][found["recommended"]]
-    for point in [best, *(each for each in found["frontier"] if each is not best)][:settings]:
-        apply(served, model, point)
-        show("recommended" if point is best else "", point, drive(served, model, clients, seconds, body))
+    points = [best, *(each for each in found["frontier"] if each is not best)][:settings]
+    names = ["before", "recommended", *[""] * (len(points) - 1)]
+    points = [found["now"], *points]
+    seen: list[list[Seen]] = [[] for _ in points]
+    for _ in range(rounds):
+        for point, each in zip(points, seen, strict=True):
+            apply(served, model, point)
+            each.append(drive(served, model, clients, seconds, body))
+    for name, point, each in zip(names, points, seen, strict=True):
+        show(name, point, middle(each))
     served.tsctl("unregister", model)
 
 
@@ -78,13 +94,14 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=6.0)
     parser.add_argument("--settings", type=int, default=3, help="of the frontier, the recommended one first")
+    parser.add_argument("--rounds", type=int, default=2, help="of measurements of all settings in turn")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tsctl-tuning-") as folder:
         served = Served(Path(folder))
         served.start()
         try:
             for model in given.model or BODIES:
-                compare(served, model, given.clients, given.seconds, given.settings)
+                compare(served, model, given.clients, given.seconds, given.settings, given.rounds)
         finally:
             served.stop()
 
