@@ -91,4 +91,5 @@ def corrected(points: Sequence[Point], seen: Mapping[Setting, Seen | None]) -> l
 
 
 def _shown(point: Point, seen: Seen) -> Point:
-    return replace(point, throughput=seen.throughput, p50=seen.p50, p99=seen.p99, measured=True)
+    capacity = max(point.capacity, seen.throughput)
+    return replace(point, capacity=capacity, throughput=seen.throughput, p50=seen.p50, p99=seen.p99, measured=True)

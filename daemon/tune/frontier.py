@@ -22,7 +22,7 @@ class Point:
         throughput: answers a second under the load.
         mean_batch: its mean size under the load.
         keeps_up: the load's requests are answered as fast as they come.
-        measured: what is above was seen in a trial, apart from the capacity and the mean batch.
+        measured: throughput, p50 and p99 were seen in a trial.
     """
 
     setting: Setting

@@ -26,6 +26,7 @@ class Calls(msgspec.Struct, frozen=True):
     Attributes:
         target: of the request line.
         body_bytes: how many bytes of body follow the line.
+        warm_up: the same, before: what is answered then does not count.
         enough: answers; with fewer than that they go on a while.
         pauses: buckets (least, most, weight) of what is between an answer and the next request; none: nothing is.
     """
@@ -35,6 +36,7 @@ class Calls(msgspec.Struct, frozen=True):
     content_type: str
     body_bytes: int
     clients: int
+    warm_up: float
     seconds: float
     enough: int
     pauses: Sequence[tuple[float, float, float]] = ()
@@ -99,9 +101,10 @@ def play(calls: Calls, request: bytes) -> Seen:
 
 def _drive(calls: Calls, clients: dict[int, Client], waker: select.epoll) -> Seen:
     chance = random.Random(1)
-    began = now = time.monotonic()
+    now = time.monotonic()
+    began = now + calls.warm_up
     end, latest = began + calls.seconds, began + MOST_TIMES * calls.seconds
-    due = [(began + chance.uniform(0.0, AT_ONCE), fd) for fd in clients]
+    due = [(now + chance.uniform(0.0, AT_ONCE), fd) for fd in clients]
     heapq.heapify(due)
     latencies: list[float] = []
     errors = 0
@@ -116,15 +119,16 @@ def _drive(calls: Calls, clients: dict[int, Client], waker: select.epoll) -> See
             if status is None:
                 continue
             now = time.monotonic()
-            latencies.append(now - client.sent)
-            errors += status >= 300
+            if now >= began:
+                latencies.append(now - client.sent)
+                errors += status >= 300
             if calls.pauses:
                 heapq.heappush(due, (now + _pause(calls, chance), fd))
             else:
                 client.send()
         now = time.monotonic()
     ordered = sorted(latencies)
-    throughput = (len(latencies) - errors) / (now - began)
+    throughput = (len(latencies) - errors) / max(1e-9, now - began)
     return Seen(throughput, _percentile(ordered, 50), _percentile(ordered, 99), errors)
 
 

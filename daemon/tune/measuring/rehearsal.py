@@ -27,10 +27,12 @@ from daemon.tune.order import Order
 from daemon.workers.devices import chosen_threads, usable_cores
 from daemon.workers.engine import Engine
 
-SECONDS = 3.0  # of a setting, for each second that a batch size is measured
+SECONDS = 4.0  # of a setting, for each second that a batch size is measured
 WARM_UP = 1.0  # the same, before: the collector learns who comes how often
 ENOUGH = 300  # answers
 LEAST_PAUSE = 0.001  # seconds; shorter ones are what the way took while they were recorded, not a pause
+
+Bucket = tuple[float, float, float]  # least, most, weight; see Calls
 
 
 class Rehearsal:
@@ -57,9 +59,12 @@ class Rehearsal:
         """
         model = await self._serve(setting)
         async with listening(model, len(self._body)) as port:
-            once = await self._ask(port, WARM_UP, ())
-            pauses = pauses_of(self._plan.turnarounds, model.traffic.turnarounds.median)
-            seen = once and await self._ask(port, SECONDS, pauses)
+            pauses: Sequence[Bucket] = ()
+            turnarounds = self._plan.turnarounds
+            if turnarounds is not None and turnarounds.median >= LEAST_PAUSE:
+                await self._ask(port, 0.0, ())
+                pauses = pauses_of(turnarounds, model.traffic.turnarounds.median)
+            seen = await self._ask(port, SECONDS, pauses)
         return None if seen is None or seen.errors or not seen.throughput else seen
 
     async def close(self) -> None:
@@ -103,8 +108,8 @@ class Rehearsal:
         return ModelSettings(
             batch_size=setting.batch_size, max_delay=setting.max_delay, policy=setting.policy,
             min_workers=setting.workers, max_workers=setting.workers, response_timeout=served["responseTimeout"],
-            startup_timeout=served["startupTimeout"], queue_jobs=self._plan.clients,
-            queue_bytes=self._plan.clients * (len(self._body) + 2**16), retry=False, devices=worker["devices"],
+            startup_timeout=served["startupTimeout"], queue_jobs=2 * self._plan.clients + 100,
+            queue_bytes=2**40, retry=False, devices=worker["devices"],
             optimize=worker["optimize"],
         )  # fmt: skip
 
@@ -112,11 +117,13 @@ class Rehearsal:
         self._changed.clear()
         await self._changed.wait()
 
-    async def _ask(self, port: int, share: float, pauses: Sequence[tuple[float, float, float]]) -> Seen | None:
+    async def _ask(self, port: int, seconds: float, pauses: Sequence[Bucket]) -> Seen | None:
+        """Have the clients ask; None if they could not."""
+        each = self._order.seconds
         calls = Calls(
             port=port, target=f"/predictions/{quote(self._order.trace['modelName'])}",
             content_type=self._order.content_type, body_bytes=len(self._body), clients=self._plan.clients,
-            seconds=share * self._order.seconds, enough=round(ENOUGH * share / SECONDS), pauses=pauses,
+            warm_up=WARM_UP * each, seconds=seconds * each, enough=ENOUGH, pauses=pauses,
         )  # fmt: skip
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-m", "daemon.tune.measuring.callers",
@@ -126,14 +133,14 @@ class Rehearsal:
         return msgspec.json.decode(told, type=Seen) if process.returncode == 0 else None
 
 
-def pauses_of(turnarounds: Turnarounds | None, at_once: float) -> list[tuple[float, float, float]]:
-    """Say how long clients pause, as buckets.
+def pauses_of(turnarounds: Turnarounds, at_once: float) -> list[Bucket]:
+    """Say how long clients pause.
 
     Args:
-        turnarounds: from an answer to the next request, as recorded; None if nothing was.
+        turnarounds: from an answer to the next request, as recorded.
         at_once: the same in seconds, of clients that do not pause.
     """
-    if turnarounds is None or turnarounds.median - at_once < LEAST_PAUSE:
+    if turnarounds.median - at_once < LEAST_PAUSE:
         return []
     return [
         (max(0.0, low - at_once), max(0.0, high - at_once), weight)
