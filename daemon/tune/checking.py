@@ -68,7 +68,10 @@ def to_try(points: Sequence[Point], now: Setting, slo: float | None) -> list[Set
 
 
 def corrected(points: Sequence[Point], seen: Mapping[Setting, Seen | None]) -> list[Point]:
-    """Give what was seen; of other settings what was simulated, corrected as those of as many workers were."""
+    """Give what was seen; of other settings what was simulated, corrected as those of as many workers were.
+
+    One that did not work, where others did, does not keep up.
+    """
     shown = [_shown(point, there) for point in points if (there := seen.get(point.setting)) is not None]
     by_setting = {point.setting: point for point in shown}
     simulated = {point.setting: point for point in points}
@@ -77,6 +80,8 @@ def corrected(points: Sequence[Point], seen: Mapping[Setting, Seen | None]) -> l
         if point.setting in by_setting:
             found.append(by_setting[point.setting])
             continue
+        if shown and point.setting in seen:
+            point = replace(point, keeps_up=False)
         alike = [each for each in shown if each.setting.workers == point.setting.workers]
         pairs = [(each, simulated[each.setting]) for each in alike]
         if pairs:

@@ -89,7 +89,15 @@ def test_a_setting_that_was_not_tried_is_off_as_others_of_as_many_workers_were()
     assert found[2] == points[2]
 
 
-def test_a_setting_that_does_not_work_stays_as_simulated() -> None:
+def test_a_setting_that_does_not_work_where_others_do_is_not_recommended() -> None:
+    points = [point(2, 0.01), point(1, 0.01)]
+
+    found = corrected(points, {setting(2): None, setting(1): Shown(80.0, 0.006, 0.015)})
+
+    assert [each.keeps_up for each in found] == [False, True]
+
+
+def test_settings_of_which_none_works_stay_as_simulated() -> None:
     async def attempt(wanted: Setting) -> None:
         return None
 
