@@ -128,6 +128,7 @@ class Rehearsal:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-m", "daemon.tune.measuring.callers",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,  # sessions share the cores (sched_autogroup): as a client of its own would
         )  # fmt: skip
         told, _ = await process.communicate(msgspec.json.encode(calls) + b"\n" + self._body)
         return msgspec.json.decode(told, type=Seen) if process.returncode == 0 else None
