@@ -43,6 +43,9 @@ def run(order: dict[str, Any], body: bytes, name: str) -> tuple[dict[str, Any], 
                     notes.append(event["text"])
                 case "replaying":
                     progress.show("replaying the load under other settings", event["done"], event["total"])
+                case "trying":
+                    text = f"trying {name}, {_workers(event)}, batches of at most {event['batchSize']}"
+                    progress.show(text, event["done"], event["total"])
                 case "failed":
                     raise CliError(event["message"], details=event["details"])
                 case "done":

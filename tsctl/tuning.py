@@ -26,7 +26,7 @@ def show(found: dict[str, Any], sample: str) -> None:
     )
     render.heading("Time of a batch in ms, all workers busy (workers × threads; beside requests on their way)")
     _batch_times(found["batchTimes"])
-    render.heading(f"Settings that no other beats, of {found['tried']} tried (workers × threads, times in ms)")
+    render.heading(f"Settings that no other beats, of {found['tried']} simulated (workers × threads, times in ms)")
     _frontier(found)
     if found["frontier"]:
         click.echo()
@@ -75,7 +75,7 @@ def _row(mark: str, point: dict[str, Any]) -> tuple[Any, ...]:
         number_text(point["throughput"]),
         _ms(point["p50"]),
         _ms(point["p99"]),
-        "" if point["keepsUp"] else "falls behind",
+        "measured" if point["measured"] else "" if point["keepsUp"] else "falls behind",
     )
 
 

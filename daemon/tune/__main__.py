@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,15 +18,18 @@ from daemon.config import resolve
 from daemon.environment import model_environment
 from daemon.errors import DaemonError
 from daemon.tune.candidates import placements, worker_counts
-from daemon.tune.load import NoLoad, plan_load
+from daemon.tune.checking import check
+from daemon.tune.frontier import Point
+from daemon.tune.load import NoLoad, Plan, plan_load
 from daemon.tune.measuring.beside import measure_beside
+from daemon.tune.measuring.rehearsal import Rehearsal
 from daemon.tune.measuring.rig import LoadFailed, SampleFailed
 from daemon.tune.measuring.sweep import Sweep
 from daemon.tune.measuring.way import measure_way
 from daemon.tune.order import Order, read_order
 from daemon.tune.replay import Way
+from daemon.tune.simulating import Simulated, document, simulate
 from daemon.tune.times import BatchTimes
-from daemon.tune.trial import try_all
 from daemon.workers.devices import chosen_threads, usable_cores
 from daemon.workers.engine import WorkerSpec
 from daemon.workers.local import LocalEngine
@@ -72,6 +77,19 @@ async def measure(order: Order, body: bytes) -> tuple[list[BatchTimes], Way]:
     return sweep.times, way
 
 
+async def rehearse(order: Order, body: bytes, plan: Plan, simulated: Simulated) -> Sequence[Point]:
+    """Try the settings that matter on the real model; give all points, with what was seen."""
+    loop = asyncio.get_running_loop()
+    clock = LoopClock(loop)
+    engine = LocalEngine(loop, clock, model_environment(os.environ, resolve(order.settings, {})))
+    rehearsal = Rehearsal(engine, clock, order, body, plan)
+    try:
+        return await check(simulated.points, simulated.now, order.slo, rehearsal.attempt, tell)
+    finally:
+        await rehearsal.close()
+        engine.close()
+
+
 def main() -> int:
     order = read_order(sys.stdin.buffer.readline())
     body = sys.stdin.buffer.read()
@@ -79,7 +97,11 @@ def main() -> int:
         plan = plan_load(order.trace, order.worker, order.clients, order.rate)
         tell("load", text=plan.text)
         measured, way = uvloop.run(measure(order, body))
-        tell("done", **try_all(order, measured, way, plan, tell))
+        simulated = simulate(order, measured, way, plan, tell)
+        points = uvloop.run(rehearse(order, body, plan, simulated)) if plan.clients else simulated.points
+        load = {"text": plan.text, "clients": plan.clients or None, "requestsPerSecond": plan.offered}
+        found = document(points, order.slo, simulated.now)
+        tell("done", load=load, way=asdict(way), tried=simulated.tried, **found)
     except NoLoad as error:
         tell("failed", message=str(error), details="")
     except SampleFailed as error:

@@ -22,6 +22,7 @@ class Point:
         throughput: answers a second under the load.
         mean_batch: its mean size under the load.
         keeps_up: the load's requests are answered as fast as they come.
+        measured: throughput, p50 and p99 were seen in a trial.
     """
 
     setting: Setting
@@ -31,6 +32,7 @@ class Point:
     p99: float
     mean_batch: float
     keeps_up: bool = True
+    measured: bool = False
 
 
 def frontier(points: Sequence[Point]) -> list[Point]:

@@ -30,6 +30,15 @@ class Turnarounds:
     edges: Sequence[tuple[float, float]]
     weights: Sequence[float]
 
+    @property
+    def median(self) -> float:
+        half, passed = sum(self.weights) / 2, 0.0
+        for (low, high), weight in zip(self.edges, self.weights, strict=True):
+            if passed + weight >= half:
+                return low + (high - low) * (half - passed) / weight
+            passed += weight
+        return self.edges[-1][1]
+
     def draw(self, chance: random.Random) -> float:
         low, high = chance.choices(self.edges, self.weights)[0]
         return chance.uniform(low, high)
@@ -88,7 +97,7 @@ def plan_load(trace: Mapping[str, Any], worker: Mapping[str, Any], clients: int 
         )
     there = int(median(regulars)) if regulars else 0
     batch = _batch_seconds(trace["batching"])
-    if there and turnarounds and batch is not None and _median(turnarounds) <= batch:
+    if there and turnarounds and batch is not None and turnarounds.median <= batch:
         text = f"recorded: {_clients(there)} the next request {_median_text(turnarounds)}"
         return Plan(clients=there, turnarounds=turnarounds, text=text)
     span = times[-1] - times[0]
@@ -118,14 +127,5 @@ def turnarounds_of(worker: Mapping[str, Any]) -> Turnarounds | None:
     return Turnarounds([(low, high) for low, high, _ in buckets], [weight for _, _, weight in buckets])
 
 
-def _median(turnarounds: Turnarounds) -> float:
-    half, passed = sum(turnarounds.weights) / 2, 0.0
-    for (low, high), weight in zip(turnarounds.edges, turnarounds.weights, strict=True):
-        if passed + weight >= half:
-            return low + (high - low) * (half - passed) / weight
-        passed += weight
-    return turnarounds.edges[-1][1]
-
-
 def _median_text(turnarounds: Turnarounds) -> str:
-    return f"{_median(turnarounds) * 1000:.2g} ms later"
+    return f"{turnarounds.median * 1000:.2g} ms later"

@@ -1,15 +1,21 @@
 """How near `tsctl tune` comes: it predicts, its settings are applied, and the same load is measured.
 
-python -m tests.benchmarks.tuning [--model linear|convolutions] [--clients 8] [--seconds 6] [--settings 3]
+python -m tests.benchmarks.tuning [--model linear|convolutions] [--clients 8] [--seconds 6] [--settings 3] [--rounds 1]
 
 A real daemon serves the model; clients in a closed loop are its traffic. The daemon's recording of them is what the
 prediction is for. Printed are, for the setting that is recommended, for others of the frontier and for the one
-before, the measured values and their ratios to the predicted ones.
+before, the predicted values, those measured afterwards, and the ratios. A star: `tsctl tune` has tried the
+setting; others were only simulated.
+
+A model's own speed may change from one minute to the next (that of `convolutions`, alone and without a daemon, by
+± 20 % where this was written), so what counts is the median of several rounds, each of which tunes anew.
 """
 
 import argparse
 import json
+import statistics
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -41,34 +47,43 @@ def apply(served: Served, model: str, point: dict[str, Any]) -> None:
     served.tsctl("scale", model, "--workers", str(point["workers"]))
 
 
-def show(name: str, point: dict[str, Any], seen: Seen) -> None:
+def show(name: str, point: dict[str, Any], seen: Seen) -> list[float]:
+    """Print a row; give measured by predicted."""
     how = f"{point['workers']} × {point['threads']}, batch {point['batchSize']}, {point['maxBatchDelay']:g} ms"
-    print(f"{name:12}{how + ', ' + point['batching']:36}", end="")
+    print(f"{name:12}{how + ', ' + point['batching'] + (' *' if point['measured'] else ''):36}", end="")
+    ratios = []
     for column in COLUMNS:
         predicted, measured = point[column], getattr(seen, column)
         scale, digits = (1, 0) if column == "throughput" else (1000, 1)
-        print(
-            f"{predicted * scale:>10.{digits}f}{measured * scale:>10.{digits}f}{measured / predicted:>7.2f}",
-            end="",
-        )
+        ratios.append(measured / predicted)
+        print(f"{predicted * scale:>10.{digits}f}{measured * scale:>10.{digits}f}{ratios[-1]:>7.2f}", end="")
     print(f"   {seen.errors} errors" if seen.errors else "", flush=True)
+    return ratios
 
 
-def compare(served: Served, model: str, clients: int, seconds: float, settings: int) -> None:
+def compare(served: Served, model: str, clients: int, seconds: float, settings: int, rounds: int) -> None:
     body = BODIES[model]
     served.register(model)
-    before = drive(served, model, clients, seconds, body)
+    ratios: dict[str, list[list[float]]] = {}
+    drive(served, model, clients, seconds, body)
     while answered(served, model) < ENOUGH:  # of a slow model on a slow machine
-        before = drive(served, model, clients, seconds, body)
-    found = tune(served, model, body, most=16)
-    print(f"\n{model}: {found['load']['text']}")
-    names = "".join(f"{name:>10}{'measured':>10}{'ratio':>7}" for name in ("req/s", "p50 ms", "p99 ms"))
-    print(f"{'':48}{names}")
-    show("before", found["now"], before)
-    best = found["frontier"][found["recommended"]]
-    for point in [best, *(each for each in found["frontier"] if each is not best)][:settings]:
-        apply(served, model, point)
-        show("recommended" if point is best else "", point, drive(served, model, clients, seconds, body))
+        drive(served, model, clients, seconds, body)
+    for _ in range(rounds):
+        began = time.monotonic()
+        found = tune(served, model, body, most=16)
+        print(f"\n{model}: {found['load']['text']}; tuned in {time.monotonic() - began:.0f} s")
+        columns = "".join(f"{name:>10}{'measured':>10}{'ratio':>7}" for name in ("req/s", "p50 ms", "p99 ms"))
+        print(f"{'':48}{columns}")
+        best = found["frontier"][found["recommended"]]
+        others = [each for each in found["frontier"] if each is not best][: settings - 1]
+        # The setting there was comes last: its traffic is what the next round is tuned for.
+        for name, point in [("recommended", best), *(("other", each) for each in others), ("before", found["now"])]:
+            apply(served, model, point)
+            seen = drive(served, model, clients, seconds, body)
+            ratios.setdefault(name, []).append(show(name, point, seen))
+    for name, each in ratios.items() if rounds > 1 else ():
+        middle = [statistics.median(column) for column in zip(*each, strict=True)]
+        print(f"{f'{name}, median':48}" + "".join(f"{ratio:>27.2f}" for ratio in middle))
     served.tsctl("unregister", model)
 
 
@@ -78,13 +93,14 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=6.0)
     parser.add_argument("--settings", type=int, default=3, help="of the frontier, the recommended one first")
+    parser.add_argument("--rounds", type=int, default=1, help="of tuning and measuring")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tsctl-tuning-") as folder:
         served = Served(Path(folder))
         served.start()
         try:
             for model in given.model or BODIES:
-                compare(served, model, given.clients, given.seconds, given.settings)
+                compare(served, model, given.clients, given.seconds, given.settings, given.rounds)
         finally:
             served.stop()
 

@@ -38,8 +38,9 @@ def test_a_model_is_measured_and_then_served_as_recommended(served: Served) -> N
     (worker,) = served.describe("linear")["workers"]
 
     done = served.run(
-        "tune", "linear", "--input", "input", "--clients", "4", "--apply", "--json", *SHORT, patience=LONG
-    )
+        "tune", "linear", "--input", "input", "--clients", "4", "--slo-p99", "10000", "--apply", "--json", *SHORT,
+        patience=LONG,
+    )  # fmt: skip
 
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -49,6 +50,8 @@ def test_a_model_is_measured_and_then_served_as_recommended(served: Served) -> N
     assert curve["medians"][2] >= 0.0096
     best = found["frontier"][found["recommended"]]
     assert best["batchSize"] == 4, "four clients that wait for each other are served together"
+    assert best["measured"], "it was tried on the real model"
+    assert best["p50"] >= 0.0096
     described = served.describe("linear")
     assert described["batchSize"] == 4
     assert [each["pid"] for each in described["workers"]] == [worker["pid"]], "it went on serving"

@@ -11,6 +11,7 @@ from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl import generator
 from tsctl.commands.bench import notes
+from tsctl.loadgen.processor import Processor
 from tsctl.loadgen.tally import Tally
 
 # Stands for the load generator: writes down its order, then says what the file says.
@@ -50,7 +51,7 @@ def figures(*seconds: float, **more: Any) -> dict[str, Any]:
     tally = Tally()
     for each in seconds:
         tally.answered(200, 5, each)
-    return {"stage": "done", "brokenOff": False, "first": 0.02} | tally.document(2.0, 0.5) | more
+    return {"stage": "done", "brokenOff": False, "first": 0.02} | tally.document(2.0, Processor(0.5, 0.0)) | more
 
 
 def describe(sizes: dict[str, int]) -> list[dict[str, Any]]:
@@ -265,9 +266,16 @@ def test_two_kinds_of_load_are_wrong_usage(invoke: Invoke, photo: Path) -> None:
     assert result.exit_code == 2
 
 
-@pytest.mark.parametrize(("cpu", "said"), [(0.2, 0), (0.97, 1)], ids=["little", "nearly a core"])
-def test_it_says_when_it_is_itself_the_bottleneck(cpu: float, said: int) -> None:
-    found = notes({"generatorCpu": cpu, "brokenOff": False})
+@pytest.mark.parametrize(
+    ("used", "waited", "said"),
+    [
+        pytest.param(0.2, 0.1, [], id="it does little"),
+        pytest.param(0.97, 0.01, ["used 97% of a core: it may"], id="it runs all the time"),
+        pytest.param(0.6, 0.3, ["used 60% of a core, and had none for 30% of the time: it may"], id="or wants to"),
+    ],
+)
+def test_it_says_when_it_is_itself_the_bottleneck(used: float, waited: float, said: list[str]) -> None:
+    found = notes({"generatorCpu": used, "generatorWaited": waited, "brokenOff": False})
 
-    assert len(found) == said
-    assert all("97% of a core" in note for note in found)
+    assert len(found) == len(said)
+    assert all(part in note for part, note in zip(said, found, strict=True))

@@ -9,6 +9,7 @@ from daemon.clock import FakeClock
 from daemon.http.fake import FakeTransport
 from tsctl.loadgen.connection import Connection, State
 from tsctl.loadgen.order import read
+from tsctl.loadgen.repeated import know
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -58,6 +59,64 @@ def test_an_answer_may_come_in_pieces(cut: int) -> None:
 
     assert peer.receive(ANSWER[:cut]) == []
     assert peer.receive(ANSWER[cut:]) == ["answered 200 with 2", "free"]
+
+
+NAMED = b"HTTP/1.1 200 OK\r\nX-Request-Id: %s\r\nContent-Length: 2\r\n\r\n%s"
+
+
+@pytest.mark.parametrize(
+    ("data", "again"),
+    [
+        pytest.param(NAMED % (b"b", b"no"), True, id="another id and another body"),
+        pytest.param(NAMED % (b"bc", b"no"), False, id="an id of another length"),
+        pytest.param(NAMED % (b"b", b"n"), False, id="a piece"),
+        pytest.param((NAMED % (b"b", b"no")).replace(b"200", b"503"), False, id="another status"),
+        pytest.param((NAMED % (b"b", b"n")).replace(b": 2", b": 12"), False, id="another length"),
+    ],
+)
+def test_an_answer_is_known_again_by_its_head(data: bytes, again: bool) -> None:
+    known = know(NAMED % (b"a", b"ok"), 200)
+
+    assert known is not None
+    assert known.is_again(data) is again
+
+
+@pytest.mark.parametrize(
+    "data",
+    [ANSWER[:-1], ANSWER + b"H", b"HTTP/1.1 204 No Content\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n" + ANSWER],
+    ids=["a piece", "more than one", "one without a length", "one after an interim one"],
+)
+def test_only_one_whole_answer_is_remembered(data: bytes) -> None:
+    assert know(data, 200) is None
+
+
+@pytest.mark.parametrize("cut", range(1, len(ANSWER)))
+def test_a_known_answer_may_come_in_pieces_again(cut: int) -> None:
+    peer = Peer()
+    for pieces in ([ANSWER], [ANSWER], [ANSWER[:cut], ANSWER[cut:]], [ANSWER]):
+        if peer.connection.state is State.IDLE:
+            peer.connection.send(1.0)
+        for piece in pieces:
+            peer.receive(piece)
+
+    assert peer.client.events == ["answered 200 with 2", "free"] * 4
+
+
+def test_an_answer_that_looks_known_in_the_middle_of_another_is_its_body() -> None:
+    peer = Peer()
+    peer.receive(ANSWER)
+    peer.connection.send(1.0)
+
+    peer.receive(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(ANSWER))
+
+    assert peer.receive(ANSWER)[2:] == [f"answered 200 with {len(ANSWER)}", "free"]
+
+
+def test_an_answer_that_nobody_asked_for_is_not_counted() -> None:
+    peer = Peer()
+    peer.receive(ANSWER)
+
+    assert peer.receive(ANSWER) == ["answered 200 with 2", "free"]
 
 
 def test_a_chunked_answer_is_one() -> None:

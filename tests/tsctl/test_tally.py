@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from tsctl.loadgen.processor import Processor
 from tsctl.loadgen.tally import Latencies, Tally, bounds_between
 
 
@@ -83,14 +84,14 @@ def test_latencies_are_those_of_good_answers() -> None:
     tally.answered(503, 10, 0.001)
     tally.failed("closed")
 
-    document = tally.document(2.0, 1.0)
+    document = tally.document(2.0, Processor(used=1.0, waited=0.5))
 
     assert document["statuses"] == {"200": 1, "503": 1}
     assert document["failures"] == {"closed": 1}
     assert (document["requests"], document["errors"]) == (3, 2)
     assert document["latency"]["p50"] == document["latency"]["max"] == 0.5
     assert document["requestsPerSecond"] == 0.5
-    assert document["generatorCpu"] == 0.5
+    assert (document["generatorCpu"], document["generatorWaited"]) == (0.5, 0.25)
 
 
 def test_what_comes_after_the_end_counts_as_latency_and_not_as_throughput() -> None:
@@ -99,7 +100,7 @@ def test_what_comes_after_the_end_counts_as_latency_and_not_as_throughput() -> N
     tally.close(5.0)
     tally.answered(200, 0, 0.9)
 
-    document = tally.document(1.0, 0.0)
+    document = tally.document(1.0, Processor(0.0, 0.0))
 
     assert document["requestsPerSecond"] == 1.0
     assert document["latency"]["max"] == 0.9

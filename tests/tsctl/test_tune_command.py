@@ -26,7 +26,7 @@ CONFIG = [
 def point(**changes: Any) -> dict[str, Any]:
     values = {
         "workers": 1, "threads": 2, "batchSize": 8, "maxBatchDelay": 20.0, "batching": "auto", "capacity": 720.0,
-        "throughput": 660.0, "p50": 0.0113, "p99": 0.0127, "meanBatch": 7.9, "keepsUp": True,
+        "throughput": 660.0, "p50": 0.0113, "p99": 0.0127, "meanBatch": 7.9, "keepsUp": True, "measured": False,
     }  # fmt: skip
     return values | changes
 
@@ -45,7 +45,7 @@ DONE = {
     "load": {"text": "recorded: 8 clients that wait for an answer", "clients": 8, "requestsPerSecond": None},
     "way": {"latency": 0.0002, "cost": 0.00005},
     "now": NOW,
-    "frontier": [LARGER, point()],
+    "frontier": [LARGER, point(measured=True)],
     "recommended": 1,
     "rule": "the highest capacity of the settings whose p99 is within 5% of the least",
     "tried": 112,
@@ -89,7 +89,7 @@ def test_what_was_measured_and_what_is_recommended_is_shown(invoke: Invoke, meas
         "load recorded: 8 clients that wait for an answer",
         "1 × 2 8.40 11.2 20.8 +17% 8.00 + 0.4 n, within 2%",
         "1 2 × 1 32 20 auto 3030 660 11.3 21.1",
-        "2 1 × 2 8 20 auto 720 660 11.3 12.7",
+        "2 1 × 2 8 20 auto 720 660 11.3 12.7 measured",
         "now 1 × 2 1 100 auto 119 115 69.2 70.1",
         "Recommended: 2",
         "the highest capacity of the settings whose p99 is within 5% of the least",

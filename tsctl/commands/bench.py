@@ -13,7 +13,8 @@ from tsctl.options import json_option, model_argument
 
 SECONDS = 10.0
 MOST_CONNECTIONS = 1000  # of the open loop
-BUSY = 0.85  # of a core; from there on the load generator may be what limits
+BUSY = 0.85  # of the time; a load generator that runs so long, or waits for a core, may be what limits
+LACKING = 0.05  # of the time: what is worth telling
 
 
 # What becomes of a request that is not answered, in words.
@@ -176,9 +177,11 @@ def _run(order: dict[str, Any], body: bytes, model: str) -> dict[str, Any]:
 def notes(found: dict[str, Any]) -> list[str]:
     """What one should know about the figures."""
     said = []
-    if found["generatorCpu"] >= BUSY:
+    used, waited = found["generatorCpu"], found["generatorWaited"]
+    if used + waited >= BUSY:
+        without = f", and had none for {waited:.0%} of the time" if waited >= LACKING else ""
         said.append(
-            f"the load generator itself used {found['generatorCpu']:.0%} of a core:"
+            f"the load generator itself used {used:.0%} of a core{without}:"
             " it may be what limits, not the model (wrk costs less)"
         )
     if found["brokenOff"]:

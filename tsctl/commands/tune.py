@@ -56,8 +56,8 @@ def command(
 
     Measures how long batches of each size take, in throw-away workers, then replays in a simulator
     the requests that the daemon has recorded (their times, no bodies). Without enough of them say
-    what to assume: --clients or --rate. MODEL goes on serving meanwhile; measure when it has little
-    to do.
+    what to assume: --clients or --rate. Where clients wait for their answers, the best settings are
+    then tried with as many of them. MODEL goes on serving meanwhile; measure when it has little to do.
 
     \b
     Recommended is the setting with the highest capacity of those

@@ -6,7 +6,6 @@ import json
 import os
 import resource
 import sys
-import time
 from typing import Any
 
 import uvloop
@@ -15,6 +14,7 @@ from tsctl.loadgen.closed import ClosedLoop
 from tsctl.loadgen.loop import Loop
 from tsctl.loadgen.open import OpenLoop
 from tsctl.loadgen.order import Sending, read
+from tsctl.loadgen.processor import look
 from tsctl.loadgen.single import Failed, ask_once
 
 EVERY = 0.2  # seconds between two `running` lines
@@ -40,14 +40,14 @@ async def run(sending: Sending) -> int:
         return 1
     kind = ClosedLoop if sending.order.rate is None else OpenLoop
     running = kind(sending, loop)
-    cpu = time.process_time()
+    before = look()
     telling = loop.create_task(_tell_progress(running))
     try:
         await running.run(broken_off)
     finally:
         telling.cancel()
-    used = time.process_time() - cpu
-    tell("done", brokenOff=broken_off.is_set(), first=first.seconds, **running.tally.document(running.seconds, used))
+    counted = running.tally.document(running.seconds, look() - before)
+    tell("done", brokenOff=broken_off.is_set(), first=first.seconds, **counted)
     return 0
 
 

@@ -13,6 +13,7 @@ from typing import Protocol, cast
 import httptools
 
 from tsctl.loadgen.order import no_delay
+from tsctl.loadgen.repeated import Repeated, know
 
 
 class State(Enum):
@@ -53,6 +54,8 @@ class Connection(asyncio.Protocol):
         self._request = request
         self._keep = keep
         self._length = 0
+        self._parsing = False  # in the middle of an answer
+        self._known: Repeated | None = None
         self._parser = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
 
@@ -85,10 +88,24 @@ class Connection(asyncio.Protocol):
         self._client.free(self)
 
     def data_received(self, data: bytes) -> None:
+        known = self._known
+        if known is not None and known.is_again(data) and self.state is State.BUSY and not self._parsing:
+            self.state = State.IDLE
+            self._client.answered(self, known.status, known.length)
+            self._client.free(self)
+        else:
+            self._parse(data)
+
+    def _parse(self, data: bytes) -> None:
+        whole = not self._parsing
+        self._parsing = True
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
             self.abort()
+            return
+        if whole and not self._parsing and not self._keep and not self._transport.is_closing():
+            self._known = know(data, self._parser.get_status_code())
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - lost is lost
         owing = self.state is State.BUSY
@@ -103,7 +120,10 @@ class Connection(asyncio.Protocol):
             self.body += body
 
     def on_message_complete(self) -> None:
-        if self.state is not State.BUSY or self._parser.get_status_code() < 200:
+        if self._parser.get_status_code() < 200:
+            return
+        self._parsing = False
+        if self.state is not State.BUSY:
             return
         self.state = State.IDLE
         self._client.answered(self, self._parser.get_status_code(), self._length)

@@ -9,6 +9,8 @@ from bisect import bisect_left
 from collections import Counter
 from typing import Any
 
+from tsctl.loadgen.processor import Processor
+
 PARTS = 128  # buckets for each doubling
 PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.9)
 
@@ -142,12 +144,12 @@ class Tally:
     def failed(self, kind: str) -> None:
         self.failures[kind] += 1
 
-    def document(self, seconds: float, cpu: float) -> dict[str, Any]:
+    def document(self, seconds: float, processor: Processor) -> dict[str, Any]:
         """All figures, for JSON.
 
         Args:
             seconds: how long requests were sent.
-            cpu: seconds of processor time of this process, meanwhile.
+            processor: of this process, meanwhile.
         """
         found = self.latencies
         return {
@@ -158,7 +160,8 @@ class Tally:
             "seconds": seconds,
             "requestsPerSecond": (self.in_time if self.closed_at else found.count) / seconds if seconds else 0.0,
             "bodyBytesPerSecond": self.body_bytes / seconds if seconds else 0.0,
-            "generatorCpu": cpu / seconds if seconds else 0.0,
+            "generatorCpu": processor.used / seconds if seconds else 0.0,
+            "generatorWaited": processor.waited / seconds if seconds else 0.0,
             "latency": {
                 "mean": found.sum / found.count if found.count else 0.0,
                 "min": found.least,

@@ -44,26 +44,33 @@ async def asked(body: bytes, content_type: str, answer: bytes, together: int) ->
     Args:
         together: see asker.py.
     """
-    loop = asyncio.get_running_loop()
-    clock = LoopClock(loop)
-    model = _model(clock, answer)
-    registry = Registry()
-    registry.add(model)
+    model = _model(LoopClock(asyncio.get_running_loop()), answer)
     model.scale(1, 1)
-    limits = HttpLimits(len(body) + 1)
-    listener = Listener(Router(inference_routes(registry)), limits, clock)
-    server = await loop.create_server(listener.connect, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    try:
+    async with listening(model, len(body)) as port:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-m", "daemon.tune.measuring.asker", str(port), content_type, str(together),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
         yield process, model
+    await process.wait()
+
+
+@asynccontextmanager
+async def listening(model: Model, longest: int) -> AsyncIterator[int]:
+    """Serve a model to this machine until this is left; give the port.
+
+    Args:
+        longest: bytes of a request's body.
+    """
+    registry = Registry()
+    registry.add(model)
+    listener = Listener(Router(inference_routes(registry)), HttpLimits(longest + 1), model.clock)
+    server = await asyncio.get_running_loop().create_server(listener.connect, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
     finally:
         server.close()
         listener.abort()
-    await process.wait()
 
 
 async def measure_way(body: bytes, content_type: str, answer: bytes) -> Way:

@@ -4,6 +4,7 @@ import dataclasses
 import multiprocessing
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -21,10 +22,24 @@ MORE = 8000  # in a long one
 Tell = Callable[..., None]  # stage, **facts
 
 
-def try_all(order: Order, measured: Sequence[BatchTimes], way: Way, plan: Plan, tell: Tell) -> dict[str, Any]:
-    """Replay the load under every setting; give the document of the result.
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """What the simulator says.
 
-    All get a short run. The frontier of that, and the setting there is now, get a long one, which is what is shown.
+    Attributes:
+        points: of the frontier, and of the setting `now`.
+        tried: settings.
+    """
+
+    points: Sequence[Point]
+    now: Setting
+    tried: int
+
+
+def simulate(order: Order, measured: Sequence[BatchTimes], way: Way, plan: Plan, tell: Tell) -> Simulated:
+    """Replay the load under every setting.
+
+    All get a short run. The frontier of that, and the setting there is now, get a long one, which is what is given.
     """
     served = order.trace["settings"]
     delay, size = served["maxBatchDelay"] / 1000, served["batchSize"]
@@ -46,19 +61,20 @@ def try_all(order: Order, measured: Sequence[BatchTimes], way: Way, plan: Plan, 
         chosen.add(recommended.setting)
     chosen &= wanted
     exact = _replay(sorted(chosen, key=dataclasses.astuple), times, way, plan, MORE, len(points), tell)
-    best = frontier(exact)
-    recommended, rule = recommend(exact, order.slo)
+    return Simulated(exact, now, len(points))
+
+
+def document(points: Sequence[Point], slo: float | None, now: Setting) -> dict[str, Any]:
+    """Tell what is on the frontier, what is recommended, and how the setting `now` does."""
+    best = frontier(points)
+    recommended, rule = recommend(points, slo)
     if recommended is not None and recommended not in best:
         best = sorted([*best, recommended], key=lambda point: -point.capacity)
-    shown = {point.setting: point for point in exact}
     return {
-        "load": {"text": plan.text, "clients": plan.clients or None, "requestsPerSecond": plan.offered},
-        "way": dataclasses.asdict(way),
-        "now": None if now not in shown else _document(shown[now]),
+        "now": next((_document(point) for point in points if point.setting == now), None),
         "frontier": [_document(point) for point in best],
         "recommended": None if recommended is None else best.index(recommended),
         "rule": rule,
-        "tried": len(points),
     }
 
 
@@ -94,5 +110,5 @@ def _document(point: Point) -> dict[str, Any]:
         "workers": setting.workers, "threads": setting.threads, "batchSize": setting.batch_size,
         "maxBatchDelay": round(setting.max_delay * 1000, 3), "batching": setting.policy,
         "capacity": point.capacity, "throughput": point.throughput, "p50": point.p50, "p99": point.p99,
-        "meanBatch": point.mean_batch, "keepsUp": point.keeps_up,
+        "meanBatch": point.mean_batch, "keepsUp": point.keeps_up, "measured": point.measured,
     }  # fmt: skip

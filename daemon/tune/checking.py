@@ -1,0 +1,100 @@
+"""The settings that matter are tried: served for some seconds, with the load's clients (measuring/rehearsal.py).
+
+The simulator says which settings are worth it. What it cannot know, how the daemon, the clients and several workers
+get into each other's way on these cores, is in what a trial shows. It also says by how much the other settings of
+the same workers are off.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+from typing import Protocol
+
+from daemon.tune.candidates import Setting
+from daemon.tune.frontier import Point, frontier, recommend
+
+FIRST = 4  # settings that are tried, if the frontier has as many
+MOST = 6  # with those that what was seen made the recommended one
+
+
+class Seen(Protocol):
+    """What a trial showed; seconds, and answers a second."""
+
+    @property
+    def throughput(self) -> float: ...
+    @property
+    def p50(self) -> float: ...
+    @property
+    def p99(self) -> float: ...
+
+
+Attempt = Callable[[Setting], Awaitable[Seen | None]]
+Tell = Callable[..., None]  # stage, **facts
+
+
+async def check(points: Sequence[Point], now: Setting, slo: float | None, attempt: Attempt, tell: Tell) -> list[Point]:
+    """Try some of the points, until one that was tried is the one to recommend.
+
+    Args:
+        points: as simulated.
+        now: the setting that there is.
+        slo: seconds, or None.
+        attempt: gives None if that setting did not work.
+
+    Returns:
+        All points, with what was seen.
+    """
+    waiting = to_try(points, now, slo)
+    total = len(waiting)
+    seen: dict[Setting, Seen | None] = {}
+    while waiting:
+        for setting in waiting:
+            tell("trying", workers=setting.workers, threads=setting.threads, batchSize=setting.batch_size,
+                 done=len(seen), total=total)  # fmt: skip
+            seen[setting] = await attempt(setting)
+        best, _ = recommend(corrected(points, seen), slo)
+        waiting = [best.setting] if best is not None and best.setting not in seen and len(seen) < MOST else []
+        total += len(waiting)
+    return corrected(points, seen)
+
+
+def to_try(points: Sequence[Point], now: Setting, slo: float | None) -> list[Setting]:
+    """Choose: the recommended setting, the one there is, those of the frontier with the least p99; by their workers."""
+    best, _ = recommend(points, slo)
+    first = [point.setting for point in points if point is best or point.setting == now]
+    others = sorted(frontier(points), key=lambda point: point.p99)
+    chosen = list(dict.fromkeys([*first, *(point.setting for point in others)]))[:FIRST]
+    return sorted(chosen, key=lambda setting: (setting.workers, setting.threads))
+
+
+def corrected(points: Sequence[Point], seen: Mapping[Setting, Seen | None]) -> list[Point]:
+    """Give what was seen; of other settings what was simulated, corrected as those of as many workers were.
+
+    One that did not work, where others did, does not keep up.
+    """
+    shown = [_shown(point, there) for point in points if (there := seen.get(point.setting)) is not None]
+    by_setting = {point.setting: point for point in shown}
+    simulated = {point.setting: point for point in points}
+    found = []
+    for point in points:
+        if point.setting in by_setting:
+            found.append(by_setting[point.setting])
+            continue
+        if shown and point.setting in seen:
+            point = replace(point, keeps_up=False)
+        alike = [each for each in shown if each.setting.workers == point.setting.workers]
+        pairs = [(each, simulated[each.setting]) for each in alike]
+        if pairs:
+            point = replace(
+                point,
+                throughput=point.throughput * median(now.throughput / before.throughput for now, before in pairs),
+                p50=point.p50 * median(now.p50 / before.p50 for now, before in pairs),
+                p99=point.p99 * median(now.p99 / before.p99 for now, before in pairs),
+            )
+        found.append(point)
+    return found
+
+
+def _shown(point: Point, seen: Seen) -> Point:
+    capacity = max(point.capacity, seen.throughput)
+    return replace(point, capacity=capacity, throughput=seen.throughput, p50=seen.p50, p99=seen.p99, measured=True)

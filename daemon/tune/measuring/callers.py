@@ -1,0 +1,154 @@
+"""`python -P -m daemon.tune.measuring.callers`: clients that each wait for their answer, pause, and send again.
+
+A JSON line (`Calls`) and the body of their request on stdin, a JSON line (`Seen`) on stdout. One thread, plain sockets:
+what the clients themselves cost should be small.
+"""
+
+import contextlib
+import heapq
+import random
+import select
+import socket
+import sys
+import time
+from collections.abc import Sequence
+
+import httptools
+import msgspec
+
+AT_ONCE = 0.001  # seconds within which all clients begin
+MOST_TIMES = 3  # as long as was asked for: to have enough of a slow model's answers
+
+
+class Calls(msgspec.Struct, frozen=True):
+    """What the clients do; durations in seconds.
+
+    Attributes:
+        target: of the request line.
+        body_bytes: how many bytes of body follow the line.
+        warm_up: the same, before: what is answered then does not count.
+        enough: answers; with fewer than that they go on a while.
+        pauses: buckets (least, most, weight) of what is between an answer and the next request; none: nothing is.
+    """
+
+    port: int
+    target: str
+    content_type: str
+    body_bytes: int
+    clients: int
+    warm_up: float
+    seconds: float
+    enough: int
+    pauses: Sequence[tuple[float, float, float]] = ()
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """What the clients saw: latencies in seconds, good answers a second, and how many were not good."""
+
+    throughput: float
+    p50: float
+    p99: float
+    errors: int
+
+
+class Client:
+    """One connection that is there already."""
+
+    def __init__(self, sock: socket.socket, request: bytes) -> None:
+        self.sent = 0.0
+        self._sock = sock
+        self._request = request
+        self._complete = False
+        self._parser = httptools.HttpResponseParser(self)
+
+    def send(self) -> None:
+        self._complete = False
+        self.sent = time.monotonic()
+        self._sock.sendall(self._request)
+
+    def receive(self) -> int | None:
+        """Take what has come; give the status once the answer is complete.
+
+        Raises:
+            ConnectionError: the server has closed the connection.
+        """
+        data = self._sock.recv(65536)
+        if not data:
+            raise ConnectionError("the server closed the connection")
+        self._parser.feed_data(data)
+        return self._parser.get_status_code() if self._complete else None
+
+    def on_message_complete(self) -> None:
+        self._complete = True
+
+
+def play(calls: Calls, request: bytes) -> Seen:
+    """Send and wait, for as long as is asked.
+
+    Raises:
+        OSError: the server does not listen, or closed a connection.
+    """
+    with contextlib.ExitStack() as stack:
+        waker = stack.enter_context(select.epoll())
+        clients: dict[int, Client] = {}
+        for _ in range(calls.clients):
+            sock = stack.enter_context(socket.create_connection(("127.0.0.1", calls.port)))
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            waker.register(sock.fileno(), select.EPOLLIN)
+            clients[sock.fileno()] = Client(sock, request)
+        return _drive(calls, clients, waker)
+
+
+def _drive(calls: Calls, clients: dict[int, Client], waker: select.epoll) -> Seen:
+    chance = random.Random(1)
+    now = time.monotonic()
+    began = now + calls.warm_up
+    end, latest = began + calls.seconds, began + MOST_TIMES * calls.seconds
+    due = [(now + chance.uniform(0.0, AT_ONCE), fd) for fd in clients]
+    heapq.heapify(due)
+    latencies: list[float] = []
+    errors = 0
+    while now < end or (len(latencies) < calls.enough and now < latest):
+        while due and due[0][0] <= now:
+            clients[heapq.heappop(due)[1]].send()
+        # `select`, as a timeout of `epoll` steps by a millisecond.
+        select.select([waker], [], [], max(0.0, min(latest, due[0][0] if due else latest) - now))
+        for fd, _ in waker.poll(0):
+            client = clients[fd]
+            status = client.receive()
+            if status is None:
+                continue
+            now = time.monotonic()
+            if now >= began:
+                latencies.append(now - client.sent)
+                errors += status >= 300
+            if calls.pauses:
+                heapq.heappush(due, (now + _pause(calls, chance), fd))
+            else:
+                client.send()
+        now = time.monotonic()
+    ordered = sorted(latencies)
+    throughput = (len(latencies) - errors) / max(1e-9, now - began)
+    return Seen(throughput, _percentile(ordered, 50), _percentile(ordered, 99), errors)
+
+
+def _pause(calls: Calls, chance: random.Random) -> float:
+    low, high, _ = chance.choices(calls.pauses, [weight for _, _, weight in calls.pauses])[0]
+    return chance.uniform(low, high)
+
+
+def _percentile(ordered: Sequence[float], percent: int) -> float:
+    """Nearest rank; 0.0 of nothing."""
+    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)] if ordered else 0.0
+
+
+def main() -> None:
+    calls = msgspec.json.decode(sys.stdin.buffer.readline(), type=Calls)
+    body = sys.stdin.buffer.read(calls.body_bytes)
+    typed = f"Content-Type: {calls.content_type}\r\n" if calls.content_type else ""
+    head = f"POST {calls.target} HTTP/1.1\r\nHost: localhost\r\n{typed}Content-Length: {len(body)}\r\n\r\n"
+    print(msgspec.json.encode(play(calls, head.encode() + body)).decode())  # noqa: T201 - the reader is a program
+
+
+if __name__ == "__main__":
+    main()
