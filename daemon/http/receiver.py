@@ -15,7 +15,7 @@ from daemon.arena import SHARED_FROM, Payload, Storage, Stored
 from daemon.errors import BadRequest, DaemonError, MethodNotAllowed
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request, new_request_id
-from daemon.http.repeated import Repeated, know
+from daemon.http.repeated import LONGEST, Repeated, know
 
 _OURS = frozenset((
     b"host", b"content-length", b"transfer-encoding", b"expect", b"x-request-id", b"x-request-deadline-ms",
@@ -100,6 +100,8 @@ class Receiver:
         self._host = ""  # the last that was found to be one
         self._id = ""  # the client's name for the request; empty if it gave none that can be used
         self._known: Repeated | None = None  # the head of the request before
+        self._again: tuple[Repeated, bytes] | None = None  # that of the request that has begun, and its length
+        self._beginning: tuple[bytes, int] | None = None  # of a request whose body is stored, and what came of that
         self._unlike = 0 if on_head is None else PATIENCE  # heads since one was like the one before
         self._plain: Request | None = None  # the request that was just parsed, if its head may be known again
 
@@ -112,7 +114,14 @@ class Receiver:
     def filled(self, count: int) -> None:
         """So many bytes were put where `space` said."""
         self.body_bytes += count
-        if self.stored is not None and self.body_bytes == len(self.stored):
+        stored = self.stored
+        if stored is None or self.body_bytes < len(stored):
+            return
+        if self._again is not None:
+            (known, digits), self._again = self._again, None
+            self.begun, self.stored = False, None
+            self._on_request(self._repeat(known, digits, stored, self.body_began))
+        else:
             parser = self._parser
             self._parser = httptools.HttpRequestParser(self)  # the old one waits for a body that it will never see
             self._complete(parser)
@@ -152,6 +161,9 @@ class Receiver:
             self._untold_bytes += len(data)
             if self._untold_bytes > self._limits.max_head:
                 raise self._head_too_large()
+        elif fresh and self.stored is not None and self._unlike < PATIENCE:
+            head = bytes(data[:LONGEST])
+            self._beginning = head, self.body_bytes - (len(data) - len(head))
         elif fresh and self._unlike < PATIENCE:
             self._remember(bytes(data))
 
@@ -163,31 +175,49 @@ class Receiver:
 
     def _is_known(self, known: Repeated, data: bytes) -> bool:
         """Whether this is one whole request with that head; it has been told then."""
-        found = None if self.closed else known.body_of(data)
-        if found is None or len(found[0]) >= SHARED_FROM or len(found[0]) > self._limits.max_body:
+        found = None if self.closed else known.beginning_of(data) if known.after else known.body_of(data)
+        length = int(found[1] or b"0") if found is not None else 0
+        if found is None or length > self._limits.max_body or not self._take(known, *found, length):
             self._known = None
             return False
         self._unlike = 0
-        body, digits = found
-        before, now = known.request, self._now()
-        self._on_request(
-            Request(
-                before.method,
-                before.target,
-                known.headers_of(digits),
-                body,
-                before.http_1_0,
-                before.keep_alive,
-                now,
-                now,
-                before.budget,
-                before.priority,
-                "",
-                before.id or new_request_id(),
-                before.kind,
-            )
-        )
         return True
+
+    def _take(self, known: Repeated, body: bytes, digits: bytes, length: int) -> bool:
+        """Take a request whose head is known, whole or with its body to come; says whether that could be done."""
+        if len(body) == length and length < SHARED_FROM:
+            now = self._now()
+            self._on_request(self._repeat(known, digits, body, now))
+            return True
+        if len(body) >= length or length < SHARED_FROM or self._storage is None:
+            return False
+        self.stored = self._storage.take(length)
+        if self.stored is None:
+            return False
+        self.stored.view[: len(body)] = body
+        self.begun = self.in_body = self._told = True
+        self.body_began, self.body_bytes = self._now(), len(body)
+        self.budget, self.priority = known.request.budget, known.request.priority
+        self._again = known, digits
+        return True
+
+    def _repeat(self, known: Repeated, digits: bytes, body: Payload, began: float) -> Request:
+        before = known.request
+        return Request(
+            before.method,
+            before.target,
+            known.headers_of(digits),
+            body,
+            before.http_1_0,
+            before.keep_alive,
+            began,
+            self._now(),
+            before.budget,
+            before.priority,
+            "",
+            before.id or new_request_id(),
+            before.kind,
+        )
 
     def _decline_upgrade(self, rest: bytes) -> None:
         """Read a request again as if it did not offer an upgrade: of one that does, httptools skips the body."""
@@ -200,6 +230,8 @@ class Receiver:
 
     def request_so_far(self) -> Request:
         """What is known of the request being received, for the answer that refuses it."""
+        if self._again is not None:
+            return self._repeat(*self._again, b"", self.body_began)
         method = self._parser.get_method().decode("latin-1") if self.in_body else "-"
         target = self._url.decode("latin-1") or "-"
         request_id = self._id or new_request_id()
@@ -352,6 +384,11 @@ class Receiver:
         if self._unlike < PATIENCE and not (self._upgrade or self._expects):
             kind = request.content_type
             self._plain = msgspec.structs.replace(request, body=b"", id=named, kind=kind)
+            if self._beginning is not None:
+                data, came = self._beginning
+                self._known = know(data, self._plain, came)
+                self._unlike += 1
+        self._beginning = None
         self._on_request(request)
 
     # Refusals.

@@ -1,8 +1,8 @@
 """A head that a client sends again and again, and what it says: the same bytes say the same.
 
 Programs that keep a connection alive send one head after the other that differ in the content length, if at all.
-Comparing costs 0.4 µs, parsing such a head 6 to 15 (tests/benchmarks/layers/http.py). Only a whole request that
-came in one piece is known again; all others are parsed.
+Comparing costs 0.4 µs, parsing such a head 6 to 15 (tests/benchmarks/layers/http.py). Known again are a whole request
+that came in one piece, and the beginning of one whose body is received elsewhere; all others are parsed.
 """
 
 import re
@@ -36,17 +36,21 @@ class Repeated(msgspec.Struct, frozen=True):
 
     def body_of(self, data: bytes) -> tuple[bytes, bytes] | None:
         """The body, and the digits of its length, if `data` is one whole request with this head; else None."""
-        if not data.startswith(self.before):
-            return None
-        start = len(self.before)
         if not self.after:
-            return (b"", b"") if len(data) == start else None
+            return (b"", b"") if data == self.before else None
+        found = self.beginning_of(data)
+        return found if found is not None and len(found[0]) == int(found[1]) else None
+
+    def beginning_of(self, data: bytes) -> tuple[bytes, bytes] | None:
+        """What has come of the body, and the digits of its length, if `data` begins such a request; else None."""
+        start = len(self.before)
+        if not self.after or not data.startswith(self.before):
+            return None
         end = data.find(b"\r", start, start + _DIGITS + 1)
         digits = data[start:end]
         if not (digits.isdigit() and data.startswith(self.after, end)):
             return None
-        body = data[end + len(self.after) :]
-        return (body, digits) if len(body) == int(digits) else None
+        return data[end + len(self.after) :], digits
 
     def headers_of(self, digits: bytes) -> list[tuple[str, str]]:
         """The headers, with this length."""
@@ -58,11 +62,12 @@ class Repeated(msgspec.Struct, frozen=True):
         return headers
 
 
-def know(data: bytes, request: Request) -> Repeated | None:
-    """Remember the head of the one whole request that `data` is; None if that is not worth it.
+def know(data: bytes, request: Request, came: int | None = None) -> Repeated | None:
+    """Remember the head of the one request that `data` is, or begins; None if that is not worth it.
 
     Args:
         request: as it was parsed; its headers stay as they are, and its body is not needed.
+        came: bytes of its body that are in `data`; None for all of it.
     """
     end = data.find(_END, 0, LONGEST)
     if end < 0:
@@ -71,7 +76,7 @@ def know(data: bytes, request: Request) -> Repeated | None:
     found = _LENGTH.search(data, 0, end)
     if found is None:
         return Repeated(data, b"", b"", request, 0) if len(data) == end else None
-    if len(data) - end != int(found[1]):
-        return None
+    if len(data) - end != (int(found[1]) if came is None else came):
+        return None  # more than one request
     place = next(index for index, (name, _) in enumerate(request.headers) if name.lower() == "content-length")
     return Repeated(data[: found.start(1)], data[found.end(1) : end], found[1], request, place)

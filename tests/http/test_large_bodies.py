@@ -11,6 +11,7 @@ from daemon.arena import PAGE, Arena, Stored
 from daemon.http import receiver
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Response
+from daemon.http.protocol import Connection
 from tests.http.peer import LIMITS, Peer, Server, chunked, echo, get, post
 
 LARGE = 10  # bytes, for these tests
@@ -24,7 +25,8 @@ def _large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def echo_and_tell(exchange: Exchange) -> None:
     kind = type(exchange.request.body).__name__
-    exchange.respond(Response(200, bytes(exchange.request.body), [("Kind", kind)]))
+    told = exchange.request.header("content-length")
+    exchange.respond(Response(200, bytes(exchange.request.body), [("Kind", kind), ("Told", told)]))
 
 
 class Storing(Server):
@@ -78,6 +80,55 @@ def test_what_follows_a_large_body_is_the_next_request(cuts: list[int]) -> None:
         peer.send(stream[start:end])
 
     assert peer.bodies == [BODY, b"", b"small", BODY[::-1], BODY]
+    assert server.arena.used == 0
+
+
+REPEATED = [BODY, BODY[:20], BODY[::-1], b"small", BODY * 3, BODY]
+
+
+@given(cuts=st.lists(st.integers(0, 600), max_size=12))
+def test_a_head_that_is_repeated_begins_a_body_of_its_own_wherever_the_stream_is_cut(cuts: list[int]) -> None:
+    server = Storing()
+    peer = server.connect()
+    stream = b"".join(map(post, REPEATED))
+    places = sorted({0, len(stream), *(cut % len(stream) for cut in cuts)})
+
+    for start, end in itertools.pairwise(places):
+        peer.send(stream[start:end])
+
+    assert peer.bodies == REPEATED
+    assert [answer.headers["told"] for answer in peer.answers] == [str(len(body)) for body in REPEATED]
+    assert server.arena.used == 0
+
+
+def test_a_head_that_is_repeated_is_not_parsed_again() -> None:
+    server = Storing()
+    peer = server.connect()
+
+    for body in REPEATED[:3]:
+        stream = post(body)
+        peer.send(stream[:-5])
+        assert isinstance(peer.connection, Connection)
+        again = peer.connection._receiver._again is not None
+        peer.send(stream[-5:])
+
+        assert again == (body is not BODY)  # the first was parsed
+
+    assert peer.bodies == REPEATED[:3]
+    assert kinds(peer) == ["Stored"] * 3
+
+
+def test_one_that_is_too_slow_is_refused_by_its_name() -> None:
+    server = Storing()
+    peer = server.connect()
+    peer.send(post(BODY)[:-5])
+    peer.send(BODY[-5:])
+    peer.send(post(BODY)[:-5])
+
+    server.clock.advance(LIMITS.body_timeout + 1)
+
+    assert peer.statuses == [200, 408]
+    assert [target for target, *_ in server.log] == ["/", "/"]
     assert server.arena.used == 0
 
 
