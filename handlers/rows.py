@@ -14,6 +14,7 @@ from typing import Any
 from handlers import wire
 from handlers.context import RequestProcessor
 from handlers.errors import InvalidResult, NotSerialisable
+from handlers.wire import sendable
 
 FAILED = "InternalServerException"  # TorchServe's word for whatever goes wrong in a worker
 
@@ -94,11 +95,6 @@ def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
     if not isinstance(status, int) or not 200 <= status <= 599:
         return failure(f"The handler set the response status {status!r}, which is none.")
     return wire.Answer(status, body, sendable(processor.get_response_status_phrase() or ""), headers)
-
-
-def sendable(value: object) -> str:
-    """Make text that a frame can hold: JSON may have brought half a surrogate pair."""
-    return str(value).encode("utf-8", "replace").decode()
 
 
 def failure(message: str, status: int = 503, kind: str = FAILED) -> wire.Answer:

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 
 from handlers import wire
+from handlers.wire import sendable
 
 MOST_SERIES = 1000  # in one frame; more would be a label that never repeats
 
@@ -30,8 +31,8 @@ class Tally:
         """
         try:
             number = float(value)  # type: ignore[arg-type]
-            key = (kind, _text(name), tuple((_text(label), _text(content)) for label, content in labels))
-            unit = _text(unit)
+            key = (kind, sendable(name), tuple((sendable(label), sendable(content)) for label, content in labels))
+            unit = sendable(unit)
         except Exception:  # noqa: BLE001 - a user's objects, and measuring must not fail a prediction
             return
         if kind != "gauge" and (not math.isfinite(number) or (kind == "counter" and number < 0)):
@@ -54,9 +55,3 @@ class Tally:
         with self._lock:
             waiting, self._waiting = self._waiting, {}
         return list(waiting.values())
-
-
-def _text(value: object) -> str:
-    """Make text that a frame can hold: half a surrogate pair has no encoding."""
-    text = str(value)
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()

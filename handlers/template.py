@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 from handlers import orders, wire, worker
 from handlers.forking import NotFit, check_fit, die_with, fork_for, freeze, open_descriptors, start_anew
-from handlers.rows import sendable
 from handlers.threads import announce_threads, set_threads
+from handlers.wire import sendable
 
 # All that workers with a handler for torch import, less what is only for images.
 FIRST = ("torch", "handlers.defaults.base", "handlers.defaults.text_classifier", "threadpoolctl")

@@ -256,6 +256,12 @@ def encode(message: ToWorker | ToDaemon) -> bytearray:
     return frame
 
 
+def sendable(value: object) -> str:
+    """Make text that a frame can hold: JSON, or a handler, may have brought half a surrogate pair."""
+    text = str(value)
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 class FrameReader:
     """Cuts a stream of bytes into messages' bytes."""
 

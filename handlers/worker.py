@@ -23,11 +23,11 @@ from handlers.errors import HandlerError
 from handlers.forking import die_with
 from handlers.memory import give_memory_back, keep_memory
 from handlers.names import COMPILE
-from handlers.rows import sendable
 from handlers.running import running
 from handlers.runtime import Runtime
 from handlers.threads import set_threads
 from handlers.warmup import warm_up
+from handlers.wire import sendable
 
 _OUR_FILES = (f"{Path(__file__).parent}{os.sep}", "<frozen importlib")
 

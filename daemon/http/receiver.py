@@ -5,7 +5,6 @@ A large body whose length is known is not parsed: there is nothing in it to be f
 headers is copied into the arena, and the rest is received there (`space`, `filled`).
 """
 
-import re
 from collections.abc import Callable
 
 import httptools
@@ -16,16 +15,13 @@ from daemon.errors import BadRequest, DaemonError, MethodNotAllowed
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request, new_request_id
 from daemon.http.repeated import LONGEST, Repeated, know
+from daemon.http.target import check_host, check_target
 
 _OURS = frozenset((
     b"host", b"content-length", b"transfer-encoding", b"expect", b"x-request-id", b"x-request-deadline-ms",
     b"x-request-priority",
 ))  # fmt: skip
 _OURS_LENGTHS = frozenset(map(len, _OURS))  # so that most names need not be made lower case
-# RFC 3986, section 3.2.2: a name, an address, or an address of IPv6 in brackets; then a port. It may be empty.
-_AUTHORITY = r"(?:\[[0-9A-Za-z:.%_~\-]+\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?"
-_HOST = re.compile(_AUTHORITY)
-_ABSOLUTE = re.compile(rf"https?://(?![:/?]|$){_AUTHORITY}(?:[/?].*)?", re.IGNORECASE)
 LONGEST_ID = 128  # characters of an `x-request-id` that is taken from the client
 PATIENCE = 8  # heads, none like the one before, after which none is remembered: each differs, say by a request id
 
@@ -204,20 +200,9 @@ class Receiver:
     def _repeat(self, known: Repeated, digits: bytes, body: Payload, began: float) -> Request:
         before = known.request
         return Request(
-            before.method,
-            before.target,
-            known.headers_of(digits),
-            body,
-            before.http_1_0,
-            before.keep_alive,
-            began,
-            self._now(),
-            before.budget,
-            before.priority,
-            "",
-            before.id or new_request_id(),
-            before.kind,
-        )
+            before.method, before.target, known.headers_of(digits), body, before.http_1_0, before.keep_alive,
+            began, self._now(), before.budget, before.priority, "", before.id or new_request_id(), before.kind,
+        )  # fmt: skip
 
     def _decline_upgrade(self, rest: bytes) -> None:
         """Read a request again as if it did not offer an upgrade: of one that does, httptools skips the body."""
@@ -287,7 +272,7 @@ class Receiver:
         if self._parser.get_method() == b"CONNECT":
             raise MethodNotAllowed
         if self._url[:1] != b"/" or b"#" in self._url:
-            self._check_target(self._url.decode("latin-1"))
+            check_target(self._url.decode("latin-1"), self._parser.get_method())
         if self._parser.should_upgrade():
             return  # to be read again
         hosts = length = 0
@@ -329,15 +314,8 @@ class Receiver:
             self._on_expect()
 
     def _check_host(self, host: str) -> None:
-        if not _HOST.fullmatch(host):
-            raise BadRequest("The Host header names no host.")
+        check_host(host)
         self._host = host
-
-    def _check_target(self, target: str) -> None:
-        """Refuse a request target that is neither a path nor an address (RFC 9112, section 3.2)."""
-        for_all = target == "*" and self._parser.get_method() == b"OPTIONS"
-        if "#" in target or not (for_all or _ABSOLUTE.fullmatch(target)):
-            raise BadRequest("The request target is neither a path nor an http address.")
 
     def on_body(self, body: bytes) -> None:
         self._tell()
