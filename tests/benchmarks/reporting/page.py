@@ -190,8 +190,9 @@ Linux {kernel}, Python {python}, torch {torch}. {versions}.
 Load: {wrk}, one thread, on the same cores.
 
 Everybody has one worker process, batches of at most {batch_size}, a delay of {delay}, and else its defaults (tsctl:
-metrics, request ids, deadlines and the access log on; installed as a wheel, compiled). Medians of {rounds} interleaved round(s), in brackets the least
-and the most. CPU and memory (PSS) are those of all processes of a server. Every server's answers are checked.
+metrics, request ids, deadlines and the access log on; installed as a wheel, compiled). Medians of {rounds}
+interleaved round(s), in brackets the least and the most. CPU and memory (PSS) are those of all processes of a
+server. Every server's answers are checked.
 `tsctl+bf16+compile` is tsctl with `optimize: [bf16, compile]` in the model's archive ([optimize.md](optimize.md)).
 """
 _START = "From the start of the process to the first good answer; the server is asked again every 10 ms.\n"

@@ -30,9 +30,9 @@ class Workload:
 
 
 LOADS = (
-    Workload("constant", "Constant answer, 100 bytes sent", lambda: constant(100), (1, 8, 32), 6.0, 3.0),
-    Workload("payload", "Constant answer, 100 kB sent", lambda: constant(100_000), (1, 8, 32), 6.0, 3.0),
-    Workload("resnet18", "ResNet-18, JPEGs", lambda: resnet("resnet18"), (32,), 15.0, 5.0, True),
-    Workload("resnet152", "ResNet-152, JPEGs", lambda: resnet("resnet152"), (32,), 30.0, 8.0, True),
+    Workload("constant", "Constant answer, 100 bytes sent", lambda: constant(100), (1, 8, 32), 5.0, 2.0),
+    Workload("payload", "Constant answer, 100 kB sent", lambda: constant(100_000), (1, 8, 32), 5.0, 2.0),
+    Workload("resnet18", "ResNet-18, JPEGs", lambda: resnet("resnet18"), (32,), 12.0, 5.0, True),
+    Workload("resnet152", "ResNet-152, JPEGs", lambda: resnet("resnet152"), (32,), 25.0, 8.0, True),
 )
 KILL = Workload("kill", "The only worker killed (-9) under 8 clients", lambda: constant(100, "brief"), (), 0.0, 0.0)
