@@ -170,20 +170,21 @@ class Receiver:
             self._unlike += 1
 
     def _is_known(self, known: Repeated, data: bytes) -> bool:
-        """Whether this is one whole request with that head; it has been told then."""
-        found = None if self.closed else known.beginning_of(data) if known.after else known.body_of(data)
-        length = int(found[1] or b"0") if found is not None else 0
-        if found is None or length > self._limits.max_body or not self._take(known, *found, length):
+        """Whether this is one whole request with that head, which has been told then, or begins one."""
+        found = None if self.closed else known.beginning_of(data)
+        if found is None or not self._take(known, *found):
             self._known = None
             return False
         self._unlike = 0
         return True
 
-    def _take(self, known: Repeated, body: bytes, digits: bytes, length: int) -> bool:
+    def _take(self, known: Repeated, body: bytes, digits: bytes) -> bool:
         """Take a request whose head is known, whole or with its body to come; says whether that could be done."""
+        length = int(digits)
+        if length > self._limits.max_body:
+            return False
         if len(body) == length and length < SHARED_FROM:
-            now = self._now()
-            self._on_request(self._repeat(known, digits, body, now))
+            self._on_request(self._repeat(known, digits, body, self._now()))
             return True
         if len(body) >= length or length < SHARED_FROM or self._storage is None:
             return False

@@ -23,7 +23,7 @@ class Repeated(msgspec.Struct, frozen=True):
     Attributes:
         before: its bytes up to the digits of its content length, or all of them.
         after: those after the digits; empty if it has no content length.
-        digits: of the length that `request` had.
+        digits: of the length that `request` had, `0` if it had none.
         request: without its body.
         place: of the content length among the headers of `request`.
     """
@@ -34,18 +34,13 @@ class Repeated(msgspec.Struct, frozen=True):
     request: Request
     place: int
 
-    def body_of(self, data: bytes) -> tuple[bytes, bytes] | None:
-        """The body, and the digits of its length, if `data` is one whole request with this head; else None."""
-        if not self.after:
-            return (b"", b"") if data == self.before else None
-        found = self.beginning_of(data)
-        return found if found is not None and len(found[0]) == int(found[1]) else None
-
     def beginning_of(self, data: bytes) -> tuple[bytes, bytes] | None:
         """What has come of the body, and the digits of its length, if `data` begins such a request; else None."""
-        start = len(self.before)
-        if not self.after or not data.startswith(self.before):
+        if not self.after:
+            return (b"", self.digits) if data == self.before else None
+        if not data.startswith(self.before):
             return None
+        start = len(self.before)
         end = data.find(b"\r", start, start + _DIGITS + 1)
         digits = data[start:end]
         if not (digits.isdigit() and data.startswith(self.after, end)):
@@ -75,7 +70,7 @@ def know(data: bytes, request: Request, came: int | None = None) -> Repeated | N
     end += len(_END)
     found = _LENGTH.search(data, 0, end)
     if found is None:
-        return Repeated(data, b"", b"", request, 0) if len(data) == end else None
+        return Repeated(data, b"", b"0", request, 0) if len(data) == end else None
     if len(data) - end != (int(found[1]) if came is None else came):
         return None  # more than one request
     place = next(index for index, (name, _) in enumerate(request.headers) if name.lower() == "content-length")

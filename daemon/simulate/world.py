@@ -14,6 +14,7 @@ from daemon.batching.learned.traffic import Traffic
 from daemon.batching.queue import Queue, patience
 from daemon.clock import Clock, FakeClock, Timer
 from daemon.job import Batch, Budget, Caller, Job, Outcome, Reply
+from daemon.simulate.percentile import nearest_rank
 from daemon.workers.engine import WorkerSpec
 from daemon.workers.pool import Pool
 from daemon.workers.stub import StubEngine
@@ -133,8 +134,7 @@ class Measured:
 
     def percentile(self, percent: float) -> float:
         """The latency that this share of the requests does not exceed (nearest rank)."""
-        ordered = sorted(latency for _, latency in self.finished)
-        return ordered[max(0, -(-int(len(ordered) * percent) // 100) - 1)]
+        return nearest_rank(sorted(latency for _, latency in self.finished), percent)
 
 
 class World:

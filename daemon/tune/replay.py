@@ -16,6 +16,7 @@ from statistics import fmean
 
 from daemon.batching.policies import make_collector
 from daemon.job import Caller
+from daemon.simulate.percentile import nearest_rank
 from daemon.simulate.world import Model, World
 from daemon.tune.candidates import Setting
 from daemon.tune.frontier import Point
@@ -155,8 +156,8 @@ def replay(setting: Setting, times: BatchTimes, plan: Plan, way: Way, requests: 
         setting,
         capacity=times.capacity(setting.batch_size),
         throughput=fmean(run.throughput for run in runs),
-        p50=_percentile(latencies, 50),
-        p99=_percentile(latencies, 99),
+        p50=nearest_rank(latencies, 50),
+        p99=nearest_rank(latencies, 99),
         mean_batch=sum(size * count for size, count in sizes.items()) / sizes.total(),
         keeps_up=all(run.keeps_up for run in runs),
     )
@@ -187,8 +188,3 @@ def _run(setting: Setting, times: BatchTimes, plan: Plan, way: Way, requests: in
 def _rate(seen: list[tuple[float, float]]) -> float:
     """Answers a second."""
     return (len(seen) - 1) / max(1e-9, seen[-1][0] - seen[0][0])
-
-
-def _percentile(ordered: list[float], percent: int) -> float:
-    """Nearest rank."""
-    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from handlers.optimize.around import Around
 from handlers.optimize.trees import map_tensors
 
 # Flags of /proc/cpuinfo: Intel and AMD, then ARM.
@@ -38,18 +39,14 @@ def refusal(device: torch.device, cpuinfo: str | None = None) -> str:
     return ""
 
 
-class Bfloat16(nn.Module):
+class Bfloat16(Around):
     """A model in bfloat16 that takes and gives float32. Its other members are the model's own."""
+
+    within = "narrow"
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.narrow = model.to(torch.bfloat16)
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return super().__getattr__(name)
-        except AttributeError:
-            return getattr(super().__getattr__("narrow"), name)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         output = self.narrow(*map_tensors(args, _narrow), **map_tensors(kwargs, _narrow))

@@ -22,6 +22,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from handlers.optimize.around import Around
 from handlers.optimize.drift import drift
 from handlers.optimize.trees import map_tensors
 
@@ -48,12 +49,14 @@ def refusal(model: Any, device: torch.device) -> str:
     return ""
 
 
-class Compiled(nn.Module):
+class Compiled(Around):
     """A compiled model. Its other members are the model's own.
 
     Attributes:
         usual: serves inputs of any shape; it is compiled when it first runs.
     """
+
+    within = "usual"
 
     def __init__(self, model: nn.Module, device: torch.device) -> None:
         super().__init__()
@@ -71,12 +74,6 @@ class Compiled(nn.Module):
         full = torch.compile(model, dynamic=False, options=options | {"freezing": True})
         vars(self)["_full"] = full  # no submodule: its parameters are there already
         self._full_shapes: list[torch.Size] | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return super().__getattr__(name)
-        except AttributeError:
-            return getattr(super().__getattr__("usual"), name)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         if self._full_shapes is not None and _shapes((args, kwargs)) == self._full_shapes:

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 import httptools
 import msgspec
 
+from daemon.simulate.percentile import nearest_rank
+
 AT_ONCE = 0.001  # seconds within which all clients begin
 MOST_TIMES = 3  # as long as was asked for: to have enough of a slow model's answers
 
@@ -127,19 +129,14 @@ def _drive(calls: Calls, clients: dict[int, Client], waker: select.epoll) -> See
             else:
                 client.send()
         now = time.monotonic()
-    ordered = sorted(latencies)
+    ordered = sorted(latencies) or [0.0]
     throughput = (len(latencies) - errors) / max(1e-9, now - began)
-    return Seen(throughput, _percentile(ordered, 50), _percentile(ordered, 99), errors)
+    return Seen(throughput, nearest_rank(ordered, 50), nearest_rank(ordered, 99), errors)
 
 
 def _pause(calls: Calls, chance: random.Random) -> float:
     low, high, _ = chance.choices(calls.pauses, [weight for _, _, weight in calls.pauses])[0]
     return chance.uniform(low, high)
-
-
-def _percentile(ordered: Sequence[float], percent: int) -> float:
-    """Nearest rank; 0.0 of nothing."""
-    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)] if ordered else 0.0
 
 
 def main() -> None:

@@ -40,10 +40,13 @@ class Ours(Peer):
         return not self._optimize or model in NETWORKS
 
     def lacks(self) -> str:
-        flags = Path("/proc/cpuinfo").read_text().split()
-        if "bf16" in self._optimize and not {"amx_bf16", "avx512_bf16", "bf16"} & set(flags):
-            return "the processor has no fast path for bfloat16"
-        return ""
+        if "bf16" not in self._optimize:
+            return ""
+        import torch
+
+        from handlers.optimize.bfloat16 import refusal
+
+        return refusal(torch.device("cpu"))
 
     def launch(self, setup: Setup) -> Running:
         store = setup.folder / "store"
