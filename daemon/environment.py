@@ -11,6 +11,11 @@ _VARIABLES = {
     "decode_input": "TS_DECODE_INPUT_REQUEST",
     "limit_image_pixels": "TS_LIMIT_MAX_IMAGE_PIXELS",
 }
+# How often a thread of libgomp looks for work before it sleeps. Its own 300 000 are 15 ms of a core that another model
+# waits for: two busy models answered 278 requests a second with this, 95 without, and one alone about as many
+# (tests/benchmarks/neighbours.py).
+_SPINS = {"GOMP_SPINCOUNT": "3000"}
+_SPINS_CHOSEN = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
 
 
 def model_environment(environment: Mapping[str, str], config: Config) -> dict[str, str]:
@@ -23,6 +28,8 @@ def model_environment(environment: Mapping[str, str], config: Config) -> dict[st
     chosen = {variable: name for name, variable in _VARIABLES.items() if config.origins[name] != "default"}
     # Set by hand it stays: several daemons may share what was compiled.
     kept.setdefault("TORCHINDUCTOR_CACHE_DIR", str(paths.compiled_dir(config.state_dir)))
+    if not any(name in kept for name in _SPINS_CHOSEN):
+        kept |= _SPINS
     return kept | {variable: _text(getattr(config, name)) for variable, name in chosen.items()}
 
 

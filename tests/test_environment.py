@@ -8,10 +8,11 @@ from daemon.environment import model_environment
 from tests.build import make_config
 
 CACHE = "TORCHINDUCTOR_CACHE_DIR"
+SPINS = "GOMP_SPINCOUNT"
 
 
 def test_what_nobody_chose_is_left_as_it_was_inherited(tmp_path: Path) -> None:
-    inherited = {"PATH": "/bin", "TS_SERVICE_ENVELOPE": "json", CACHE: "/mine"}
+    inherited = {"PATH": "/bin", "TS_SERVICE_ENVELOPE": "json", CACHE: "/mine", SPINS: "7"}
 
     assert model_environment(inherited, make_config(tmp_path)) == inherited
 
@@ -19,7 +20,18 @@ def test_what_nobody_chose_is_left_as_it_was_inherited(tmp_path: Path) -> None:
 def test_what_is_compiled_is_kept_in_the_state_directory(tmp_path: Path) -> None:
     config = make_config(tmp_path)
 
-    assert model_environment({}, config) == {CACHE: str(config.state_dir / "compiled")}
+    assert model_environment({}, config)[CACHE] == str(config.state_dir / "compiled")
+
+
+def test_threads_that_wait_soon_leave_their_core_to_others(tmp_path: Path) -> None:
+    assert model_environment({}, make_config(tmp_path))[SPINS] == "3000"
+
+
+@pytest.mark.parametrize("chosen", [{SPINS: "10"}, {"OMP_WAIT_POLICY": "active"}])
+def test_how_threads_wait_is_left_to_whoever_chose_it(chosen: dict[str, str], tmp_path: Path) -> None:
+    environment = model_environment(chosen, make_config(tmp_path))
+
+    assert {name: value for name, value in environment.items() if name != CACHE} == chosen
 
 
 @pytest.mark.parametrize(
@@ -31,14 +43,16 @@ def test_what_is_compiled_is_kept_in_the_state_directory(tmp_path: Path) -> None
     ],
 )
 def test_a_setting_is_a_variable(setting: str, text: str, variable: str, value: str, tmp_path: Path) -> None:
-    environment = model_environment({variable: "inherited", CACHE: ""}, make_config(tmp_path, **{setting: text}))
+    environment = model_environment(
+        {variable: "inherited", CACHE: "", SPINS: ""}, make_config(tmp_path, **{setting: text})
+    )
 
-    assert environment == {variable: value, CACHE: ""}
+    assert environment == {variable: value, CACHE: "", SPINS: ""}
 
 
 def test_hidden_variables_are_left_out_by_their_whole_name(tmp_path: Path) -> None:
-    inherited = {"AWS_KEY": "k", "MY_AWS_KEY": "k", "aws_key": "k", "PATH": "/bin", CACHE: ""}
+    inherited = {"AWS_KEY": "k", "MY_AWS_KEY": "k", "aws_key": "k", "PATH": "/bin", CACHE: "", SPINS: ""}
 
     environment = model_environment(inherited, make_config(tmp_path, hide_environment="AWS_.*|PATHS?"))
 
-    assert environment == {"MY_AWS_KEY": "k", "aws_key": "k", CACHE: ""}
+    assert environment == {"MY_AWS_KEY": "k", "aws_key": "k", CACHE: "", SPINS: ""}
