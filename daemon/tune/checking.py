@@ -3,11 +3,15 @@
 The simulator says which settings are worth it. What it cannot know, how the daemon, the clients and several workers
 get into each other's way on these cores, is in what a trial shows. It also says by how much the other settings of
 the same workers are off.
+
+A machine does not stay as fast as it is: a guest of a busy host loses and regains a third for seconds at a time. So
+each setting is tried twice, there and back, and what counts is the mean; the best of several single trials would
+also, mostly, be the luckiest.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
-from statistics import median
+from dataclasses import dataclass, replace
+from statistics import fmean, median
 from typing import Protocol
 
 from daemon.tune.candidates import Setting
@@ -15,6 +19,7 @@ from daemon.tune.frontier import Point, frontier, recommend
 
 FIRST = 4  # settings that are tried, if the frontier has as many
 MOST = 6  # with those that what was seen made the recommended one
+TRIES = 2  # of each
 
 
 class Seen(Protocol):
@@ -28,12 +33,21 @@ class Seen(Protocol):
     def p99(self) -> float: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """Of what several trials showed."""
+
+    throughput: float
+    p50: float
+    p99: float
+
+
 Attempt = Callable[[Setting], Awaitable[Seen | None]]
 Tell = Callable[..., None]  # stage, **facts
 
 
 async def check(points: Sequence[Point], now: Setting, slo: float | None, attempt: Attempt, tell: Tell) -> list[Point]:
-    """Try some of the points, until one that was tried is the one to recommend.
+    """Try some of the points, each twice, until one that was tried is the one to recommend.
 
     Args:
         points: as simulated.
@@ -45,16 +59,19 @@ async def check(points: Sequence[Point], now: Setting, slo: float | None, attemp
         All points, with what was seen.
     """
     waiting = to_try(points, now, slo)
-    total = len(waiting)
+    tries: dict[Setting, list[Seen | None]] = {}
     seen: dict[Setting, Seen | None] = {}
+    done, total = 0, TRIES * len(waiting)
     while waiting:
-        for setting in waiting:
+        for setting in [*waiting, *reversed(waiting)]:
             tell("trying", workers=setting.workers, threads=setting.threads, batchSize=setting.batch_size,
-                 done=len(seen), total=total)  # fmt: skip
-            seen[setting] = await attempt(setting)
+                 done=done, total=total)  # fmt: skip
+            tries.setdefault(setting, []).append(await attempt(setting))
+            done += 1
+        seen |= {setting: _mean(tries[setting]) for setting in waiting}
         best, _ = recommend(corrected(points, seen), slo)
         waiting = [best.setting] if best is not None and best.setting not in seen and len(seen) < MOST else []
-        total += len(waiting)
+        total += TRIES * len(waiting)
     return corrected(points, seen)
 
 
@@ -93,6 +110,16 @@ def corrected(points: Sequence[Point], seen: Mapping[Setting, Seen | None]) -> l
             )
         found.append(point)
     return found
+
+
+def _mean(tries: Sequence[Seen | None]) -> Seen | None:
+    """Give None if it did not work each time."""
+    seen = [each for each in tries if each is not None]
+    if len(seen) < len(tries):
+        return None
+    return Mean(
+        fmean(each.throughput for each in seen), fmean(each.p50 for each in seen), fmean(each.p99 for each in seen)
+    )
 
 
 def _shown(point: Point, seen: Seen) -> Point:

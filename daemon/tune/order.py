@@ -8,7 +8,7 @@ It answers with JSON lines, each with a `stage`:
     note         text: what one should know of the figures
     way          latency, cost: seconds of a request outside the model
     replaying    done, total (settings)
-    trying       done, total (settings); workers, threads, batchSize
+    trying       done, total (trials); workers, threads, batchSize
     done         load, points, frontier (indices of points), recommended (index or None), rule, now (index)
     failed       message, details: nothing is to be had
 """

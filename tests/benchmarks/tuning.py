@@ -4,8 +4,8 @@ python -m tests.benchmarks.tuning [--model linear|convolutions] [--clients 8] [-
 
 A real daemon serves the model; clients in a closed loop are its traffic. The daemon's recording of them is what the
 prediction is for. Printed are, for the setting that is recommended, for others of the frontier and for the one
-before, the predicted values, those measured afterwards, and the ratios. A star: `tsctl tune` has tried the
-setting; others were only simulated.
+before, the predicted values, those measured afterwards (twice, in turns: the mean), and the ratios. A star:
+`tsctl tune` has tried the setting; others were only simulated.
 
 A model's own speed may change from one minute to the next (that of `convolutions`, alone and without a daemon, by
 ± 20 % where this was written), so what counts is the median of several rounds, each of which tunes anew.
@@ -47,6 +47,12 @@ def apply(served: Served, model: str, point: dict[str, Any]) -> None:
     served.tsctl("scale", model, "--workers", str(point["workers"]))
 
 
+def mean(seen: list[Seen]) -> Seen:
+    """Of what was seen in turns; all errors."""
+    rates, halves, ends = ([getattr(each, column) for each in seen] for column in COLUMNS)
+    return Seen(statistics.fmean(rates), statistics.fmean(halves), statistics.fmean(ends), sum(s.errors for s in seen))
+
+
 def show(name: str, point: dict[str, Any], seen: Seen) -> list[float]:
     """Print a row; give measured by predicted."""
     how = f"{point['workers']} × {point['threads']}, batch {point['batchSize']}, {point['maxBatchDelay']:g} ms"
@@ -76,11 +82,14 @@ def compare(served: Served, model: str, clients: int, seconds: float, settings: 
         print(f"{'':48}{columns}")
         best = found["frontier"][found["recommended"]]
         others = [each for each in found["frontier"] if each is not best][: settings - 1]
-        # The setting there was comes last: its traffic is what the next round is tuned for.
-        for name, point in [("recommended", best), *(("other", each) for each in others), ("before", found["now"])]:
-            apply(served, model, point)
-            seen = drive(served, model, clients, seconds, body)
-            ratios.setdefault(name, []).append(show(name, point, seen))
+        rows = [("recommended", best), *(("other", each) for each in others), ("before", found["now"])]
+        turns: list[list[Seen]] = [[] for _ in rows]
+        # There and back, as it is tuned. What there was comes last: its traffic is what the next round is tuned for.
+        for place in [*reversed(range(len(rows))), *range(len(rows))]:
+            apply(served, model, rows[place][1])
+            turns[place].append(drive(served, model, clients, seconds, body))
+        for (name, point), seen in zip(rows, turns, strict=True):
+            ratios.setdefault(name, []).append(show(name, point, mean(seen)))
     for name, each in ratios.items() if rounds > 1 else ():
         middle = [statistics.median(column) for column in zip(*each, strict=True)]
         print(f"{f'{name}, median':48}" + "".join(f"{ratio:>27.2f}" for ratio in middle))

@@ -56,9 +56,39 @@ def test_settings_of_as_many_workers_are_tried_one_after_the_other() -> None:
 def test_what_was_seen_is_what_is_told() -> None:
     found, tried = run(LADDER, {1: 1.01}, setting(7))
 
-    assert len(tried) == FIRST
+    assert len(tried) == 2 * FIRST
     assert found[0] == replace(LADDER[0], throughput=100 / 1.01, p50=0.00505, p99=0.0101, measured=True)
-    assert [each.setting.batch_size for each in found if each.measured] == sorted(tried)
+    assert [each.setting.batch_size for each in found if each.measured] == sorted(set(tried))
+
+
+def test_a_machine_that_becomes_slower_does_so_for_all_settings() -> None:
+    """Each trial takes as many times longer as there were before: all come to the same mean."""
+    trials = 0
+
+    async def attempt(wanted: Setting) -> Shown:
+        nonlocal trials
+        trials += 1
+        return Shown(100.0 / trials, 0.01 * trials, 0.02 * trials)
+
+    found = asyncio.run(check(LADDER, setting(4), None, attempt, lambda stage, **facts: None))
+
+    seen = [each for each in found if each.measured]
+    assert len(seen) == FIRST
+    assert all((each.p50, each.p99) == pytest.approx((0.045, 0.09)) for each in seen)
+
+
+def test_a_setting_that_works_only_once_does_not_work() -> None:
+    worked: set[Setting] = set()
+
+    async def attempt(wanted: Setting) -> Shown | None:
+        first = wanted not in worked
+        worked.add(wanted)
+        return Shown(100.0, 0.005, 0.01) if first or wanted.batch_size > 1 else None
+
+    found = asyncio.run(check(LADDER, setting(4), None, attempt, lambda stage, **facts: None))
+
+    assert not found[0].keeps_up
+    assert not found[0].measured
 
 
 def test_what_became_the_recommended_setting_is_tried_too() -> None:
@@ -67,7 +97,7 @@ def test_what_became_the_recommended_setting_is_tried_too() -> None:
 
     found, tried = run([*LADDER, *others], {1: 9.0, 2: 9.0, 3: 9.0, 4: 9.0}, setting(1))
 
-    assert tried == [1, 2, 3, 4, 16]
+    assert tried == [1, 2, 3, 4, 4, 3, 2, 1, 16, 16]
     assert found[10].measured
 
 
@@ -76,7 +106,7 @@ def test_trials_end_though_each_makes_another_setting_the_recommended_one() -> N
 
     _, tried = run(points, {2**workers: 50.0 for workers in range(12)}, setting(2))
 
-    assert len(tried) == MOST
+    assert len(tried) == 2 * MOST
 
 
 def test_a_setting_that_was_not_tried_is_off_as_others_of_as_many_workers_were() -> None:
@@ -105,4 +135,4 @@ def test_settings_of_which_none_works_stay_as_simulated() -> None:
     found = asyncio.run(check(LADDER, setting(1), None, attempt, lambda stage, **facts: told.append(facts)))
 
     assert found == LADDER
-    assert [(facts["done"], facts["total"]) for facts in told] == [(0, 4), (1, 4), (2, 4), (3, 4)]
+    assert [(facts["done"], facts["total"]) for facts in told] == [(number, 8) for number in range(8)]

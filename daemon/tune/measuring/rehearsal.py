@@ -27,7 +27,7 @@ from daemon.tune.order import Order
 from daemon.workers.devices import chosen_threads, usable_cores
 from daemon.workers.engine import Engine
 
-SECONDS = 4.0  # of a setting, for each second that a batch size is measured
+SECONDS = 3.0  # of a trial, for each second that a batch size is measured
 WARM_UP = 1.0  # the same, before: the collector learns who comes how often
 ENOUGH = 300  # answers
 LEAST_PAUSE = 0.001  # seconds; shorter ones are what the way took while they were recorded, not a pause
