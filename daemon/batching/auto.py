@@ -32,6 +32,7 @@ class Auto:
         self._max_delay = max_delay
         self._traffic = traffic
         self._return_due = 0.0  # until when the last batch's clients are waited for
+        self._seen = 0  # how many waited when it was last left to the input to bring more
 
     def decide(self, facts: Facts, now: float) -> Send | Wait:
         waiting, traffic = facts.waiting, self._traffic
@@ -60,8 +61,12 @@ class Auto:
         if not times.known:
             company = callers.open > 1 or traffic.gap <= self._max_delay
             return Wait(due) if company else self._send(facts, "nobody_left")
-        # 6. Too little can be won.
+        # 6. Too little can be won by a timer. But what has already been sent to us is read first, while it brings more:
+        # eight clients of a handler that does nothing come in batches of 8, not 4, at 37 µs of CPU each, not 47.
         if times.a < LEAST_GAIN:
+            if traffic.missing and waiting > self._seen:
+                self._seen = waiting
+                return Wait(now)
             return self._send(facts, "no_gain")
         # 7. Hold while it pays.
         if now < self._return_due and traffic.missing:
@@ -75,9 +80,11 @@ class Auto:
 
     def drained(self) -> None:
         self._return_due = 0.0
+        self._seen = 0
 
     def _send(self, facts: Facts, reason: str) -> Send:
         self._return_due = 0.0
+        self._seen = 0
         size, idle, times = self._batch_size, facts.idle, self._traffic.times
         count = min(facts.waiting, size)
         if idle > 1 and count > 1 and (not times.spread or times.c * count > 2 * times.a):

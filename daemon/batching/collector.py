@@ -70,7 +70,10 @@ class Send(msgspec.Struct, frozen=True):
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """Ask again at this time, or when a job arrives or a worker comes free."""
+    """Ask again at this time, or when a job arrives or a worker comes free.
+
+    If the time has come: after the input that has already arrived has been read.
+    """
 
     until: float
 

@@ -222,6 +222,9 @@ class Dispatcher:
                 continue
             # 3. … or when to ask again.
             queue.hold(now)
+            if decision.until <= now:
+                self.wake()
+                return
             self._timer = self._clock.later(decision.until - now, self._pump)
             return
         # 4. Nobody is idle: whole batches go ahead.

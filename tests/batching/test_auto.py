@@ -170,6 +170,31 @@ def test_a_small_fixed_cost_is_not_worth_a_timer() -> None:
     bench.loop(callers, a=0.0015)
 
     bench.arrive(callers[0], at=bench.now + 0.0003)
+    bench.decide()
+
+    assert bench.decide() == Send(1, "no_gain")
+
+
+def test_input_that_is_there_is_read_while_it_brings_more() -> None:
+    """Of a small fixed cost, too: that takes no time but the reading's."""
+    bench = Bench()
+    callers = [Caller() for _ in range(4)]
+    bench.loop(callers, a=0.0015)
+
+    for caller in callers[:3]:
+        bench.arrive(caller, at=bench.now + 0.00002)
+        assert bench.decide() == Wait(bench.now)
+
+    assert bench.decide() == Send(3, "no_gain")
+
+
+def test_input_is_not_read_first_where_nobody_is_to_come_back() -> None:
+    bench = Bench()
+    bench.learn(a=0.0015)
+    stranger = Caller()
+    stranger.close()
+
+    bench.arrive(stranger)
 
     assert bench.decide() == Send(1, "no_gain")
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from daemon.batching.collector import Facts, Send, Wait
 from daemon.batching.dispatcher import Dispatcher
 from daemon.clock import FakeClock
 from daemon.errors import QueueFull, Stopping
@@ -55,6 +56,34 @@ def test_jobs_that_arrive_in_one_turn_travel_together() -> None:
 
     assert bench.batches == [("a", "b", "c")]
     assert bench.dispatcher.running == 3
+
+
+def test_a_collector_that_waits_for_no_time_is_asked_again_once_the_input_is_read() -> None:
+    asked: list[int] = []
+
+    class Reader:
+        name = "reader"
+
+        def decide(self, facts: Facts, now: float) -> Send | Wait:
+            asked.append(facts.waiting)
+            return Send(facts.waiting, "full") if facts.waiting == 2 else Wait(now)
+
+        def drained(self) -> None:
+            pass
+
+    def more_input() -> None:
+        bench.send("b")
+
+    bench = Bench(batch_size=4)
+    bench.dispatcher.collector = Reader()
+    bench.send("a")
+    bench.clock.soon(more_input)
+    before = bench.clock.now()
+    bench.clock.settle()
+
+    assert asked == [1, 2]
+    assert bench.batches == [("a", "b")]
+    assert bench.clock.now() == before
 
 
 def test_each_job_gets_its_own_answer() -> None:
