@@ -12,8 +12,8 @@ _VARIABLES = {
     "limit_image_pixels": "TS_LIMIT_MAX_IMAGE_PIXELS",
 }
 # How often a thread of libgomp looks for work before it sleeps. Its own 300 000 are 15 ms of a core that another model
-# waits for: two busy models answered 278 requests a second with this, 95 without, and one alone about as many
-# (tests/benchmarks/neighbours.py).
+# waits for: two busy models answered 278 requests a second with this, 95 without; one alone 272 and 286, medians
+# of nine turns between 220 and 325 (tests/benchmarks/neighbours.py).
 _SPINS = {"GOMP_SPINCOUNT": "3000"}
 _SPINS_CHOSEN = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
 
