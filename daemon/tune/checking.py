@@ -19,7 +19,6 @@ from daemon.tune.frontier import Point, frontier, recommend
 
 FIRST = 4  # settings that are tried, if the frontier has as many
 MOST = 6  # with those that what was seen made the recommended one
-TRIES = 2  # of each
 
 
 class Seen(Protocol):
@@ -59,19 +58,20 @@ async def check(points: Sequence[Point], now: Setting, slo: float | None, attemp
         All points, with what was seen.
     """
     waiting = to_try(points, now, slo)
-    tries: dict[Setting, list[Seen | None]] = {}
     seen: dict[Setting, Seen | None] = {}
-    done, total = 0, TRIES * len(waiting)
+    done = total = 0
     while waiting:
-        for setting in [*waiting, *reversed(waiting)]:
+        turns = [*waiting, *reversed(waiting)]
+        total += len(turns)
+        tries: dict[Setting, list[Seen | None]] = {setting: [] for setting in waiting}
+        for setting in turns:
             tell("trying", workers=setting.workers, threads=setting.threads, batchSize=setting.batch_size,
                  done=done, total=total)  # fmt: skip
-            tries.setdefault(setting, []).append(await attempt(setting))
+            tries[setting].append(await attempt(setting))
             done += 1
-        seen |= {setting: _mean(tries[setting]) for setting in waiting}
+        seen |= {setting: _mean(each) for setting, each in tries.items()}
         best, _ = recommend(corrected(points, seen), slo)
         waiting = [best.setting] if best is not None and best.setting not in seen and len(seen) < MOST else []
-        total += TRIES * len(waiting)
     return corrected(points, seen)
 
 
