@@ -42,6 +42,8 @@ class Repeated(msgspec.Struct, frozen=True):
             return None
         start = len(self.before)
         end = data.find(b"\r", start, start + _DIGITS + 1)
+        if end < 0:
+            return None  # cut within the digits, or before them
         digits = data[start:end]
         if not (digits.isdigit() and data.startswith(self.after, end)):
             return None
