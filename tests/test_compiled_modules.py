@@ -1,13 +1,15 @@
 """The modules that a wheel compiles use nothing that means something else there (mypyc is not quite Python).
 
-A slice of bytes whose end is before its start is empty in Python, and a SystemError where it is compiled. Ends come from
-`find`, which says -1 for nowhere, and from negative numbers.
+A slice of bytes whose end is before its start is empty in Python, and a SystemError where it is compiled. Such ends
+come from `find`, which says -1 for nowhere, and from negative numbers.
 """
 
 import ast
 import tomllib
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
+from typing import TypeGuard
 
 import pytest
 
@@ -30,7 +32,7 @@ def faults(source: str) -> list[str]:
     return found
 
 
-def _is_find(node: ast.AST) -> bool:
+def _is_find(node: ast.AST) -> TypeGuard[ast.Call]:
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
         return False
     whose = node.func.value
@@ -38,16 +40,16 @@ def _is_find(node: ast.AST) -> bool:
 
 
 def _checked(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the calls of `find` whose result has a name that the next statement compares: `if NAME < 0`."""
+    """Yield the calls of `find` whose result has a name that the next statement compares: `if NAME < 0`, or `>= 0`."""
     for node in ast.walk(tree):
         for block in (getattr(node, "body", None), getattr(node, "orelse", None)):
             if not isinstance(block, list):
                 continue
-            for assigned, after in zip(block, block[1:], strict=False):
+            for assigned, after in pairwise(block):
                 if not (isinstance(assigned, ast.Assign) and _is_find(assigned.value) and isinstance(after, ast.If)):
                     continue
                 name = ast.unparse(assigned.targets[0])
-                if any(ast.unparse(part) == f"{name} < 0" for part in ast.walk(after.test)):
+                if {f"{name} < 0", f"{name} >= 0"} & {ast.unparse(part) for part in ast.walk(after.test)}:
                     yield assigned.value
 
 

@@ -32,8 +32,9 @@ from daemon.http.deadlines import Phase
 from daemon.http.exchange import JOINED_BODY, Exchange
 from daemon.http.host import Host
 from daemon.http.messages import Request, error_response
-from daemon.http.receiver import Receiver, Refused
+from daemon.http.receiver import Receiver
 from daemon.http.receiving import NoRoom
+from daemon.http.refusals import too_slow
 from daemon.job import Caller
 
 LINGER_BYTES = 1024 * 1024
@@ -188,7 +189,7 @@ class Connection(asyncio.BufferedProtocol):
         """A deadline is over."""
         if phase is Phase.HEADERS:
             seconds = self._host.limits.header_timeout
-            self._refuse(_too_slow(f"The headers took longer than {seconds:g} s to arrive."))
+            self._refuse(too_slow(f"The headers took longer than {seconds:g} s to arrive."))
         elif phase in (Phase.BODY, Phase.BODY_RATE):
             self._check_body(now)
         elif phase is Phase.ROOM:
@@ -375,9 +376,9 @@ class Connection(asyncio.BufferedProtocol):
         longest = self._host.limits.body_timeout
         seconds = now - self._receiver.body_began
         if seconds >= longest:
-            self._refuse(_too_slow(f"The body took longer than {longest:g} s to arrive."))
+            self._refuse(too_slow(f"The body took longer than {longest:g} s to arrive."))
         elif self._receiver.body_bytes < MIN_RATE * seconds:
-            self._refuse(_too_slow(f"The body came more slowly than {MIN_RATE:g} bytes a second."))
+            self._refuse(too_slow(f"The body came more slowly than {MIN_RATE:g} bytes a second."))
         else:
             self._host.enter(self, Phase.BODY_RATE)
 
@@ -390,7 +391,3 @@ class Connection(asyncio.BufferedProtocol):
                 self._transport.pause_reading()
             else:
                 self._transport.resume_reading()
-
-
-def _too_slow(message: str) -> Refused:
-    return Refused(408, "RequestTimeoutException", message)
