@@ -9,6 +9,7 @@ requests, whatever the order in which they are ready. What a peer may do wrong o
     may not ask                         what `admit` raises, without reading the body
     no room for its body                503 after a second, without reading the rest (receiving.py)
     not HTTP                            400
+    sends many requests ahead           they wait as they came: 32 are owed an answer at a time (limits.py)
     does not read its answers           we stop reading, and after a while give up
     closes its side (FIN)               queued work is cancelled; what is running is still answered
     closes its side of TLS              it has left: TLS has no half-closed connections
@@ -25,9 +26,8 @@ import struct
 from collections import deque
 from typing import cast
 
-from daemon.clock import Timer
-from daemon.errors import BadRequest, DaemonError, ReceivedTooSlowly
-from daemon.http.budget import HEADER, read_budget
+from daemon.errors import DaemonError
+from daemon.http.budget import BodyBudget
 from daemon.http.deadlines import Phase
 from daemon.http.exchange import JOINED_BODY, Exchange
 from daemon.http.host import Host
@@ -58,13 +58,14 @@ class Connection(asyncio.BufferedProtocol):
         self._receiver = Receiver(
             host.limits, host.clock.now, self._requested, self._expected, host.storage, host.admit
         )
-        self._pipeline = host.limits.pipeline
+        self._pipeline = self._receiver.room = host.limits.pipeline
+        self._going_on = False  # what the receiver has kept will be parsed soon
         self._in_place = False  # what arrives next is a part of a body, and comes to its place
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
         self._exchanges: deque[Exchange] = deque()
         self._peer = ""
         self._continue_owed = False
-        self._budget_timer: Timer | None = None  # of the request being received, if it has a budget
+        self._budget: BodyBudget | None = None  # of the request being received, if it has one
         self._counted = 0  # bytes of the body being received that count in `receiving`
         self._no_room = False  # for more of it
         self._writing_paused = False
@@ -168,12 +169,13 @@ class Connection(asyncio.BufferedProtocol):
         self._continue_owed = False
         if self._counted:
             self._uncount()
-        if self._budget_timer is not None:
+        if self._budget is not None:
             self._stop_budget()
         if not self._writing_paused:
             self._host.leave(self)  # the next request has a deadline of its own
         exchange = Exchange(self, request)
         self._exchanges.append(exchange)
+        self._receiver.room = self._pipeline - len(self._exchanges)
         if exchange.close or self._host.stopping:
             exchange.close = True
             self._leave_off()  # whatever it sends after its last request is not for us
@@ -238,6 +240,7 @@ class Connection(asyncio.BufferedProtocol):
             if not exchange.done:
                 break
             exchanges.popleft()
+            self._receiver.room = self._pipeline - len(exchanges)
             if exchange.close:
                 self._shut_down()
                 return
@@ -302,7 +305,11 @@ class Connection(asyncio.BufferedProtocol):
         """Put the connection under the deadline that its state asks for."""
         if self._lost or self._writing_paused or self._discarded is not None:
             return
-        if self._reading_paused or len(self._exchanges) >= self._pipeline:
+        if self._reading_paused or self._receiver.room <= 0:
+            if self._receiver.kept and self._receiver.room > 0 and not self._going_on:
+                # not at once: whoever has just answered may be in the middle of its own work
+                self._going_on = True
+                self._host.clock.soon(self._go_on_parsing)
             self._update_reading()
         if self._receiver.begun and not self._receiver.closed:
             if self._receiver.body_bytes > self._counted:
@@ -311,12 +318,23 @@ class Connection(asyncio.BufferedProtocol):
             phase = self._host.phase(self)
             if phase is not wanted and not (wanted is Phase.BODY and phase is Phase.BODY_RATE):
                 self._host.enter(self, wanted)
-            if wanted is not Phase.HEADERS and self._receiver.budget is not None and self._budget_timer is None:
-                self._start_budget(self._receiver.budget)
+            if wanted is not Phase.HEADERS and self._receiver.budget is not None and self._budget is None:
+                self._budget = BodyBudget(self._host.clock, self._receiver.budget, self._receiver.body_began)
+                self._budget.start(self._refuse_late)
         elif self._exchanges:
             self._host.leave(self)  # it is our turn
         else:
             self._host.enter(self, Phase.IDLE)
+
+    def _go_on_parsing(self) -> None:
+        """There is room for what was read ahead."""
+        self._going_on = False
+        if not (self._lost or self._writing_paused or self._receiver.closed):
+            try:
+                self._receiver.go_on()
+            except DaemonError as error:
+                self._refuse(error)
+            self._watch()
 
     # The bytes of a body, among those of all connections.
 
@@ -346,27 +364,15 @@ class Connection(asyncio.BufferedProtocol):
         if self._counted:
             self._uncount()
 
-    def _start_budget(self, text: str) -> None:
-        """Let the body arrive in the time that the request may take; who runs the model looks after the rest."""
-        with contextlib.suppress(BadRequest):  # whether it is one is for the route to say
-            budget = read_budget(text)
-            ends = self._receiver.body_began + budget
-
-            def look() -> None:
-                self._budget_timer = None
-                now = self._host.clock.now()
-                if now < ends:
-                    self._budget_timer = self._host.clock.later(ends - now, look)
-                elif not self._receiver.closed:
-                    self._refuse(ReceivedTooSlowly(budget, HEADER))
-                    self._watch()
-
-            look()
+    def _refuse_late(self, error: DaemonError) -> None:
+        if not self._receiver.closed:
+            self._refuse(error)
+            self._watch()
 
     def _stop_budget(self) -> None:
-        if self._budget_timer is not None:
-            self._budget_timer.cancel()
-            self._budget_timer = None
+        if self._budget is not None:
+            self._budget.stop()
+            self._budget = None
 
     def _enter_stuck(self) -> None:
         self._unsent = self._transport.get_write_buffer_size()
@@ -383,8 +389,8 @@ class Connection(asyncio.BufferedProtocol):
             self._host.enter(self, Phase.BODY_RATE)
 
     def _update_reading(self) -> None:
-        full = len(self._exchanges) >= self._pipeline
-        pause = self._discarded is None and (self._writing_paused or full or self._no_room)
+        full = self._receiver.room <= 0 or self._receiver.kept
+        pause = self._discarded is None and bool(self._writing_paused or full or self._no_room)
         if pause != self._reading_paused and not self._lost:
             self._reading_paused = pause
             if pause:

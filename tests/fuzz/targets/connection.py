@@ -37,6 +37,7 @@ def _seen(pieces: Iterable[bytes], *, late: bool = False) -> Seen:
     peer = server.connect()
     for piece in pieces:
         peer.send(piece)
+        assert sum(not exchange.done for exchange in server.exchanges) <= _LIMITS.pipeline
     while waiting := [exchange for exchange in server.exchanges if not exchange.done]:
         for exchange in reversed(waiting):
             answer(exchange)
