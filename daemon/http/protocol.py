@@ -15,19 +15,19 @@ requests, whatever the order in which they are ready. What a peer may do wrong o
     closes its side of TLS              it has left: TLS has no half-closed connections
 
 An answer that leaves input unread is followed by shutting down our side and throwing away what
-still arrives (at most 1 MiB or 2 s): closing at once would reset the connection, and an uploader
-would never see the answer. RFC 9112, section 9.6.
+still arrives: closing at once would reset the connection, and an uploader would never see the
+answer (RFC 9112, section 9.6). That lasts as long as something comes every 2 s, at most 30 s,
+and for 128 uploaders at a time; one more ends it for the first of them (listener.py).
 """
 
 import asyncio
 import contextlib
-import socket
-import struct
 from collections import deque
 from typing import cast
 
 from daemon.errors import DaemonError
 from daemon.http.budget import BodyBudget
+from daemon.http.credentials import peer_of
 from daemon.http.deadlines import Phase
 from daemon.http.exchange import JOINED_BODY, Exchange
 from daemon.http.host import Host
@@ -37,7 +37,7 @@ from daemon.http.receiving import NoRoom
 from daemon.http.refusals import too_slow
 from daemon.job import Caller
 
-LINGER_BYTES = 1024 * 1024
+LINGER_MOST = 30.0  # seconds that an uploader may take, in all, to read its refusal and stop
 MIN_RATE = 1000.0  # bytes a second that a body must come at, on average
 # Bytes read at once. Of a large body, so much at most passes through the parser and is copied.
 READ_SIZE = 32 * 1024
@@ -72,7 +72,9 @@ class Connection(asyncio.BufferedProtocol):
         self._reading_paused = False
         self._unsent = 0  # bytes in our buffer when the client was last found not to read
         self._finished = False  # the client has closed its side
-        self._discarded: int | None = None  # bytes thrown away while lingering; None before
+        self._lingering = False  # answered and shut down: what still comes is thrown away
+        self._linger_ends = 0.0  # however much comes
+        self._heard = False  # something came since the last look
         self._lost = False
 
     def __repr__(self) -> str:
@@ -83,15 +85,10 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._host.arrived(self)
-        sock: socket.socket | None = transport.get_extra_info("socket")
-        if sock is not None and sock.family == socket.AF_UNIX:
-            pid, uid, _ = struct.unpack("iII", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-            self._peer = f"pid:{pid}"
-            if not self._host.peer_allowed(uid):
-                self._transport.abort()
-                return
-        else:
-            self._peer = ":".join(map(str, (transport.get_extra_info("peername") or ("unknown",))[:2]))
+        self._peer, uid = peer_of(transport)
+        if uid is not None and not self._host.peer_allowed(uid):
+            self._transport.abort()
+            return
         self._host.enter(self, Phase.IDLE)
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - we know better
@@ -107,7 +104,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._receiver.closed:
-            self._discard(nbytes)
+            self._discard()
             return
         try:
             if self._in_place:
@@ -115,8 +112,7 @@ class Connection(asyncio.BufferedProtocol):
             else:
                 self._receiver.feed(_ARRIVING[:nbytes])
         except DaemonError as error:
-            self._refuse(error)
-            self._watch()
+            self._end_with(error)
             return
         if self._receiver.begun or self._reading_paused or not 0 < len(self._exchanges) < self._pipeline:
             self._watch()  # else it is our turn, and `_requested` saw to that
@@ -143,7 +139,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - lost is lost
         self._lost = True
         self._leave_off()
-        self._host.connections.discard(self)
+        self._host.left(self)
         self._host.leave(self)
         self.caller.close()
         self._stop_budget()
@@ -156,8 +152,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._writing_paused = False
-        if self._discarded is not None:
-            self._host.enter(self, Phase.LINGER)
+        if self._lingering:
+            self._linger()
             return
         self._host.leave(self)
         self._watch()
@@ -196,12 +192,14 @@ class Connection(asyncio.BufferedProtocol):
             self._check_body(now)
         elif phase is Phase.ROOM:
             if self._no_room:  # else another that had no room was refused a moment ago
-                self._refuse(NoRoom(self._host.receiving.limit))
-                self._watch()
+                self._end_with(NoRoom(self._host.receiving.limit))
         elif phase is Phase.IDLE:
             self._transport.close()
         elif phase is Phase.LINGER and self._transport.get_write_buffer_size():
             self._enter_stuck()  # it has not got all of the answer yet
+        elif phase is Phase.LINGER and self._heard and now < self._linger_ends:
+            self._heard = False
+            self._host.enter(self, Phase.LINGER)
         elif phase is Phase.STUCK and self._transport.get_write_buffer_size() < self._unsent:
             self._enter_stuck()  # it reads, if slowly
         else:
@@ -281,15 +279,18 @@ class Connection(asyncio.BufferedProtocol):
             return
         with contextlib.suppress(OSError, RuntimeError):  # the client may have gone meanwhile
             self._transport.write_eof()
-        self._discarded = 0
+        self._lingering = True
         self._update_reading()
+        self._linger()
+
+    def _linger(self) -> None:
+        self._linger_ends = self._host.clock.now() + LINGER_MOST
         self._host.enter(self, Phase.LINGER)
 
-    def _discard(self, count: int) -> None:
-        if self._discarded is not None:  # before, an answer is still owed; it will close the connection
-            self._discarded += count
-            if self._discarded > LINGER_BYTES:
-                self._transport.abort()
+    def _discard(self) -> None:
+        if self._lingering and not self._heard:  # before, an answer is still owed; it will close the connection
+            self._heard = True
+            self._host.uploads_on(self)
 
     def _cut(self, kept: int) -> None:
         """Forget the exchanges after the first `kept`: their answers will not be sent."""
@@ -303,7 +304,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _watch(self) -> None:
         """Put the connection under the deadline that its state asks for."""
-        if self._lost or self._writing_paused or self._discarded is not None:
+        if self._lost or self._writing_paused or self._lingering:
             return
         if self._reading_paused or self._receiver.room <= 0:
             if self._receiver.kept and self._receiver.room > 0 and not self._going_on:
@@ -320,7 +321,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._host.enter(self, wanted)
             if wanted is not Phase.HEADERS and self._receiver.budget is not None and self._budget is None:
                 self._budget = BodyBudget(self._host.clock, self._receiver.budget, self._receiver.body_began)
-                self._budget.start(self._refuse_late)
+                self._budget.start(self._end_with)
         elif self._exchanges:
             self._host.leave(self)  # it is our turn
         else:
@@ -364,10 +365,9 @@ class Connection(asyncio.BufferedProtocol):
         if self._counted:
             self._uncount()
 
-    def _refuse_late(self, error: DaemonError) -> None:
-        if not self._receiver.closed:
-            self._refuse(error)
-            self._watch()
+    def _end_with(self, error: DaemonError) -> None:
+        self._refuse(error)
+        self._watch()
 
     def _stop_budget(self) -> None:
         if self._budget is not None:
@@ -390,7 +390,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _update_reading(self) -> None:
         full = self._receiver.room <= 0 or self._receiver.kept
-        pause = self._discarded is None and bool(self._writing_paused or full or self._no_room)
+        pause = not self._lingering and bool(self._writing_paused or full or self._no_room)
         if pause != self._reading_paused and not self._lost:
             self._reading_paused = pause
             if pause:
