@@ -34,11 +34,10 @@ from daemon.http.host import Host
 from daemon.http.messages import Request, error_response
 from daemon.http.receiver import Receiver
 from daemon.http.receiving import NoRoom
-from daemon.http.refusals import too_slow
+from daemon.http.refusals import slow_body, slow_head
 from daemon.job import Caller
 
 LINGER_MOST = 30.0  # seconds that an uploader may take, in all, to read its refusal and stop
-MIN_RATE = 1000.0  # bytes a second that a body must come at, on average
 # Bytes read at once. Of a large body, so much at most passes through the parser and is copied.
 READ_SIZE = 32 * 1024
 _ARRIVING = memoryview(bytearray(READ_SIZE))
@@ -121,7 +120,7 @@ class Connection(asyncio.BufferedProtocol):
         self._finished = True
         self._leave_off()
         if not self._transport.can_write_eof():
-            self._transport.close()  # TLS has no half-closed connection: who closes its side has left
+            self._close()  # TLS has no half-closed connection: who closes its side has left
             return False
         kept = 0
         for exchange in self._exchanges:
@@ -130,7 +129,7 @@ class Connection(asyncio.BufferedProtocol):
             kept += 1
         self._cut(kept)
         if not self._exchanges:
-            self._transport.close()
+            self._close()
             return False
         self._exchanges[-1].close = True
         self._watch()
@@ -186,15 +185,14 @@ class Connection(asyncio.BufferedProtocol):
     def expired(self, phase: Phase, now: float) -> None:
         """A deadline is over."""
         if phase is Phase.HEADERS:
-            seconds = self._host.limits.header_timeout
-            self._refuse(too_slow(f"The headers took longer than {seconds:g} s to arrive."))
+            self._refuse(slow_head(self._host.limits))
         elif phase in (Phase.BODY, Phase.BODY_RATE):
             self._check_body(now)
         elif phase is Phase.ROOM:
             if self._no_room:  # else another that had no room was refused a moment ago
                 self._end_with(NoRoom(self._host.receiving.limit))
         elif phase is Phase.IDLE:
-            self._transport.close()
+            self._close()
         elif phase is Phase.LINGER and self._transport.get_write_buffer_size():
             self._enter_stuck()  # it has not got all of the answer yet
         elif phase is Phase.LINGER and self._heard and now < self._linger_ends:
@@ -213,7 +211,7 @@ class Connection(asyncio.BufferedProtocol):
             self._exchanges[-1].close = True
             self._leave_off()
         else:
-            self._transport.close()
+            self._close()
 
     def abort(self) -> None:
         self._transport.abort()
@@ -275,7 +273,7 @@ class Connection(asyncio.BufferedProtocol):
         self._leave_off()
         self._cut(0)
         if self._finished or not (self._transport.can_write_eof() or self._receiver.begun):
-            self._transport.close()  # over TLS, that nothing more comes can only be said by closing
+            self._close()  # over TLS, that nothing more comes can only be said by closing
             return
         with contextlib.suppress(OSError, RuntimeError):  # the client may have gone meanwhile
             self._transport.write_eof()
@@ -291,6 +289,10 @@ class Connection(asyncio.BufferedProtocol):
         if self._lingering and not self._heard:  # before, an answer is still owed; it will close the connection
             self._heard = True
             self._host.uploads_on(self)
+
+    def _close(self) -> None:
+        if not self._transport.is_closing():  # asyncio's transport of TLS breaks when it is closed twice
+            self._transport.close()
 
     def _cut(self, kept: int) -> None:
         """Forget the exchanges after the first `kept`: their answers will not be sent."""
@@ -379,12 +381,9 @@ class Connection(asyncio.BufferedProtocol):
         self._host.enter(self, Phase.STUCK)
 
     def _check_body(self, now: float) -> None:
-        longest = self._host.limits.body_timeout
-        seconds = now - self._receiver.body_began
-        if seconds >= longest:
-            self._refuse(too_slow(f"The body took longer than {longest:g} s to arrive."))
-        elif self._receiver.body_bytes < MIN_RATE * seconds:
-            self._refuse(too_slow(f"The body came more slowly than {MIN_RATE:g} bytes a second."))
+        error = slow_body(self._host.limits, now - self._receiver.body_began, self._receiver.body_bytes)
+        if error is not None:
+            self._refuse(error)
         else:
             self._host.enter(self, Phase.BODY_RATE)
 

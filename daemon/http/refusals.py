@@ -3,6 +3,8 @@
 from daemon.errors import DaemonError
 from daemon.http.limits import HttpLimits
 
+MIN_RATE = 1000.0  # bytes a second that a body must come at, on average
+
 
 class Refused(DaemonError):
     """The request is answered before it is complete."""
@@ -24,5 +26,18 @@ def body_too_large(limits: HttpLimits, size: str) -> Refused:
     return Refused(413, "RequestEntityTooLargeException", message)
 
 
-def too_slow(message: str) -> Refused:
+def slow_head(limits: HttpLimits) -> Refused:
+    return _too_slow(f"The headers took longer than {limits.header_timeout:g} s to arrive.")
+
+
+def slow_body(limits: HttpLimits, seconds: float, count: int) -> Refused | None:
+    """Return the refusal of a body of which `count` bytes came in so many seconds; None if that is fast enough."""
+    if seconds >= limits.body_timeout:
+        return _too_slow(f"The body took longer than {limits.body_timeout:g} s to arrive.")
+    if count < MIN_RATE * seconds:
+        return _too_slow(f"The body came more slowly than {MIN_RATE:g} bytes a second.")
+    return None
+
+
+def _too_slow(message: str) -> Refused:
     return Refused(408, "RequestTimeoutException", message)
