@@ -14,7 +14,7 @@ from collections.abc import Callable
 import httptools
 import msgspec
 
-from daemon.arena import SHARED_FROM, Payload, Storage, Stored
+from daemon.arena import SHARED_FROM, Payload, Storage, Stored, Unshared
 from daemon.errors import BadRequest, MethodNotAllowed
 from daemon.http.boundaries import Boundaries
 from daemon.http.limits import HttpLimits
@@ -24,6 +24,7 @@ from daemon.http.refusals import Refused, body_too_large, head_too_large
 from daemon.http.repeated import LONGEST, Repeated, know
 from daemon.http.target import check_target
 
+CHEAP = 64 * 1024  # bytes of a body that are copied for others' sake: 5 µs
 PATIENCE = 8  # heads, none like the one before, after which none is remembered: each differs, say by a request id
 
 
@@ -73,15 +74,14 @@ class Receiver:
         self._on_request = on_request
         self._on_expect = on_expect
         self._storage = storage
-        self.stored: Stored | None = None
+        self.stored: Stored | Unshared | None = None
         self._on_head = on_head
         self._parser = httptools.HttpRequestParser(self)
-        self._boundaries = Boundaries()
+        self._boundaries, self._said = Boundaries(), Ours()
         self._length = -1  # of the body, where its head has told it
         self._url = b""
         self._headers: list[tuple[str, str]] = []
         self._ours: list[tuple[bytes, str]] = []
-        self._said = Ours()
         self._head_bytes = 0
         self._told = False  # the parser has told something of what it was fed
         self._untold_bytes = 0  # what it keeps to itself: a header, a trailer or a chunk's size without an end
@@ -93,30 +93,50 @@ class Receiver:
         self._unlike = 0 if on_head is None else PATIENCE  # heads since one was like the one before
 
     def space(self) -> memoryview | None:
-        """Where the next bytes belong, and no others: the rest of a large body. None if they are to be fed."""
+        """Return where the next bytes belong, and no others: the rest of a large body. None if they are to be fed."""
         if self.stored is None or self.closed:
             return None
-        return self.stored.view[self.body_bytes :]
+        space = self.stored.view[self.body_bytes :]
+        if not space:  # the rest of its place was given up
+            self.stored = Unshared(self._length, self.stored.view)
+            space = self.stored.view[self.body_bytes :]
+        return space
 
     def filled(self, count: int) -> None:
-        """So many bytes were put where `space` said."""
+        """Take so many bytes that were put where `space` said."""
         self.body_bytes += count
-        stored = self.stored
-        if stored is None or self.body_bytes < len(stored):
+        if self.stored is None or self.body_bytes < self._length:
             return
         if self._again is not None:
             (known, digits), self._again = self._again, None
-            self.begun, self.stored = False, None
-            self._on_request(self._repeat(known, digits, stored, self.body_began))
+            self.begun = False
+            self._on_request(self._repeat(known, digits, self._whole(), self.body_began))
         else:
             parser = self._parser
             self._parser = httptools.HttpRequestParser(self)  # the old one waits for a body that it will never see
             self._complete(parser)
 
+    def give_up_place(self) -> None:
+        """Receive the body elsewhere: at once if little of it has come, else where what has come ends."""
+        if isinstance(self.stored, Stored):
+            if self.body_bytes <= CHEAP:
+                self.stored = Unshared(self._length, self.stored.view[: self.body_bytes])
+            else:
+                self.stored.cut(self.body_bytes)
+
+    def _whole(self) -> Payload:
+        """The large body that is complete."""
+        stored, self.stored = self.stored, None
+        assert stored is not None and self._storage is not None
+        self._storage.arrived(self)
+        return stored if isinstance(stored, Stored) else bytes(stored)
+
     def leave(self) -> None:
         """Nothing more comes."""
         self.closed = True
-        self.stored = None
+        if self.stored is not None and self._storage is not None:
+            self.stored = None
+            self._storage.arrived(self)
         self._body = self.kept = b""
 
     def feed(self, data: bytes | memoryview) -> None:
@@ -140,12 +160,11 @@ class Receiver:
         Raises:
             DaemonError: as `feed`.
         """
-        data, self.kept = self.kept, b""
-        self._take_apart(data)
+        self._take_apart(self.kept)
 
     def _take_apart(self, data: bytes) -> None:
         """Parse request by request."""
-        boundaries = self._boundaries
+        boundaries, self.kept = self._boundaries, b""
         at = begins = 0  # of the part to come, and of the request that it belongs to
         size = len(data)
         while at < size and not self.closed:
@@ -213,7 +232,7 @@ class Receiver:
             return True
         if len(body) >= length or length < SHARED_FROM or self._storage is None:
             return False
-        self.stored = self._storage.take(length)
+        self.stored = self._storage.take(length, self)
         if self.stored is None:
             return False
         self.stored.view[: len(body)] = body
@@ -312,17 +331,18 @@ class Receiver:
         if self._on_head is not None and (said.length > 0 or said.chunked):
             self._on_head(self._head())
         if said.length >= SHARED_FROM and self._storage is not None:
-            self.stored = self._storage.take(said.length)
+            self.stored = self._storage.take(said.length, self)
         if said.expects:
             self._on_expect()
 
     def on_body(self, body: bytes) -> None:
         self._tell()
+        space = self.space()
         self.body_bytes += len(body)
         if self.body_bytes > self._limits.max_body:
             raise body_too_large(self._limits, f"{self.body_bytes} bytes or more")
-        if self.stored is not None:
-            self.stored.view[self.body_bytes - len(body) : self.body_bytes] = body
+        if space is not None:
+            space[: len(body)] = body
         elif not self._body:
             self._body = body  # most come in one piece
         else:
@@ -339,7 +359,7 @@ class Receiver:
         self.begun = False
         body: Payload
         if self.stored is not None:
-            body, self.stored = self.stored, None
+            body = self._whole()
         else:
             body = self._body if isinstance(self._body, bytes) else bytes(self._body)
         named, self._said.id, self._body = self._said.id, "", b""
