@@ -5,6 +5,8 @@ come from `find`, which says -1 for nowhere, and from negative numbers.
 """
 
 import ast
+import importlib
+import os
 import tomllib
 from collections.abc import Iterator
 from itertools import pairwise
@@ -12,6 +14,8 @@ from pathlib import Path
 from typing import TypeGuard
 
 import pytest
+
+from tests.compiled import COMPILED
 
 ROOT = Path(__file__).parent.parent
 HOOK = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]
@@ -58,6 +62,14 @@ def _may_cross(node: ast.Subscript) -> bool:
     lower, upper = node.slice.lower, node.slice.upper
     text = isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "ascii"  # a slice of str may
     return lower is not None and isinstance(upper, ast.UnaryOp) and isinstance(upper.op, ast.USub) and not text
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_what_is_tested_is_compiled_where_it_should_be(module: str) -> None:
+    file = importlib.import_module(module.removesuffix(".py").replace("/", ".")).__file__
+
+    assert file is not None
+    assert file.endswith(".so") is (COMPILED in os.environ)
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -9,7 +9,9 @@ differs, or a claim is broken in either; the input is then in FOLDER/TARGET.
 
 import argparse
 import base64
+import contextlib
 import hashlib
+import math
 import os
 import random
 import selectors
@@ -17,6 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from tests.compiled import ROOT, TREE, compiled
@@ -71,8 +74,9 @@ class Side:
         self._process.kill()
         self._process.wait()
         self._selector.close()
-        self._input.close()
         self._output.close()
+        with contextlib.suppress(BrokenPipeError):
+            self._input.close()
 
 
 def mutations(known: Sequence[bytes], words: Sequence[bytes], chance: random.Random) -> Iterator[bytes]:
@@ -99,27 +103,23 @@ def known_inputs(name: str, chosen: Target, folder: Path) -> list[bytes]:
 def differences(
     name: str, sides: Sequence[Side], inputs: Iterator[bytes], seconds: float
 ) -> Iterator[tuple[bytes, list[str]]]:
-    """Send inputs until there are no more or the time is over; yield those whose outcomes differ or are broken.
-
-    Where an interpreter ends or hangs, the first that it did not answer is the last.
-    """
+    """Send inputs until there are no more or the time is over; yield those whose outcomes differ or are broken."""
     ends = time.monotonic() + seconds
     sent = 0
     while time.monotonic() < ends and (batch := [data for data, _ in zip(inputs, range(_AHEAD), strict=False)]):
         for side in sides:
             side.send(name, batch)
-        for data, *outcomes in zip(batch, *(side.outcomes(len(batch)) for side in sides), strict=True):
+        answers = [side.outcomes(len(batch)) for side in sides]
+        for data, *outcomes in zip(batch, *answers, strict=True):
             if len(set(outcomes)) > 1 or any(f" {BROKEN}" in each[:24] for each in outcomes):
                 yield data, outcomes
-            if any(each.startswith(_GONE) for each in outcomes):
-                return
         sent += len(batch)
-    print(f"{name}: {sent:,} inputs on sources and compiled", flush=True)
+    print(f"{name}: {sent:,} {'known inputs' if math.isinf(seconds) else 'mutations'}", flush=True)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.compiled")
-    parser.add_argument("--seconds", type=float, default=30.0, help="for each target")
+    parser.add_argument("--seconds", type=float, default=30.0, help="for mutations, of each target")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
     parser.add_argument("--folder", type=Path, default=Path(".fuzz"))
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(COMPILED))
@@ -147,19 +147,18 @@ def compare(name: str, sides: Sequence[Side], seconds: float, seed: int, folder:
     known = known_inputs(name, chosen, folder)
     words, chance = list(chosen.words), random.Random(f"{seed} {name}")
 
-    def inputs() -> Iterator[bytes]:
-        yield from known
-        yield from mutations(known, words, chance)
-
     found = 0
-    for data, outcomes in differences(name, sides, inputs(), seconds):
+    drawn = mutations(known, words, chance)
+    for data, outcomes in chain(
+        differences(name, sides, iter(known), math.inf), differences(name, sides, drawn, seconds)
+    ):
         path = folder / name / f"differs-{hashlib.sha256(data).hexdigest()[:16]}"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         print(f"{name}: {path}\n  the input: {data!r}\n  " + "\n  ".join(outcomes), flush=True)
         found += 1
-        if found == _FOUND:
-            break
+        if found == _FOUND or any(each.startswith(_GONE) for each in outcomes):
+            break  # an interpreter that has ended or hangs answers nothing more
     return found
 
 
