@@ -96,7 +96,7 @@ class _Place:
     def cut(self, length: int) -> None:
         kept, had = pages(length), pages(self.length)
         if kept < had:
-            self.arena._free(self.offset + kept, had - kept)
+            self.arena._allocator.free(self.offset + kept, had - kept)  # only addresses: nothing was written there
         self.length = length
 
     def __del__(self) -> None:
@@ -131,7 +131,7 @@ class Stored:
         return Stored(self._place, self.offset + start, end - start)
 
     def cut(self, length: int) -> None:
-        """Give back all but the first `length` bytes, at least 1; only while nobody else refers to the place."""
+        """Give back all but the first `length` bytes, at least 1: the rest, of which nothing was written."""
         self._place.cut(length)
         self.length = length
 

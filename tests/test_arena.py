@@ -127,3 +127,51 @@ def test_without_such_memory_there_is_no_arena(monkeypatch: pytest.MonkeyPatch) 
 def real(arena: Arena) -> int:
     """Bytes of memory that it takes."""
     return os.fstat(arena.descriptor).st_blocks * 512
+
+
+class Announced:
+    """A body that is arriving: it gives up all but a page."""
+
+    def __init__(self, arena: Arena, length: int) -> None:
+        self.stored = arena.take(length, self)
+        self.asked = 0
+
+    def give_up_place(self) -> None:
+        assert self.stored is not None
+        self.asked += 1
+        self.stored.cut(1)
+
+
+def test_who_only_arrives_gives_up_what_has_not_come_the_first_first() -> None:
+    arena = Arena(8 * PAGE)
+    first, second = Announced(arena, 4 * PAGE), Announced(arena, 4 * PAGE)
+
+    taken = arena.take(3 * PAGE)
+
+    assert taken is not None and (first.asked, second.asked) == (1, 0)
+    assert first.stored is not None and len(first.stored) == 1
+    assert arena.take(4 * PAGE) is None  # the second gave up three, and no one is asked twice
+    assert (first.asked, second.asked) == (1, 1)
+    assert arena.used == 5 * PAGE
+
+
+def test_who_has_arrived_keeps_its_place() -> None:
+    arena = Arena(4 * PAGE)
+    whole = Announced(arena, 4 * PAGE)
+
+    arena.arrived(whole)
+
+    assert arena.take(PAGE) is None and whole.asked == 0
+
+
+def test_what_was_cut_is_free_once_when_the_rest_is() -> None:
+    arena = Arena(4 * PAGE)
+    stored = arena.take(4 * PAGE)
+    assert stored is not None
+
+    stored.cut(PAGE + 1)
+    assert arena.used == 2 * PAGE
+    del stored
+
+    assert arena.used == 0
+    assert arena.take(4 * PAGE) is not None

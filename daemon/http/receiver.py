@@ -118,11 +118,11 @@ class Receiver:
 
     def give_up_place(self) -> None:
         """Receive the body elsewhere: at once if little of it has come, else where what has come ends."""
-        if isinstance(self.stored, Stored):
+        stored = self.stored
+        if isinstance(stored, Stored):
+            stored.cut(max(1, self.body_bytes))
             if self.body_bytes <= CHEAP:
-                self.stored = Unshared(self._length, self.stored.view[: self.body_bytes])
-            else:
-                self.stored.cut(self.body_bytes)
+                self.stored = Unshared(self._length, stored.view[: self.body_bytes])
 
     def _whole(self) -> Payload:
         """The large body that is complete."""
