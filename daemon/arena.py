@@ -18,141 +18,29 @@ which is a reference to a `Stored`:
 
 A worker reads a place when it begins the batch, and perhaps again later (isolation): so its lease does not depend on
 what becomes of the job meanwhile.
+
+A body that is announced gets a place for all of it, so that it is received where it stays. What of it has not come is
+the first thing to go: where a place is wanted and none is left, bodies that are still arriving give up theirs, the one
+that began first before all others, and are received elsewhere.
 """
 
 import mmap
 import os
 import threading
 import weakref
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
+from daemon.places import Places, pages
+
 SHARED_FROM = 64 * 1024  # bytes; below, the socket costs less: eight bodies of 100 B 103 µs there and back
 SIZE = 1024**3  # bytes of addresses, not of memory
-PAGE = mmap.PAGESIZE
 # Freed memory below this offset is kept, so that it need not be cleared and mapped anew: the lowest free place
 # is taken first. What lies above is given back to the system.
 KEPT = 32 * 1024**2
-
-
-class Allocator:
-    """Places in a range of bytes, in whole pages; the lowest that is large enough is taken.
-
-    No memory here, only numbers. A place costs time in proportion to the number of gaps before it.
-    """
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.used = 0
-        self._starts = [0]  # of the gaps, rising; no two touch
-        self._lengths = [size]
-
-    def __repr__(self) -> str:
-        return f"<Allocator {self.used}/{self.size} bytes used, {len(self._starts)} gaps>"
-
-    @property
-    def gaps(self) -> list[tuple[int, int]]:
-        """What is free: (offset, length), by offset."""
-        return list(zip(self._starts, self._lengths, strict=True))
-
-    def take(self, length: int) -> int | None:
-        """Take at least `length` bytes; gives the offset, or None if no gap is large enough."""
-        length = pages(length)
-        index = next((index for index, there in enumerate(self._lengths) if there >= length), None)
-        if index is None:
-            return None
-        there = self._lengths[index]
-        offset = self._starts[index]
-        if there == length:
-            del self._starts[index], self._lengths[index]
-        else:
-            self._starts[index] += length
-            self._lengths[index] -= length
-        self.used += length
-        return offset
-
-    def free(self, offset: int, length: int) -> None:
-        """Give back what was taken, with the same length."""
-        length = pages(length)
-        self.used -= length
-        starts, lengths = self._starts, self._lengths
-        index = bisect_left(starts, offset)
-        if index < len(starts) and starts[index] == offset + length:
-            length += lengths[index]
-            del starts[index], lengths[index]
-        if index and starts[index - 1] + lengths[index - 1] == offset:
-            lengths[index - 1] += length
-        else:
-            starts.insert(index, offset)
-            lengths.insert(index, length)
-
-
-def pages(length: int) -> int:
-    """Round up to whole pages, at least one."""
-    return max(1, -(-length // PAGE)) * PAGE
-
-
-class Places:
-    """An allocator that may be interrupted, or called on another thread, while it works.
-
-    The garbage collector ends leases too: on any thread, and in the middle of anything, `take` included. An allocator
-    alone then gives one place to two requests.
-
-    Args:
-        leaving: called with each place before others may have it.
-    """
-
-    def __init__(self, size: int, leaving: Callable[[int, int], None]) -> None:
-        self._allocator = Allocator(size)
-        self._leaving = leaving
-        # Never waited for: the call that has it may be the one that the collector interrupted.
-        self._lock = threading.Lock()
-        self._freed: deque[tuple[int, int]] = deque()  # places that the allocator is still to be told of
-
-    def __repr__(self) -> str:
-        return repr(self._allocator)
-
-    @property
-    def size(self) -> int:
-        return self._allocator.size
-
-    @property
-    def used(self) -> int:
-        """Bytes that are taken."""
-        return self._allocator.used
-
-    def take(self, length: int) -> int | None:
-        """Take at least `length` bytes.
-
-        Returns:
-            The offset; None if no gap is large enough, or another thread is freeing a place at this moment.
-        """
-        if not self._lock.acquire(blocking=False):
-            return None
-        try:
-            offset = self._allocator.take(length)
-        finally:
-            self._lock.release()
-        if self._freed:
-            self._free_all()
-        return offset
-
-    def free(self, offset: int, length: int) -> None:
-        """Give back what was taken, with the same length; at once, or when the call that this interrupts is done."""
-        self._freed.append((offset, length))
-        self._free_all()
-
-    def _free_all(self) -> None:
-        while self._freed and self._lock.acquire(blocking=False):
-            try:
-                while self._freed:
-                    offset, length = self._freed.popleft()
-                    self._leaving(offset, length)
-                    self._allocator.free(offset, length)
-            finally:
-                self._lock.release()
+GIVEN_AT_ONCE = 4 * 1024**2  # bytes: 0.7 ms; 64 MiB took the event loop 10 ms (tests/benchmarks/callbacks.py)
+_ASKED = 64  # bodies that are asked to give up their places for one, at most
 
 
 class Memory(Protocol):
@@ -165,8 +53,15 @@ class Memory(Protocol):
     @property
     def view(self) -> memoryview: ...
 
-    def free(self, offset: int, length: int) -> None:
-        """Take a place back: its last lease has ended. May be called at any time, on any thread."""
+    def take(self, length: int) -> "Stored | None":
+        """Make room for `length` bytes; None if there is none."""
+
+    def free(self, offset: int, length: int, *, written: bool = True) -> None:
+        """Take a place, or pages of it, back: the last lease has ended. May be called at any time, on any thread.
+
+        Args:
+            written: something may have been written there.
+        """
 
 
 class Place:
@@ -178,6 +73,12 @@ class Place:
         self.memory = memory
         self.offset = offset
         self.length = length
+
+    def cut(self, length: int) -> None:
+        kept, had = pages(length), pages(self.length)
+        self.length = length
+        if kept < had:
+            self.memory.free(self.offset + kept, had - kept, written=False)
 
     def __del__(self) -> None:
         self.memory.free(self.offset, self.length)
@@ -210,14 +111,51 @@ class Stored:
     def part(self, start: int, end: int) -> "Stored":
         return Stored(self._place, self.offset + start, end - start)
 
+    def beside(self, length: int) -> "Stored | None":
+        """Take another place in the same arena, of `length` bytes; None if there is none."""
+        return self._place.memory.take(length)
+
+    def cut(self, length: int) -> None:
+        """Give back all but the first `length` bytes, at least 1: the rest, of which nothing was written."""
+        self._place.cut(length)
+        self.length = length
+
+
+class Unshared:
+    """Memory of a body that gave up its place in the arena; it, too, takes room only where something was written."""
+
+    def __init__(self, length: int, begins: memoryview) -> None:
+        self.view = memoryview(mmap.mmap(-1, length))
+        self.view[: len(begins)] = begins
+
+    def __bytes__(self) -> bytes:
+        return bytes(self.view)
+
 
 Payload = bytes | Stored
+
+
+class Arriving(Protocol):
+    """Whoever receives a body into its place."""
+
+    def give_up_place(self) -> None:
+        """Give back what has not come of it, or all: others have come."""
 
 
 class Storage(Protocol):
     """Where a large body may be received."""
 
-    def take(self, length: int) -> Stored | None: ...
+    def take(self, length: int, arriving: Arriving | None = None) -> Stored | None: ...
+
+    def arrived(self, arriving: Arriving) -> None: ...
+
+
+def gather(body: bytearray, storage: Storage | None) -> Payload:
+    """Copy a body that came in many pieces, once: a large one into the arena, from where no frame has to copy it."""
+    if storage is not None and len(body) >= SHARED_FROM and (stored := storage.take(len(body))) is not None:
+        stored.view[:] = body
+        return stored
+    return bytes(body)
 
 
 class Arena:
@@ -227,6 +165,8 @@ class Arena:
         size: bytes, a multiple of the page size.
 
     Attributes:
+        soon: makes a call in a later turn of the event loop, for what would take long; None to do all at once. Called
+            on the thread that made the arena.
         descriptor: to be given to workers; it can only be read from.
         view: all of it.
 
@@ -235,7 +175,11 @@ class Arena:
     """
 
     def __init__(self, size: int = SIZE) -> None:
-        self._places = Places(size, self._give_back)
+        self.soon: Callable[[Callable[[], None]], None] | None = None
+        self._thread = threading.get_ident()
+        self._places = Places(size)
+        self._arriving: dict[Arriving, None] = {}  # in the order in which they began
+        self._leaving: deque[tuple[int, int]] = deque()  # what is still to be given back: (offset, end)
         file = os.memfd_create("tsctl-bodies", os.MFD_CLOEXEC)
         try:
             os.ftruncate(file, size)
@@ -258,20 +202,58 @@ class Arena:
         """Bytes that are in use."""
         return self._places.used
 
-    def take(self, length: int) -> Stored | None:
-        """Make room for `length` bytes, whatever is in them now; None if there is none."""
+    def take(self, length: int, arriving: Arriving | None = None) -> Stored | None:
+        """Make room for `length` bytes, whatever is in them now; None if there is none.
+
+        Args:
+            arriving: asked to give the place up, once, when others want one; until `arrived`.
+        """
         offset = self._places.take(length)
-        return None if offset is None else Stored(Place(self, offset, length), offset, length)
+        for _ in range(min(_ASKED, len(self._arriving)) if offset is None else 0):
+            first = next(iter(self._arriving))
+            del self._arriving[first]
+            first.give_up_place()
+            offset = self._places.take(length)
+            if offset is not None:
+                break
+        if offset is None:
+            return None
+        if arriving is not None:
+            self._arriving[arriving] = None
+        return Stored(Place(self, offset, length), offset, length)
 
-    def free(self, offset: int, length: int) -> None:
-        self._places.free(offset, length)
+    def arrived(self, arriving: Arriving) -> None:
+        """All of its body has come, or no more is waited for."""
+        self._arriving.pop(arriving, None)
 
-    def _give_back(self, offset: int, length: int) -> None:
-        """Give memory that is not kept back to the system."""
-        above = max(offset, KEPT)
+    def free(self, offset: int, length: int, *, written: bool = True) -> None:
         end = offset + pages(length)
-        if above < end:
+        above = min(max(offset, KEPT), end)
+        if above == end or not written:
+            self._places.free(offset, end - offset)
+            return
+        if offset < above:
+            self._places.free(offset, above - offset)
+        if self.soon is None or end - above <= GIVEN_AT_ONCE or threading.get_ident() != self._thread:
             self._map.madvise(mmap.MADV_REMOVE, above, end - above)
+            self._places.free(above, end - above)
+            return
+        self._leaving.append((above, end))
+        if len(self._leaving) == 1:
+            self.soon(self._give_back)
+
+    def _give_back(self) -> None:
+        """Give a piece of a large place back to the system; until then nobody else gets it."""
+        if not self._leaving:
+            return  # asked for twice: the collector freed a place in the middle of this
+        offset, end = self._leaving.popleft()
+        piece = min(GIVEN_AT_ONCE, end - offset)
+        self._map.madvise(mmap.MADV_REMOVE, offset, piece)
+        self._places.free(offset, piece)
+        if offset + piece < end:
+            self._leaving.appendleft((offset + piece, end))
+        if self._leaving and self.soon is not None:
+            self.soon(self._give_back)
 
 
 def open_arena(size: int = SIZE) -> Arena | None:

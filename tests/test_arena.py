@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.arena import KEPT, PAGE, Allocator, Arena, Places, Stored, open_arena, pages
+from daemon.arena import KEPT, Arena, Stored, open_arena
+from daemon.places import PAGE, Allocator, Places, pages
 
 MIB = 1024**2
 
@@ -84,23 +85,31 @@ def test_a_collection_in_the_middle_of_a_call_gives_no_place_to_two(threshold: i
     assert arena.used == 0
 
 
+class Slow(Allocator):
+    """An allocator that is interrupted when it frees for the first time."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.inside, self.go_on = threading.Event(), threading.Event()
+
+    def free(self, offset: int, length: int) -> None:
+        if not self.inside.is_set():
+            self.inside.set()
+            assert self.go_on.wait(60)
+        super().free(offset, length)
+
+
 def test_places_that_are_freed_while_another_thread_frees_one_are_free_in_the_end() -> None:
-    inside, go_on = threading.Event(), threading.Event()
-
-    def leaving(offset: int, length: int) -> None:
-        if not inside.is_set():
-            inside.set()
-            assert go_on.wait(60)
-
-    places = Places(8 * PAGE, leaving)
+    places = Places(8 * PAGE)
+    slow = places._allocator = Slow(8 * PAGE)
     assert [places.take(PAGE), places.take(PAGE)] == [0, PAGE]
     other = threading.Thread(target=places.free, args=(0, PAGE))
     other.start()
-    assert inside.wait(60)
+    assert slow.inside.wait(60)
 
     places.free(PAGE, PAGE)
     assert places.take(PAGE) is None, "who frees a place is not waited for"
-    go_on.set()
+    slow.go_on.set()
     other.join()
 
     assert places.used == 0
@@ -188,3 +197,51 @@ def test_without_such_memory_there_is_no_arena(monkeypatch: pytest.MonkeyPatch) 
 def real(arena: Arena) -> int:
     """Bytes of memory that it takes."""
     return os.fstat(arena.descriptor).st_blocks * 512
+
+
+class Announced:
+    """A body that is arriving: it gives up all but a page."""
+
+    def __init__(self, arena: Arena, length: int) -> None:
+        self.stored = arena.take(length, self)
+        self.asked = 0
+
+    def give_up_place(self) -> None:
+        assert self.stored is not None
+        self.asked += 1
+        self.stored.cut(1)
+
+
+def test_who_only_arrives_gives_up_what_has_not_come_the_first_first() -> None:
+    arena = Arena(8 * PAGE)
+    first, second = Announced(arena, 4 * PAGE), Announced(arena, 4 * PAGE)
+
+    taken = arena.take(3 * PAGE)
+
+    assert taken is not None and (first.asked, second.asked) == (1, 0)
+    assert first.stored is not None and len(first.stored) == 1
+    assert arena.take(4 * PAGE) is None  # the second gave up three, and no one is asked twice
+    assert (first.asked, second.asked) == (1, 1)
+    assert arena.used == 5 * PAGE
+
+
+def test_who_has_arrived_keeps_its_place() -> None:
+    arena = Arena(4 * PAGE)
+    whole = Announced(arena, 4 * PAGE)
+
+    arena.arrived(whole)
+
+    assert arena.take(PAGE) is None and whole.asked == 0
+
+
+def test_what_was_cut_is_free_once_when_the_rest_is() -> None:
+    arena = Arena(4 * PAGE)
+    stored = arena.take(4 * PAGE)
+    assert stored is not None
+
+    stored.cut(PAGE + 1)
+    assert arena.used == 2 * PAGE
+    del stored
+
+    assert arena.used == 0
+    assert arena.take(4 * PAGE) is not None

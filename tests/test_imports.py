@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ("daemon", "handlers", "tsctl")
-LEAVES = ("daemon.arena", "daemon.clock", "daemon.errors", "daemon.job")
+LEAVES = ("daemon.arena", "daemon.clock", "daemon.errors", "daemon.job", "daemon.places")
 
 # The longest prefix that fits a module counts; what is named may be imported with all below it.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
@@ -21,7 +21,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "handlers.names",
     ),
     "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine"),
-    "daemon.arena": (),
+    "daemon.arena": ("daemon.places",),
+    "daemon.places": (),
     "daemon.clock": (),
     "daemon.config": ("daemon.paths", "daemon.settings", "daemon.tsconfig"),
     "daemon.endpoints": ("daemon.api.auth", "daemon.config", "daemon.http", "daemon.sockets", "daemon.tokens"),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from daemon.errors import DaemonError
-from daemon.http.messages import Request, Response, error_response
+from daemon.http.messages import Framing, Request, Response, error_response, framing_of
 from daemon.job import Caller
 
 JOINED_BODY = 16 * 1024  # bytes; a smaller answer is one string, a larger one is not copied
@@ -68,8 +68,9 @@ class Exchange:
         if self.done:
             return
         self.status = response.status
-        head, body = response.head(self.request.id, keep_alive=not self.close), response.body
-        if not body or self.request.method == "HEAD" or response.bodiless:
+        framing, body = framing_of(self.request, response.status, whole=True), response.body
+        head = response.head(self.request.id, keep_alive=not self.close, framing=framing)
+        if not body or framing is not Framing.SIZED:
             self.buffer.append(head)
         elif len(body) <= JOINED_BODY:
             self.buffer.append(head + body)
@@ -87,24 +88,31 @@ class Exchange:
             self.respond(error_response(error))
 
     def start(self, response: Response) -> None:
-        """Begin a chunked answer; `response.body` is not sent. An HTTP/1.0 client reads until we close."""
+        """Begin an answer in pieces; `response.body` is not sent.
+
+        The pieces are chunks; an HTTP/1.0 client reads until we close. Where nothing may follow the head, the answer
+        is complete with that.
+        """
         if self.done:
             return
         self.status = response.status
-        self._chunked = not self.request.http_1_0
-        self.close = self.close or not self._chunked
-        head = response.head(self.request.id, keep_alive=not self.close, sized=False, chunked=self._chunked)
-        self.buffer.append(head)
-        self._connection.flush()
+        framing = framing_of(self.request, response.status, whole=False)
+        self._chunked = framing is Framing.CHUNKED
+        self.close = self.close or framing is Framing.UNTIL_CLOSE
+        self.buffer.append(response.head(self.request.id, keep_alive=not self.close, framing=framing))
+        if framing is Framing.NOTHING:
+            self._end()
+        else:
+            self._connection.flush()
 
     def send(self, chunk: bytes) -> None:
-        """Send a piece of a chunked answer."""
+        """Send a piece of an answer that was begun by `start`."""
         if not self.done and chunk:
             self.buffer += (b"%x\r\n" % len(chunk), chunk, b"\r\n") if self._chunked else (chunk,)
             self._connection.flush()
 
     def finish(self) -> None:
-        """End a chunked answer."""
+        """End an answer that was begun by `start`."""
         if not self.done:
             if self._chunked:
                 self.buffer.append(b"0\r\n\r\n")

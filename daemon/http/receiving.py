@@ -12,8 +12,8 @@ the first that waits goes on first.
 import math
 from typing import Protocol
 
-from daemon.arena import PAGE
 from daemon.errors import DaemonError
+from daemon.places import PAGE
 
 STEP = 64 * 1024  # bytes that who has waited may receive before it is asked again
 PATIENCE = 1.0  # seconds

@@ -39,3 +39,13 @@ def test_an_error_in_the_middle_is_a_cut_and_not_an_end(counting: Served) -> Non
         response.read()
 
     connection.close()
+
+
+def test_head_is_answered_without_pieces_and_the_connection_goes_on(counting: Served) -> None:
+    connection = counting.connect()
+    for method, body in (("HEAD", b""), ("POST", b"0 1 2 end"), ("HEAD", b""), ("GET", b"0 1 2 end")):
+        connection.request(method, "/predictions/counts", b"go", {"Content-Type": "text/plain"})
+        response = connection.getresponse()
+
+        assert (response.status, response.read()) == (200, body)
+    connection.close()

@@ -5,7 +5,8 @@ Each body in it is made of its request's name, so that whoever reads it knows wh
 
 from typing import TYPE_CHECKING
 
-from daemon.arena import SHARED_FROM, Place, Places, Stored
+from daemon.arena import SHARED_FROM, Place, Stored
+from daemon.places import Places
 from handlers import wire
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ class Memory:
     """What bodies of a run are received into, and what its workers read from."""
 
     def __init__(self) -> None:
-        self._places = Places(SIZE, self._overwrite)
+        self._places = Places(SIZE)
         self.view = memoryview(bytearray(SIZE))
 
     def __repr__(self) -> str:
@@ -32,18 +33,18 @@ class Memory:
 
     def store(self, name: str, length: int) -> Stored | None:
         """Return the body of a request, in a place of its own; None if there is no room."""
-        offset = self._places.take(length)
-        if offset is None:
-            return None
-        stored = Stored(Place(self, offset, length), offset, length)
-        stored.view[:] = body_of(name, length)
+        stored = self.take(length)
+        if stored is not None:
+            stored.view[:] = body_of(name, length)
         return stored
 
-    def free(self, offset: int, length: int) -> None:
-        self._places.free(offset, length)
+    def take(self, length: int) -> Stored | None:
+        offset = self._places.take(length)
+        return None if offset is None else Stored(Place(self, offset, length), offset, length)
 
-    def _overwrite(self, offset: int, length: int) -> None:
+    def free(self, offset: int, length: int, *, written: bool = True) -> None:  # noqa: ARG002 - overwritten all the same
         self.view[offset : offset + length] = _FREED * length
+        self._places.free(offset, length)
 
 
 def body_of(name: str, length: int) -> bytes:
