@@ -9,7 +9,7 @@ requests, whatever the order in which they are ready. What a peer may do wrong o
     may not ask                         what `admit` raises, without reading the body
     no room for its body                503 after a second, without reading the rest (receiving.py)
     not HTTP                            400
-    does not read its answers           we stop reading, and after a while give up
+    does not read its answers           reading stops, what waits is bounded (sending.py), after a while it is closed
     closes its side (FIN)               queued work is cancelled; what is running is still answered
     closes its side of TLS              it has left: TLS has no half-closed connections
 
@@ -22,18 +22,19 @@ import asyncio
 import contextlib
 import socket
 import struct
-from collections import deque
 from typing import cast
 
 from daemon.clock import Timer
 from daemon.errors import BadRequest, DaemonError, ReceivedTooSlowly
 from daemon.http.budget import HEADER, read_budget
 from daemon.http.deadlines import Phase
-from daemon.http.exchange import JOINED_BODY, Exchange
+from daemon.http.exchange import Exchange
 from daemon.http.host import Host
 from daemon.http.messages import Request, error_response
+from daemon.http.outgoing import Outgoing
 from daemon.http.receiver import Receiver, Refused
 from daemon.http.receiving import NoRoom
+from daemon.http.sending import PIECE
 from daemon.job import Caller
 
 LINGER_BYTES = 1024 * 1024
@@ -60,15 +61,14 @@ class Connection(asyncio.BufferedProtocol):
         self._pipeline = host.limits.pipeline
         self._in_place = False  # what arrives next is a part of a body, and comes to its place
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
-        self._exchanges: deque[Exchange] = deque()
+        self._out = Outgoing(self, host.sending, host.clock)
+        self._exchanges = self._out.exchanges
         self._peer = ""
         self._continue_owed = False
         self._budget_timer: Timer | None = None  # of the request being received, if it has a budget
         self._counted = 0  # bytes of the body being received that count in `receiving`
         self._no_room = False  # for more of it
-        self._writing_paused = False
         self._reading_paused = False
-        self._unsent = 0  # bytes in our buffer when the client was last found not to read
         self._finished = False  # the client has closed its side
         self._discarded: int | None = None  # bytes thrown away while lingering; None before
         self._lost = False
@@ -79,7 +79,7 @@ class Connection(asyncio.BufferedProtocol):
     # The transport tells.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
+        self._transport = self._out.transport = cast(asyncio.Transport, transport)
         self._host.arrived(self)
         sock: socket.socket | None = transport.get_extra_info("socket")
         if sock is not None and sock.family == socket.AF_UNIX:
@@ -130,7 +130,7 @@ class Connection(asyncio.BufferedProtocol):
             if not (exchange.done or exchange.on_leave is None or exchange.on_leave(False)):
                 break  # cancelled: a gap that nothing after it may fill
             kept += 1
-        self._cut(kept)
+        self._out.cut(kept)
         if not self._exchanges:
             self._transport.close()
             return False
@@ -145,20 +145,23 @@ class Connection(asyncio.BufferedProtocol):
         self._host.leave(self)
         self.caller.close()
         self._stop_budget()
-        self._cut(0)
+        self._out.cut(0)
 
     def pause_writing(self) -> None:
-        self._writing_paused = True
-        self._enter_stuck()
+        self._out.paused = True
+        self.enter_stuck()
         self._update_reading()
 
     def resume_writing(self) -> None:
-        self._writing_paused = False
+        self._out.paused = False
         if self._discarded is not None:
             self._host.enter(self, Phase.LINGER)
             return
         self._host.leave(self)
-        self._watch()
+        if self._exchanges:
+            self.flush(self._exchanges[0])
+        else:
+            self._watch()
 
     # The receiver tells.
 
@@ -169,7 +172,7 @@ class Connection(asyncio.BufferedProtocol):
             self._uncount()
         if self._budget_timer is not None:
             self._stop_budget()
-        if not self._writing_paused:
+        if not self._out.paused:
             self._host.leave(self)  # the next request has a deadline of its own
         exchange = Exchange(self, request)
         self._exchanges.append(exchange)
@@ -198,9 +201,9 @@ class Connection(asyncio.BufferedProtocol):
         elif phase is Phase.IDLE:
             self._transport.close()
         elif phase is Phase.LINGER and self._transport.get_write_buffer_size():
-            self._enter_stuck()  # it has not got all of the answer yet
-        elif phase is Phase.STUCK and self._transport.get_write_buffer_size() < self._unsent:
-            self._enter_stuck()  # it reads, if slowly
+            self.enter_stuck()  # it has not got all of the answer yet
+        elif phase is Phase.STUCK and self._transport.get_write_buffer_size() < self._out.unsent:
+            self.enter_stuck()  # it reads, if slowly
         else:
             self._transport.abort()
 
@@ -223,34 +226,18 @@ class Connection(asyncio.BufferedProtocol):
         request = exchange.request
         self._host.access(request, exchange.status, self._host.clock.now() - request.received)
 
-    def break_off(self, exchange: Exchange) -> None:  # noqa: ARG002 - whatever comes after it is lost too
-        self._transport.abort()
+    def break_off(self, exchange: Exchange, error: DaemonError) -> None:
+        if self._out.break_off(exchange, error):
+            self.flush(exchange)
+            self.answered(exchange)
 
-    def flush(self) -> None:
-        """Write what may be written: the answers that are ready, in the order of the requests."""
-        exchanges = self._exchanges
-        while exchanges:
-            exchange = exchanges[0]
-            if exchange.buffer:
-                self._write(exchange.buffer)
-                exchange.buffer = []
-            if not exchange.done:
-                break
-            exchanges.popleft()
-            if exchange.close:
-                self._shut_down()
-                return
+    def flush(self, exchange: Exchange) -> None:
+        if self._out.write(exchange):
+            self._shut_down()
+            return
         if self._continue_owed:
             self._send_continue()
         self._watch()
-
-    def _write(self, pieces: list[bytes]) -> None:
-        if len(pieces) == 1:
-            self._transport.write(pieces[0])
-        elif sum(map(len, pieces)) <= JOINED_BODY:
-            self._transport.write(b"".join(pieces))
-        else:
-            self._transport.writelines(pieces)
 
     def _send_continue(self) -> None:
         """Ask for the body, once the answers before this request are out."""
@@ -271,7 +258,7 @@ class Connection(asyncio.BufferedProtocol):
     def _shut_down(self) -> None:
         """The last answer is out: say so, and throw away what still comes."""
         self._leave_off()
-        self._cut(0)
+        self._out.cut(0)
         if self._finished or not (self._transport.can_write_eof() or self._receiver.begun):
             self._transport.close()  # over TLS, that nothing more comes can only be said by closing
             return
@@ -287,21 +274,13 @@ class Connection(asyncio.BufferedProtocol):
             if self._discarded > LINGER_BYTES:
                 self._transport.abort()
 
-    def _cut(self, kept: int) -> None:
-        """Forget the exchanges after the first `kept`: their answers will not be sent."""
-        while len(self._exchanges) > kept:
-            exchange = self._exchanges.pop()
-            on_leave, exchange.on_leave, exchange.done = exchange.on_leave, None, True
-            if on_leave is not None:
-                on_leave(True)
-
     # Deadlines and back-pressure.
 
     def _watch(self) -> None:
         """Put the connection under the deadline that its state asks for."""
-        if self._lost or self._writing_paused or self._discarded is not None:
+        if self._lost or self._out.paused or self._discarded is not None:
             return
-        if self._reading_paused or len(self._exchanges) >= self._pipeline:
+        if self._reading_paused or len(self._exchanges) >= self._pipeline or self._out.held > PIECE:
             self._update_reading()
         if self._receiver.begun and not self._receiver.closed:
             if self._receiver.body_bytes > self._counted:
@@ -367,8 +346,8 @@ class Connection(asyncio.BufferedProtocol):
             self._budget_timer.cancel()
             self._budget_timer = None
 
-    def _enter_stuck(self) -> None:
-        self._unsent = self._transport.get_write_buffer_size()
+    def enter_stuck(self) -> None:
+        self._out.unsent = self._transport.get_write_buffer_size()
         self._host.enter(self, Phase.STUCK)
 
     def _check_body(self, now: float) -> None:
@@ -382,8 +361,8 @@ class Connection(asyncio.BufferedProtocol):
             self._host.enter(self, Phase.BODY_RATE)
 
     def _update_reading(self) -> None:
-        full = len(self._exchanges) >= self._pipeline
-        pause = self._discarded is None and (self._writing_paused or full or self._no_room)
+        full = len(self._exchanges) >= self._pipeline or self._out.held > PIECE
+        pause = self._discarded is None and (self._out.paused or full or self._no_room)
         if pause != self._reading_paused and not self._lost:
             self._reading_paused = pause
             if pause:
