@@ -11,7 +11,7 @@
     ├─ Conflict                                                  409
     │  └─ BeingReplaced
     ├─ NotFailed                                                 409
-    ├─ NoReadyWorker · QueueFull · Stopping · Upgrading · NotRead 503
+    ├─ NoReadyWorker · QueueFull · Stopping · Upgrading          503
     │  └─ CutOff (a Stopping)
     ├─ PredictionFailed                                          503 (or what the handler chose)
     ├─ WorkerDied · ResponseTimeout · WorkersFailed · DescribeFailed   500
@@ -258,14 +258,6 @@ class CutOff(Stopping):
 
 class QueueFull(DaemonError):
     """The version's queue is at its limit, in jobs or in bytes."""
-
-    status = 503
-    kind = "ServiceUnavailableException"
-    retry_after = 1
-
-
-class NotRead(DaemonError):
-    """A streamed answer was ended because its client did not read it."""
 
     status = 503
     kind = "ServiceUnavailableException"

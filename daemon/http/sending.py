@@ -40,6 +40,14 @@ class NoRoomToSend(DaemonError):
         )
 
 
+class NotRead(DaemonError):
+    """A streamed answer was ended because its client did not read it."""
+
+    status = 503
+    kind = "ServiceUnavailableException"
+    retry_after = 1
+
+
 class Holder(Protocol):
     """A connection that holds answers."""
 
