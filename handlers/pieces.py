@@ -64,7 +64,7 @@ class Pieces:
         with self._connection.news:
             ready, short = windows.split(pieces)
         while True:
-            if ready:
+            if ready or not short:  # even if all clients have gone: the batch goes on
                 self._connection.send(wire.Chunk(self._batch, ready))
             if not short or self._closed:
                 return

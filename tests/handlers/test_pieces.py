@@ -241,3 +241,14 @@ def test_a_wait_is_not_the_time_of_a_batch(start: Start) -> None:
 
 def test_few_bytes_need_no_credit() -> None:
     assert WINDOW >= 2 * GRANT  # the daemon tells before a client that reads has used its window up
+
+
+def test_a_batch_whose_clients_have_gone_is_heard_to_go_on(start: Start) -> None:
+    daemon = start("mine.py")
+
+    daemon.tell(GO)
+    daemon.hear(lambda message: daemon.streamed() >= WINDOW)
+    daemon.tell(wire.Credit(7, 0, 0))
+    said = daemon.hear(done(7))
+
+    assert len([each for each in said if each == wire.Chunk(7, [])]) >= COUNT - WINDOW // PIECE - 2
