@@ -283,7 +283,7 @@ class FrameReader:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[bytes | bytearray]:
+    def feed(self, data: bytes) -> Iterator[Frame]:
         """Take what has arrived; yield each message that is complete."""
         buffer = self._buffer
         if not buffer and len(data) >= LENGTH.size and LENGTH.unpack_from(data)[0] == len(data) - LENGTH.size:
@@ -295,6 +295,10 @@ class FrameReader:
             end = start + LENGTH.size + LENGTH.unpack_from(buffer, start)[0]
             if len(buffer) < end:
                 break
+            if not start and len(buffer) == end:  # a large frame ends what was read: it is not copied
+                self._buffer = bytearray()
+                yield memoryview(buffer)[LENGTH.size :]
+                return
             yield bytes(memoryview(buffer)[start + LENGTH.size : end])
             start = end
         if start:
