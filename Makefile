@@ -32,8 +32,9 @@ compiled: $(VENV)/.installed
 history: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.history $(HISTORY)
 
-# Fuzzes what reads bytes that others wrote, each for half a minute, and asks a daemon what its description allows; about
-# six minutes. FUZZ_SECONDS=600 goes on for longer, FUZZ="frames forms" takes some. What is found stays in .fuzz.
+# Fuzzes what reads bytes that others wrote, each for half a minute, asks a daemon what its description allows, and sends
+# what was found, and mutations of it, to sources and a compiled wheel side by side; about ten minutes. FUZZ_SECONDS=600
+# goes on for longer, FUZZ="frames forms" takes some, FUZZ=compiled only compares. What is found stays in .fuzz.
 FUZZ_SECONDS ?= 30
 fuzz: $(VENV)/.fuzz-installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)

@@ -5,6 +5,10 @@ a memfd of a fixed size, and takes real memory only where something was written.
 descriptor that only reads, so none can spoil another's request, and one that is killed harms nobody.
 
 What does not fit goes the ordinary way, over the socket: the arena never fails.
+
+A body that is announced gets a place for all of it, so that it is received where it stays. What of it has not come is
+the first thing to go: where a place is wanted and none is left, bodies that are still arriving give up theirs, the one
+that began first before all others, and are received elsewhere.
 """
 
 import mmap
@@ -19,6 +23,7 @@ PAGE = mmap.PAGESIZE
 # Freed memory below this offset is kept, so that it need not be cleared and mapped anew: the lowest free place
 # is taken first. What lies above is given back to the system.
 KEPT = 32 * 1024**2
+_ASKED = 64  # bodies that are asked to give up their places for one, at most
 
 
 class Allocator:
@@ -88,6 +93,12 @@ class _Place:
         self.offset = offset
         self.length = length
 
+    def cut(self, length: int) -> None:
+        kept, had = pages(length), pages(self.length)
+        if kept < had:
+            self.arena._free(self.offset + kept, had - kept)
+        self.length = length
+
     def __del__(self) -> None:
         self.arena._free(self.offset, self.length)
 
@@ -119,14 +130,39 @@ class Stored:
     def part(self, start: int, end: int) -> "Stored":
         return Stored(self._place, self.offset + start, end - start)
 
+    def cut(self, length: int) -> None:
+        """Give back all but the first `length` bytes, at least 1; only while nobody else refers to the place."""
+        self._place.cut(length)
+        self.length = length
+
+
+class Unshared:
+    """Memory of a body that gave up its place in the arena; it, too, takes room only where something was written."""
+
+    def __init__(self, length: int, begins: memoryview) -> None:
+        self.view = memoryview(mmap.mmap(-1, length))
+        self.view[: len(begins)] = begins
+
+    def __bytes__(self) -> bytes:
+        return bytes(self.view)
+
 
 Payload = bytes | Stored
+
+
+class Arriving(Protocol):
+    """Whoever receives a body into its place."""
+
+    def give_up_place(self) -> None:
+        """Give back what has not come of it, or all: others have come."""
 
 
 class Storage(Protocol):
     """Where a large body may be received."""
 
-    def take(self, length: int) -> Stored | None: ...
+    def take(self, length: int, arriving: Arriving | None = None) -> Stored | None: ...
+
+    def arrived(self, arriving: Arriving) -> None: ...
 
 
 class Arena:
@@ -145,6 +181,7 @@ class Arena:
 
     def __init__(self, size: int = SIZE) -> None:
         self._allocator = Allocator(size)
+        self._arriving: dict[Arriving, None] = {}  # in the order in which they began
         file = os.memfd_create("tsctl-bodies", os.MFD_CLOEXEC)
         try:
             os.ftruncate(file, size)
@@ -167,10 +204,29 @@ class Arena:
         """Bytes that are in use."""
         return self._allocator.used
 
-    def take(self, length: int) -> Stored | None:
-        """Make room for `length` bytes, whatever is in them now; None if there is none."""
+    def take(self, length: int, arriving: Arriving | None = None) -> Stored | None:
+        """Make room for `length` bytes, whatever is in them now; None if there is none.
+
+        Args:
+            arriving: asked to give the place up, once, when others want one; until `arrived`.
+        """
         offset = self._allocator.take(length)
-        return None if offset is None else Stored(_Place(self, offset, length), offset, length)
+        for _ in range(min(_ASKED, len(self._arriving)) if offset is None else 0):
+            first = next(iter(self._arriving))
+            del self._arriving[first]
+            first.give_up_place()
+            offset = self._allocator.take(length)
+            if offset is not None:
+                break
+        if offset is None:
+            return None
+        if arriving is not None:
+            self._arriving[arriving] = None
+        return Stored(_Place(self, offset, length), offset, length)
+
+    def arrived(self, arriving: Arriving) -> None:
+        """All of its body has come, or no more is waited for."""
+        self._arriving.pop(arriving, None)
 
     def _free(self, offset: int, length: int) -> None:
         self._allocator.free(offset, length)

@@ -17,6 +17,7 @@ from tests.environments import Missing, make_environment
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / ".compiled"
+COMPILED = "TSCTL_TESTED_COMPILED"  # in the environment of tests that run on compiled modules
 
 
 def build(into: Path) -> Path:
@@ -79,7 +80,7 @@ def main(arguments: Sequence[str]) -> int:
     python = compiled()
     path = os.pathsep.join(map(str, (python.parent, ROOT / ".tools", os.environ["PATH"])))
     command: list[str | Path] = [python, "-m", "pytest", "-n", "2", "--dist", "loadfile", *arguments]
-    return subprocess.run(command, cwd=TREE, env=os.environ | {"PATH": path}).returncode
+    return subprocess.run(command, cwd=TREE, env=os.environ | {"PATH": path, COMPILED: "1"}).returncode
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Protocol, cast
 
 from daemon.errors import DaemonError
-from daemon.http.messages import Request, Response, error_response
+from daemon.http.messages import Framing, Request, Response, error_response, framing_of
 from daemon.http.sending import OVERHEAD
 from daemon.job import Caller, Flow
 
@@ -80,8 +80,9 @@ class Exchange:
         if self.done:
             return
         self.status = response.status
-        head, body = response.head(self.request.id, keep_alive=not self.close), response.body
-        if not body or self.request.method == "HEAD" or response.bodiless:
+        framing, body = framing_of(self.request, response.status, whole=True), response.body
+        head = response.head(self.request.id, keep_alive=not self.close, framing=framing)
+        if not body or framing is not Framing.SIZED:
             self.buffer.append(head)
             self.size += len(head)
         else:
@@ -102,19 +103,27 @@ class Exchange:
             self.respond(error_response(error))
 
     def start(self, response: Response) -> None:
-        """Begin a chunked answer; `response.body` is not sent. An HTTP/1.0 client reads until we close."""
+        """Begin an answer in pieces; `response.body` is not sent.
+
+        The pieces are chunks; an HTTP/1.0 client reads until we close. Where nothing may follow the head, the answer
+        is complete with that.
+        """
         if self.done:
             return
         self.status = response.status
-        self._chunked = not self.request.http_1_0
-        self.close = self.close or not self._chunked
-        head = response.head(self.request.id, keep_alive=not self.close, sized=False, chunked=self._chunked)
+        framing = framing_of(self.request, response.status, whole=False)
+        self._chunked = framing is Framing.CHUNKED
+        self.close = self.close or framing is Framing.UNTIL_CLOSE
+        head = response.head(self.request.id, keep_alive=not self.close, framing=framing)
         self.buffer.append(head)
         self.size += len(head)
-        self._connection.flush(self)
+        if framing is Framing.NOTHING:
+            self._end()
+        else:
+            self._connection.flush(self)
 
     def send(self, chunk: bytes, flow: Flow | None = None) -> None:
-        """Send a piece of a chunked answer.
+        """Send a piece of an answer that was begun by `start`.
 
         Args:
             flow: where the pieces come from; it is told when they have been written.
@@ -129,7 +138,7 @@ class Exchange:
             self._connection.flush(self)
 
     def finish(self) -> None:
-        """End a chunked answer."""
+        """End an answer that was begun by `start`."""
         if not self.done:
             if self._chunked:
                 self.buffer.append(b"0\r\n\r\n")
@@ -140,9 +149,10 @@ class Exchange:
         """Forget the answer, of which nothing was written, and put an error in its place. Nothing is flushed."""
         response = error_response(error)
         self.status, self.done = response.status, True
-        head = response.head(self.request.id, keep_alive=not self.close)
-        self.buffer = [head if self.request.method == "HEAD" else head + response.body]
-        self.size = len(head) + len(response.body)
+        framing = framing_of(self.request, response.status, whole=True)
+        head = response.head(self.request.id, keep_alive=not self.close, framing=framing)
+        self.buffer = [head + response.body if framing is Framing.SIZED else head]
+        self.size = len(self.buffer[0])
 
     def let_go(self) -> None:
         """Tell those who make the answer that nobody waits for it."""

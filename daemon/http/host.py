@@ -25,10 +25,13 @@ class Host(Protocol):
     receiving: Receiving
     sending: Sending
     stopping: bool
-    connections: "set[Connection]"
     admit: Callable[[Request], None] | None
 
     def arrived(self, connection: "Connection") -> None: ...
+
+    def left(self, connection: "Connection") -> None: ...
+
+    def uploads_on(self, connection: "Connection") -> None: ...
 
     def application(self, exchange: Exchange) -> None: ...
 

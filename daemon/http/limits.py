@@ -9,7 +9,8 @@ class HttpLimits:
 
     Attributes:
         connections: how many a listener may have.
-        pipeline: requests that one connection may have unanswered before we stop reading from it.
+        pipeline: requests that one connection may have unanswered; those that were read beyond wait unparsed, and we
+            stop reading from it.
     """
 
     max_body: int

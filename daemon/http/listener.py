@@ -17,7 +17,8 @@ from daemon.http.sending import Sending
 
 RATE_FROM = 10.0  # seconds after which a body must have come at MIN_RATE on average
 RATE_EVERY = 1.0
-LINGER = 2.0  # seconds
+LINGER = 2.0  # seconds without a byte from an uploader that has been refused
+LINGERING = 128  # such uploaders that are heard out at a time
 TELL_EVERY = 60.0  # seconds between two notes that there are too many connections
 _HANDSHAKE_LEAST = 1.0  # seconds that a TLS handshake may take, however short the header timeout is
 
@@ -70,6 +71,7 @@ class Listener:
         self.stopping = False
         self._told_full = -math.inf
         self.connections: set[Connection] = set()
+        self._uploading: dict[Connection, None] = {}  # those that were refused, and still send; the first one first
         self._accepted = self._arrived = 0
         self._accepted_at = 0.0  # the latest
         self._deadlines: Deadlines[Connection] = Deadlines({
@@ -105,6 +107,20 @@ class Listener:
         """It is made."""
         self._arrived += 1
         self.connections.add(connection)
+
+    def left(self, connection: Connection) -> None:
+        """It is lost, or closed."""
+        self.connections.discard(connection)
+        self._uploading.pop(connection, None)
+
+    def uploads_on(self, connection: Connection) -> None:
+        """It has been refused, and still sends: hear it out, so that it reads why; too many cost the first its turn."""
+        uploading = self._uploading
+        uploading[connection] = None
+        if len(uploading) > LINGERING:
+            first = next(iter(uploading))
+            del uploading[first]
+            first.abort()
 
     @property
     def busy(self) -> bool:

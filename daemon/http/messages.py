@@ -5,6 +5,7 @@ import json
 import random
 import re
 from collections.abc import Sequence
+from enum import IntEnum, auto
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
@@ -120,6 +121,31 @@ class Request(msgspec.Struct):
             raise BadRequest(f"The body is not JSON: {error}") from None
 
 
+class Framing(IntEnum):
+    """What follows the head of an answer, and what the head says of it."""
+
+    NOTHING = auto()  # nothing
+    TOLD = auto()  # nothing: the length is that of the body which another method would get
+    SIZED = auto()  # a body of the length that is said
+    CHUNKED = auto()  # chunks, and their end
+    UNTIL_CLOSE = auto()  # a body that ends when the connection does
+
+
+def framing_of(request: Request, status: int, *, whole: bool) -> Framing:
+    """Decide what may follow the head of an answer (RFC 9112, section 6.3); no other place does.
+
+    Args:
+        whole: the answer's body is known; else it comes in pieces.
+    """
+    if status in _BODILESS or status < 200:
+        return Framing.NOTHING
+    if request.method == "HEAD":
+        return Framing.TOLD if whole else Framing.NOTHING
+    if whole:
+        return Framing.SIZED
+    return Framing.UNTIL_CLOSE if request.http_1_0 else Framing.CHUNKED
+
+
 class Response(msgspec.Struct):
     """One answer."""
 
@@ -128,26 +154,17 @@ class Response(msgspec.Struct):
     headers: Sequence[tuple[str, str]] = ()
     phrase: str = ""
 
-    def head(self, request_id: str, *, keep_alive: bool, sized: bool = True, chunked: bool = False) -> bytes:
-        """Encode everything before the body.
-
-        Args:
-            sized: the body is all there will be, so that its length can be told.
-            chunked: the body comes in chunks.
-        """
+    def head(self, request_id: str, *, keep_alive: bool, framing: Framing = Framing.SIZED) -> bytes:
+        """Encode everything before the body; that comes, or does not, as `framing` has it."""
         first = _first_lines(self.status, self.phrase, tuple(self.headers))
         last = _KEEP if keep_alive else _CLOSE
-        if chunked:
-            length = "transfer-encoding: chunked\r\n\r\n"
-        elif sized and self.status not in _BODILESS:
+        if framing is Framing.SIZED or framing is Framing.TOLD:
             length = f"content-length: {len(self.body)}\r\n\r\n"
+        elif framing is Framing.CHUNKED:
+            length = "transfer-encoding: chunked\r\n\r\n"
         else:
             length = "\r\n"
         return f"{first}{request_id}\r\n{last}{length}".encode("latin-1", "replace")
-
-    @property
-    def bodiless(self) -> bool:
-        return self.status in _BODILESS
 
 
 @lru_cache(256)  # most answers begin alike; each of these costs 0.6 µs

@@ -9,36 +9,36 @@ requests, whatever the order in which they are ready. What a peer may do wrong o
     may not ask                         what `admit` raises, without reading the body
     no room for its body                503 after a second, without reading the rest (receiving.py)
     not HTTP                            400
+    sends many requests ahead           they wait as they came: 32 are owed an answer at a time (limits.py)
     does not read its answers           reading stops, what waits is bounded (sending.py), after a while it is closed
     closes its side (FIN)               queued work is cancelled; what is running is still answered
     closes its side of TLS              it has left: TLS has no half-closed connections
 
 An answer that leaves input unread is followed by shutting down our side and throwing away what
-still arrives (at most 1 MiB or 2 s): closing at once would reset the connection, and an uploader
-would never see the answer. RFC 9112, section 9.6.
+still arrives: closing at once would reset the connection, and an uploader would never see the
+answer (RFC 9112, section 9.6). That lasts as long as something comes every 2 s, at most 30 s,
+and for 128 uploaders at a time; one more ends it for the first of them (listener.py).
 """
 
 import asyncio
 import contextlib
-import socket
-import struct
 from typing import cast
 
-from daemon.clock import Timer
-from daemon.errors import BadRequest, DaemonError, ReceivedTooSlowly
-from daemon.http.budget import HEADER, read_budget
+from daemon.errors import DaemonError
+from daemon.http.budget import BodyBudget
+from daemon.http.credentials import peer_of
 from daemon.http.deadlines import Phase
 from daemon.http.exchange import Exchange
 from daemon.http.host import Host
 from daemon.http.messages import Request, error_response
 from daemon.http.outgoing import Outgoing
-from daemon.http.receiver import Receiver, Refused
+from daemon.http.receiver import Receiver
 from daemon.http.receiving import NoRoom
+from daemon.http.refusals import slow_body, slow_head
 from daemon.http.sending import PIECE
 from daemon.job import Caller
 
-LINGER_BYTES = 1024 * 1024
-MIN_RATE = 1000.0  # bytes a second that a body must come at, on average
+LINGER_MOST = 30.0  # seconds that an uploader may take, in all, to read its refusal and stop
 # Bytes read at once. Of a large body, so much at most passes through the parser and is copied.
 READ_SIZE = 32 * 1024
 _ARRIVING = memoryview(bytearray(READ_SIZE))
@@ -58,19 +58,22 @@ class Connection(asyncio.BufferedProtocol):
         self._receiver = Receiver(
             host.limits, host.clock.now, self._requested, self._expected, host.storage, host.admit
         )
-        self._pipeline = host.limits.pipeline
+        self._pipeline = self._receiver.room = host.limits.pipeline
+        self._going_on = False  # what the receiver has kept will be parsed soon
         self._in_place = False  # what arrives next is a part of a body, and comes to its place
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
         self._out = Outgoing(self, host.sending, host.clock)
         self._exchanges = self._out.exchanges
         self._peer = ""
         self._continue_owed = False
-        self._budget_timer: Timer | None = None  # of the request being received, if it has a budget
+        self._budget: BodyBudget | None = None  # of the request being received, if it has one
         self._counted = 0  # bytes of the body being received that count in `receiving`
         self._no_room = False  # for more of it
         self._reading_paused = False
         self._finished = False  # the client has closed its side
-        self._discarded: int | None = None  # bytes thrown away while lingering; None before
+        self._lingering = False  # answered and shut down: what still comes is thrown away
+        self._linger_ends = 0.0  # however much comes
+        self._heard = False  # something came since the last look
         self._lost = False
 
     def __repr__(self) -> str:
@@ -81,15 +84,10 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = self._out.transport = cast(asyncio.Transport, transport)
         self._host.arrived(self)
-        sock: socket.socket | None = transport.get_extra_info("socket")
-        if sock is not None and sock.family == socket.AF_UNIX:
-            pid, uid, _ = struct.unpack("iII", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-            self._peer = f"pid:{pid}"
-            if not self._host.peer_allowed(uid):
-                self._transport.abort()
-                return
-        else:
-            self._peer = ":".join(map(str, (transport.get_extra_info("peername") or ("unknown",))[:2]))
+        self._peer, uid = peer_of(transport)
+        if uid is not None and not self._host.peer_allowed(uid):
+            self._transport.abort()
+            return
         self._host.enter(self, Phase.IDLE)
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - we know better
@@ -105,7 +103,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._receiver.closed:
-            self._discard(nbytes)
+            self._discard()
             return
         try:
             if self._in_place:
@@ -113,8 +111,7 @@ class Connection(asyncio.BufferedProtocol):
             else:
                 self._receiver.feed(_ARRIVING[:nbytes])
         except DaemonError as error:
-            self._refuse(error)
-            self._watch()
+            self._end_with(error)
             return
         if self._receiver.begun or self._reading_paused or not 0 < len(self._exchanges) < self._pipeline:
             self._watch()  # else it is our turn, and `_requested` saw to that
@@ -123,7 +120,7 @@ class Connection(asyncio.BufferedProtocol):
         self._finished = True
         self._leave_off()
         if not self._transport.can_write_eof():
-            self._transport.close()  # TLS has no half-closed connection: who closes its side has left
+            self._close()  # TLS has no half-closed connection: who closes its side has left
             return False
         kept = 0
         for exchange in self._exchanges:
@@ -132,7 +129,7 @@ class Connection(asyncio.BufferedProtocol):
             kept += 1
         self._out.cut(kept)
         if not self._exchanges:
-            self._transport.close()
+            self._close()
             return False
         self._exchanges[-1].close = True
         self._watch()
@@ -141,7 +138,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - lost is lost
         self._lost = True
         self._leave_off()
-        self._host.connections.discard(self)
+        self._host.left(self)
         self._host.leave(self)
         self.caller.close()
         self._stop_budget()
@@ -154,8 +151,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._out.paused = False
-        if self._discarded is not None:
-            self._host.enter(self, Phase.LINGER)
+        if self._lingering:
+            self._linger()
             return
         self._host.leave(self)
         if self._exchanges:
@@ -170,12 +167,13 @@ class Connection(asyncio.BufferedProtocol):
         self._continue_owed = False
         if self._counted:
             self._uncount()
-        if self._budget_timer is not None:
+        if self._budget is not None:
             self._stop_budget()
         if not self._out.paused:
             self._host.leave(self)  # the next request has a deadline of its own
         exchange = Exchange(self, request)
         self._exchanges.append(exchange)
+        self._receiver.room = self._room()
         if exchange.close or self._host.stopping:
             exchange.close = True
             self._leave_off()  # whatever it sends after its last request is not for us
@@ -190,18 +188,19 @@ class Connection(asyncio.BufferedProtocol):
     def expired(self, phase: Phase, now: float) -> None:
         """A deadline is over."""
         if phase is Phase.HEADERS:
-            seconds = self._host.limits.header_timeout
-            self._refuse(_too_slow(f"The headers took longer than {seconds:g} s to arrive."))
+            self._refuse(slow_head(self._host.limits))
         elif phase in (Phase.BODY, Phase.BODY_RATE):
             self._check_body(now)
         elif phase is Phase.ROOM:
             if self._no_room:  # else another that had no room was refused a moment ago
-                self._refuse(NoRoom(self._host.receiving.limit))
-                self._watch()
+                self._end_with(NoRoom(self._host.receiving.limit))
         elif phase is Phase.IDLE:
-            self._transport.close()
+            self._close()
         elif phase is Phase.LINGER and self._transport.get_write_buffer_size():
             self.enter_stuck()  # it has not got all of the answer yet
+        elif phase is Phase.LINGER and self._heard and now < self._linger_ends:
+            self._heard = False
+            self._host.enter(self, Phase.LINGER)
         elif phase is Phase.STUCK and self._transport.get_write_buffer_size() < self._out.unsent:
             self.enter_stuck()  # it reads, if slowly
         else:
@@ -215,7 +214,7 @@ class Connection(asyncio.BufferedProtocol):
             self._exchanges[-1].close = True
             self._leave_off()
         else:
-            self._transport.close()
+            self._close()
 
     def abort(self) -> None:
         self._transport.abort()
@@ -232,12 +231,18 @@ class Connection(asyncio.BufferedProtocol):
             self.answered(exchange)
 
     def flush(self, exchange: Exchange) -> None:
-        if self._out.write(exchange):
+        last = self._out.write(exchange)
+        self._receiver.room = self._room()
+        if last:
             self._shut_down()
             return
         if self._continue_owed:
             self._send_continue()
         self._watch()
+
+    def _room(self) -> int:
+        """Return how many requests may be read now: none while the connection is owed much that is ready."""
+        return self._pipeline - len(self._exchanges) if self._out.held <= PIECE else 0
 
     def _send_continue(self) -> None:
         """Ask for the body, once the answers before this request are out."""
@@ -260,27 +265,38 @@ class Connection(asyncio.BufferedProtocol):
         self._leave_off()
         self._out.cut(0)
         if self._finished or not (self._transport.can_write_eof() or self._receiver.begun):
-            self._transport.close()  # over TLS, that nothing more comes can only be said by closing
+            self._close()  # over TLS, that nothing more comes can only be said by closing
             return
         with contextlib.suppress(OSError, RuntimeError):  # the client may have gone meanwhile
             self._transport.write_eof()
-        self._discarded = 0
+        self._lingering = True
         self._update_reading()
+        self._linger()
+
+    def _linger(self) -> None:
+        self._linger_ends = self._host.clock.now() + LINGER_MOST
         self._host.enter(self, Phase.LINGER)
 
-    def _discard(self, count: int) -> None:
-        if self._discarded is not None:  # before, an answer is still owed; it will close the connection
-            self._discarded += count
-            if self._discarded > LINGER_BYTES:
-                self._transport.abort()
+    def _discard(self) -> None:
+        if self._lingering and not self._heard:  # before, an answer is still owed; it will close the connection
+            self._heard = True
+            self._host.uploads_on(self)
+
+    def _close(self) -> None:
+        if not self._transport.is_closing():  # asyncio's transport of TLS breaks when it is closed twice
+            self._transport.close()
 
     # Deadlines and back-pressure.
 
     def _watch(self) -> None:
         """Put the connection under the deadline that its state asks for."""
-        if self._lost or self._out.paused or self._discarded is not None:
+        if self._lost or self._out.paused or self._lingering:
             return
-        if self._reading_paused or len(self._exchanges) >= self._pipeline or self._out.held > PIECE:
+        if self._reading_paused or self._receiver.room <= 0:
+            if self._receiver.kept and self._receiver.room > 0 and not self._going_on:
+                # not at once: whoever has just answered may be in the middle of its own work
+                self._going_on = True
+                self._host.clock.soon(self._go_on_parsing)
             self._update_reading()
         if self._receiver.begun and not self._receiver.closed:
             if self._receiver.body_bytes > self._counted:
@@ -289,12 +305,23 @@ class Connection(asyncio.BufferedProtocol):
             phase = self._host.phase(self)
             if phase is not wanted and not (wanted is Phase.BODY and phase is Phase.BODY_RATE):
                 self._host.enter(self, wanted)
-            if wanted is not Phase.HEADERS and self._receiver.budget is not None and self._budget_timer is None:
-                self._start_budget(self._receiver.budget)
+            if wanted is not Phase.HEADERS and self._receiver.budget is not None and self._budget is None:
+                self._budget = BodyBudget(self._host.clock, self._receiver.budget, self._receiver.body_began)
+                self._budget.start(self._end_with)
         elif self._exchanges:
             self._host.leave(self)  # it is our turn
         else:
             self._host.enter(self, Phase.IDLE)
+
+    def _go_on_parsing(self) -> None:
+        """There is room for what was read ahead."""
+        self._going_on = False
+        if not (self._lost or self._out.paused or self._receiver.closed):
+            try:
+                self._receiver.go_on()
+            except DaemonError as error:
+                self._refuse(error)
+            self._watch()
 
     # The bytes of a body, among those of all connections.
 
@@ -324,52 +351,32 @@ class Connection(asyncio.BufferedProtocol):
         if self._counted:
             self._uncount()
 
-    def _start_budget(self, text: str) -> None:
-        """Let the body arrive in the time that the request may take; who runs the model looks after the rest."""
-        with contextlib.suppress(BadRequest):  # whether it is one is for the route to say
-            budget = read_budget(text)
-            ends = self._receiver.body_began + budget
-
-            def look() -> None:
-                self._budget_timer = None
-                now = self._host.clock.now()
-                if now < ends:
-                    self._budget_timer = self._host.clock.later(ends - now, look)
-                elif not self._receiver.closed:
-                    self._refuse(ReceivedTooSlowly(budget, HEADER))
-                    self._watch()
-
-            look()
+    def _end_with(self, error: DaemonError) -> None:
+        self._refuse(error)
+        self._watch()
 
     def _stop_budget(self) -> None:
-        if self._budget_timer is not None:
-            self._budget_timer.cancel()
-            self._budget_timer = None
+        if self._budget is not None:
+            self._budget.stop()
+            self._budget = None
 
     def enter_stuck(self) -> None:
         self._out.unsent = self._transport.get_write_buffer_size()
         self._host.enter(self, Phase.STUCK)
 
     def _check_body(self, now: float) -> None:
-        longest = self._host.limits.body_timeout
-        seconds = now - self._receiver.body_began
-        if seconds >= longest:
-            self._refuse(_too_slow(f"The body took longer than {longest:g} s to arrive."))
-        elif self._receiver.body_bytes < MIN_RATE * seconds:
-            self._refuse(_too_slow(f"The body came more slowly than {MIN_RATE:g} bytes a second."))
+        error = slow_body(self._host.limits, now - self._receiver.body_began, self._receiver.body_bytes)
+        if error is not None:
+            self._refuse(error)
         else:
             self._host.enter(self, Phase.BODY_RATE)
 
     def _update_reading(self) -> None:
-        full = len(self._exchanges) >= self._pipeline or self._out.held > PIECE
-        pause = self._discarded is None and (self._out.paused or full or self._no_room)
+        full = self._receiver.room <= 0 or self._receiver.kept
+        pause = not self._lingering and bool(self._out.paused or full or self._no_room)
         if pause != self._reading_paused and not self._lost:
             self._reading_paused = pause
             if pause:
                 self._transport.pause_reading()
             else:
                 self._transport.resume_reading()
-
-
-def _too_slow(message: str) -> Refused:
-    return Refused(408, "RequestTimeoutException", message)

@@ -11,8 +11,8 @@ import msgspec
 
 from daemon.http.messages import Request
 
-_END = b"\r\n\r\n"
 _LENGTH = re.compile(rb"\r\ncontent-length: ([0-9]{1,8})(?=\r\n)", re.IGNORECASE)
+_FRAMING = ("content-length", "transfer-encoding")
 _DIGITS = 8  # so many at most: larger bodies do not come in one piece
 LONGEST = 2048  # bytes of a head that is worth knowing
 
@@ -42,6 +42,8 @@ class Repeated(msgspec.Struct, frozen=True):
             return None
         start = len(self.before)
         end = data.find(b"\r", start, start + _DIGITS + 1)
+        if end < 0:
+            return None  # cut within the digits, or before them
         digits = data[start:end]
         if not (digits.isdigit() and data.startswith(self.after, end)):
             return None
@@ -57,21 +59,17 @@ class Repeated(msgspec.Struct, frozen=True):
         return headers
 
 
-def know(data: bytes, request: Request, came: int | None = None) -> Repeated | None:
-    """Remember the head of the one request that `data` is, or begins; None if that is not worth it.
+def know(head: bytes, request: Request) -> Repeated | None:
+    """Remember a head; None if it cannot be known again.
 
     Args:
-        request: as it was parsed; its headers stay as they are, and its body is not needed.
-        came: bytes of its body that are in `data`; None for all of it.
+        head: the bytes of one head, and no others.
+        request: what was parsed from them, without its body.
     """
-    end = data.find(_END, 0, LONGEST)
-    if end < 0:
-        return None
-    end += len(_END)
-    found = _LENGTH.search(data, 0, end)
+    found = _LENGTH.search(head)
+    framing = [index for index, (name, _) in enumerate(request.headers) if name.lower() in _FRAMING]
     if found is None:
-        return Repeated(data, b"", b"0", request, 0) if len(data) == end else None
-    if len(data) - end != (int(found[1]) if came is None else came):
-        return None  # more than one request
-    place = next(index for index, (name, _) in enumerate(request.headers) if name.lower() == "content-length")
-    return Repeated(data[: found.start(1)], data[found.end(1) : end], found[1], request, place)
+        return None if framing else Repeated(head, b"", b"0", request, 0)
+    if len(framing) != 1:
+        return None
+    return Repeated(head[: found.start(1)], head[found.end(1) :], found[1], request, framing[0])

@@ -1,6 +1,5 @@
 """Behind nginx and haproxy: what they forward is what we see, one request for one, whatever a client sends them."""
 
-import asyncio
 import contextlib
 import http.client
 import random
@@ -8,19 +7,12 @@ import re
 import shutil
 import socket
 import subprocess
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import uvloop
 
-from daemon.arena import Arena
-from daemon.clock import LoopClock
-from daemon.http.exchange import Exchange
-from daemon.http.limits import HttpLimits
-from daemon.http.listener import Listener
-from daemon.http.messages import Response
+from tests.e2e.backend import Backend, upload
 from tests.e2e.served import eventually
 from tests.http.hostile.framing import CHUNKS, ENCODINGS, LENGTHS
 from tests.http.hostile.lines import HEADERS, METHODS, TARGETS, VERSIONS
@@ -34,7 +26,7 @@ NGINX = """
 daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/nginx.log;
 events {{ worker_connections 64; }}
 http {{
-    access_log off; client_max_body_size 64m; client_header_timeout 1s; client_body_timeout 1s;
+    access_log off; client_max_body_size 1g; client_header_timeout 1s; client_body_timeout 1s;
     keepalive_timeout 1s;
     client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
     uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
@@ -64,37 +56,6 @@ backend us
     server us 127.0.0.1:{behind}
 """
 COMMANDS = {"nginx": (NGINX, ["-c"]), "haproxy": (HAPROXY, ["-db", "-f"])}
-
-
-class Backend:
-    """Our listener on a port of its own, in a thread; `seen` has each request that it was told of."""
-
-    def __init__(self) -> None:
-        self.seen: list[tuple[str, str, bytes]] = []
-        self._loop = uvloop.new_event_loop()
-        limits = HttpLimits(max_body=64 * 1024**2)
-        listener = Listener(self._tell, limits, LoopClock(self._loop), storage=Arena())
-        listening = socket.create_server(("127.0.0.1", 0))
-        self.port: int = listening.getsockname()[1]
-        self._server = self._loop.run_until_complete(self._loop.create_server(listener.connect, sock=listening))
-        self._listener = listener
-        self._thread = threading.Thread(target=self._loop.run_forever)
-        self._thread.start()
-
-    def _tell(self, exchange: Exchange) -> None:
-        request = exchange.request
-        self.seen.append((request.method, request.target, bytes(request.body)))
-        exchange.respond(Response(200, bytes(request.body) or b"nothing", [("Seen", request.target)]))
-
-    def stop(self) -> None:
-        async def end() -> None:
-            self._server.close()
-            self._listener.abort()
-
-        asyncio.run_coroutine_threadsafe(end(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
 
 
 def free_port() -> int:
@@ -179,6 +140,18 @@ def test_ten_megabytes_arrive_and_come_back(proxy: Proxy, is_chunked: bool) -> N
         client.request("POST", "/", pieces if is_chunked else BODY, encode_chunked=is_chunked)
 
         assert client.getresponse().read() == BODY
+
+
+@pytest.mark.parametrize("headers", [{}, {"Expect": "100-continue"}], ids=["sent at once", "with an expectation"])
+@pytest.mark.parametrize("is_chunked", [False, True], ids=["of known length", "in chunks"])
+@pytest.mark.parametrize("megabytes", [65, 200])
+def test_an_upload_over_the_limit_is_answered_413(
+    proxy: Proxy, megabytes: int, is_chunked: bool, headers: dict[str, str]
+) -> None:
+    with proxy.connect() as client:
+        status, text = upload(client, megabytes, is_chunked=is_chunked, headers=headers)
+
+    assert status == 413 and "max_request_size" in text
 
 
 def test_head_has_the_length_and_no_body(proxy: Proxy) -> None:

@@ -100,3 +100,13 @@ def test_large_answers_that_nobody_reads_are_bounded_and_the_rest_is_told(pourin
     assert anonymous(pouring.pid) - before < 64 * MIB
     silent.socket.shutdown(socket.SHUT_WR)
     assert b"(max_sending_bytes)" in silent.ended()
+
+
+def test_head_is_answered_without_pieces_and_the_connection_goes_on(counting: Served) -> None:
+    connection = counting.connect()
+    for method, body in (("HEAD", b""), ("POST", b"0 1 2 end"), ("HEAD", b""), ("GET", b"0 1 2 end")):
+        connection.request(method, "/predictions/counts", b"go", {"Content-Type": "text/plain"})
+        response = connection.getresponse()
+
+        assert (response.status, response.read()) == (200, body)
+    connection.close()

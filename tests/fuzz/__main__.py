@@ -1,4 +1,4 @@
-"""`make fuzz`: fuzz each target for a while, then ask a real daemon what its description allows.
+"""`make fuzz`: fuzz each target for a while, ask a real daemon what its description allows, and compare with a wheel.
 
     python -m tests.fuzz [--seconds 30] [--folder .fuzz] [TARGET …]
 
@@ -17,6 +17,8 @@ from tests.fuzz.targets import NAMES
 
 CRASHES = Path(__file__).parent / "crashes"
 DESCRIPTION = "description"
+COMPILED = "compiled"  # what was found on the sources, and more, on sources and compiled modules side by side
+_ALL = (*NAMES, DESCRIPTION, COMPILED)
 _END = re.compile(r"#(\d+)\s+DONE\s+cov: (\d+)")
 
 
@@ -24,11 +26,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
     parser.add_argument("--seconds", type=int, default=30, help="for each target")
     parser.add_argument("--folder", type=Path, default=Path(".fuzz"))
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join((*NAMES, DESCRIPTION)))
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(_ALL))
     given = parser.parse_args()
-    if unknown := set(given.targets) - {*NAMES, DESCRIPTION}:
+    if unknown := set(given.targets) - set(_ALL):
         parser.error(f"no such target: {', '.join(sorted(unknown))}")
-    broken = [name for name in given.targets or (*NAMES, DESCRIPTION) if not _holds(name, given.folder, given.seconds)]
+    broken = [name for name in given.targets or _ALL if not _holds(name, given.folder, given.seconds)]
     if broken:
         print(f"broken: {', '.join(broken)}")
     return 1 if broken else 0
@@ -41,6 +43,10 @@ def _holds(name: str, folder: Path, seconds: int) -> bool:
         return (
             subprocess.run([sys.executable, "-m", "tests.fuzz.description", "--seconds", str(seconds)]).returncode == 0
         )
+    if name == COMPILED:
+        print("building the wheel", flush=True)
+        program = [sys.executable, "-m", "tests.fuzz.compiled", "--seconds", str(seconds), "--folder", str(folder)]
+        return subprocess.run(program).returncode == 0
     folder /= name
     before = _crashes(folder)
     program = [sys.executable, "-m", "tests.fuzz.campaign", name, str(folder), f"-max_total_time={seconds}"]

@@ -9,11 +9,12 @@ class Target:
     """One reader, with examples of what it reads.
 
     Attributes:
-        check: reads the bytes, and raises if a claim about the reader is broken. It keeps nothing.
+        check: reads the bytes, and raises if a claim about the reader is broken. It keeps nothing, and returns what
+            it has seen: the same each time, and whatever runs it (compiled.py).
         examples: what fuzzing begins with; it makes no other claim than any bytes.
         words: pieces of the language, for the fuzzer to put together.
     """
 
-    check: Callable[[bytes], None]
+    check: Callable[[bytes], object]
     examples: Iterable[bytes]
     words: Iterable[bytes] = ()

@@ -2,8 +2,9 @@
 
 import http.client
 import io
+import itertools
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -59,11 +60,13 @@ class _Bytes(io.BytesIO):
     def close(self) -> None: ...
 
 
-def read_answers(data: bytes) -> list[Answer]:
+def read_answers(data: bytes, methods: Iterable[str] = ()) -> list[Answer]:
+    """Read answers one after the other; to requests of these methods, and after those GET."""
     stream = _Bytes(data)
     answers = []
+    asked = itertools.chain(methods, itertools.repeat("GET"))
     while stream.tell() < len(data):
-        response = http.client.HTTPResponse(cast(socket.socket, stream))
+        response = http.client.HTTPResponse(cast(socket.socket, stream), method=next(asked))
         response.begin()
         headers = {name.lower(): value for name, value in response.getheaders()}
         answers.append(Answer(response.status, headers, response.read()))

@@ -5,7 +5,7 @@ import pytest
 from daemon.errors import QueueFull
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Response
-from tests.http.peer import GET, LAST, Peer, Server, get
+from tests.http.peer import GET, LAST, Peer, Server, get, read_answers
 
 
 def begin(data: bytes = GET) -> tuple[Server, Peer, Exchange]:
@@ -135,3 +135,48 @@ def test_an_answered_exchange_shows_its_status() -> None:
     exchange.respond(Response(404))
 
     assert repr(exchange) == "<Exchange GET / 404>"
+
+
+@pytest.mark.parametrize("version", ["1.1", "1.0"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+@pytest.mark.parametrize("status", [200, 204, 205, 304, 404, 500])
+@pytest.mark.parametrize("in_pieces", [False, True], ids=["whole", "in pieces"])
+@pytest.mark.parametrize("body", [b"", b"some body", b"x" * 20_000], ids=["nothing", "short", "long"])
+def test_a_client_reads_where_each_answer_ends(
+    version: str, method: str, status: int, in_pieces: bool, body: bytes
+) -> None:
+    server = Server(lambda exchange: answer_as(exchange, status, body, in_pieces=in_pieces))
+    peer = server.connect()
+    peer.send(f"{method} / HTTP/{version}\r\nHost: a\r\nConnection: keep-alive\r\n\r\n".encode())
+    peer.send(GET)
+
+    answers = read_answers(bytes(peer.transport.written), [method])
+    bodiless = method == "HEAD" or status in (204, 304)
+    until_close = in_pieces and version == "1.0" and not bodiless
+    assert [answer.status for answer in answers] == ([status] if until_close else [status, status])
+    assert answers[0].body == (b"" if bodiless else body)
+    assert answers[0].keeps is not until_close and peer.transport.eof is until_close
+    headers = answers[0].headers
+    assert ("transfer-encoding" in headers) is (in_pieces and not bodiless and not until_close)
+    assert ("content-length" in headers) is (not in_pieces and status not in (204, 304))
+    assert len(server.log) == len(server.exchanges) == len(answers)
+
+
+def answer_as(exchange: Exchange, status: int, body: bytes, *, in_pieces: bool) -> None:
+    if not in_pieces:
+        exchange.respond(Response(status, body))
+        return
+    exchange.start(Response(status))
+    exchange.send(body[:5])
+    exchange.send(body[5:])
+    exchange.finish()
+
+
+def test_what_fails_after_a_head_without_a_body_leaves_the_connection_as_it_is() -> None:
+    _, peer, exchange = begin(b"HEAD / HTTP/1.1\r\nHost: a\r\n\r\n" + GET)
+    exchange.start(Response(200))
+    exchange.send(b"some")
+
+    exchange.fail(QueueFull("full"))
+
+    assert not peer.transport.closed

@@ -4,7 +4,7 @@ import itertools
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.arena import PAGE, Arena, Stored
@@ -150,14 +150,78 @@ def test_only_a_large_body_of_known_length_goes_there(stream: bytes, kind: str) 
 
 def test_when_the_arena_is_full_a_body_goes_the_ordinary_way() -> None:
     server = Storing(pages=1)
-    first, second = server.connect(), server.connect()
-    first.send(post(BODY)[:-1])
+    taken = server.arena.take(PAGE)
+    peer = server.connect()
 
-    second.send(post(BODY))
+    peer.send(post(BODY))
 
-    assert kinds(second) == ["bytes"] and second.bodies == [BODY]
-    first.send(BODY[-1:])
-    assert kinds(first) == ["Stored"] and first.bodies == [BODY]
+    assert taken is not None and kinds(peer) == ["bytes"] and peer.bodies == [BODY]
+
+
+LONG = bytes(range(256)) * (PAGE // 64)  # four pages
+
+
+def test_a_body_that_is_announced_keeps_nobody_out() -> None:
+    server = Storing(pages=4)
+    idle = server.connect()
+    idle.send(post(LONG)[: -len(LONG) + 1])
+    assert server.arena.used == len(LONG)
+
+    peer = server.connect()
+    peer.send(post(LONG))
+    assert kinds(peer) == ["Stored"] and peer.bodies == [LONG]
+
+    idle.send(LONG[1:])
+    assert kinds(idle) == ["bytes"] and idle.bodies == [LONG]
+    assert server.arena.used == 0
+
+
+def test_what_has_come_of_a_large_body_is_not_copied_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receiver, "CHEAP", 0)
+    server = Storing(pages=4)
+    slow, peer = server.connect(), server.connect()
+    slow.send(post(LONG)[: -2 * PAGE])
+
+    peer.send(post(LONG[: 2 * PAGE])[:-1])
+    assert server.arena.used == 4 * PAGE  # two each
+
+    peer.send(LONG[2 * PAGE - 1 : 2 * PAGE])
+    slow.send(LONG[2 * PAGE :])
+    assert (kinds(peer), kinds(slow)) == (["Stored"], ["bytes"])
+    assert slow.bodies == [LONG]
+    assert server.arena.used == 0
+
+
+@pytest.mark.parametrize("end", [Peer.leave, Peer.finish])
+def test_a_body_that_gave_up_its_place_is_forgotten_when_its_client_leaves(end: object) -> None:
+    server = Storing(pages=4)
+    idle, peer = server.connect(), server.connect()
+    idle.send(post(LONG)[:100])
+    peer.send(post(LONG)[:100])
+
+    assert callable(end)
+    end(idle)
+    end(peer)
+
+    assert server.arena.used == 0 and not server.arena._arriving
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 6000)), max_size=60), st.sampled_from([0, 100, 10**6]))
+def test_each_body_is_its_own_whoever_gives_up_its_place(turns: list[tuple[int, int]], cheap: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(receiver, "CHEAP", cheap)
+        server = Storing(pages=4)
+        peers = [server.connect() for _ in range(5)]
+        bodies = [bytes([number]) * (number * 3000 + 20) for number in range(5)]
+        left = [post(body) * 2 for body in bodies]
+
+        for who, count in [*turns, *((who, 100_000) for who in range(5))]:
+            peers[who].send(left[who][:count])
+            left[who] = left[who][count:]
+
+        assert [peer.bodies for peer in peers] == [[body, body] for body in bodies]
+        assert server.arena.used == 0 and not server.arena._arriving
 
 
 def test_a_client_that_leaves_within_its_body_makes_room() -> None:

@@ -110,11 +110,6 @@ def test_every_answer_has_torchserves_fixed_headers() -> None:
     }
 
 
-@pytest.mark.parametrize("status", [204, 304])
-def test_an_answer_that_has_no_body_has_no_content_length(status: int) -> None:
-    assert "content-length" not in sent(Response(status)).headers
-
-
 @pytest.mark.parametrize(
     ("status", "phrase", "line"),
     [

@@ -6,9 +6,10 @@ import struct
 
 import pytest
 
+from daemon.http.listener import LINGERING
 from daemon.http.messages import Response
-from daemon.http.protocol import CONTINUE, LINGER_BYTES
-from tests.http.peer import GET, Peer, Server, chunked, echo, post
+from daemon.http.protocol import CONTINUE, LINGER_MOST
+from tests.http.peer import GET, LAST, Peer, Server, chunked, echo, post
 
 TOO_LARGE = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1001\r\n\r\n"
 
@@ -93,18 +94,63 @@ def test_a_refusal_waits_for_the_answers_before() -> None:
     assert peer.transport.eof
 
 
-def test_what_still_comes_is_thrown_away_up_to_a_limit() -> None:
+def test_what_still_comes_is_thrown_away_however_much_it_is() -> None:
     server = Server()
     peer = server.connect()
     peer.send(TOO_LARGE)
 
-    peer.send(GET + b"a" * (LINGER_BYTES - len(GET)))
-    assert not peer.transport.closed
-    peer.send(b"a")
+    for _ in range(290):
+        peer.send(GET + bytes(100_000))
+        server.clock.advance(0.1)
 
-    assert peer.transport.aborted
+    assert not peer.transport.closed
     assert server.exchanges == []
     assert peer.statuses == [413]
+
+
+def test_an_uploader_that_does_not_stop_is_left_after_half_a_minute() -> None:
+    server = Server()
+    peer = server.connect()
+    peer.send(TOO_LARGE)
+
+    seconds = 0
+    while not peer.transport.closed:
+        peer.send(bytes(1000))
+        server.clock.advance(1.0)
+        seconds += 1
+
+    assert peer.transport.aborted
+    assert LINGER_MOST <= seconds <= LINGER_MOST + 2
+
+
+def test_so_many_uploaders_are_heard_out_at_a_time_and_the_first_is_left() -> None:
+    server = Server()
+    peers = [server.connect() for _ in range(LINGERING + 10)]
+    for peer in peers:
+        peer.send(TOO_LARGE)
+        peer.send(bytes(1000))
+
+    assert [peer.transport.aborted for peer in peers] == [True] * 10 + [False] * LINGERING
+    assert [peer.statuses for peer in peers] == [[413]] * len(peers)
+
+
+def test_of_those_that_only_have_to_close_none_is_left() -> None:
+    server = Server(echo)
+    peers = [server.connect() for _ in range(2 * LINGERING)]
+    for peer in peers:
+        peer.send(LAST)
+
+    assert not any(peer.transport.aborted for peer in peers)
+
+
+def test_an_uploader_that_has_left_counts_no_more() -> None:
+    server = Server()
+    for _ in range(2 * LINGERING):
+        peer = server.connect()
+        peer.send(TOO_LARGE)
+        peer.send(bytes(1000))
+        peer.finish()
+        assert not peer.transport.aborted
 
 
 def test_what_still_comes_is_thrown_away_for_two_seconds() -> None:

@@ -16,6 +16,8 @@ NAMES = (
     "repeated",
     "answers",
 )
+# Those whose readers are compiled in a wheel, if only in part.
+COMPILED = ("frames", "conversation", "forms", "receiver", "connection", "repeated", "answers")
 
 
 def target(name: str) -> Target:

@@ -4,6 +4,7 @@ One model with a stub for a worker; the bytes are all that a client sends.
 """
 
 import json
+import re
 
 from daemon.api.inference import inference_routes
 from daemon.http.exchange import Exchange
@@ -16,10 +17,11 @@ from tests.fuzz.targets.receiver import LIMITS, WORDS
 from tests.http.peer import Server, post
 
 _BUG = b"The daemon failed"  # what a client is told of an exception that nobody expected
+_ID = re.compile(rb"(?i)x-request-id: [^\r]*")
 _PATIENCE = 5.0  # seconds of the fake clock
 
 
-def check(data: bytes) -> None:
+def check(data: bytes) -> object:
     def application(exchange: Exchange) -> None:
         router(exchange)
 
@@ -44,6 +46,7 @@ def check(data: bytes) -> None:
                 document = json.loads(answer.body)
                 assert document.keys() == {"code", "type", "message"} or document.keys() == {"status"}, document
     assert model.waiting == 0 and model.running == 0
+    return _ID.sub(b"", written), [(target, status) for target, status, _ in server.log]
 
 
 def _ask(target: str, body: bytes = b"", *headers: str) -> bytes:

@@ -9,8 +9,9 @@ from daemon.http.messages import Response
 from daemon.http.protocol import CONTINUE
 from tests.fuzz.cuts import cuts
 from tests.fuzz.target import Target
-from tests.fuzz.targets.receiver import EXAMPLES, LIMITS, WORDS, Told, told
+from tests.fuzz.targets.receiver import EXAMPLES, LIMITS, WORDS
 from tests.http.peer import Server
+from tests.http.reading import Told, told
 
 _LIMITS = replace(LIMITS, pipeline=3)
 _ID = re.compile(rb"x-request-id: .*")
@@ -19,12 +20,13 @@ _ID = re.compile(rb"x-request-id: .*")
 Seen = tuple[list[Told], list[bytes], bool, bool, bool]
 
 
-def check(data: bytes) -> None:
+def check(data: bytes) -> object:
     whole = _seen([data])
     assert _seen([data], late=True) == whole
     for pieces in cuts(data):
         assert _seen(pieces) == whole, pieces
         assert _seen(pieces, late=True) == whole, pieces
+    return whole
 
 
 def _seen(pieces: Iterable[bytes], *, late: bool = False) -> Seen:
@@ -37,6 +39,7 @@ def _seen(pieces: Iterable[bytes], *, late: bool = False) -> Seen:
     peer = server.connect()
     for piece in pieces:
         peer.send(piece)
+        assert sum(not exchange.done for exchange in server.exchanges) <= _LIMITS.pipeline
     while waiting := [exchange for exchange in server.exchanges if not exchange.done]:
         for exchange in reversed(waiting):
             answer(exchange)

@@ -23,10 +23,11 @@ from tests.fuzz.targets.frames import MESSAGES
 Told = tuple[list[str], list[tuple[str, str]], list[str]]
 
 
-def check(data: bytes) -> None:
+def check(data: bytes) -> object:
     whole = _told([data])
     for pieces in cuts(data):
         assert _told(pieces) == whole, pieces
+    return whole
 
 
 def _told(pieces: Iterable[bytes]) -> Told:

@@ -17,7 +17,7 @@ _OUTER = b"tsctl-fuzz-8f3a-boundary"
 logging.getLogger("python_multipart").disabled = True  # it logs each broken body
 
 
-def check(data: bytes) -> None:
+def check(data: bytes) -> object:
     line, _, body = data.partition(b"\n")
     content_type = line.decode("latin-1")
     params = _parsed(content_type, body)
@@ -26,13 +26,14 @@ def check(data: bytes) -> None:
         place.view[:] = body
         assert _parsed(content_type, place) == params
     if params is None:
-        return
+        return None
     assert len({param.name for param in params}) == len(params), "two parameters have one name"
     fields = {param.name: param.value for param in params}
     written = "&".join(f"{quote_plus(name)}={quote_plus(bytes(value))}" for name, value in fields.items())
     again = _parsed("application/x-www-form-urlencoded", written.encode())
     assert again == [Param(name, "", value) for name, value in fields.items()]
     _check_multipart(params)
+    return params
 
 
 def _parsed(content_type: str, body: bytes | Stored) -> list[Param] | None:

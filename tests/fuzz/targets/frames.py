@@ -26,7 +26,7 @@ MESSAGES: list[Any] = [
 ]
 
 
-def check(data: bytes) -> None:
+def check(data: bytes) -> object:
     whole = _frames([data])
     assert sum(len(frame) + wire.LENGTH.size for frame in whole) <= len(data)
     for pieces in cuts(data):
@@ -34,6 +34,7 @@ def check(data: bytes) -> None:
     for frame in [*whole, data]:
         _decode(wire.decode_for_worker, frame)
         _decode(wire.decode_for_daemon, frame)
+    return whole
 
 
 def _frames(pieces: Iterable[bytes]) -> list[bytes]:

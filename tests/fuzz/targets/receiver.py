@@ -11,21 +11,22 @@ from tests.fuzz.target import Target
 from tests.http.hostile.framing import CHUNKS, ENCODINGS, LENGTHS
 from tests.http.hostile.lines import HEADERS, METHODS, TARGETS, VERSIONS
 from tests.http.peer import GET, chunked, get, post
+from tests.http.reading import told
 
 # Heads as long as any input: how much of one is read before it is refused depends on how it comes.
 LIMITS = HttpLimits(max_body=300, max_head=64 * 1024, max_headers=10)
-Told = tuple[str, str, list[tuple[str, str]], bytes, bool, bool, str | None, str | None]
 
 
-def check(data: bytes) -> None:
-    requests, refused = read([data])
+def check(data: bytes) -> object:
+    requests, refused_whole = read([data])
     whole = [told(request) for request in requests]
     for pieces in cuts(data):
         others, also = read(pieces)
-        assert ([told(request) for request in others], also) == (whole, refused), pieces
+        assert ([told(request) for request in others], also) == (whole, refused_whole), pieces
     for request in requests:
         again, refused = read([_written(request)])
         assert not refused and [_said(each) for each in again] == [_said(request)]
+    return whole, refused_whole
 
 
 def read(pieces: Iterable[bytes]) -> tuple[list[Request], bool]:
@@ -47,14 +48,6 @@ def read(pieces: Iterable[bytes]) -> tuple[list[Request], bool]:
         receiver.request_so_far()
         return requests, True
     return requests, False
-
-
-def told(request: Request) -> Told:
-    """All that a request says, but for an id that is ours."""
-    return (
-        request.method, request.target, request.headers, bytes(request.body), request.http_1_0, request.keep_alive,
-        request.budget, request.priority,
-    )  # fmt: skip
 
 
 def _written(request: Request) -> bytes:

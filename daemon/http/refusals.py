@@ -1,0 +1,43 @@
+"""Requests that are answered before they are complete, and with what."""
+
+from daemon.errors import DaemonError
+from daemon.http.limits import HttpLimits
+
+MIN_RATE = 1000.0  # bytes a second that a body must come at, on average
+
+
+class Refused(DaemonError):
+    """The request is answered before it is complete."""
+
+    def __init__(self, status: int, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+
+
+def head_too_large(limits: HttpLimits) -> Refused:
+    message = f"The headers are too large: at most {limits.max_head} bytes and {limits.max_headers} lines."
+    return Refused(431, "BadRequestException", message)
+
+
+def body_too_large(limits: HttpLimits, size: str) -> Refused:
+    """Return the refusal of a body of this size, as in `1000 bytes or more`."""
+    message = f"The body has {size}, and the limit is {limits.max_body} (max_request_size)."
+    return Refused(413, "RequestEntityTooLargeException", message)
+
+
+def slow_head(limits: HttpLimits) -> Refused:
+    return _too_slow(f"The headers took longer than {limits.header_timeout:g} s to arrive.")
+
+
+def slow_body(limits: HttpLimits, seconds: float, count: int) -> Refused | None:
+    """Return the refusal of a body of which `count` bytes came in so many seconds; None if that is fast enough."""
+    if seconds >= limits.body_timeout:
+        return _too_slow(f"The body took longer than {limits.body_timeout:g} s to arrive.")
+    if count < MIN_RATE * seconds:
+        return _too_slow(f"The body came more slowly than {MIN_RATE:g} bytes a second.")
+    return None
+
+
+def _too_slow(message: str) -> Refused:
+    return Refused(408, "RequestTimeoutException", message)

@@ -1,0 +1,92 @@
+"""The modules that a wheel compiles use nothing that means something else there (mypyc is not quite Python).
+
+A slice of bytes whose end is before its start is empty in Python, and a SystemError where it is compiled. Such ends
+come from `find`, which says -1 for nowhere, and from negative numbers.
+"""
+
+import ast
+import importlib
+import os
+import tomllib
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import TypeGuard
+
+import pytest
+
+from tests.compiled import COMPILED
+
+ROOT = Path(__file__).parent.parent
+HOOK = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]
+MODULES: list[str] = HOOK["custom"]["modules"]
+NOT_TEXT = ("registry", "self")  # what else is called `find` there
+
+
+def faults(source: str) -> list[str]:
+    """Return one line for each place where a compiled slice may mean something else."""
+    tree = ast.parse(source)
+    checked = set(_checked(tree))
+    found = []
+    for node in ast.walk(tree):
+        if _is_find(node) and node not in checked:
+            found.append(f"line {node.lineno}: the result of `find` is used before it is compared with 0")
+        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and _may_cross(node):
+            found.append(f"line {node.lineno}: a slice from a start to a negative end")
+    return found
+
+
+def _is_find(node: ast.AST) -> TypeGuard[ast.Call]:
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return False
+    whose = node.func.value
+    return node.func.attr in ("find", "rfind") and not (isinstance(whose, ast.Name) and whose.id in NOT_TEXT)
+
+
+def _checked(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the calls of `find` whose result has a name that the next statement compares: `if NAME < 0`, or `>= 0`."""
+    for node in ast.walk(tree):
+        for block in (getattr(node, "body", None), getattr(node, "orelse", None)):
+            if not isinstance(block, list):
+                continue
+            for assigned, after in pairwise(block):
+                if not (isinstance(assigned, ast.Assign) and _is_find(assigned.value) and isinstance(after, ast.If)):
+                    continue
+                name = ast.unparse(assigned.targets[0])
+                if {f"{name} < 0", f"{name} >= 0"} & {ast.unparse(part) for part in ast.walk(after.test)}:
+                    yield assigned.value
+
+
+def _may_cross(node: ast.Subscript) -> bool:
+    assert isinstance(node.slice, ast.Slice)
+    lower, upper = node.slice.lower, node.slice.upper
+    text = isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "ascii"  # a slice of str may
+    return lower is not None and isinstance(upper, ast.UnaryOp) and isinstance(upper.op, ast.USub) and not text
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_what_is_tested_is_compiled_where_it_should_be(module: str) -> None:
+    file = importlib.import_module(module.removesuffix(".py").replace("/", ".")).__file__
+
+    assert file is not None
+    assert file.endswith(".so") is (COMPILED in os.environ)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_slice_of_a_compiled_module_ends_before_it_starts(module: str) -> None:
+    assert faults((ROOT / module).read_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        pytest.param("end = data.find(b'x', start)\ndigits = data[start:end]", 1, id="an end that is used at once"),
+        pytest.param("end = data.find(b'x')\nif end < 0 or end > 9:\n    raise X\nrest = data[:end]", 0, id="compared"),
+        pytest.param("rest = data[data.rfind(b'x'):]", 1, id="within a slice"),
+        pytest.param("rest = data[1:-1]", 1, id="a negative end"),
+        pytest.param("rest = data[:-1] + data[-3:]", 0, id="a negative end or start alone is clamped"),
+        pytest.param("model = registry.find(name)", 0, id="a find that is not of bytes"),
+    ],
+)
+def test_what_may_end_before_it_starts_is_found(source: str, count: int) -> None:
+    assert len(faults(source)) == count
