@@ -208,9 +208,7 @@ class Exchange:
 
 def write_all(transport: asyncio.Transport, pieces: list[bytes | memoryview]) -> None:
     """Write these, small ones as one."""
-    if len(pieces) == 1:
-        transport.write(pieces[0])
-    elif sum(map(len, pieces)) <= JOINED_BODY:
+    if sum(map(len, pieces)) <= JOINED_BODY:
         transport.write(b"".join(pieces))
     else:
         transport.writelines(pieces)

@@ -116,8 +116,12 @@ class Outgoing:
 
     def _write(self, exchange: Exchange) -> None:
         exchange.written = True
-        if exchange.size <= PIECE:
-            write_all(self.transport, exchange.take_all())
+        if exchange.size <= PIECE:  # nearly always, without further calls
+            pieces, exchange.buffer, exchange.size = exchange.buffer, [], 0
+            if len(pieces) == 1:
+                self.transport.write(pieces[0])
+            else:
+                write_all(self.transport, pieces)
         else:
             while exchange.buffer and not self.paused:
                 write_all(self.transport, exchange.take(PIECE))
