@@ -68,10 +68,11 @@ chaos: $(VENV)/.installed
 bench: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.benchmarks $(BENCH)
 
-# Proves what is bounded, on a real daemon: memory while 1 000 clients upload slowly, bytes of an idle connection, and how
-# soon a request too many is refused. About three minutes.
+# Proves what is bounded, on a real daemon: memory while 1 000 clients upload slowly and while 64 do not read their answers,
+# bytes of an idle connection, and how soon a request too many is refused. About four minutes.
 bounds: $(VENV)/.installed
 	$(BIN)/python -m tests.benchmarks.slow_clients
+	$(BIN)/python -m tests.benchmarks.slow_readers
 	$(BIN)/python -m tests.benchmarks.idle_connections
 	$(BIN)/python -m tests.benchmarks.overload
 

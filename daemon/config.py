@@ -36,6 +36,7 @@ class Config:
     grace: float
     max_request_size: int
     max_receiving_bytes: int
+    max_sending_bytes: int
     queue_jobs: int
     queue_bytes: int
     response_timeout: float

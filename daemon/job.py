@@ -104,6 +104,33 @@ class Reply(msgspec.Struct, frozen=True):
     retry_after: int | None = None  # seconds
 
 
+class Flow(Protocol):
+    """Where the pieces of one answer come from; it makes no more than its client takes.
+
+    Attributes:
+        wanted: somebody waits for the pieces; set by whoever takes one.
+    """
+
+    wanted: bool
+
+    def drained(self) -> None:
+        """All pieces so far have been written."""
+
+    def refuse(self) -> None:
+        """Nobody waits for further pieces."""
+
+
+class Piece(Reply, frozen=True):
+    """A piece of an answer that is not complete yet.
+
+    Attributes:
+        unread: None, or why the answer ends here: its client does not read it.
+    """
+
+    flow: Flow | None = None
+    unread: str = ""
+
+
 class Home(Protocol):
     """Where the jobs of a connection go: one version of a model."""
 

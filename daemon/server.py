@@ -31,6 +31,7 @@ from daemon.http.listener import Listener
 from daemon.http.messages import Request
 from daemon.http.receiving import Receiving
 from daemon.http.router import Router, join
+from daemon.http.sending import Sending
 from daemon.metrics.gpu import Gpus
 from daemon.metrics.host import Host
 from daemon.metrics.metrics import Metrics
@@ -158,16 +159,16 @@ class Daemon:
             ours.claim()
         listeners, servers = [private], [await listen_control(private, ours.control)]
         # Of what comes by TCP: an operator is always heard.
-        receiving, limits = (
-            Receiving(config.max_receiving_bytes),
-            replace(limits, connections=connections_within(files)),
-        )
+        receiving, sending = Receiving(config.max_receiving_bytes), Sending(config.max_sending_bytes)
+        limits = replace(limits, connections=connections_within(files))
         for endpoint, listening in ours.bound:
             guarded = guard(endpoint, listening, config, tokens)
             size = limits if endpoint.inference or endpoint.management else replace(limits, max_body=_METRICS_BODY)
             router = guarded.router(routes, remote, measured)
             admit = guarded.admit if guarded.asks else None
-            public = Listener(router, size, clock, tell, storage=arena, admit=admit, receiving=receiving)
+            public = Listener(
+                router, size, clock, tell, storage=arena, admit=admit, receiving=receiving, sending=sending
+            )
             listeners.append(public)
             servers.append(await listen(public, listening, tls if endpoint.tls else None))
         for note in config.notes:

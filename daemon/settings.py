@@ -240,6 +240,13 @@ SETTINGS: tuple[Setting, ...] = (
         "Bytes of all bodies that are being received [default: 512MiB, or twice the largest body].",
         "max_receiving_bytes",
     ),
+    Setting(
+        "max_sending_bytes",
+        512 * MIB,
+        parse_size,
+        "BYTES",
+        "Bytes of all answers that wait for their clients; one connection may have an eighth.",
+    ),
     Setting("queue_jobs", 100, parse_count, "JOBS", "Requests that may wait for one model version.", "job_queue_size"),
     Setting("queue_bytes", 256 * MIB, parse_size, "BYTES", "Bytes that may wait for one model version."),
     Setting(

@@ -7,6 +7,9 @@ A handler lives in this process and can take the connection away. What then happ
     it forks                               the child has no connection, and does not keep it open
     the child comes back from the handler  it ends here, unheard: the answer is the parent's to give
     its threads send pieces                one frame goes after the other
+
+Whoever waits for credit (pieces.py) reads for all: the main thread may be in the handler, or wait for a lane of the
+pipeline. One thread reads at a time; what it reads for others waits in order.
 """
 
 import contextlib
@@ -14,15 +17,18 @@ import fcntl
 import math
 import mmap
 import os
+import select
 import socket
 import struct
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import NoReturn
 
 from handlers import wire
+from handlers.credit import Windows
 
 PAUSE = 0.02  # seconds without a message after which a worker counts as idle; under load it has the next one by then
 # The least seconds from one call of `idle` to the next. Memory that was given back is fetched again page by page:
@@ -46,6 +52,9 @@ class Connection:
 
     It reads what is there, so that a small frame takes one call, and one that came meanwhile takes none.
 
+    Attributes:
+        news: something came, or a thread has stopped reading; guards the windows that were opened.
+
     Args:
         idle: called once when nothing has come for `PAUSE` seconds, or for up to `BETWEEN` if it was called a
             short time ago; and again after the next message.
@@ -64,6 +73,12 @@ class Connection:
         self._view = memoryview(bytearray(READ_SIZE))
         self._start = self._end = 0  # of what was read and not yet taken
         self._arena = memoryview(b"")
+        self._reading = threading.Lock()
+        self._came: deque[wire.ToWorker] = deque()  # what a thread has read that waited for credit
+        self._ended = False  # the daemon has closed its end
+        self.news = threading.Condition()
+        self._waiting = 0  # threads that wait for news
+        self._windows: dict[int, Windows] = {}
 
     def send(self, message: wire.ToDaemon) -> None:
         """Send one message.
@@ -92,11 +107,107 @@ class Connection:
             os.close(descriptor)  # the map has one of its own
 
     def receive(self) -> wire.ToWorker | None:
-        """Wait for the next message; None when the daemon has closed its end.
+        """Wait for the next message that is no Credit; None when the daemon has closed its end.
 
         Raises:
             Disconnected: the connection is gone.
         """
+        if self._came or self._ended or not self._reading.acquire(blocking=False):
+            self.wait(lambda: bool(self._came), math.inf)
+            return self._came.popleft() if self._came else None
+        try:
+            # Another thread may have read meanwhile, for us.
+            return self._came.popleft() if self._came else self._next()
+        finally:
+            self._reading.release()
+            if self._waiting:
+                with self.news:
+                    self.news.notify_all()
+
+    def open(self, batch: int, windows: Windows) -> None:
+        """Apply what the daemon grants to this batch from now on."""
+        with self.news:
+            self._windows[batch] = windows
+
+    def close(self, batch: int) -> None:
+        """The batch has ended; threads that wait for its credit look again."""
+        with self.news:
+            self._windows.pop(batch, None)
+            self.news.notify_all()
+
+    def wait(self, done: Callable[[], bool], seconds: float) -> bool:
+        """Read until `done`, or let another thread read; what is there already is read in any case.
+
+        Returns:
+            Whether it was done within so many seconds, and before the daemon closed its end.
+
+        Raises:
+            Disconnected: the connection is gone.
+        """
+        until = time.monotonic() + seconds
+        with self.news:
+            self._waiting += 1
+            try:
+                while not done():
+                    left = until - time.monotonic()
+                    if self._ended:
+                        return False
+                    if self._reading.acquire(blocking=False):
+                        if not self._read_for_all(max(0.0, left)):
+                            return False
+                    elif left <= 0:
+                        return False
+                    else:
+                        self.news.wait(None if left == math.inf else left)
+                return True
+            finally:
+                self._waiting -= 1
+
+    def _read_for_all(self, seconds: float) -> bool:
+        """Read one message, and tell all threads; called with both locks, ends with `_news` only.
+
+        Returns:
+            False if nothing came within so many seconds.
+        """
+        self.news.release()
+        try:
+            came = self._end > self._start or self._comes(seconds)
+            if came:
+                message = self._next(one=True)
+                if message is not None and not isinstance(message, wire.Credit):
+                    self._came.append(message)
+        finally:
+            self._reading.release()
+            self.news.acquire()
+            self.news.notify_all()
+        return came
+
+    def _comes(self, seconds: float) -> bool:
+        """Wait until something can be read."""
+        try:
+            poll = select.poll()  # not select: our descriptor has a high number
+            poll.register(self._number, select.POLLIN)
+            return bool(poll.poll(None if seconds == math.inf else math.ceil(seconds * 1000)))
+        except OSError as error:
+            raise Disconnected from error
+
+    def _next(self, *, one: bool = False) -> wire.ToWorker | None:
+        """Read the next message; a Credit is applied, and only with `one` returned. None at the end."""
+        while True:
+            message = self._message()
+            if message is None:
+                self._ended = True
+            elif isinstance(message, wire.Credit):
+                with self.news:
+                    windows = self._windows.get(message.batch)
+                    if windows is not None:
+                        windows.grant(message.row, message.count)
+                    self.news.notify_all()
+                if not one:
+                    continue
+            return message
+
+    def _message(self) -> wire.ToWorker | None:
         if self._idle is not None and not self._wakes:
             self._wake_after(PAUSE)
         while self._end - self._start < wire.LENGTH.size:
@@ -163,6 +274,7 @@ class Connection:
 
     def leave_in_child(self) -> None:
         """Close a forked child's copy, so that the daemon sees the connection end when the worker does."""
+        self.news = threading.Condition()  # a thread that the child does not have may have locked it
         if self._is_ours():
             self._sock.close()
 

@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Sequence
-from functools import partial
 from typing import Protocol
 
 from handlers import wire
 from handlers.connection import Connection
 from handlers.errors import HandlerError
+from handlers.pieces import Pieces
 from handlers.runtime import Runtime
 from handlers.threads import set_threads
 
@@ -63,9 +63,10 @@ class InTurn:
 
     def run(self, batch: wire.Predict) -> None:
         runtime, connection = self._runtime, self._connection
+        pieces = Pieces(connection, batch.batch)
         began = time.perf_counter()
-        answers = runtime.run(batch.rows, partial(send_pieces, connection, batch.batch))
-        seconds = time.perf_counter() - began
+        answers = pieces.last(runtime.run(batch.rows, pieces))
+        seconds = time.perf_counter() - began - pieces.waited
         connection.send(wire.Done(batch.batch, answers, seconds, runtime.measured(), runtime.isolation))
 
     def set_threads(self, count: int) -> None:
@@ -90,22 +91,20 @@ class Overlapped:
     def run(self, batch: wire.Predict) -> None:
         began = time.perf_counter()
         self._connection.send(wire.Started(batch.batch))
+        pieces = Pieces(self._connection, batch.batch)
 
         def done(answers: Sequence[wire.Answer], isolation: wire.Isolation | None) -> None:
+            last = pieces.last(list(answers))
             now = time.perf_counter()
             # Not the time beside the batch before: that is when this one had to wait, or cost nothing.
-            seconds, self._ended = now - max(began, self._ended), now
+            seconds, self._ended = max(0.0, now - max(began, self._ended) - pieces.waited), now
             measured = self._runtime.measured()
-            self._connection.send(wire.Done(batch.batch, list(answers), seconds, measured, isolation))
+            self._connection.send(wire.Done(batch.batch, last, seconds, measured, isolation))
 
-        self._pipeline.submit(batch.rows, done, partial(send_pieces, self._connection, batch.batch))
+        self._pipeline.submit(batch.rows, done, pieces)
 
     def set_threads(self, count: int) -> None:
         self._pipeline.set_threads(count)
 
     def close(self) -> None:
         self._pipeline.close()
-
-
-def send_pieces(connection: Connection, batch: int, pieces: list[tuple[int, wire.Answer]]) -> None:
-    connection.send(wire.Chunk(batch, pieces))

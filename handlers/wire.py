@@ -5,9 +5,9 @@
     └──────────────┴───────────────────────┘
 
     daemon → worker   Share, if there is an arena; Load, then Predict … ; Threads, BatchSize at any time;
-                      end of stream: leave
+                      Credit for a batch that has sent Chunks; end of stream: leave
     worker → daemon   Hello, then Loaded or LoadFailed, then for each Predict any number of Chunks and one Done,
-                      and before them Started if it runs several batches at the same time
+                      and before them Started if it runs several batches at the same time; Cut if clients do not read
 
 No sockets and no asyncio here: bytes in, messages out.
 """
@@ -107,6 +107,14 @@ class BatchSize(msgspec.Struct, array_like=True, tag=4):
     most: int
 
 
+class Credit(msgspec.Struct, array_like=True, tag=6):
+    """The client of a row has taken so many bytes of its pieces (credit.py); 0: nobody wants further pieces of it."""
+
+    batch: int
+    row: int
+    count: int
+
+
 class Hello(msgspec.Struct, array_like=True, tag=1):
     pid: int
 
@@ -187,6 +195,13 @@ class Chunk(msgspec.Struct, array_like=True, tag=5):
     pieces: list[tuple[int, Answer]]
 
 
+class Cut(msgspec.Struct, array_like=True, tag=7):
+    """The clients of these rows do not read what is streamed: the worker drops the rest of their answers."""
+
+    batch: int
+    rows: list[int]
+
+
 class Isolation(msgspec.Struct, array_like=True):
     """The handler raised for a batch, and its rows ran alone; so many failed, and it took so many seconds."""
 
@@ -208,8 +223,8 @@ class Done(msgspec.Struct, array_like=True, tag=4):
 
 
 Frame = bytes | bytearray | memoryview
-ToWorker = Share | Load | Predict | Threads | BatchSize
-ToDaemon = Hello | Loaded | LoadFailed | Started | Chunk | Done
+ToWorker = Share | Load | Predict | Threads | BatchSize | Credit
+ToDaemon = Hello | Loaded | LoadFailed | Started | Chunk | Done | Cut
 
 _encoder = msgspec.msgpack.Encoder()
 _decode_for_worker: Callable[[Frame], ToWorker] = msgspec.msgpack.Decoder(ToWorker).decode
@@ -268,7 +283,7 @@ class FrameReader:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[bytes | bytearray]:
+    def feed(self, data: bytes) -> Iterator[Frame]:
         """Take what has arrived; yield each message that is complete."""
         buffer = self._buffer
         if not buffer and len(data) >= LENGTH.size and LENGTH.unpack_from(data)[0] == len(data) - LENGTH.size:
@@ -280,6 +295,10 @@ class FrameReader:
             end = start + LENGTH.size + LENGTH.unpack_from(buffer, start)[0]
             if len(buffer) < end:
                 break
+            if not start and len(buffer) == end:  # a large frame ends what was read: it is not copied
+                self._buffer = bytearray()
+                yield memoryview(buffer)[LENGTH.size :]
+                return
             yield bytes(memoryview(buffer)[start + LENGTH.size : end])
             start = end
         if start:

@@ -8,7 +8,8 @@ from daemon.errors import BadRequest, PredictionFailed
 from daemon.http.budget import HEADER, PRIORITY_HEADER, read_budget
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Request, Response, reply_response
-from daemon.job import Budget, Job, Param, Phase, Reply
+from daemon.http.sending import NotRead
+from daemon.job import Budget, Job, Param, Phase, Piece, Reply
 from daemon.models.model import Model
 from daemon.models.sample import MOST_BYTES, RECORDED, Sample
 
@@ -125,9 +126,17 @@ class Waiter:
             exchange.finish()
 
     def stream(self, piece: Reply) -> None:
-        if not self._exchange.started:
-            self._exchange.start(Response(piece.status, headers=piece.headers, phrase=piece.phrase))
-        self._exchange.send(piece.body)
+        exchange = self._exchange
+        if not isinstance(piece, Piece):
+            flow = None
+        elif piece.unread:
+            exchange.fail(NotRead(piece.unread))
+            return
+        else:
+            flow = piece.flow
+        if not exchange.started:
+            exchange.start(Response(piece.status, headers=piece.headers, phrase=piece.phrase))
+        exchange.send(piece.body, flow)
 
 
 def _leave(model: Model, job: Job, gone: bool) -> bool:

@@ -4,12 +4,14 @@ An application answers an exchange once: whole, by `respond`, or in pieces, by `
 `finish`. It may do so at any later time; the connection keeps the answers in order.
 """
 
+import asyncio
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, cast
 
 from daemon.errors import DaemonError
 from daemon.http.messages import Framing, Request, Response, error_response, framing_of
-from daemon.job import Caller
+from daemon.http.sending import OVERHEAD
+from daemon.job import Caller, Flow
 
 JOINED_BODY = 16 * 1024  # bytes; a smaller answer is one string, a larger one is not copied
 
@@ -19,14 +21,14 @@ class Owner(Protocol):
 
     caller: Caller
 
-    def flush(self) -> None:
-        """Write what may be written."""
+    def flush(self, exchange: "Exchange") -> None:
+        """Write what may be written, after this exchange got more to write."""
 
     def answered(self, exchange: "Exchange") -> None:
         """An answer is complete, though perhaps not yet written."""
 
-    def break_off(self, exchange: "Exchange") -> None:
-        """End the connection in the middle of this answer."""
+    def break_off(self, exchange: "Exchange", error: DaemonError) -> None:
+        """End an answer that has begun: with the error if none of it was written, else with the connection."""
 
 
 class Exchange:
@@ -36,15 +38,25 @@ class Exchange:
         close: the connection closes after this answer.
         on_leave: called when the client closes its side (argument False) or the connection is lost
             (True); returns whether an answer is still on its way.
+        buffer, size: what is not written yet, and its bytes, with what pieces cost beside their own.
+        counted: how many of these bytes count as held (sending.py); the connection's business.
+        written: some of the answer was written.
+        flow: where the pieces of the answer come from; None for a whole answer.
     """
 
-    __slots__ = ("_chunked", "_connection", "buffer", "close", "done", "on_leave", "request", "status")
+    __slots__ = (
+        "_chunked", "_connection", "buffer", "close", "counted", "done", "flow", "on_leave", "request", "size",
+        "status", "written",
+    )  # fmt: skip
 
     def __init__(self, connection: Owner, request: Request) -> None:
         self._connection = connection
         self.request = request
         self.on_leave: Callable[[bool], bool] | None = None
-        self.buffer: list[bytes] = []
+        self.buffer: list[bytes | memoryview] = []
+        self.size = self.counted = 0
+        self.written = False
+        self.flow: Flow | None = None
         self.done = False
         self.close = not request.keep_alive
         self.status = 0
@@ -72,10 +84,13 @@ class Exchange:
         head = response.head(self.request.id, keep_alive=not self.close, framing=framing)
         if not body or framing is not Framing.SIZED:
             self.buffer.append(head)
-        elif len(body) <= JOINED_BODY:
-            self.buffer.append(head + body)
+            self.size += len(head)
         else:
-            self.buffer += (head, body)
+            if len(body) <= JOINED_BODY:
+                self.buffer.append(head + body)
+            else:
+                self.buffer += (head, body)
+            self.size += len(head) + len(body)
         self._end()
 
     def fail(self, error: DaemonError) -> None:
@@ -83,7 +98,7 @@ class Exchange:
         if self.done:
             return
         if self.status:
-            self._connection.break_off(self)
+            self._connection.break_off(self, error)
         else:
             self.respond(error_response(error))
 
@@ -99,27 +114,101 @@ class Exchange:
         framing = framing_of(self.request, response.status, whole=False)
         self._chunked = framing is Framing.CHUNKED
         self.close = self.close or framing is Framing.UNTIL_CLOSE
-        self.buffer.append(response.head(self.request.id, keep_alive=not self.close, framing=framing))
+        head = response.head(self.request.id, keep_alive=not self.close, framing=framing)
+        self.buffer.append(head)
+        self.size += len(head)
         if framing is Framing.NOTHING:
             self._end()
         else:
-            self._connection.flush()
+            self._connection.flush(self)
 
-    def send(self, chunk: bytes) -> None:
-        """Send a piece of an answer that was begun by `start`."""
-        if not self.done and chunk:
-            self.buffer += (b"%x\r\n" % len(chunk), chunk, b"\r\n") if self._chunked else (chunk,)
-            self._connection.flush()
+    def send(self, chunk: bytes, flow: Flow | None = None) -> None:
+        """Send a piece of an answer that was begun by `start`.
+
+        Args:
+            flow: where the pieces come from; it is told when they have been written.
+        """
+        if self.done:
+            return
+        if flow is not None:
+            flow.wanted = True
+            self.flow = flow
+        if chunk:
+            self._add(chunk)
+            self._connection.flush(self)
 
     def finish(self) -> None:
         """End an answer that was begun by `start`."""
         if not self.done:
             if self._chunked:
                 self.buffer.append(b"0\r\n\r\n")
+                self.size += 5
             self._end()
+
+    def replace(self, error: DaemonError) -> None:
+        """Forget the answer, of which nothing was written, and put an error in its place. Nothing is flushed."""
+        response = error_response(error)
+        self.status, self.done = response.status, True
+        framing = framing_of(self.request, response.status, whole=True)
+        head = response.head(self.request.id, keep_alive=not self.close, framing=framing)
+        self.buffer = [head + response.body if framing is Framing.SIZED else head]
+        self.size = len(self.buffer[0])
+
+    def let_go(self) -> None:
+        """Tell those who make the answer that nobody waits for it."""
+        on_leave, self.on_leave = self.on_leave, None
+        if on_leave is not None:
+            on_leave(True)
+        if self.flow is not None:
+            self.flow.refuse()
+            self.flow = None
+
+    def take_all(self) -> list[bytes | memoryview]:
+        """Take out all that is to be written."""
+        taken, self.buffer, self.size = self.buffer, [], 0
+        return taken
+
+    def take(self, most: int) -> list[bytes | memoryview]:
+        """Take out the first bytes that are to be written, at most so many.
+
+        A large piece counts until its last byte is out: until then all of it is in memory.
+        """
+        count = taken = 0
+        for data in self.buffer:
+            if taken + len(data) > most:
+                break
+            taken += len(data)
+            self.size -= len(data) if isinstance(data, bytes) else len(cast(bytes, data.obj))
+            count += 1
+        out = self.buffer[:count]
+        del self.buffer[:count]
+        if not out and self.buffer:
+            first = memoryview(self.buffer[0])
+            out.append(first[:most])
+            self.buffer[0] = first[most:]
+        elif not self.buffer:
+            self.size = 0
+        return out
+
+    def _add(self, chunk: bytes) -> None:
+        if not self._chunked:
+            self.buffer.append(chunk)
+        elif len(chunk) <= JOINED_BODY:
+            self.buffer.append(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+        else:
+            self.buffer += (b"%x\r\n" % len(chunk), chunk, b"\r\n")
+        self.size += len(chunk) + OVERHEAD
 
     def _end(self) -> None:
         self.done = True
         self.on_leave = None
+        self._connection.flush(self)
         self._connection.answered(self)
-        self._connection.flush()
+
+
+def write_all(transport: asyncio.Transport, pieces: list[bytes | memoryview]) -> None:
+    """Write these, small ones as one."""
+    if sum(map(len, pieces)) <= JOINED_BODY:
+        transport.write(b"".join(pieces))
+    else:
+        transport.writelines(pieces)

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any
 
+HIGH, LOW = 64 * 1024, 16 * 1024  # bytes unsent above which writing pauses, and below which it goes on
+
 
 class FakeTransport(asyncio.Transport):
     """The transport of one protocol, without a socket and without a loop.
@@ -21,6 +23,7 @@ class FakeTransport(asyncio.Transport):
         aborted: it was `abort`.
         reading: what arrives is delivered.
         unsent: bytes that the peer has not taken yet, as a test sets it.
+        window: bytes that the peer takes from now on (see `take`); None for any number.
         half_closes: our side alone can be shut down; over TLS it cannot.
     """
 
@@ -37,10 +40,12 @@ class FakeTransport(asyncio.Transport):
         self.aborted = False
         self.reading = True
         self.unsent = 0
+        self.window: int | None = None
         self.half_closes = True
         self._protocol = protocol
         self._soon = soon
         self._waiting = bytearray()
+        self._paused = False
         protocol.connection_made(self)
 
     def __repr__(self) -> str:
@@ -87,13 +92,31 @@ class FakeTransport(asyncio.Transport):
     def take_again(self) -> None:
         self._protocol.resume_writing()
 
+    def take(self, count: int) -> None:
+        """The peer, which has a window, reads so many bytes more."""
+        assert self.window is not None
+        read = min(count, self.unsent)
+        self.unsent -= read
+        self.window += count - read
+        if self._paused and self.unsent <= LOW:
+            self._paused = False
+            self._protocol.resume_writing()
+
     # What the protocol does.
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if self.eof:
             raise RuntimeError("write after write_eof")
-        if not self.closed:
-            self.written += data
+        if self.closed:
+            return
+        self.written += data
+        if self.window is not None:
+            read = min(self.window, len(data))
+            self.window -= read
+            self.unsent += len(data) - read
+            if self.unsent > HIGH and not self._paused:
+                self._paused = True
+                self._protocol.pause_writing()
 
     def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
         for data in list_of_data:

@@ -10,6 +10,7 @@ from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request
 from daemon.http.receiving import Receiving
+from daemon.http.sending import Sending
 
 if TYPE_CHECKING:
     from daemon.http.protocol import Connection
@@ -22,6 +23,7 @@ class Host(Protocol):
     clock: Clock
     storage: Storage | None
     receiving: Receiving
+    sending: Sending
     stopping: bool
     admit: Callable[[Request], None] | None
 

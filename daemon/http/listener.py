@@ -13,6 +13,7 @@ from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request
 from daemon.http.protocol import Connection
 from daemon.http.receiving import PATIENCE, Receiving
+from daemon.http.sending import Sending
 
 RATE_FROM = 10.0  # seconds after which a body must have come at MIN_RATE on average
 RATE_EVERY = 1.0
@@ -40,6 +41,7 @@ class Listener:
         peer_allowed: whether a process of this user may connect to a Unix socket.
         admit: raises a DaemonError for a request, known by its head, whose body is not to be read.
         receiving: the budget for bodies, shared with other listeners; None for one without a limit.
+        sending: the budget for answers that wait for their clients, likewise.
 
     Attributes:
         stopping: each connection closes after the last answer it owes.
@@ -55,6 +57,7 @@ class Listener:
         storage: Storage | None = None,
         admit: Callable[[Request], None] | None = None,
         receiving: Receiving | None = None,
+        sending: Sending | None = None,
     ) -> None:
         self.application = application
         self.limits = limits
@@ -64,6 +67,7 @@ class Listener:
         self.storage = storage
         self.admit = admit
         self.receiving = receiving or Receiving()
+        self.sending = sending or Sending()
         self.stopping = False
         self._told_full = -math.inf
         self.connections: set[Connection] = set()

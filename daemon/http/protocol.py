@@ -10,7 +10,7 @@ requests, whatever the order in which they are ready. What a peer may do wrong o
     no room for its body                503 after a second, without reading the rest (receiving.py)
     not HTTP                            400
     sends many requests ahead           they wait as they came: 32 are owed an answer at a time (limits.py)
-    does not read its answers           we stop reading, and after a while give up
+    does not read its answers           reading stops, what waits is bounded (sending.py), after a while it is closed
     closes its side (FIN)               queued work is cancelled; what is running is still answered
     closes its side of TLS              it has left: TLS has no half-closed connections
 
@@ -22,19 +22,20 @@ and for 128 uploaders at a time; one more ends it for the first of them (listene
 
 import asyncio
 import contextlib
-from collections import deque
 from typing import cast
 
 from daemon.errors import DaemonError
 from daemon.http.budget import BodyBudget
 from daemon.http.credentials import peer_of
 from daemon.http.deadlines import Phase
-from daemon.http.exchange import JOINED_BODY, Exchange
+from daemon.http.exchange import Exchange
 from daemon.http.host import Host
 from daemon.http.messages import Request, error_response
+from daemon.http.outgoing import Outgoing
 from daemon.http.receiver import Receiver
 from daemon.http.receiving import NoRoom
 from daemon.http.refusals import slow_body, slow_head
+from daemon.http.sending import PIECE
 from daemon.job import Caller
 
 LINGER_MOST = 30.0  # seconds that an uploader may take, in all, to read its refusal and stop
@@ -61,15 +62,14 @@ class Connection(asyncio.BufferedProtocol):
         self._going_on = False  # what the receiver has kept will be parsed soon
         self._in_place = False  # what arrives next is a part of a body, and comes to its place
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
-        self._exchanges: deque[Exchange] = deque()
+        self._out = Outgoing(self, host.sending, host.clock)
+        self._exchanges = self._out.exchanges
         self._peer = ""
         self._continue_owed = False
         self._budget: BodyBudget | None = None  # of the request being received, if it has one
         self._counted = 0  # bytes of the body being received that count in `receiving`
         self._no_room = False  # for more of it
-        self._writing_paused = False
         self._reading_paused = False
-        self._unsent = 0  # bytes in our buffer when the client was last found not to read
         self._finished = False  # the client has closed its side
         self._lingering = False  # answered and shut down: what still comes is thrown away
         self._linger_ends = 0.0  # however much comes
@@ -82,7 +82,7 @@ class Connection(asyncio.BufferedProtocol):
     # The transport tells.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
+        self._transport = self._out.transport = cast(asyncio.Transport, transport)
         self._host.arrived(self)
         self._peer, uid = peer_of(transport)
         if uid is not None and not self._host.peer_allowed(uid):
@@ -127,7 +127,7 @@ class Connection(asyncio.BufferedProtocol):
             if not (exchange.done or exchange.on_leave is None or exchange.on_leave(False)):
                 break  # cancelled: a gap that nothing after it may fill
             kept += 1
-        self._cut(kept)
+        self._out.cut(kept)
         if not self._exchanges:
             self._close()
             return False
@@ -142,20 +142,23 @@ class Connection(asyncio.BufferedProtocol):
         self._host.leave(self)
         self.caller.close()
         self._stop_budget()
-        self._cut(0)
+        self._out.cut(0)
 
     def pause_writing(self) -> None:
-        self._writing_paused = True
-        self._enter_stuck()
+        self._out.paused = True
+        self.enter_stuck()
         self._update_reading()
 
     def resume_writing(self) -> None:
-        self._writing_paused = False
+        self._out.paused = False
         if self._lingering:
             self._linger()
             return
         self._host.leave(self)
-        self._watch()
+        if self._exchanges:
+            self.flush(self._exchanges[0])
+        else:
+            self._watch()
 
     # The receiver tells.
 
@@ -166,11 +169,11 @@ class Connection(asyncio.BufferedProtocol):
             self._uncount()
         if self._budget is not None:
             self._stop_budget()
-        if not self._writing_paused:
+        if not self._out.paused:
             self._host.leave(self)  # the next request has a deadline of its own
         exchange = Exchange(self, request)
         self._exchanges.append(exchange)
-        self._receiver.room = self._pipeline - len(self._exchanges)
+        self._receiver.room = self._room()
         if exchange.close or self._host.stopping:
             exchange.close = True
             self._leave_off()  # whatever it sends after its last request is not for us
@@ -194,12 +197,12 @@ class Connection(asyncio.BufferedProtocol):
         elif phase is Phase.IDLE:
             self._close()
         elif phase is Phase.LINGER and self._transport.get_write_buffer_size():
-            self._enter_stuck()  # it has not got all of the answer yet
+            self.enter_stuck()  # it has not got all of the answer yet
         elif phase is Phase.LINGER and self._heard and now < self._linger_ends:
             self._heard = False
             self._host.enter(self, Phase.LINGER)
-        elif phase is Phase.STUCK and self._transport.get_write_buffer_size() < self._unsent:
-            self._enter_stuck()  # it reads, if slowly
+        elif phase is Phase.STUCK and self._transport.get_write_buffer_size() < self._out.unsent:
+            self.enter_stuck()  # it reads, if slowly
         else:
             self._transport.abort()
 
@@ -222,35 +225,24 @@ class Connection(asyncio.BufferedProtocol):
         request = exchange.request
         self._host.access(request, exchange.status, self._host.clock.now() - request.received)
 
-    def break_off(self, exchange: Exchange) -> None:  # noqa: ARG002 - whatever comes after it is lost too
-        self._transport.abort()
+    def break_off(self, exchange: Exchange, error: DaemonError) -> None:
+        if self._out.break_off(exchange, error):
+            self.flush(exchange)
+            self.answered(exchange)
 
-    def flush(self) -> None:
-        """Write what may be written: the answers that are ready, in the order of the requests."""
-        exchanges = self._exchanges
-        while exchanges:
-            exchange = exchanges[0]
-            if exchange.buffer:
-                self._write(exchange.buffer)
-                exchange.buffer = []
-            if not exchange.done:
-                break
-            exchanges.popleft()
-            self._receiver.room = self._pipeline - len(exchanges)
-            if exchange.close:
-                self._shut_down()
-                return
+    def flush(self, exchange: Exchange) -> None:
+        last = self._out.write(exchange)
+        self._receiver.room = self._room()
+        if last:
+            self._shut_down()
+            return
         if self._continue_owed:
             self._send_continue()
         self._watch()
 
-    def _write(self, pieces: list[bytes]) -> None:
-        if len(pieces) == 1:
-            self._transport.write(pieces[0])
-        elif sum(map(len, pieces)) <= JOINED_BODY:
-            self._transport.write(b"".join(pieces))
-        else:
-            self._transport.writelines(pieces)
+    def _room(self) -> int:
+        """Return how many requests may be read now: none while the connection is owed much that is ready."""
+        return self._pipeline - len(self._exchanges) if self._out.held <= PIECE else 0
 
     def _send_continue(self) -> None:
         """Ask for the body, once the answers before this request are out."""
@@ -271,7 +263,7 @@ class Connection(asyncio.BufferedProtocol):
     def _shut_down(self) -> None:
         """The last answer is out: say so, and throw away what still comes."""
         self._leave_off()
-        self._cut(0)
+        self._out.cut(0)
         if self._finished or not (self._transport.can_write_eof() or self._receiver.begun):
             self._close()  # over TLS, that nothing more comes can only be said by closing
             return
@@ -294,19 +286,11 @@ class Connection(asyncio.BufferedProtocol):
         if not self._transport.is_closing():  # asyncio's transport of TLS breaks when it is closed twice
             self._transport.close()
 
-    def _cut(self, kept: int) -> None:
-        """Forget the exchanges after the first `kept`: their answers will not be sent."""
-        while len(self._exchanges) > kept:
-            exchange = self._exchanges.pop()
-            on_leave, exchange.on_leave, exchange.done = exchange.on_leave, None, True
-            if on_leave is not None:
-                on_leave(True)
-
     # Deadlines and back-pressure.
 
     def _watch(self) -> None:
         """Put the connection under the deadline that its state asks for."""
-        if self._lost or self._writing_paused or self._lingering:
+        if self._lost or self._out.paused or self._lingering:
             return
         if self._reading_paused or self._receiver.room <= 0:
             if self._receiver.kept and self._receiver.room > 0 and not self._going_on:
@@ -332,7 +316,7 @@ class Connection(asyncio.BufferedProtocol):
     def _go_on_parsing(self) -> None:
         """There is room for what was read ahead."""
         self._going_on = False
-        if not (self._lost or self._writing_paused or self._receiver.closed):
+        if not (self._lost or self._out.paused or self._receiver.closed):
             try:
                 self._receiver.go_on()
             except DaemonError as error:
@@ -376,8 +360,8 @@ class Connection(asyncio.BufferedProtocol):
             self._budget.stop()
             self._budget = None
 
-    def _enter_stuck(self) -> None:
-        self._unsent = self._transport.get_write_buffer_size()
+    def enter_stuck(self) -> None:
+        self._out.unsent = self._transport.get_write_buffer_size()
         self._host.enter(self, Phase.STUCK)
 
     def _check_body(self, now: float) -> None:
@@ -389,7 +373,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _update_reading(self) -> None:
         full = self._receiver.room <= 0 or self._receiver.kept
-        pause = not self._lingering and bool(self._writing_paused or full or self._no_room)
+        pause = not self._lingering and bool(self._out.paused or full or self._no_room)
         if pause != self._reading_paused and not self._lost:
             self._reading_paused = pause
             if pause:

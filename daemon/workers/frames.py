@@ -3,7 +3,7 @@
 import socket
 
 from daemon.arena import Arena, Stored
-from daemon.job import Batch, Outcome, Reply
+from daemon.job import Batch, Flow, Outcome, Piece, Reply
 from handlers import wire
 
 
@@ -36,6 +36,10 @@ def predict_of(batch: Batch) -> tuple[wire.Predict, list[Stored]]:
 
 def reply_of(answer: wire.Answer) -> Reply:
     return Reply(answer.status, answer.body, answer.phrase, answer.headers, answer.error)
+
+
+def piece_of(answer: wire.Answer, flow: Flow) -> Piece:
+    return Piece(answer.status, answer.body, answer.phrase, answer.headers, answer.error, flow=flow)
 
 
 def outcomes_of(batch: Batch, done: wire.Done) -> list[Outcome]:

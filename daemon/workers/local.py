@@ -15,9 +15,10 @@ from typing import cast
 from daemon.arena import Arena
 from daemon.clock import Clock, Timer
 from daemon.errors import ResponseTimeout
-from daemon.job import Batch, Reply
+from daemon.job import Batch, Piece, Reply
 from daemon.workers.engine import Exit, LoadFailure, WorkerEvents, WorkerSpec
-from daemon.workers.frames import outcomes_of, predict_of, reply_of
+from daemon.workers.flows import Flows
+from daemon.workers.frames import outcomes_of, piece_of, predict_of
 from daemon.workers.hand import CAPACITY, Hand
 from daemon.workers.processes.birth import load_of
 from daemon.workers.processes.children import Children
@@ -26,7 +27,9 @@ from daemon.workers.processes.memory import LOOK_EVERY, excess, memory_of
 from daemon.workers.processes.templates import Templates
 from daemon.workers.state import Event, State, advance
 from handlers import wire
+from handlers.credit import PATIENCE, cost_of
 
+UNREAD = f"The client did not read the streamed answer; its batch waited for {PATIENCE:g} s, and goes on without it."
 LEAVE_TIME = 5.0  # seconds between the end of the socket and SIGKILL
 
 
@@ -96,6 +99,7 @@ class LocalWorker(asyncio.Protocol):
         self._reader = wire.FrameReader()
         self._transport: asyncio.Transport | None = None
         self.hand = Hand(CAPACITY)
+        self._flows = Flows(self._grant)
         self._retry = bool(spec.retry)
         self._stopped = False  # we end it, whatever it does
         self._babbles = False  # it wrote what is no message: nothing that comes after it counts
@@ -180,6 +184,7 @@ class LocalWorker(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
         self.hand.end()
+        self._flows.close_all()
         no_memory = self._too_large or self._life.died_of_sigkill
         for batch, outcomes in self.hand.give_back(self._retry, how.reason, no_memory, self._stopped):
             self._events.ended(self, batch, outcomes, 0.0)
@@ -208,9 +213,15 @@ class LocalWorker(asyncio.Protocol):
             self._life.kill(f"startup timeout of {seconds:g} s")
 
     def _time_response(self) -> None:
-        """The response timeout begins: with a batch, and again with each piece of its answers."""
+        """The response timeout begins: with a batch, and again with each piece of its answers.
+
+        Without the time in which the worker may wait for clients that have much to read already.
+        """
         self._timer.cancel()
-        self._timer = self._clock.later(self._spec.response_timeout, self._response_timeout)
+        seconds = self._spec.response_timeout
+        if self._flows and self.hand.running is not None and self._flows.used_up(self.hand.running.id):
+            seconds += PATIENCE
+        self._timer = self._clock.later(seconds, self._response_timeout)
 
     def _response_timeout(self) -> None:
         if self.hand.running is None:
@@ -224,6 +235,7 @@ class LocalWorker(asyncio.Protocol):
             self.state = advance(self.state, Event.STOP)  # it gets nothing more
         self._life.kill(f"response timeout of {self._spec.response_timeout:g} s")
         batch, outcomes = self.hand.expire(self._retry, reply)
+        self._flows.close(batch.id)
         self._events.ended(self, batch, outcomes, 0.0)
 
     # asyncio.Protocol: the daemon's end of the socketpair.
@@ -267,6 +279,8 @@ class LocalWorker(asyncio.Protocol):
                 self._done(message)
             case wire.Chunk():
                 self._streamed(message)
+            case wire.Cut():
+                self._cut(message)
             case wire.Started():
                 self.hand.start(message.batch)
             case wire.Hello() if self.state is State.STARTING:
@@ -301,12 +315,34 @@ class LocalWorker(asyncio.Protocol):
         batch = self.hand.find(chunk.batch)
         if batch is None:
             return  # ended by the response timeout
-        if batch is self.hand.running:
-            self._time_response()
         for row, piece in chunk.pieces:
             if not 0 <= row < len(batch.jobs):
                 raise wire.BrokenMessage(f"a piece for row {row} of {len(batch.jobs)}")
-            self._events.streamed(self, batch.jobs[row], reply_of(piece))
+            flow = self._flows.of(batch.id, row)
+            flow.wanted = False
+            flow.passed(cost_of(piece))
+            self._events.streamed(self, batch.jobs[row], piece_of(piece, flow))
+            if not flow.wanted:
+                flow.refuse()  # the client has gone, or has its answer
+        if batch is self.hand.running:
+            self._time_response()
+
+    def _cut(self, cut: wire.Cut) -> None:
+        """Clients of a batch do not read: their answers end here."""
+        batch = self.hand.find(cut.batch)
+        if batch is None:
+            return
+        for row in cut.rows:
+            if not 0 <= row < len(batch.jobs):
+                raise wire.BrokenMessage(f"row {row} of {len(batch.jobs)} is cut")
+            self._flows.of(batch.id, row).close()
+            self._events.streamed(self, batch.jobs[row], Piece(503, b"", unread=UNREAD))
+        if batch is self.hand.running:
+            self._time_response()
+
+    def _grant(self, batch: int, row: int, count: int) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(wire.encode(wire.Credit(batch, row, count)))
 
     def _done(self, done: wire.Done) -> None:
         self._measured(done.measured)
@@ -319,6 +355,8 @@ class LocalWorker(asyncio.Protocol):
         if done.batch != batch.id or len(done.answers) != len(batch.jobs):
             raise wire.BrokenMessage(f"{len(done.answers)} answers to batch {done.batch} instead of {batch!r}")
         self.hand.finish()
+        if self._flows:
+            self._flows.close(batch.id)
         if self.hand:
             self._time_response()  # the worker has started the next one
         else:

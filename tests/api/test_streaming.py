@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.job import Reply
+from daemon.http.sending import PIECE
+from daemon.job import Piece, Reply
 from daemon.workers.stub import StubWorker
 from tests.api.house import House
 
@@ -91,3 +92,71 @@ def test_pieces_for_a_client_that_has_left_go_nowhere(house: House) -> None:
 
     assert bytes(peer.transport.written) == before
     assert house.registry.find("m").idle
+
+
+class Flow:
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.wanted = False
+        self.told: list[str] = []
+
+    def drained(self) -> None:
+        self.told.append("drained")
+
+    def refuse(self) -> None:
+        self.told.append("refused")
+
+
+def test_a_flow_is_told_when_its_pieces_are_written(house: House) -> None:
+    peer = house.send("POST", "/predictions/m")
+    peer.transport.window = 0
+    job, flow = worker(house).batches[0].jobs[0], Flow()
+    job.stream(Piece(200, bytes(PIECE // 2), flow=flow))
+    assert flow.wanted
+    assert flow.told == ["drained"]  # into the transport, which is full now
+
+    job.stream(Piece(200, b"more", flow=flow))
+    assert flow.told == ["drained"]
+    peer.transport.take(2 * PIECE)
+
+    assert flow.told == ["drained", "drained"]
+
+
+def test_a_flow_is_told_when_its_client_leaves(house: House) -> None:
+    peer = house.send("POST", "/predictions/m")
+    job, flow = worker(house).batches[0].jobs[0], Flow()
+    job.stream(Piece(200, b"a", flow=flow))
+
+    peer.leave()
+
+    assert flow.told == ["drained", "refused"]
+
+
+def test_a_client_that_does_not_read_is_cut_off(house: House) -> None:
+    peer = house.send("POST", "/predictions/m")
+    job, flow = worker(house).batches[0].jobs[0], Flow()
+    job.stream(Piece(200, b"a", flow=flow))
+
+    job.stream(Piece(503, b"", unread="The client did not read."))
+    house.clock.settle()
+
+    assert peer.transport.aborted
+    assert flow.told == ["drained", "refused"]
+    house.clock.advance(10.0)
+    assert house.registry.find("m").idle
+
+
+def test_a_stream_of_which_nothing_was_written_is_answered_with_the_reason(house: House) -> None:
+    asyncio.run(house.serve("n"))
+    peer = house.send("POST", "/predictions/m")
+    peer.send(b"POST /predictions/n HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+    (job,) = house.engine.workers[1].batches[0].jobs
+    job.stream(Piece(200, b"a", flow=Flow()))
+
+    job.stream(Piece(503, b"", unread="The client did not read."))
+    house.clock.advance(10.0)
+
+    assert peer.statuses == [200, 503]
+    assert b"The client did not read." in peer.bodies[1]
+    assert not peer.transport.closed

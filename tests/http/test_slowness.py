@@ -255,14 +255,12 @@ def test_a_slow_reader_gets_all_of_a_last_answer() -> None:
     server = Server()
     peer = server.connect()
     peer.send(LAST)
-    peer.transport.stop_taking()  # the answer is large: it waits in our buffer
-    peer.transport.unsent = 100_000
+    peer.transport.window = 0  # the answer waits in the transport
     server.exchanges[0].respond(Response(200, b"a" * 100_000))
     assert peer.transport.eof
 
     server.clock.advance(50.0)
-    peer.transport.unsent = 10_000
-    peer.transport.take_again()
+    peer.transport.take(90_000)
     server.clock.advance(50.0)
     assert not peer.transport.closed
 

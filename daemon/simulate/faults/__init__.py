@@ -6,6 +6,7 @@ A seed is a run, in the manner of FoundationDB's and TigerBeetle's simulators: t
 
     plan        what a seed draws: models, traffic, faults
     loop        an event loop and a clock in virtual time; it can stall
+    streams     answers in pieces, and clients that do not read them
     process     worker processes that exist only here: how they are born, talk and end; script: what they do
     engine      production's LocalWorker over such a process, and what is seen of it
     world       registration and models; clients ask them, operators and the machine change them

@@ -7,6 +7,7 @@ from daemon.arena import SHARED_FROM, Payload
 from daemon.errors import DaemonError, QueueFull
 from daemon.job import Budget, Caller, Job, Param, Phase, Reply
 from daemon.simulate.faults.ledger import Entry, Served, note_answer
+from daemon.simulate.faults.streams import Reader
 
 if TYPE_CHECKING:
     from daemon.simulate.faults.world import World
@@ -89,6 +90,11 @@ class Clients:
         if not solo and self._bodies.random() < traffic.stored:
             body = world.memory.store(entry.name, self._bodies.choice(_LENGTHS)) or body
 
+        def stream(piece: Reply) -> None:
+            if entry.name not in world.readers:
+                world.readers[entry.name] = Reader(world, self, entry)
+            world.readers[entry.name].take(piece)
+
         def deliver(reply: Reply) -> None:
             note_answer(world, entry, reply)
             if not self._callers and caller is not None:
@@ -96,7 +102,7 @@ class Clients:
 
         return Job(
             entry.name, () if solo else [Param("body", "", body)], (), now, deliver,
-            lambda piece: None, unnamed=unnamed, solo=solo, low=low, budget=budget, caller=caller,
+            stream, unnamed=unnamed, solo=solo, low=low, budget=budget, caller=caller,
         )  # fmt: skip
 
     def leave(self, entry: Entry) -> None:

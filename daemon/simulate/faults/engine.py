@@ -50,6 +50,12 @@ class WatchedWorker(LocalWorker):
         _check_sent(self._world, self._served, self, batch)
         super().predict(batch)
 
+    def _response_timeout(self) -> None:
+        running, calm = self.hand.running, self._world.loop.now() - self._world.loop.stalled > TICK
+        if running is not None and calm and self.process.script.waits_for_clients(running.id):
+            self._world.broken("a wait for clients is not the worker's time", worker=self)
+        super()._response_timeout()
+
 
 def _check_sent(world: "World", served: Served, worker: WatchedWorker, batch: Batch) -> None:
     """A batch goes to a worker; its jobs are SENT already."""
@@ -176,7 +182,7 @@ class Watch:
 
     def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
         self._heard(worker, "streamed")
-        if piece.body != job.id.encode():
+        if piece.body and piece.body.partition(b" ")[0] != job.id.encode():
             self._world.broken("a piece goes to whoever asked", job=job, piece=piece)
         self._events.streamed(worker, job, piece)
 

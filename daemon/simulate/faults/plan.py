@@ -114,6 +114,7 @@ class Plan:
         events: (when, what).
         span: how long all this goes on.
         own_handle: its handlers bring their own `handle`.
+        pours: the chance that a batch streams much to its clients (streams.py).
         heals: then nothing goes wrong any more, and the daemon has time; else it is stopped at once.
         grace: of a stop and of an unregistration.
         hurry: a stop is hurried after so long; 0.0 if it is not.
@@ -131,6 +132,7 @@ class Plan:
     grace: float
     hurry: float
     own_handle: bool
+    pours: float
 
 
 def draw_settings(chance: random.Random) -> ModelSettings:
@@ -201,4 +203,5 @@ def draw(seed: int) -> Plan:
         grace=pick((0.0, 0.3, 5.0, 30.0)),
         hurry=pick((0.0, 0.0, 0.0, 0.1, 1.0)),
         own_handle=whether() < 0.3,
+        pours=random.Random(f"pour {seed}").choice((0.0, 0.0, 0.0, 0.0, 0.3, 0.9)),
     )

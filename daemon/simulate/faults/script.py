@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from daemon.simulate.faults.memory import Reader
 from daemon.simulate.faults.plan import HEALTHY
+from daemon.simulate.faults.streams import Pour
 from handlers import wire
 
 if TYPE_CHECKING:
@@ -35,12 +36,24 @@ class Script:
         self._chance = process.chance
         self._later = world.loop.outside
         self._faults = HEALTHY if world.healed else world.plan.faults
+        self._pour: Pour | None = None
         self._inbox: deque[wire.Predict] = deque()
         self.reader = Reader(process, world)
         self._asked_to_leave = False
 
     def __repr__(self) -> str:
         return "" if self.running is None else f" with {' '.join(row.id for row in self.running.rows)}"
+
+    @property
+    def stopped(self) -> bool:
+        return self._process.stopped
+
+    def waits_for_clients(self, batch: int) -> bool:
+        """Whether this batch can stream no further until they read."""
+        return not self.stopped and self._pour is not None and self._pour.waits(batch)
+
+    def say(self, message: wire.ToDaemon) -> None:
+        self._process.say(message)
 
     def hear(self, message: wire.ToWorker | None) -> None:
         """The daemon said something; None: it has closed its end."""
@@ -54,6 +67,9 @@ class Script:
             self.batch_size = message.most
         elif isinstance(message, wire.Threads):
             self.threads = message.count
+        elif isinstance(message, wire.Credit):
+            if self._pour is not None:
+                self._pour.grant(message)
         elif isinstance(message, wire.Predict):
             self.reader.sent(message)
             self._inbox.append(message)
@@ -104,6 +120,9 @@ class Script:
             later(seconds, self._confuse, batch)
         elif self._process.whether(faults.isolates):
             later(seconds, self._isolate, batch, seconds)
+        elif self._process.whether(self._world.plan.pours):
+            self._pour = Pour(self, self._world, batch, seconds / 6)
+            later(seconds / 6, self._pour.pour)
         else:
             if self._process.whether(faults.late):
                 timeout = self._process.spec.response_timeout
@@ -133,6 +152,12 @@ class Script:
         failed = sum(answer.status != 200 for answer in answers)
         isolation = wire.Isolation(failed, again)
         self._later(again, self._answer, batch, wire.Done(batch.batch, answers, seconds + again, [], isolation))
+
+    def finish(self, batch: wire.Predict, seconds: float, cut: set[int]) -> None:
+        """Answer a batch that has streamed; those of cut rows fail."""
+        self._pour = None
+        answers = [_answer(row, failed=number in cut) for number, row in enumerate(batch.rows)]
+        self._answer(batch, wire.Done(batch.batch, answers, seconds))
 
     def _finish(self, batch: wire.Predict, seconds: float) -> None:
         raises = self._process.whether(self._faults.raises)

@@ -27,6 +27,7 @@ from daemon.simulate.faults.memory import Memory
 from daemon.simulate.faults.plan import Plan, draw_settings
 from daemon.simulate.faults.process import Process
 from daemon.simulate.faults.story import Failure, Story
+from daemon.simulate.faults.streams import Reader
 from daemon.workers.placement import Placement
 from handlers import wire
 
@@ -109,6 +110,7 @@ class World:
         longest: the seconds that the longest answered batch took.
         placement: which worker has which device.
         entries: every request that was accepted and has not been forgotten, by name.
+        readers: the clients of streamed answers, by the request's name.
         failure: the first invariant that broke.
         disk: what is in the snapshot; None before it was written.
         memory: what large bodies are in.
@@ -128,6 +130,7 @@ class World:
         self.processes: list[Process] = []
         self.served: list[Served] = []
         self.entries: dict[str, Entry] = {}
+        self.readers: dict[str, Reader] = {}
         self.jobs: list[Job] = []
         self.disk_full_until = self.longest = 0.0
         self.placement = Placement(_GPUS)

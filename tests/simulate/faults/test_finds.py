@@ -17,6 +17,7 @@ from daemon.models.registration import Registration
 from daemon.simulate.faults.run import prepare, run
 from daemon.status import is_compiled
 from daemon.workers import slot
+from daemon.workers.flows import Flow, Flows
 from daemon.workers.hand import Hand
 from daemon.workers.local import LocalWorker
 from daemon.workers.pool import Pool
@@ -220,6 +221,23 @@ def does_not_remember(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Registration, "save", save)
 
 
+def gives_credit_for_what_nobody_has_read(patch: pytest.MonkeyPatch) -> None:
+    def passed(flow: Flow, cost: int) -> None:
+        once(flow, cost)
+        flow.drained()
+
+    once = Flow.passed
+    patch.setattr(Flow, "passed", passed)
+
+
+def gives_no_credit(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Flow, "drained", nothing)
+
+
+def takes_a_wait_for_clients_for_the_workers_time(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Flows, "used_up", lambda flows, batch: False)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("plant", "sentence"),
@@ -253,6 +271,9 @@ def does_not_remember(patch: pytest.MonkeyPatch) -> None:
         (ends_leases_with_the_connection, "a worker reads what its request was sent with"),
         (keeps_memory_of_answered_batches, "no memory is left to whoever has ended"),
         (does_not_remember, "what is registered is on the disk"),
+        (gives_credit_for_what_nobody_has_read, "credit is given for what a client has read"),
+        (gives_no_credit, "only who does not read is cut"),
+        (takes_a_wait_for_clients_for_the_workers_time, "a wait for clients is not the worker's time"),
     ],
 )
 def test_some_seed_finds_an_error_that_was_planted(

@@ -46,7 +46,7 @@ def test_seeds_have_all_kinds_of_ends_and_faults() -> None:
         "is told 200", "is told 500", "is told 503", "is told 504", "(ahead)", "(retry)", "(solo)", "not begun",
         "overdue", "did not load", "hangs", "is lost", "leaves", "stalls", "operator: scale",
         "operator: set", "operator: unregister", "from now on nothing goes wrong", "the daemon is stopped",
-        "has gone",
+        "has gone", "is cut",
     ):  # fmt: skip
         assert what in told, what
 

@@ -1,0 +1,86 @@
+"""What is under way from a handler to the clients of its batches, and the credit for more (handlers/credit.py).
+
+A client that reads what was streamed gives its row credit, of at least half a window at once: a short stream costs no
+frame. A row whose client has gone gets none, and is told so once.
+"""
+
+from collections.abc import Callable
+
+from handlers.credit import GRANT, WINDOW
+
+Grant = Callable[[int, int, int], None]  # batch, row and bytes; 0 bytes: nobody waits for the row's pieces
+
+
+class Flow:
+    """The pieces of one row; see `daemon.job.Flow`.
+
+    Attributes:
+        wanted: somebody waits for the pieces.
+    """
+
+    def __init__(self, batch: int, row: int, grant: Grant) -> None:
+        self.wanted = False
+        self._batch = batch
+        self._row = row
+        self._grant: Grant | None = grant
+        self._unread = 0  # bytes that were passed on, and not written yet
+        self._taken = 0  # bytes that were written, and for which the worker has no credit yet
+
+    def __repr__(self) -> str:
+        return f"<Flow {self._batch}:{self._row} unread={self._unread} taken={self._taken}>"
+
+    @property
+    def used_up(self) -> bool:
+        """The worker may have to wait with the row's next piece."""
+        return self._grant is not None and self._unread + self._taken >= WINDOW
+
+    def passed(self, cost: int) -> None:
+        """A piece is passed on."""
+        self._unread += cost
+
+    def drained(self) -> None:
+        self._taken += self._unread
+        self._unread = 0
+        if self._taken >= GRANT and self._grant is not None:
+            taken, self._taken = self._taken, 0
+            self._grant(self._batch, self._row, taken)
+
+    def refuse(self) -> None:
+        grant, self._grant = self._grant, None
+        if grant is not None:
+            grant(self._batch, self._row, 0)
+
+    def close(self) -> None:
+        """The row's batch has ended, or its answer."""
+        self._grant = None
+
+
+class Flows:
+    """The flows of one worker; empty while its batches stream nothing."""
+
+    def __init__(self, grant: Grant) -> None:
+        self._grant = grant
+        self._flows: dict[int, dict[int, Flow]] = {}  # batch → row → its flow
+
+    def __len__(self) -> int:
+        return len(self._flows)
+
+    def of(self, batch: int, row: int) -> Flow:
+        rows = self._flows.setdefault(batch, {})
+        flow = rows.get(row)
+        if flow is None:
+            flow = rows[row] = Flow(batch, row, self._grant)
+        return flow
+
+    def used_up(self, batch: int) -> bool:
+        """Return whether the worker may have to wait for a client of this batch."""
+        return any(flow.used_up for flow in self._flows.get(batch, {}).values())
+
+    def close(self, batch: int) -> None:
+        """The batch has ended."""
+        for flow in self._flows.pop(batch, {}).values():
+            flow.close()
+
+    def close_all(self) -> None:
+        for batch in list(self._flows):
+            self.close(batch)

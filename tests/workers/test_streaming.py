@@ -1,0 +1,143 @@
+"""Pieces of answers between a worker and the clients of its batch: credit, cuts, and the response timeout."""
+
+import pytest
+
+from daemon.job import Job, Piece, Reply
+from daemon.workers import local
+from daemon.workers.engine import Worker
+from handlers import wire
+from handlers.credit import OVERHEAD, PATIENCE, WINDOW
+from tests.build import FakeLife
+from tests.workers.test_local import Bench, answers
+
+LARGE = wire.Answer(200, bytes(WINDOW - OVERHEAD))
+
+
+class Clients:
+    """What the pool does with pieces: `read` has those whose clients read at once, `gone` those who have left."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.pieces: list[Piece] = []
+        self.read: set[str] = set()
+        self.gone: set[str] = set()
+        bench.log.streamed = self.streamed  # type: ignore[method-assign]
+
+    def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
+        assert isinstance(piece, Piece)
+        self.pieces.append(piece)
+        if piece.flow is not None and job.id not in self.gone:
+            piece.flow.wanted = True
+            if job.id in self.read:
+                piece.flow.drained()
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """A worker that runs batch 1 of `a` and `b`."""
+    monkeypatch.setattr(local, "Life", FakeLife)
+    bench = Bench(response_timeout=1.0)
+    bench.say(wire.Loaded(0.1, False))
+    bench.send(1, "ab")
+    bench.transport.written.clear()
+    return bench
+
+
+@pytest.fixture
+def clients(bench: Bench) -> Clients:
+    return Clients(bench)
+
+
+def told(bench: Bench) -> list[wire.ToWorker]:
+    """What the worker was told."""
+    return [wire.decode_for_worker(frame) for frame in wire.FrameReader().feed(bytes(bench.transport.written))]
+
+
+def test_a_client_that_reads_gives_credit(bench: Bench, clients: Clients) -> None:
+    clients.read = {"a"}
+
+    bench.say(wire.Chunk(1, [(0, LARGE), (1, LARGE)]))
+
+    assert told(bench) == [wire.Credit(1, 0, WINDOW)]
+
+
+def test_a_client_that_reads_later_gives_credit_then(bench: Bench, clients: Clients) -> None:
+    bench.say(wire.Chunk(1, [(0, LARGE)]), wire.Chunk(1, [(0, LARGE)]))
+    assert told(bench) == []
+
+    flow = clients.pieces[-1].flow
+    assert flow is not None
+    flow.drained()
+
+    assert told(bench) == [wire.Credit(1, 0, 2 * WINDOW)]
+
+
+def test_a_worker_is_told_once_that_a_client_has_gone(bench: Bench, clients: Clients) -> None:
+    clients.gone = {"a"}
+
+    bench.say(wire.Chunk(1, [(0, LARGE)]), wire.Chunk(1, [(0, LARGE)]))
+
+    assert told(bench) == [wire.Credit(1, 0, 0)]
+
+
+def test_a_cut_ends_the_answer_with_the_reason(bench: Bench, clients: Clients) -> None:
+    bench.say(wire.Chunk(1, [(1, LARGE)]), wire.Cut(1, [1]))
+
+    assert [piece.unread for piece in clients.pieces] == [
+        "",
+        "The client did not read the streamed answer; its batch waited for 2 s, and goes on without it.",
+    ]
+    assert told(bench) == []
+
+
+def test_a_wait_for_a_client_is_not_the_workers_time(bench: Bench, clients: Clients) -> None:
+    bench.say(wire.Chunk(1, [(0, LARGE)]))
+
+    bench.clock.advance(PATIENCE + 0.99)
+    assert bench.life.killed == []
+    bench.clock.advance(0.01)
+
+    assert bench.life.killed == ["response timeout of 1 s"]
+
+
+def test_after_a_cut_the_response_timeout_is_the_workers_own(bench: Bench, clients: Clients) -> None:
+    bench.say(wire.Chunk(1, [(0, LARGE)]))
+    bench.clock.advance(PATIENCE)
+    bench.say(wire.Cut(1, [0]))
+
+    bench.clock.advance(1.0)
+
+    assert bench.life.killed == ["response timeout of 1 s"]
+
+
+def test_a_client_that_reads_leaves_the_response_timeout_as_it_is(bench: Bench, clients: Clients) -> None:
+    clients.read = {"a"}
+    bench.say(wire.Chunk(1, [(0, LARGE)]))
+
+    bench.clock.advance(1.0)
+
+    assert bench.life.killed == ["response timeout of 1 s"]
+
+
+def test_nothing_is_granted_to_a_batch_that_has_ended(bench: Bench, clients: Clients) -> None:
+    bench.say(wire.Chunk(1, [(0, LARGE)]), wire.Done(1, answers("a", "b"), 0.1))
+
+    flow = clients.pieces[-1].flow
+    assert flow is not None
+    flow.drained()
+    flow.refuse()
+
+    assert told(bench) == []
+
+
+@pytest.mark.parametrize("row", [-1, 2])
+def test_a_cut_of_nobody_is_what_cannot_be(bench: Bench, clients: Clients, row: int) -> None:
+    bench.say(wire.Cut(1, [row]))
+
+    assert bench.life.killed == ["it wrote what is no message to its connection to the daemon"]
+
+
+def test_a_cut_of_a_batch_that_is_over_is_nothing(bench: Bench, clients: Clients) -> None:
+    bench.say(wire.Cut(5, [0]))
+
+    assert clients.pieces == []
+    assert bench.life.killed == []
