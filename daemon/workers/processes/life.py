@@ -57,7 +57,7 @@ class Life:
         self._socket_closed = False
         self._timer: Timer | None = None
         self._process: Process | None = None
-        self._output = OutputReader(spec.log, self._maybe_over)
+        self._output = OutputReader(spec.log, self._maybe_over, clock, templates.pace)
         ours, theirs = socket.socketpair()
         try:
             reading, writing = os.pipe()
@@ -122,6 +122,7 @@ class Life:
         self._clock.soon(self._over)
 
     def _ended(self) -> None:
+        self._output.hurry()
         self._timer = self._clock.later(LAST_WORDS, self._over)
         self._maybe_over()
 
