@@ -17,7 +17,7 @@ from daemon.clock import Clock, Timer
 from daemon.errors import ResponseTimeout
 from daemon.job import Batch, Reply
 from daemon.workers.engine import Exit, LoadFailure, WorkerEvents, WorkerSpec
-from daemon.workers.frames import outcomes_of, predict_of, reply_of
+from daemon.workers.frames import check_measured, outcomes_of, predict_of, reply_of
 from daemon.workers.hand import CAPACITY, Hand
 from daemon.workers.processes.birth import load_of
 from daemon.workers.processes.children import Children
@@ -237,10 +237,10 @@ class LocalWorker(asyncio.Protocol):
         try:
             for frame in self._reader.feed(data):
                 self._received(wire.decode_for_daemon(frame))
-        except wire.BrokenMessage:
+        except wire.BrokenMessage as error:
             self._babbles = True
             self._lose()
-            self._life.kill("it wrote what is no message to its connection to the daemon")
+            self._life.kill(f"it wrote what is no message to its connection to the daemon ({error})")
 
     def eof_received(self) -> None:
         return None
@@ -281,6 +281,8 @@ class LocalWorker(asyncio.Protocol):
                 self._events.loaded(self)
             case wire.LoadFailed() if self.state is State.LOADING:
                 self._timer.cancel()
+                self.state = advance(self.state, Event.STOP)  # what else it says of its load does not count
+                self._set_leave_timer(LEAVE_TIME, lambda: self._life.kill("it did not leave after its load failed"))
                 failure = LoadFailure(message.error, message.traceback, out_of_memory=message.out_of_memory)
                 self._events.load_failed(self, failure)
             case _:
@@ -288,6 +290,7 @@ class LocalWorker(asyncio.Protocol):
 
     def _measured(self, measurements: Sequence[wire.Measurement]) -> None:
         if measurements:
+            check_measured(measurements)
             self._spec.measured(measurements)
 
     def _send_model(self) -> None:
@@ -325,7 +328,7 @@ class LocalWorker(asyncio.Protocol):
         outcomes = outcomes_of(batch, done)
         seconds = done.seconds
         if done.isolation is not None:  # which says nothing of how long a batch takes
-            seconds -= done.isolation.seconds
+            seconds = max(0.0, seconds - done.isolation.seconds)
             self._spec.isolated(done.isolation)
         self._events.ended(self, batch, outcomes, seconds)
         if self.state is State.DRAINING and not self.hand:

@@ -110,6 +110,8 @@ def test_a_handler_that_gives_up_fails_its_request_and_its_worker_goes_on(
         ("replace_connection_by_socket", "its handler closed its connection to the daemon"),
         ("leave_a_child_and_close", "its handler closed its connection to the daemon"),
         ("write_to_connection", "killed: it wrote what is no message to its connection to the daemon"),
+        ("lie_about_metrics", "killed: it wrote what is no message to its connection to the daemon"),
+        ("lie_about_time", "killed: it wrote what is no message to its connection to the daemon"),
         ("shut_connection_down", "it exited with code 0"),
         ("os_exit", "it exited with code 0"),
         ("exit_with_our_code", "it exited with code 3"),
@@ -130,6 +132,7 @@ def test_a_handler_that_takes_its_worker_away_fails_its_request_with_the_reason(
     assert healthy_worker(served) != before
     assert reason in last_exit(served)
     assert not running(before)
+    assert served.ask("/metrics", method="GET").status == 200
 
 
 def test_a_piece_for_a_request_that_was_answered_is_no_part_of_the_next_answer(served: Served) -> None:
