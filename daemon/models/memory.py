@@ -7,10 +7,13 @@ the disk refers to are kept, whoever else has finished with them.
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from daemon.errors import NotRemembered
 from daemon.models import snapshot
+from daemon.models.limits import TIMEOUTS
 from daemon.models.snapshot import BrokenSnapshot, Entry, Snapshot
 
 _log = logging.getLogger("daemon.models")
@@ -44,6 +47,7 @@ class Memory:
             self.kept = None
             self._set_aside(error)
         self._written: bytes | None = snapshot.encode_snapshot(self.last)  # None if nobody knows
+        self.last = replace(self.last, models=tuple(map(_with_timeouts, self.last.models)))
 
     def keeps(self, unpacked: Path) -> bool:
         """Whether an unpacked directory will be wanted by the next run."""
@@ -88,6 +92,18 @@ class Memory:
             _log.error("the snapshot %s is broken (%s), and stays there: %s", self._file, error, failure.strerror)
         else:
             _log.error("the snapshot is broken, and nothing is restored; it is kept as %s: %s", aside, error)
+
+
+def _with_timeouts(entry: Entry) -> Entry:
+    """Drop a timeout of 0 seconds, which an earlier version accepted: the daemon's own counts then."""
+    wishes = entry.request.wishes
+    for name in TIMEOUTS:
+        if getattr(wishes, name) == 0:
+            said = "%s/%s: %s was 0, which is refused now; the daemon's own counts"
+            _log.warning(said, entry.name, entry.version, name)
+            without: dict[str, Any] = {name: None}
+            wishes = replace(wishes, **without)
+    return replace(entry, request=replace(entry.request, wishes=wishes))
 
 
 def _directories(of: Snapshot) -> frozenset[str]:
