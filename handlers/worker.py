@@ -11,7 +11,6 @@ import logging
 import os
 import sys
 import time
-import traceback
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -20,6 +19,7 @@ import msgspec
 from handlers import compat, wire
 from handlers.connection import Connection, Disconnected, take_over
 from handlers.errors import HandlerError
+from handlers.excerpt import described, message_of
 from handlers.forking import die_with
 from handlers.memory import give_memory_back, keep_memory
 from handlers.names import COMPILE
@@ -43,11 +43,11 @@ def load_failure(error: BaseException) -> wire.LoadFailed:
         trace = trace.tb_next
     if trace is None and not isinstance(error, (HandlerError, SyntaxError)):
         trace = error.__traceback__
-    text = "".join(traceback.format_exception(type(error), error, trace, chain=trace is not None))
-    message = str(error).strip()
+    text = described(error, trace, chain=trace is not None)
+    message = message_of(error).strip()
     summary = f"{type(error).__name__}: {message.splitlines()[0]}" if message else type(error).__name__
     out_of_memory = isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "CUDA" in message)
-    return wire.LoadFailed(sendable(summary), sendable(text.rstrip()), out_of_memory)
+    return wire.LoadFailed(sendable(summary), sendable(text), out_of_memory)
 
 
 class Prepared(NamedTuple):
@@ -160,8 +160,8 @@ def converse(descriptor: int, prepared: Prepared | None = None) -> int:
         return wire.EXIT_DISCONNECTED
     except (BrokenPipeError, ConnectionResetError):
         return 0  # the daemon has gone
-    except BaseException:  # noqa: BLE001 - perhaps a signal handler's, between two batches
-        tell(traceback.format_exc())
+    except BaseException as error:  # noqa: BLE001 - perhaps a signal handler's, between two batches
+        tell(described(error, error.__traceback__))
         return 1
 
 
