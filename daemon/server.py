@@ -184,7 +184,10 @@ class Daemon:
         loading = loop.create_task(_load(startup))
         where = (urls.inference, urls.management, urls.metrics, str(config.socket))
         _log.info("listening on %s, pid %d", ", ".join(dict.fromkeys(filter(None, where))), os.getpid())
-        ready(status_document(config, urls, registry, self._started) | {"notes": config.notes})
+        ready(
+            status_document(config, urls, registry, self._started)
+            | {"notes": [*config.notes, *registration.memory.notes]}
+        )
 
         await ending.due(upgrade)
         if self.successor is not None:

@@ -24,6 +24,7 @@ class Memory:
 
     Attributes:
         last: what the last run left, as it was when this object was made.
+        notes: sentences for whoever started the daemon.
         kept: names of unpacked directories that the file on the disk refers to; None if nobody
             knows, because the file was broken.
     """
@@ -38,6 +39,7 @@ class Memory:
         self._entries = entries
         self._lock = asyncio.Lock()
         self.last = Snapshot()
+        self.notes: list[str] = []
         self.kept: frozenset[str] | None = frozenset()
         snapshot.remove_drafts(file.parent)
         try:
@@ -89,9 +91,11 @@ class Memory:
         try:
             aside = snapshot.set_aside(self._file)
         except OSError as failure:
-            _log.error("the snapshot %s is broken (%s), and stays there: %s", self._file, error, failure.strerror)
+            said = f"the snapshot {self._file} is broken ({error}), and stays there: {failure.strerror}"
         else:
-            _log.error("the snapshot is broken, and nothing is restored; it is kept as %s: %s", aside, error)
+            said = f"the snapshot is broken, and nothing is restored; it is kept as {aside}: {error}"
+        _log.error("%s", said)
+        self.notes.append(f"warning: {said}")
 
 
 def _with_timeouts(entry: Entry) -> Entry:
