@@ -5,6 +5,7 @@ process comes from is told in processes/templates.py, and how it ends in process
 """
 
 import asyncio
+import contextlib
 import math
 import os
 import time
@@ -21,6 +22,7 @@ from daemon.workers.frames import check_measured, outcomes_of, predict_of, reply
 from daemon.workers.hand import CAPACITY, Hand
 from daemon.workers.processes.birth import load_of
 from daemon.workers.processes.children import Children
+from daemon.workers.processes.leftovers import MARK
 from daemon.workers.processes.life import Life
 from daemon.workers.processes.memory import LOOK_EVERY, excess, memory_of
 from daemon.workers.processes.templates import Templates
@@ -37,6 +39,7 @@ class LocalEngine:
         environment: what workers start from; by default the daemon's own.
         arena: where large values of jobs may be; None if they never are.
         template: fork them from warm processes.
+        alone: all of this process's children in other sessions are the engine's: what workers leave behind is killed.
     """
 
     def __init__(
@@ -47,14 +50,18 @@ class LocalEngine:
         arena: Arena | None = None,
         *,
         template: bool = False,
+        alone: bool = False,
     ) -> None:
         self._loop = loop
         self._clock = clock
         self._arena = arena
         self._children = Children(loop, clock)
-        surroundings = os.environ if environment is None else environment
+        surroundings = {**(os.environ if environment is None else environment), MARK: str(os.getpid())}
         self._templates = Templates(loop, clock, self._children, surroundings, enabled=template)
         self._templates.adopt()
+        if alone:
+            with contextlib.suppress(OSError):  # the templates have told
+                self._children.clear_up()
 
     def warm(self) -> None:
         """Workers will be wanted soon: do ahead what they will need."""
@@ -67,6 +74,18 @@ class LocalEngine:
         """End the templates; workers that run go on."""
         self._templates.close()
         self._children.close()
+
+    def spare(self, pid: int) -> None:
+        """Leave a child of this process alone that is no worker."""
+        self._children.spare(pid)
+
+    def handed_over(self) -> None:
+        """Another daemon has replaced this one."""
+        self._children.handed_over()
+
+    def end(self) -> None:
+        """Kill all that workers and templates have left, when nothing is needed any more."""
+        self._children.end()
 
 
 class LocalWorker(asyncio.Protocol):

@@ -154,6 +154,28 @@ def leave_an_unseen_child_and_exit():
     os._exit(0)
 
 
+def detach():
+    """Leave a process that is no descendant of the worker any more, and obeys nothing; give its pid."""
+    reading, writing = os.pipe()
+    between = os.fork()
+    if between == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.setsid()
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                signal.signal(number, signal.SIG_IGN)
+            os.write(writing, b"%d" % os.getpid())
+            time.sleep(60)
+        os._exit(0)
+    os.waitpid(between, 0)
+    return int(os.read(reading, 20))
+
+
+def detach_and_exit():
+    detach()
+    os._exit(0)
+
+
 def leave_a_child_and_close():
     leave_an_unseen_child()
     os.close(connection())
@@ -255,6 +277,12 @@ def exit_with_our_code():
 
 def nothing():
     pass
+
+
+def use_torch():
+    import torch  # so that a daemon with templates forks this worker from one
+
+    return torch.get_num_threads()
 
 
 class Misbehaves:
