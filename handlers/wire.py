@@ -63,6 +63,7 @@ class Load(msgspec.Struct, array_like=True, tag=1):
     """Load this model. Paths are absolute; `gpu_id` is None on the CPU.
 
     `cpus`: the processors that it may use; empty for all of the daemon's.
+    `group`: the directory of the cgroup that the worker enters before it loads; empty for none.
     `isolate`: whether rows run alone after the handler raised for their batch; None where nobody says.
     """
 
@@ -77,6 +78,7 @@ class Load(msgspec.Struct, array_like=True, tag=1):
     optimize: list[str] | None = None
     isolate: bool | None = None
     cpus: list[int] = []
+    group: str = ""
 
 
 class Share(msgspec.Struct, array_like=True, tag=5):

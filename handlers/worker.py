@@ -20,7 +20,7 @@ from handlers import compat, wire
 from handlers.connection import Connection, Disconnected, take_over
 from handlers.errors import HandlerError
 from handlers.excerpt import described, message_of
-from handlers.forking import die_with
+from handlers.forking import die_with, enter_group
 from handlers.memory import give_memory_back, keep_memory
 from handlers.names import COMPILE
 from handlers.running import running
@@ -82,7 +82,7 @@ def prepare_for_all(load: wire.Load) -> Prepared:
 
 def alike(load: wire.Load) -> wire.Load:
     """Leave out what a worker may be told later, and need not load a model for."""
-    return msgspec.structs.replace(load, threads=1, batch_size=1, cpus=[])
+    return msgspec.structs.replace(load, threads=1, batch_size=1, cpus=[], group="")
 
 
 def load_model(load: wire.Load, prepared: Prepared | None = None) -> tuple[Runtime, list[wire.Optimized]]:
@@ -112,6 +112,7 @@ def serve(connection: Connection, prepared: Prepared | None = None) -> int:
         return 0
     began = time.perf_counter()
     try:
+        enter_group(message.group)  # before any code of the handler, which can start what it likes
         if message.cpus:
             os.sched_setaffinity(0, message.cpus)  # here, before a library starts threads, which have it from us
         runtime, optimized = load_model(message, prepared)

@@ -41,6 +41,7 @@ class FakeLife:
 
     pid = 7
     running = True
+    group = ""
     died_of_sigkill = False
 
     def __init__(self, spec: Any, protocol: Any, templates: Any, loop: Any, clock: Any, over: Any, arena: Any) -> None:

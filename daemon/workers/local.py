@@ -21,6 +21,7 @@ from daemon.workers.engine import Exit, LoadFailure, WorkerEvents, WorkerSpec
 from daemon.workers.frames import check_measured, outcomes_of, predict_of, reply_of
 from daemon.workers.hand import CAPACITY, Hand
 from daemon.workers.processes.birth import load_of
+from daemon.workers.processes.cgroups import Cgroups
 from daemon.workers.processes.children import Children
 from daemon.workers.processes.leftovers import MARK
 from daemon.workers.processes.life import Life
@@ -62,6 +63,7 @@ class LocalEngine:
         if alone:
             with contextlib.suppress(OSError):  # the templates have told
                 self._children.clear_up()
+            self._templates.groups = Cgroups.open()
 
     def warm(self) -> None:
         """Workers will be wanted soon: do ahead what they will need."""
@@ -85,6 +87,8 @@ class LocalEngine:
 
     def end(self) -> None:
         """Kill all that workers and templates have left, when nothing is needed any more."""
+        if self._templates.groups is not None:
+            self._templates.groups.end()
         self._children.end()
 
 
@@ -315,7 +319,7 @@ class LocalWorker(asyncio.Protocol):
     def _send_model(self) -> None:
         self._told_batch_size = self._spec.batch_size
         assert self._transport is not None
-        self._transport.write(wire.encode(load_of(self._spec)))
+        self._transport.write(wire.encode(load_of(self._spec, self._life.group)))
 
     def _streamed(self, chunk: wire.Chunk) -> None:
         batch = self.hand.find(chunk.batch)

@@ -4,12 +4,18 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from daemon.workers.processes.cgroups import own_directory
 from daemon.workers.processes.leftovers import children_of
 from tests.e2e.served import Answer, Served, eventually, running
 
+needs_cgroups = pytest.mark.skipif(
+    (here := own_directory()) is None or not os.access(here / "cgroup.procs", os.W_OK),
+    reason="this user may make no cgroup",
+)
 WAYS = ["leave_a_child", "leave_an_unseen_child", "leave_a_program", "detach"]
 
 
@@ -28,10 +34,20 @@ def gone(*pids: int) -> None:
     eventually(lambda: not any(map(running, pids)), "the processes are gone")
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+# Read by each Python that starts with it on its path.
+NO_CGROUPS = """
+from daemon.workers.processes.cgroups import Cgroups
+Cgroups.open = classmethod(lambda cls, here=None: None)
+"""
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["in cgroups, if there are any", "without cgroups"])
+def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A daemon for the tests that leave it as it was."""
     served = Served(tmp_path_factory.mktemp("leftovers"))
+    if not request.param:
+        (served.folder / "sitecustomize.py").write_text(NO_CGROUPS)
+        served.environment["PYTHONPATH"] = str(served.folder)
     served.start()
     try:
         served.register("misbehaves", "--workers", "1")
@@ -109,6 +125,42 @@ def test_an_upgrade_ends_what_the_old_daemons_workers_left_and_nothing_of_the_ne
     assert again.status == 200 and running(misbehaving.pid) and misbehaving.pid != old
     misbehaving.tsctl("upgrade")
     assert do(misbehaving, "nothing").status == 200
+
+
+@needs_cgroups
+@pytest.mark.parametrize("stops", [True, False], ids=["when the daemon stops", "when its worker ends"])
+def test_in_a_cgroup_nothing_is_quick_enough_to_get_away(misbehaving: Served, stops: bool) -> None:
+    worker = do(misbehaving, "detach_for_ever").json["pid"]
+    group = folder_of(misbehaving) / "1"
+    assert int((group / "cgroup.procs").read_text().split()[0])
+
+    if stops:
+        misbehaving.tsctl("stop")
+    else:
+        os.kill(worker, signal.SIGKILL)
+
+    eventually(lambda: not group.exists() or not (group / "cgroup.procs").read_text(), "nothing is left in the cgroup")
+
+
+@needs_cgroups
+def test_what_outlives_a_daemon_that_is_killed_ends_when_the_next_one_starts(misbehaving: Served) -> None:
+    worker, left = leave(misbehaving, "detach")
+    folder = folder_of(misbehaving)
+    os.kill(misbehaving.pid, signal.SIGKILL)
+    gone(worker)
+    assert running(left)
+
+    misbehaving.start()
+
+    assert not running(left) and not folder.exists()
+
+
+def folder_of(served: Served) -> Path:
+    """The cgroups of a daemon's workers."""
+    here = own_directory()
+    assert here is not None
+    (folder,) = here.glob(f"tsctl-*-{served.pid}-*")
+    return folder
 
 
 def test_workers_do_not_outlive_a_daemon_that_is_killed(misbehaving: Served) -> None:

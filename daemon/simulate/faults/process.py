@@ -64,7 +64,7 @@ class Process:
         script: what it does.
         chance: what all of it draws from.
         users: it was made, and Life has not said that it is done with it.
-        pace: the turns of pipes that are full; its own is not.
+        pace, groups: as in Templates; its pipe is never full, and there are no cgroups.
         stopped: it does nothing any more: it has ended, or is about to.
     """
 
@@ -77,6 +77,7 @@ class Process:
         self.output: OutputReader | None = None
         self.users = 0
         self.pace = Pace()
+        self.groups = None
         self._world = world
         self.chance = random.Random(world.plan.seed * 1009 + number)
         self.script = Script(self, world)

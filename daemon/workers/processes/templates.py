@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping
 from daemon.clock import Clock
 from daemon.workers.engine import WorkerSpec
 from daemon.workers.processes.birth import Birth, execute, load_of, worker_environment
+from daemon.workers.processes.cgroups import Cgroups
 from daemon.workers.processes.children import Children
 from daemon.workers.processes.output import Pace, follow
 from daemon.workers.processes.sources import fingerprint, is_ours, needs_of
@@ -41,6 +42,10 @@ IMPORTED = ("torchvision", "handlers.defaults.image_classifier")  # by the secon
 class Templates:
     """All templates of this daemon; without `enabled` there are none, and every worker is exec'd.
 
+    Attributes:
+        pace: the turns of all pipes of workers and templates.
+        groups: cgroups for workers; None where there are none.
+
     Args:
         environment: what templates and workers start from.
     """
@@ -56,6 +61,7 @@ class Templates:
     ) -> None:
         self.enabled = enabled
         self.pace = Pace()
+        self.groups: Cgroups | None = None
         self._loop = loop
         self._clock = clock
         self._children = children
