@@ -69,12 +69,14 @@ bench: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.benchmarks $(BENCH)
 
 # Proves what is bounded, on a real daemon: memory while 1 000 clients upload slowly and while 64 do not read their answers,
-# bytes of an idle connection, and how soon a request too many is refused. About four minutes.
+# bytes of an idle connection, how soon a request too many is refused, and the latencies beside a model that prints. About
+# five minutes.
 bounds: $(VENV)/.installed
 	$(BIN)/python -m tests.benchmarks.slow_clients
 	$(BIN)/python -m tests.benchmarks.slow_readers
 	$(BIN)/python -m tests.benchmarks.idle_connections
 	$(BIN)/python -m tests.benchmarks.overload
+	$(BIN)/python -m tests.benchmarks.noisy_neighbours
 
 # The scripts that a package or a distribution installs; a test keeps them fresh.
 completions: $(VENV)/.installed

@@ -70,7 +70,8 @@ async def check(archive: Path, sample: bytes | None, content_type: str, state_di
     settings = {"state_dir": str(state_dir), "socket": str(state_dir / "none"), "grace": "5"}
     logs = ModelLogs(state_dir, foreground=True)
     state_dir.joinpath("logs").mkdir()
-    registration = Registration(resolve(settings, {}), Registry(), LocalEngine(loop, clock), clock, logs)
+    engine = LocalEngine(loop, clock, alone=True)
+    registration = Registration(resolve(settings, {}), Registry(), engine, clock, logs)
     registration.clean()
     try:
         began = time.perf_counter()
@@ -89,6 +90,8 @@ async def check(archive: Path, sample: bytes | None, content_type: str, state_di
         return False
     finally:
         await registration.stop(grace=0.0)
+        engine.close()
+        engine.end()
 
 
 def main(arguments: Sequence[str]) -> int:

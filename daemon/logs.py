@@ -128,7 +128,7 @@ class ModelLogs:
         self._open: dict[tuple[str, str], LineLog] = {}
 
     def open(self, name: str, version: str) -> Callable[[str], None]:
-        """Give the function that writes one line."""
+        """Return the function that writes one or more lines, without the last line feed."""
         log = self._open.get((name, version))
         if log is None:
             log = LineLog(paths.model_log(self._state_dir, name, version), self._foreground)

@@ -109,7 +109,9 @@ class Daemon:
         registry, metrics = Registry(), Metrics()
         model_logs = logs.ModelLogs(config.state_dir, foreground=self._foreground)
         arena = open_arena()
-        engine = LocalEngine(loop, clock, model_environment(os.environ, config), arena, template=config.template)
+        engine = LocalEngine(
+            loop, clock, model_environment(os.environ, config), arena, template=config.template, alone=True
+        )
         registration = Registration(config, registry, engine, clock, model_logs, metrics)
         if self._predecessor is None:
             registration.clean()
@@ -135,7 +137,9 @@ class Daemon:
         def start_new(python: str | None, models: list[Expected]) -> NewDaemon:
             stands_in = self._predecessor is not None and self._predecessor.inheritance.stand_in
             inheritance = ours.inheritance(models, stand_in=stands_in or self._launch.supervised)
-            return start(self._launch, python, inheritance)
+            new = start(self._launch, python, inheritance)
+            engine.spare(new.pid)
+            return new
 
         upgrade = Upgrade(registry, registration, start_new, lambda: startup.done, ours.claim, tsctl_version())
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
@@ -154,6 +158,7 @@ class Daemon:
             except BaseException:
                 await registration.stop(0.0)
                 engine.close()
+                engine.end()
                 raise
             registration.gate.close()  # until the other one knows that it is no longer the daemon
             ours.claim()
@@ -185,11 +190,15 @@ class Daemon:
         loading = loop.create_task(_load(startup))
         where = (urls.inference, urls.management, urls.metrics, str(config.socket))
         _log.info("listening on %s, pid %d", ", ".join(dict.fromkeys(filter(None, where))), os.getpid())
-        ready(status_document(config, urls, registry, self._started) | {"notes": config.notes})
+        ready(
+            status_document(config, urls, registry, self._started)
+            | {"notes": [*config.notes, *registration.memory.notes]}
+        )
 
         await ending.due(upgrade)
         if self.successor is not None:
             ours.hand_over()
+            engine.handed_over()
         for server in servers:
             server.close()
         if self.successor is not None:
@@ -202,6 +211,7 @@ class Daemon:
         await ending.let_answers_out(listeners)
         for listener in listeners:
             listener.abort()
+        engine.end()
         access_log.close()
         _log.info("stopped")
 

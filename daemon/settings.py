@@ -42,6 +42,14 @@ def parse_seconds(text: str) -> float:
     return value
 
 
+def parse_timeout(text: str) -> float:
+    """Read a number of seconds, more than 0."""
+    value = parse_seconds(text)
+    if value == 0:
+        raise ValueError(f"`{text}` is no timeout, which is more than 0 seconds; leave it out for the default")
+    return value
+
+
 def parse_size(text: str) -> int:
     """Read a number of bytes; `64MiB` and `1GB` are understood."""
     match = _SIZE.fullmatch(text.strip())
@@ -252,7 +260,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "response_timeout",
         120.0,
-        parse_seconds,
+        parse_timeout,
         "SECONDS",
         "How long a worker may take for a batch.",
         "default_response_timeout",
@@ -260,7 +268,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "startup_timeout",
         120.0,
-        parse_seconds,
+        parse_timeout,
         "SECONDS",
         "How long a worker may take to load its model.",
         "default_startup_timeout",

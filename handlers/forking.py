@@ -9,6 +9,7 @@ status itself, and the kernel kills everybody when the daemon dies: PR_SET_PDEAT
 after the adoption, since it is about the parent of that moment.
 """
 
+import contextlib
 import ctypes
 import gc
 import os
@@ -33,6 +34,13 @@ def die_with(parent: int) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:  # it died before the call
         os._exit(0)
+
+
+def enter_group(directory: str) -> None:
+    """Enter a cgroup, with all that will be forked from this process; where that cannot be, stay where it is."""
+    if directory:
+        with contextlib.suppress(OSError), open(f"{directory}/cgroup.procs", "w") as file:
+            file.write("0")
 
 
 def fork_for(daemon: int) -> int:

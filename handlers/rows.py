@@ -14,7 +14,7 @@ from typing import Any
 from handlers import wire
 from handlers.context import RequestProcessor
 from handlers.errors import InvalidResult, NotSerialisable
-from handlers.wire import sendable
+from handlers.wire import LONGEST_TEXT, MOST_HEADERS, sendable
 
 FAILED = "InternalServerException"  # TorchServe's word for whatever goes wrong in a worker
 
@@ -94,7 +94,13 @@ def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
     status = processor.get_response_status_code()
     if not isinstance(status, int) or not 200 <= status <= 599:
         return failure(f"The handler set the response status {status!r}, which is none.")
-    return wire.Answer(status, body, sendable(processor.get_response_status_phrase() or ""), headers)
+    for name, value in headers:
+        if len(name) > LONGEST_TEXT or len(value) > LONGEST_TEXT:
+            return failure(f"The handler set a response header of more than {LONGEST_TEXT} characters: `{name[:100]}`.")
+    if len(headers) > MOST_HEADERS:
+        return failure(f"The handler set {len(headers)} response headers; at most {MOST_HEADERS} are sent.")
+    phrase = processor.get_response_status_phrase()
+    return wire.Answer(status, body, sendable(phrase)[:LONGEST_TEXT] if phrase else "", headers)
 
 
 def failure(message: str, status: int = 503, kind: str = FAILED) -> wire.Answer:

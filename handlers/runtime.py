@@ -2,8 +2,8 @@
 
 import contextlib
 import os
+import sys
 import time
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from handlers import wire
 from handlers.context import Context
 from handlers.envelopes.entry import enveloped
 from handlers.errors import InvalidResult, NotSerialisable, PredictionException, UnreadablePayload, UnreadableRows
+from handlers.excerpt import described, excerpt, message_of
 from handlers.isolation import Allowance, may_isolate
 from handlers.kinds import Kind, kind_of
 from handlers.loader import EntryPoint, load_handler
@@ -234,32 +235,28 @@ class Runtime:
 def _tell(error: BaseException) -> None:
     """Write a traceback to the model's log, if the handler has left us one."""
     with contextlib.suppress(Exception):
-        traceback.print_exception(error)
+        print(described(error, error.__traceback__), file=sys.stderr, flush=True)  # noqa: T201
 
 
 def _bad_request(row: wire.Row, error: UnreadablePayload) -> wire.Answer:
-    return failure(f"{error} (Request {row.id})", 400, "BadRequestException")
+    return failure(f"{message_of(error)} (Request {row.id})", 400, "BadRequestException")
 
 
 def _in_words(error: BaseException) -> str:
-    name = type(error).__name__
-    try:
-        text = str(error)
-    except Exception:  # noqa: BLE001 - a user's exception may fail even at this
-        return name
+    name, text = type(error).__name__, message_of(error)
     return f"{name}: {text}" if text else name
 
 
 def _failed(row: wire.Row, error: BaseException) -> wire.Answer:
     if isinstance(error, PredictionException):
         code = error.error_code if isinstance(error.error_code, int) and 200 <= error.error_code <= 599 else 500
-        return failure(str(error.message), code)
+        return failure(excerpt(str(error.message)), code)
     if isinstance(error, UnreadablePayload):
         return _bad_request(row, error)
     if isinstance(error, InvalidResult):
-        return failure(f"{error} (Request {row.id})")
+        return failure(f"{message_of(error)} (Request {row.id})")
     if isinstance(error, NotSerialisable):
-        return failure(f"Unsupported model output data type. {error} (Request {row.id})")
+        return failure(f"Unsupported model output data type. {message_of(error)} (Request {row.id})")
     what = _in_words(error)
     if isinstance(error, MemoryError) or "CUDA" in what:
         return failure(f"Out of resources. {what} (Request {row.id})", 507)

@@ -10,9 +10,11 @@ from bisect import bisect_left
 from collections.abc import Iterable
 
 from handlers import wire
-from handlers.wire import sendable
+from handlers.wire import LONGEST_LABEL, MOST_LABELS, MOST_SERIES, Kind, sendable
 
-MOST_SERIES = 1000  # in one frame; more would be a label that never repeats
+
+def _short(value: object) -> str:
+    return sendable(value)[:LONGEST_LABEL]
 
 
 class Tally:
@@ -20,20 +22,23 @@ class Tally:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: dict[tuple[str, str, tuple[tuple[str, str], ...]], wire.Measurement] = {}
+        self._waiting: dict[tuple[Kind, str, tuple[tuple[str, str], ...]], wire.Measurement] = {}
 
-    def add(self, kind: str, name: str, unit: str, labels: Iterable[tuple[object, object]], value: object) -> None:
+    def add(self, kind: Kind, name: str, unit: str, labels: Iterable[tuple[object, object]], value: object) -> None:
         """Keep one value.
 
         Args:
             kind: `counter`, `gauge` or `histogram`.
+            labels: at most `MOST_LABELS`, else nothing is kept; each is cut to `LONGEST_LABEL` characters.
             value: anything that is a number. What is none is not kept, and neither is a counter's decrease.
         """
         try:
             number = float(value)  # type: ignore[arg-type]
-            key = (kind, sendable(name), tuple((sendable(label), sendable(content)) for label, content in labels))
-            unit = sendable(unit)
+            key = (kind, _short(name), tuple((_short(label), _short(content)) for label, content in labels))
+            unit = _short(unit)
         except Exception:  # noqa: BLE001 - a user's objects, and measuring must not fail a prediction
+            return
+        if len(key[2]) > MOST_LABELS:
             return
         if kind != "gauge" and (not math.isfinite(number) or (kind == "counter" and number < 0)):
             return
@@ -44,7 +49,10 @@ class Tally:
                     return
                 buckets = [0] * (len(wire.BOUNDS) + 1) if kind == "histogram" else []
                 known = self._waiting[key] = wire.Measurement(kind, key[1], unit, key[2], 0.0, buckets)
-            known.value = number if kind == "gauge" else known.value + number
+            total = number if kind == "gauge" else known.value + number
+            if kind != "gauge" and not math.isfinite(total):
+                return  # a sum that is too large is no sum any more
+            known.value = total
             if kind == "histogram":
                 known.buckets[bisect_left(wire.BOUNDS, number)] += 1
 

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from handlers import orders, wire, worker
+from handlers.excerpt import message_of
 from handlers.forking import NotFit, check_fit, die_with, fork_for, freeze, open_descriptors, start_anew
 from handlers.threads import announce_threads, set_threads
 from handlers.wire import sendable
@@ -60,7 +61,7 @@ class Template:
                 check_fit(before)
             check_fit()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a worker will meet it again, and tell all of it
-            reason = str(error) if isinstance(error, NotFit) else f"{type(error).__name__}: {error}"
+            reason = message_of(error) if isinstance(error, NotFit) else f"{type(error).__name__}: {message_of(error)}"
             self._tell(orders.Unfit(sendable(reason)[:1000]))
             return False
         freeze()

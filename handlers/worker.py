@@ -11,7 +11,6 @@ import logging
 import os
 import sys
 import time
-import traceback
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -20,7 +19,8 @@ import msgspec
 from handlers import compat, wire
 from handlers.connection import Connection, Disconnected, take_over
 from handlers.errors import HandlerError
-from handlers.forking import die_with
+from handlers.excerpt import described, message_of
+from handlers.forking import die_with, enter_group
 from handlers.memory import give_memory_back, keep_memory
 from handlers.names import COMPILE
 from handlers.running import running
@@ -43,11 +43,11 @@ def load_failure(error: BaseException) -> wire.LoadFailed:
         trace = trace.tb_next
     if trace is None and not isinstance(error, (HandlerError, SyntaxError)):
         trace = error.__traceback__
-    text = "".join(traceback.format_exception(type(error), error, trace, chain=trace is not None))
-    message = str(error).strip()
+    text = described(error, trace, chain=trace is not None)
+    message = message_of(error).strip()
     summary = f"{type(error).__name__}: {message.splitlines()[0]}" if message else type(error).__name__
     out_of_memory = isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "CUDA" in message)
-    return wire.LoadFailed(sendable(summary), sendable(text.rstrip()), out_of_memory)
+    return wire.LoadFailed(sendable(summary), sendable(text), out_of_memory)
 
 
 class Prepared(NamedTuple):
@@ -82,7 +82,7 @@ def prepare_for_all(load: wire.Load) -> Prepared:
 
 def alike(load: wire.Load) -> wire.Load:
     """Leave out what a worker may be told later, and need not load a model for."""
-    return msgspec.structs.replace(load, threads=1, batch_size=1, cpus=[])
+    return msgspec.structs.replace(load, threads=1, batch_size=1, cpus=[], group="")
 
 
 def load_model(load: wire.Load, prepared: Prepared | None = None) -> tuple[Runtime, list[wire.Optimized]]:
@@ -112,6 +112,7 @@ def serve(connection: Connection, prepared: Prepared | None = None) -> int:
         return 0
     began = time.perf_counter()
     try:
+        enter_group(message.group)  # before any code of the handler, which can start what it likes
         if message.cpus:
             os.sched_setaffinity(0, message.cpus)  # here, before a library starts threads, which have it from us
         runtime, optimized = load_model(message, prepared)
@@ -160,8 +161,8 @@ def converse(descriptor: int, prepared: Prepared | None = None) -> int:
         return wire.EXIT_DISCONNECTED
     except (BrokenPipeError, ConnectionResetError):
         return 0  # the daemon has gone
-    except BaseException:  # noqa: BLE001 - perhaps a signal handler's, between two batches
-        tell(traceback.format_exc())
+    except BaseException as error:  # noqa: BLE001 - perhaps a signal handler's, between two batches
+        tell(described(error, error.__traceback__))
         return 1
 
 

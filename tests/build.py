@@ -41,6 +41,7 @@ class FakeLife:
 
     pid = 7
     running = True
+    group = ""
     died_of_sigkill = False
 
     def __init__(self, spec: Any, protocol: Any, templates: Any, loop: Any, clock: Any, over: Any, arena: Any) -> None:
@@ -147,5 +148,5 @@ def write_files(directory: Path, files: Mapping[str, bytes]) -> Path:
 def write_mar(path: Path, files: Mapping[str, bytes]) -> Path:
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in files.items():
-            archive.writestr(name, content)
+            archive.writestr(zipfile.ZipInfo(name), content)  # without the time: an archive is named by its bytes
     return path

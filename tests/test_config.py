@@ -53,6 +53,16 @@ def test_a_default_is_what_its_own_text_would_give(setting: Setting) -> None:
         ("grace", "-1", "--grace: `-1` is not a number of seconds"),
         ("grace", "inf", "--grace: `inf` is not a number of seconds"),
         ("grace", "nan", "--grace: `nan` is not a number of seconds"),
+        (
+            "response_timeout",
+            "0",
+            "--response-timeout: `0` is no timeout, which is more than 0 seconds; leave it out for the default",
+        ),
+        (
+            "startup_timeout",
+            "0.0",
+            "--startup-timeout: `0.0` is no timeout, which is more than 0 seconds; leave it out for the default",
+        ),
         ("max_request_size", "64 Mb/s", "--max-request-size: `64 Mb/s` is not a size (write 1048576, 64MiB or 1GB)"),
         ("queue_jobs", "0", "--queue-jobs: `0` is not a whole number of at least 1"),
         ("queue_jobs", "²", "--queue-jobs: `²` is not a whole number of at least 1"),
@@ -72,6 +82,8 @@ def test_a_bad_value_is_a_sentence(name: str, text: str, sentence: str) -> None:
 
 
 def test_a_bad_value_of_the_environment_names_its_variable() -> None:
+    with pytest.raises(StartError, match=r"^TSCTL_RESPONSE_TIMEOUT: `0` is no timeout"):
+        resolve({}, {"TSCTL_RESPONSE_TIMEOUT": "0"})
     with pytest.raises(StartError, match=r"^TSCTL_GRACE: `soon`"):
         resolve({}, {"TSCTL_GRACE": "soon"})
 

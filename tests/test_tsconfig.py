@@ -21,6 +21,12 @@ def configured(folder: Path, *lines: str, environment: dict[str, str] | None = N
     return resolve({"ts_config": str(write(folder, *lines))} | flags, environment or {})
 
 
+def test_a_response_timeout_of_nothing_is_refused(tmp_path: Path) -> None:
+    said = refusal(tmp_path, "default_response_timeout=0")
+
+    assert "default_response_timeout" in said and "`0` is no timeout, which is more than 0 seconds" in said
+
+
 def refusal(folder: Path, *lines: str, environment: dict[str, str] | None = None) -> str:
     with pytest.raises(StartError) as caught:
         configured(folder, *lines, environment=environment)

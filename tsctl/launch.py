@@ -19,6 +19,8 @@ from typing import Any, NoReturn
 from daemon import paths
 from tsctl.errors import CliError
 
+ROTATED_BYTES = 1_000_000  # of `start.log`, at the start after it has so many
+KEPT_FILES = 5
 START_TIMEOUT = 30.0  # seconds; it takes well under one
 # -P: a folder named `daemon` where the user happens to be is not ours.
 DAEMON = (sys.executable, "-P", "-m", "daemon")
@@ -106,11 +108,23 @@ def _open_log(state_dir: Path) -> int:
     try:
         paths.make_private(state_dir, strict=False)
         paths.make_private(paths.logs_dir(state_dir), strict=False)
+        _rotate(_log_path(state_dir))
         return os.open(_log_path(state_dir), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     except paths.PathError as error:
         raise CliError(str(error)) from None
     except OSError as error:
         raise CliError(f"cannot write `{error.filename}`: {error.strerror}") from None
+
+
+def _rotate(log: Path) -> None:
+    """Rename a log that is long, and the older ones after it: `start.log.1` is the newest of them."""
+    with contextlib.suppress(FileNotFoundError):  # there is none, or another start renames them, too
+        if log.stat().st_size < ROTATED_BYTES:
+            return
+        for number in range(KEPT_FILES - 1, 0, -1):
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(f"{log}.{number}", f"{log}.{number + 1}")
+        os.replace(log, f"{log}.1")
 
 
 def _tail(path: Path, start: int, lines: int = 20) -> str:

@@ -38,7 +38,10 @@ class Directories:
         """Remove what nothing refers to: what a crash left behind."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         for directory in self._folder.iterdir():
-            self.remove_unused(directory)
+            if directory.is_symlink():  # nobody here makes one, and what it leads to is not ours
+                directory.unlink()
+            else:
+                self.remove_unused(directory)
 
     def remove_unused(self, directory: Path) -> None:
         if not self._users[directory] and not self._kept(directory):

@@ -1,9 +1,11 @@
-"""What a worker of a model may take of the machine: `maxMemory` and `cpus`, as people write them."""
+"""What a worker of a model may take: of the machine `maxMemory` and `cpus`, as people write them; and of time."""
 
 import os
 import re
+from collections.abc import Mapping
 from typing import Any
 
+from daemon.errors import BadRequest
 from daemon.settings import parse_size
 from daemon.workers.processes.memory import size_text as size_text  # the routes find it here
 
@@ -65,3 +67,23 @@ def cpus_text(cpus: tuple[int, ...]) -> str:
             parts.append(str(first) if first == last else f"{first}-{last}")
         first = last = cpu
     return ",".join(parts)
+
+
+# Setting → key in the archive. 0 is not "none" here: every worker would be killed at its first batch, or before.
+TIMEOUTS = {"response_timeout": "responseTimeout", "startup_timeout": "startupTimeout"}
+
+
+def check_timeouts(asked: Mapping[str, Any]) -> None:
+    """Raises: BadRequest, if one of them, in seconds, is 0."""
+    for name in TIMEOUTS:
+        if asked.get(name) == 0:
+            flag = f"--{name.replace('_', '-')}"
+            raise BadRequest(
+                f"{name} is 0, and should be more than 0 seconds; without one the daemon's own counts (`{flag}`)."
+            )
+
+
+def without_zero_timeouts(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Leave out timeouts of 0, which earlier versions accepted; return the rest, and the names of those."""
+    dropped = [name for pair in TIMEOUTS.items() for name in pair if name in values and values[name] == 0]
+    return {name: value for name, value in values.items() if name not in dropped}, dropped

@@ -13,6 +13,7 @@ from daemon.logs import ModelLogs
 from daemon.marfile import Manifest, parse_manifest
 from daemon.models.archive import ArchiveMark
 from daemon.models.directories import Progress
+from daemon.models.limits import without_zero_timeouts
 from daemon.models.manifest import read_manifest
 from daemon.models.model import Model, Source
 from daemon.models.modelconfig import Wishes, merge, read_yaml, without_effect
@@ -81,11 +82,16 @@ class Maker:
         """
         name, version = manifest.model_name, manifest.model_version
         document = read_yaml(directory, manifest.config_file)
+        block = self._config.model_values(name, version)
+        if restored:
+            document, dropped = without_zero_timeouts(document)
+            block, more = without_zero_timeouts(block)
+            for key in (*dropped, *more):
+                _log.warning("%s/%s: `%s` is 0, which is refused now; the daemon's own counts", name, version, key)
         for key in without_effect(document):
             _log.warning("%s: `%s` in %s has no effect here", name, key, manifest.config_file)
         # As TorchServe: a listed model for which nobody names a number has a worker for each core.
         wishes = replace(request.wishes, fallback_workers=usable_cores()) if listed else request.wishes
-        block = self._config.model_values(name, version)
         return Model(
             Source(
                 request.url, directory, unpacked, manifest, document, mark=mark, listed=listed,

@@ -7,10 +7,13 @@ the disk refers to are kept, whoever else has finished with them.
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from daemon.errors import NotRemembered
 from daemon.models import snapshot
+from daemon.models.limits import TIMEOUTS
 from daemon.models.snapshot import BrokenSnapshot, Entry, Snapshot
 
 _log = logging.getLogger("daemon.models")
@@ -21,6 +24,7 @@ class Memory:
 
     Attributes:
         last: what the last run left, as it was when this object was made.
+        notes: sentences for whoever started the daemon.
         kept: names of unpacked directories that the file on the disk refers to; None if nobody
             knows, because the file was broken.
     """
@@ -35,6 +39,7 @@ class Memory:
         self._entries = entries
         self._lock = asyncio.Lock()
         self.last = Snapshot()
+        self.notes: list[str] = []
         self.kept: frozenset[str] | None = frozenset()
         snapshot.remove_drafts(file.parent)
         try:
@@ -44,6 +49,7 @@ class Memory:
             self.kept = None
             self._set_aside(error)
         self._written: bytes | None = snapshot.encode_snapshot(self.last)  # None if nobody knows
+        self.last = replace(self.last, models=tuple(map(_with_timeouts, self.last.models)))
 
     def keeps(self, unpacked: Path) -> bool:
         """Whether an unpacked directory will be wanted by the next run."""
@@ -85,9 +91,23 @@ class Memory:
         try:
             aside = snapshot.set_aside(self._file)
         except OSError as failure:
-            _log.error("the snapshot %s is broken (%s), and stays there: %s", self._file, error, failure.strerror)
+            said = f"the snapshot {self._file} is broken ({error}), and stays there: {failure.strerror}"
         else:
-            _log.error("the snapshot is broken, and nothing is restored; it is kept as %s: %s", aside, error)
+            said = f"the snapshot is broken, and nothing is restored; it is kept as {aside}: {error}"
+        _log.error("%s", said)
+        self.notes.append(f"warning: {said}")
+
+
+def _with_timeouts(entry: Entry) -> Entry:
+    """Drop a timeout of 0 seconds, which an earlier version accepted: the daemon's own counts then."""
+    wishes = entry.request.wishes
+    for name in TIMEOUTS:
+        if getattr(wishes, name) == 0:
+            said = "%s/%s: %s was 0, which is refused now; the daemon's own counts"
+            _log.warning(said, entry.name, entry.version, name)
+            without: dict[str, Any] = {name: None}
+            wishes = replace(wishes, **without)
+    return replace(entry, request=replace(entry.request, wishes=wishes))
 
 
 def _directories(of: Snapshot) -> frozenset[str]:

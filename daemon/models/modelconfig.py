@@ -15,7 +15,7 @@ import yaml
 from daemon.batching.policies import DEFAULT_POLICY, POLICIES
 from daemon.config import Config
 from daemon.errors import BadRequest, InvalidModel
-from daemon.models.limits import cpus_text, missing_cpus, parse_cpus, parse_memory
+from daemon.models.limits import TIMEOUTS, check_timeouts, cpus_text, missing_cpus, parse_cpus, parse_memory
 from handlers.names import parse_optimizations
 
 T = TypeVar("T")
@@ -182,14 +182,17 @@ def merge(
         raise BadRequest(f"batch_size is {batch_size}, and should be at least 1.")
     check_policy(policy)
     check_workers(max_workers)
+    check_timeouts({name: getattr(wishes, name) for name in TIMEOUTS})
     return ModelSettings(
         batch_size=batch_size,
         max_delay=_first(wishes.max_delay, None if delay_ms is None else delay_ms / 1000, DEFAULT_MAX_DELAY),
         policy=policy,
         min_workers=workers,
         max_workers=max_workers,
-        response_timeout=_first(wishes.response_timeout, _number(document, "responseTimeout"), config.response_timeout),
-        startup_timeout=_first(wishes.startup_timeout, _number(document, "startupTimeout"), config.startup_timeout),
+        response_timeout=_first(
+            wishes.response_timeout, _timeout(document, "responseTimeout"), config.response_timeout
+        ),
+        startup_timeout=_first(wishes.startup_timeout, _timeout(document, "startupTimeout"), config.startup_timeout),
         queue_jobs=_first(wishes.queue_jobs, _whole(document, "jobQueueSize", 1), config.queue_jobs),
         queue_bytes=config.queue_bytes,
         queue_timeout=_first(wishes.queue_timeout, _number(document, "queueTimeout"), 0.0),
@@ -218,8 +221,8 @@ def wishes_of(values: Mapping[str, Any]) -> Wishes:
         max_delay=None if delay_ms is None else delay_ms / 1000,
         workers=_whole(said, "minWorkers", 0),
         max_workers=_whole(said, "maxWorkers", 0),
-        response_timeout=_number(said, "responseTimeout"),
-        startup_timeout=_number(said, "startupTimeout"),
+        response_timeout=_timeout(said, "responseTimeout"),
+        startup_timeout=_timeout(said, "startupTimeout"),
     )
 
 
@@ -331,6 +334,11 @@ def _number(document: Mapping[str, Any], key: str) -> float | None:
     what = "a number from 0 to 1e9"  # an endless time-out or delay is a mistake, and no timer takes it
     good = _checked(document, key, lambda value: type(value) in (int, float) and 0 <= value <= 1e9, what)
     return None if good is None else float(good)
+
+
+def _timeout(document: Mapping[str, Any], key: str) -> float | None:
+    _checked(document, key, lambda value: value != 0, "more than 0 seconds; without one the daemon's own counts")
+    return _number(document, key)
 
 
 def _boolean(document: Mapping[str, Any], key: str) -> bool | None:

@@ -20,6 +20,7 @@ from dataclasses import replace
 from typing import Any
 
 from daemon.errors import BadRequest
+from daemon.models.limits import check_timeouts
 from daemon.models.model import Model
 from daemon.models.modelconfig import check_policy
 from daemon.models.replacing import check_unclaimed
@@ -40,9 +41,7 @@ def change_settings(model: Model, asked: Mapping[str, Any]) -> None:
     check_unclaimed(model)
     if model.lost:
         raise BadRequest(f"{model.name}/{model.version} has no files to be served from; register it again.")
-    for name in ("response_timeout", "startup_timeout"):
-        if asked.get(name) == 0:  # each worker would be killed at its next batch, or before it has loaded
-            raise BadRequest(f"{name} is 0, and should be more than 0 seconds.")
+    check_timeouts(asked)
     if "policy" in asked:
         check_policy(asked["policy"])
     wishes, settings = model.request.wishes, model.settings

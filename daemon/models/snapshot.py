@@ -11,17 +11,20 @@ Everything here blocks; run `write_snapshot` in a thread.
 
 import contextlib
 import os
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from daemon.marfile import NAME, VERSION
 from daemon.models.archive import ArchiveMark
 from daemon.models.request import Request
 
 FORMAT = 1
 _DRAFT = ".snapshot-"
+_PLAIN = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,254}")  # one step down, never up
 
 
 class BrokenSnapshot(Exception):
@@ -76,7 +79,23 @@ def decode_snapshot(content: bytes) -> Snapshot:
         raise BrokenSnapshot(str(error)) from None
     if snapshot.version != FORMAT:
         raise BrokenSnapshot(f"its form is {snapshot.version}, and this tsctl knows {FORMAT}")
+    for entry in snapshot.models:
+        _check(entry)
     return snapshot
+
+
+def _check(entry: Entry) -> None:
+    """Check what becomes part of a path: another program may have written the file.
+
+    Raises:
+        BrokenSnapshot: a name is not plain.
+    """
+    if not NAME.fullmatch(entry.name):
+        raise BrokenSnapshot(f"`{entry.name}` is no model name")
+    if not VERSION.fullmatch(entry.version):
+        raise BrokenSnapshot(f"`{entry.version}` is no version of {entry.name}")
+    if entry.unpacked is not None and not _PLAIN.fullmatch(entry.unpacked):
+        raise BrokenSnapshot(f"`unpacked` of {entry.name}/{entry.version} is `{entry.unpacked}`, and no plain name")
 
 
 def read_snapshot(file: Path) -> Snapshot | None:

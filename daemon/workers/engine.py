@@ -37,7 +37,7 @@ class WorkerSpec:
         cpus: the processors that it may use, by number; empty for all.
         python: the interpreter; None for the daemon's own.
         optimize: as in ModelSettings.
-        log: takes each line the worker prints.
+        log: takes what the worker prints: one or more whole lines, with line feeds between them.
         measured: takes what the handler has measured, whenever it reports something.
         isolated: told of each batch whose jobs ran alone.
     """

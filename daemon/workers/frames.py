@@ -1,6 +1,8 @@
 """From jobs to frames, and from frames to replies. Values in the arena stay there: their places travel."""
 
+import math
 import socket
+from collections.abc import Iterable
 
 from daemon.arena import Arena, Stored
 from daemon.job import Batch, Flow, Outcome, Piece, Reply
@@ -40,6 +42,17 @@ def reply_of(answer: wire.Answer) -> Reply:
 
 def piece_of(answer: wire.Answer, flow: Flow) -> Piece:
     return Piece(answer.status, answer.body, answer.phrase, answer.headers, answer.error, flow=flow)
+
+
+def check_measured(measurements: Iterable[wire.Measurement]) -> None:
+    """Check what no constraint of one field says: only a gauge may fall, or be no number.
+
+    Raises:
+        wire.BrokenMessage
+    """
+    for each in measurements:
+        if each.kind != "gauge" and not (math.isfinite(each.value) and (each.value >= 0.0 or each.kind == "histogram")):
+            raise wire.BrokenMessage(f"a {each.kind} of {each.value}")
 
 
 def outcomes_of(batch: Batch, done: wire.Done) -> list[Outcome]:

@@ -68,8 +68,10 @@ class Hand:
         return next((batch for batch in self._batches if batch.id == number and self.has_started(batch)), None)
 
     def start(self, number: int) -> None:
-        """The worker says that it has begun this batch."""
-        self._begun.add(number)
+        """The worker says that it has begun this batch; one that it does not have means nothing."""
+        for batch in self._batches:
+            if batch.id == number:
+                self._begun.add(number)
 
     @property
     def leased(self) -> int:

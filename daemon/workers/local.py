@@ -5,6 +5,7 @@ process comes from is told in processes/templates.py, and how it ends in process
 """
 
 import asyncio
+import contextlib
 import math
 import os
 import time
@@ -18,10 +19,12 @@ from daemon.errors import ResponseTimeout
 from daemon.job import Batch, Piece, Reply
 from daemon.workers.engine import Exit, LoadFailure, WorkerEvents, WorkerSpec
 from daemon.workers.flows import Flows
-from daemon.workers.frames import outcomes_of, piece_of, predict_of
+from daemon.workers.frames import check_measured, outcomes_of, piece_of, predict_of
 from daemon.workers.hand import CAPACITY, Hand
 from daemon.workers.processes.birth import load_of
+from daemon.workers.processes.cgroups import Cgroups
 from daemon.workers.processes.children import Children
+from daemon.workers.processes.leftovers import MARK
 from daemon.workers.processes.life import Life
 from daemon.workers.processes.memory import LOOK_EVERY, excess, memory_of
 from daemon.workers.processes.templates import Templates
@@ -40,6 +43,7 @@ class LocalEngine:
         environment: what workers start from; by default the daemon's own.
         arena: where large values of jobs may be; None if they never are.
         template: fork them from warm processes.
+        alone: all of this process's children in other sessions are the engine's: what workers leave behind is killed.
     """
 
     def __init__(
@@ -50,14 +54,19 @@ class LocalEngine:
         arena: Arena | None = None,
         *,
         template: bool = False,
+        alone: bool = False,
     ) -> None:
         self._loop = loop
         self._clock = clock
         self._arena = arena
         self._children = Children(loop, clock)
-        surroundings = os.environ if environment is None else environment
+        surroundings = {**(os.environ if environment is None else environment), MARK: str(os.getpid())}
         self._templates = Templates(loop, clock, self._children, surroundings, enabled=template)
         self._templates.adopt()
+        if alone:
+            with contextlib.suppress(OSError):  # the templates have told
+                self._children.clear_up()
+            self._templates.groups = Cgroups.open()
 
     def warm(self) -> None:
         """Workers will be wanted soon: do ahead what they will need."""
@@ -70,6 +79,20 @@ class LocalEngine:
         """End the templates; workers that run go on."""
         self._templates.close()
         self._children.close()
+
+    def spare(self, pid: int) -> None:
+        """Leave a child of this process alone that is no worker."""
+        self._children.spare(pid)
+
+    def handed_over(self) -> None:
+        """Another daemon has replaced this one."""
+        self._children.handed_over()
+
+    def end(self) -> None:
+        """Kill all that workers and templates have left, when nothing is needed any more."""
+        if self._templates.groups is not None:
+            self._templates.groups.end()
+        self._children.end()
 
 
 class LocalWorker(asyncio.Protocol):
@@ -251,10 +274,10 @@ class LocalWorker(asyncio.Protocol):
         try:
             for frame in self._reader.feed(data):
                 self._received(wire.decode_for_daemon(frame))
-        except wire.BrokenMessage:
+        except wire.BrokenMessage as error:
             self._babbles = True
             self._lose()
-            self._life.kill("it wrote what is no message to its connection to the daemon")
+            self._life.kill(f"it wrote what is no message to its connection to the daemon ({error})")
 
     def eof_received(self) -> None:
         return None
@@ -297,6 +320,8 @@ class LocalWorker(asyncio.Protocol):
                 self._events.loaded(self)
             case wire.LoadFailed() if self.state is State.LOADING:
                 self._timer.cancel()
+                self.state = advance(self.state, Event.STOP)  # what else it says of its load does not count
+                self._set_leave_timer(LEAVE_TIME, lambda: self._life.kill("it did not leave after its load failed"))
                 failure = LoadFailure(message.error, message.traceback, out_of_memory=message.out_of_memory)
                 self._events.load_failed(self, failure)
             case _:
@@ -304,12 +329,13 @@ class LocalWorker(asyncio.Protocol):
 
     def _measured(self, measurements: Sequence[wire.Measurement]) -> None:
         if measurements:
+            check_measured(measurements)
             self._spec.measured(measurements)
 
     def _send_model(self) -> None:
         self._told_batch_size = self._spec.batch_size
         assert self._transport is not None
-        self._transport.write(wire.encode(load_of(self._spec)))
+        self._transport.write(wire.encode(load_of(self._spec, self._life.group)))
 
     def _streamed(self, chunk: wire.Chunk) -> None:
         batch = self.hand.find(chunk.batch)
@@ -365,7 +391,7 @@ class LocalWorker(asyncio.Protocol):
         outcomes = outcomes_of(batch, done)
         seconds = done.seconds
         if done.isolation is not None:  # which says nothing of how long a batch takes
-            seconds -= done.isolation.seconds
+            seconds = max(0.0, seconds - done.isolation.seconds)
             self._spec.isolated(done.isolation)
         self._events.ended(self, batch, outcomes, seconds)
         if self.state is State.DRAINING and not self.hand:

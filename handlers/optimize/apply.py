@@ -16,6 +16,7 @@ from torch import nn
 
 from handlers import wire
 from handlers.errors import HandlerError
+from handlers.excerpt import message_of
 from handlers.optimize import bfloat16, folding, images, inductor
 from handlers.optimize.asked import chosen
 from handlers.optimize.drift import TF32_TOLERANCE, TOLERANCES, drift
@@ -62,7 +63,7 @@ def optimize(
     except NotApplied as error:
         if any(wanted.values()):
             raise HandlerError(f"`optimize: {', '.join(asked or ())}` cannot be done: {error}") from error.__cause__
-        return [wire.Optimized(name, False, None, 0.0, str(error)) for name in wanted]
+        return [wire.Optimized(name, False, None, 0.0, message_of(error)) for name in wanted]
     return [work.do(name, by_name, tolerances.get(name)) for name, by_name in wanted.items()]
 
 
@@ -198,9 +199,9 @@ def _taken_back(name: str, why: NotApplied, seconds: float, by_name: bool) -> wi
         raise HandlerError(f"`optimize: {name}` cannot be done: {why}") from why.__cause__
     if not why.idle:
         _log.warning("the model is served without the optimisation %s: %s", name, why)
-    return wire.Optimized(name, False, why.drift, seconds, str(why))
+    return wire.Optimized(name, False, why.drift, seconds, message_of(why))
 
 
 def _in_words(error: BaseException) -> str:
-    text = str(error).strip()
+    text = message_of(error).strip()
     return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__

@@ -168,8 +168,10 @@ def test_a_broken_snapshot_is_kept_aside_and_the_daemon_starts(served: Served) -
     state = served.folder / "state"
     (state / "snapshot.json").write_text("{")
 
-    served.start()
+    started = served.run("start")
 
+    assert started.returncode == 0
+    assert "warning: the snapshot is broken, and nothing is restored; it is kept as " in started.stderr
     assert listed(served) == {}
     assert (state / "snapshot.broken-1.json").read_text() == "{"
     assert "the snapshot is broken, and nothing is restored" in served.tsctl("logs")

@@ -195,3 +195,32 @@ def test_a_header_or_phrase_that_is_no_text_still_fits_a_frame() -> None:
 
 def test_a_failure_carries_torchserves_word() -> None:
     assert failure("no \ud800") == wire.Answer(503, b"no ?", error="InternalServerException")
+
+
+@pytest.mark.parametrize(
+    ("set_up", "message"),
+    [
+        pytest.param(
+            lambda row: row.add_response_property("x-long", "v" * (wire.LONGEST_TEXT + 1)),
+            "The handler set a response header of more than 65536 characters: `x-long`.",
+            id="a header without end",
+        ),
+        pytest.param(
+            lambda row: [row.add_response_property(f"x-{number}", "v") for number in range(wire.MOST_HEADERS + 1)],
+            "The handler set 1001 response headers; at most 1000 are sent.",
+            id="too many headers",
+        ),
+    ],
+)
+def test_headers_that_no_frame_may_hold_fail_the_row(set_up: Any, message: str) -> None:
+    processor = RequestProcessor({})
+    set_up(processor)
+
+    assert encode_item(b"x", processor) == failure(message)
+
+
+def test_a_phrase_without_end_is_cut() -> None:
+    processor = RequestProcessor({})
+    processor.report_status(200, "p" * (wire.LONGEST_TEXT + 1))
+
+    assert len(encode_item(b"x", processor).phrase) == wire.LONGEST_TEXT

@@ -8,7 +8,8 @@ import pytest
 
 from handlers import wire
 from handlers.context import Context
-from handlers.errors import PredictionException, UnreadablePayload
+from handlers.errors import InvalidResult, NotSerialisable, PredictionException, UnreadablePayload
+from handlers.excerpt import LONGEST_MESSAGE, LONGEST_TRACEBACK
 from handlers.loader import EntryPoint
 from handlers.runtime import Runtime, read_model_config
 from tests.handlers.samples import context_of, row, write
@@ -93,6 +94,40 @@ def test_a_prediction_exception_chooses_status_and_message(code: Any, status: in
     answers = run(raising(error))
 
     assert texts(answers) == [(status, "not this one")] * 3
+
+
+LONG = "x" * 10_000_000
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError(LONG),
+        MemoryError(LONG),
+        PredictionException(LONG, 418),
+        UnreadablePayload(LONG),
+        InvalidResult(LONG),
+        NotSerialisable(LONG),
+        ExceptionGroup("many", [ValueError(LONG)] * 3),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_the_text_of_an_exception_is_cut(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
+    for answer in run(raising(error), [row(b"", request_id="r0")]):
+        text = answer.body.decode()
+        assert len(text) < 2 * LONGEST_MESSAGE
+        if not isinstance(error, ExceptionGroup):
+            assert "x… (9990000 characters more)" in text
+        if not isinstance(error, PredictionException):
+            assert text.endswith("(Request r0)")
+
+    assert len(capsys.readouterr().err) < 2 * LONGEST_TRACEBACK
+
+
+def test_the_text_of_an_item_that_is_an_exception_is_cut() -> None:
+    answers = run(lambda data, context: [ValueError(LONG), "well", "well"])
+
+    assert [len(answer.body) < 2 * LONGEST_MESSAGE for answer in answers] == [True] * 3
 
 
 def test_a_handler_may_say_itself_that_a_payload_is_unreadable() -> None:

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from daemon.workers.frames import check_measured
 from handlers import wire
 from handlers.metrics import Dimension, MetricsCache, MetricTypes
-from handlers.tally import MOST_SERIES, Tally
+from handlers.tally import Tally
+from handlers.wire import LONGEST_LABEL, MOST_LABELS, MOST_SERIES
 
 WHERE = (("Where", "here"),)
 
@@ -24,7 +26,7 @@ class Grumpy:
         pytest.param("gauge", 2.5, id="of a gauge the last value counts"),
     ],
 )
-def test_values_become_one(kind: str, value: float) -> None:
+def test_values_become_one(kind: wire.Kind, value: float) -> None:
     tally = Tally()
 
     for number in (1, 3, 2.5):
@@ -70,12 +72,39 @@ def test_other_dimensions_and_other_types_are_other_series() -> None:
         pytest.param("gauge", ((Grumpy(), "x"),), 1, id="a label without a text"),
     ],
 )
-def test_what_cannot_be_shown_is_not_kept(kind: str, labels: Any, value: Any) -> None:
+def test_what_cannot_be_shown_is_not_kept(kind: wire.Kind, labels: Any, value: Any) -> None:
     tally = Tally()
 
     tally.add(kind, "Seen", "", labels, value)
 
     assert tally.take() == []
+
+
+@pytest.mark.parametrize("kind", ["counter", "gauge", "histogram"])
+@pytest.mark.parametrize(
+    ("name", "labels", "values"),
+    [
+        pytest.param("n" * 10**6, (), [1.0], id="a long name"),
+        pytest.param("n", (("l" * 10**6, "v" * 10**6),), [1.0], id="long labels"),
+        pytest.param("n", ((f"l{i}", "v") for i in range(MOST_LABELS + 1)), [1.0], id="too many labels"),
+        pytest.param("n", (), [1e308] * 3, id="a sum without end"),
+        pytest.param("n", (), [float("nan"), -1.0, float("inf")], id="what is no number"),
+        pytest.param("n", (), [-1.0], id="what falls"),
+    ],
+)
+def test_whatever_a_handler_reports_is_a_message_to_the_daemon(
+    kind: wire.Kind, name: str, labels: Any, values: list[float]
+) -> None:
+    tally = Tally()
+    for value in values:
+        tally.add(kind, name, name, tuple(labels), value)
+
+    said = wire.Done(1, [], 0.0, tally.take())
+
+    heard = wire.decode_for_daemon(bytes(wire.encode(said))[wire.LENGTH.size :])
+    assert isinstance(heard, wire.Done)
+    check_measured(heard.measured)
+    assert all(len(each.name) <= LONGEST_LABEL for each in heard.measured)
 
 
 def test_half_a_surrogate_pair_fits_a_frame() -> None:

@@ -32,7 +32,8 @@ seconds = st.floats(0, 1e6)
 measured = st.lists(
     st.builds(
         wire.Measurement,
-        kind=texts, name=texts, unit=texts, labels=st.lists(st.tuples(texts, texts), max_size=2).map(tuple),
+        kind=st.sampled_from(["counter", "gauge", "histogram"]), name=texts, unit=texts,
+        labels=st.lists(st.tuples(texts, texts), max_size=2).map(tuple),
         value=st.floats(allow_nan=False), buckets=st.lists(st.integers(0, 2**40), max_size=3),
     ),
     max_size=2,

@@ -224,6 +224,34 @@ def test_it_knows_when_memory_was_the_reason(error: Exception, out_of_memory: bo
     assert load_failure(error).out_of_memory is out_of_memory
 
 
+class Unprintable(Exception):
+    def __str__(self) -> str:
+        raise ValueError("not even this")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("x" * 10_000_000),
+        ValueError("x\n" * 5_000_000),
+        ImportError("\ud800" * 1_000_000),
+        MemoryError("x" * 10_000_000),
+        Unprintable(),
+    ],
+    ids=["one line", "many lines", "no text", "memory", "nothing to print"],
+)
+def test_whatever_a_load_fails_with_is_a_message_to_the_daemon(error: Exception) -> None:
+    try:
+        raise error from ValueError("y" * 10_000_000)
+    except type(error) as raised:
+        failed = load_failure(raised)
+
+    frame = wire.encode(failed)
+    assert wire.decode_for_daemon(bytes(frame)[wire.LENGTH.size :]) == failed
+    assert failed.error.startswith(type(error).__name__) and "characters more)" in failed.traceback
+    assert len(frame) < 4 * wire.LONGEST_TEXT
+
+
 def test_a_message_with_half_a_surrogate_pair_still_fits_a_frame() -> None:
     failed = load_failure(ValueError("file \udcff"))
 

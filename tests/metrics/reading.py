@@ -10,6 +10,7 @@ from daemon.metrics.exposition import render
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.version import VersionMetrics
 from handlers.tally import Tally
+from handlers.wire import Kind
 
 HOSTNAME = socket.gethostname()
 _LINE = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)")
@@ -44,7 +45,7 @@ def types(text: str) -> dict[str, str]:
 
 
 def report(
-    version: VersionMetrics, kind: str, name: str, value: float, unit: str = "", /, **dimensions: str
+    version: VersionMetrics, kind: Kind, name: str, value: float, unit: str = "", /, **dimensions: str
 ) -> VersionMetrics:
     """Have a handler of this version report a value, as its worker would send it."""
     tally = Tally()

@@ -18,6 +18,7 @@ from daemon.metrics.histogram import Histogram
 from daemon.metrics.host import Host
 from daemon.metrics.merged import emitted
 from daemon.metrics.metrics import Metrics
+from handlers.wire import Kind
 from tests.metrics.reading import registered, report, types, values
 from tests.metrics.test_metrics import run
 
@@ -98,7 +99,7 @@ def test_names_choose_what_is_told(names: list[str], told: int) -> None:
         max_size=12,
     )
 )
-def test_whatever_handlers_report_the_text_can_be_read(reports: list[tuple[str, str, float, dict[str, str]]]) -> None:
+def test_whatever_handlers_report_the_text_can_be_read(reports: list[tuple[Kind, str, float, dict[str, str]]]) -> None:
     metrics = registered("m/1", "m/2")
     for index, (kind, name, value, dimensions) in enumerate(reports):
         report(metrics.versions[index % 2], kind, name, value, **dimensions)

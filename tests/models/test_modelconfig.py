@@ -114,6 +114,7 @@ def test_workers(wishes: Wishes, document: dict[str, Any], workers: tuple[int, i
         pytest.param("jobQueueSize", 16**4000, id="a number that Python does not write"),
         pytest.param("batchSize", [16**4000], id="a list of such"),
         ("maxBatchDelay", -1), ("maxBatchDelay", "soon"), ("maxBatchDelay", float("inf")),
+        ("responseTimeout", 0), ("responseTimeout", 0.0), ("startupTimeout", 0),
         ("responseTimeout", float("nan")), ("responseTimeout", True), ("startupTimeout", 10**400),
         ("queueTimeout", -1), ("queueTimeout", "2 s"), ("clientTimeoutInMills", -1), ("clientTimeoutInMills", True),
         ("jobQueueSize", 0), ("minWorkers", -1), ("maxWorkers", [1]),
@@ -141,6 +142,16 @@ def test_a_large_value_is_shown_shortened(config: Config) -> None:
     ("wishes", "sentence"),
     [
         (Wishes(batch_size=0), "batch_size is 0, and should be at least 1."),
+        (
+            Wishes(response_timeout=0.0),
+            "response_timeout is 0, and should be more than 0 seconds; without one the daemon's own counts"
+            " (`--response-timeout`).",
+        ),
+        (
+            Wishes(startup_timeout=0.0),
+            "startup_timeout is 0, and should be more than 0 seconds; without one the daemon's own counts"
+            " (`--startup-timeout`).",
+        ),
         (Wishes(policy="soon"), "batching is `soon`, and should be one of auto, fixed, greedy."),
         pytest.param(Wishes(workers=1025), "1025 workers are wanted, and a model version may have 1024.", id="workers"),
     ],
@@ -185,6 +196,8 @@ def test_every_value_of_the_models_block_counts(config: Config) -> None:
 def test_a_wrong_value_of_the_models_block_is_named(config: Config) -> None:
     with pytest.raises(InvalidModel, match=r"^the models block of config\.properties: `batchSize` is `0`"):
         merge(Wishes(), {}, config, {"batchSize": 0})
+    with pytest.raises(InvalidModel, match=r"^the models block of config\.properties: `responseTimeout` is `0`, and "):
+        merge(Wishes(), {}, config, {"responseTimeout": 0})
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from daemon.models.snapshot import (
 )
 
 words = st.text(max_size=20)
+names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_\-.]*", fullmatch=True)
 counts = st.integers(0, 1000)
 seconds = st.floats(0, 1e9)
 wishes = st.builds(
@@ -50,12 +51,12 @@ requests = st.builds(
 )
 entries = st.builds(
     Entry,
-    name=words,
-    version=words,
+    name=names,
+    version=names,
     request=requests,
     default=st.booleans(),
     chosen=st.booleans(),
-    unpacked=st.none() | words,
+    unpacked=st.none() | names,
     archive=st.none() | st.builds(ArchiveMark, file=words, size=counts, modified=st.integers(0, 2**63 - 1)),
     listed=st.booleans(),
 )

@@ -14,6 +14,7 @@ from daemon.workers.local import LocalWorker
 from daemon.workers.state import State
 from handlers import wire
 from tests.build import Client, FakeLife, WorkerLog, make_spec
+from tests.fuzz.targets.conversation import LIES
 
 
 class Bench:
@@ -74,6 +75,7 @@ def test_a_batch_is_answered() -> None:
         pytest.param(wire.Done(2, answers("c", "d"), 0.5), id="answers to a batch that has not begun"),
         pytest.param(wire.Chunk(1, [(2, answers("c")[0])]), id="a piece for nobody"),
         pytest.param(wire.Chunk(1, [(-1, answers("b")[0])]), id="a piece for a row before the first"),
+        *(pytest.param(*said, id=name) for name, said in LIES.items()),
     ],
 )
 def test_a_worker_that_says_what_cannot_be_is_replaced_and_no_request_is_lost(said: wire.ToDaemon) -> None:
@@ -81,7 +83,8 @@ def test_a_worker_that_says_what_cannot_be_is_replaced_and_no_request_is_lost(sa
     jobs = [*bench.send(1, "ab"), *bench.send(2, "cd")]
 
     bench.say(said)
-    assert bench.life.killed == ["it wrote what is no message to its connection to the daemon"]
+    [why] = bench.life.killed
+    assert why.startswith("it wrote what is no message to its connection to the daemon (")
     bench.life.over(Exit(None, "killed"))
 
     assert bench.log.events[1:] == ["lost", "ended 2 after 0", "ended 1 after 0", "exited: killed"]
@@ -107,7 +110,8 @@ def test_after_what_is_no_message_nothing_that_a_worker_says_counts(broken: byte
     bench.say(wire.Done(1, answers("a", "b"), 0.5))
 
     assert bench.log.events == ["loaded", "streamed b'a'", "lost"]
-    assert bench.life.killed == ["it wrote what is no message to its connection to the daemon"]
+    [why] = bench.life.killed
+    assert why.startswith("it wrote what is no message to its connection to the daemon (")
 
 
 def test_a_worker_whose_connection_has_ended_gets_nothing_more() -> None:

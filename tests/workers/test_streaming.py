@@ -133,7 +133,8 @@ def test_nothing_is_granted_to_a_batch_that_has_ended(bench: Bench, clients: Cli
 def test_a_cut_of_nobody_is_what_cannot_be(bench: Bench, clients: Clients, row: int) -> None:
     bench.say(wire.Cut(1, [row]))
 
-    assert bench.life.killed == ["it wrote what is no message to its connection to the daemon"]
+    said = f"it wrote what is no message to its connection to the daemon (row {row} of 2 is cut)"
+    assert bench.life.killed == [said]
 
 
 def test_a_cut_of_a_batch_that_is_over_is_nothing(bench: Bench, clients: Clients) -> None:

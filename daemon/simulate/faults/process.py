@@ -16,7 +16,7 @@ from daemon.simulate.faults.script import SIGKILL, Script
 from daemon.workers.engine import WorkerSpec
 from daemon.workers.processes.birth import Birth
 from daemon.workers.processes.children import Process as Child
-from daemon.workers.processes.output import OutputReader
+from daemon.workers.processes.output import OutputReader, Pace
 from handlers import wire
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ class Process:
         script: what it does.
         chance: what all of it draws from.
         users: it was made, and Life has not said that it is done with it.
+        pace, groups: as in Templates; its pipe is never full, and there are no cgroups.
         stopped: it does nothing any more: it has ended, or is about to.
     """
 
@@ -75,6 +76,8 @@ class Process:
         self.line: Line | None = None
         self.output: OutputReader | None = None
         self.users = 0
+        self.pace = Pace()
+        self.groups = None
         self._world = world
         self.chance = random.Random(world.plan.seed * 1009 + number)
         self.script = Script(self, world)

@@ -20,12 +20,12 @@ def worker_environment(environment: Mapping[str, str], threads: int) -> dict[str
     return kept | dict.fromkeys(THREAD_VARIABLES, str(threads))
 
 
-def load_of(spec: WorkerSpec) -> wire.Load:
-    """Make the message that tells a worker what to load."""
+def load_of(spec: WorkerSpec, group: str = "") -> wire.Load:
+    """Make the message that tells a worker what to load, and which cgroup to enter."""
     return wire.Load(
         spec.model_name, spec.model_version, str(spec.model_dir), spec.handler,
         dict(spec.manifest), spec.batch_size, spec.threads, spec.gpu_id,
-        None if spec.optimize is None else list(spec.optimize), spec.isolate, list(spec.cpus),
+        None if spec.optimize is None else list(spec.optimize), spec.isolate, list(spec.cpus), group,
     )  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 Death is a pidfd. A process that leads a group takes the group with it. Where workers are forked
 from templates the daemon is a subreaper (prctl(2)): a forked worker becomes its child, and so does
-whatever a worker leaves behind, which is reaped here, now and then: uvloop keeps SIGCHLD to itself.
+whatever a worker leaves behind, which is killed when a worker ends (leftovers.py), and is reaped here, now and then:
+uvloop keeps SIGCHLD to itself.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ import signal
 from collections.abc import Callable
 
 from daemon.clock import Clock, Timer
+from daemon.workers.processes.leftovers import Leftovers
 
 REAP_EVERY = 5.0  # seconds
 _PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
@@ -55,7 +57,9 @@ class Children:
         self._loop = loop
         self._clock = clock
         self._known: dict[int, Process] = {}
+        self._leftovers: Leftovers | None = None
         self._timer: Timer | None = None
+        self._spared: set[int] = set()
 
     def __repr__(self) -> str:
         return f"<Children {sorted(self._known)}, {self.expected} expected>"
@@ -68,12 +72,40 @@ class Children:
         """
         if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-        self._reap_later()
+        if self._timer is None:
+            self._reap_later()
+
+    def clear_up(self) -> None:
+        """Kill what workers leave behind, from now on; for a program whose other children are told by `spare`.
+
+        Raises:
+            OSError: the kernel lets nobody adopt.
+        """
+        self._leftovers = Leftovers(self._loop, self._clock, lambda pid: pid in self._known, lambda: not self.expected)
+        self.adopt()
+
+    def spare(self, pid: int) -> None:
+        """Leave a child alone that is neither a worker's nor in this session: its end is somebody else's to see."""
+        self._spared.add(pid)
+        if self._leftovers is not None:
+            self._leftovers.spared.add(pid)
+
+    def handed_over(self) -> None:
+        """Another daemon has replaced this one: those that follow it are not ours to kill."""
+        if self._leftovers is not None:
+            self._leftovers.beware_of_strangers()
 
     def close(self) -> None:
         """Look for no more orphans."""
         if self._timer is not None:
             self._timer.cancel()
+        if self._leftovers is not None:
+            self._leftovers.close()
+
+    def end(self) -> None:
+        """Kill whatever is left, last."""
+        if self._leftovers is not None:
+            self._leftovers.end()
 
     def add(self, pid: int, ended: Callable[[], None], wait: Callable[[], int] | None = None) -> Process:
         """Watch a child.
@@ -94,6 +126,8 @@ class Children:
             process.kill()  # its children; before it is reaped, so that the number is still its own
             process.returncode = wait() if wait else _wait_for(pid)
             del self._known[pid]
+            if self._leftovers is not None:
+                self._leftovers.look()
             ended()
 
         self._known[pid] = process
@@ -119,6 +153,8 @@ class Children:
             except ChildProcessError:
                 return
             # One that is known hides those behind it until its own end is handled; then comes the next look.
-            if found is None or found.si_pid in self._known or os.getsid(found.si_pid) == os.getsid(0):
+            if found is None or found.si_pid in self._known or found.si_pid in self._spared:
+                return
+            if os.getsid(found.si_pid) == os.getsid(0):
                 return
             os.waitpid(found.si_pid, os.WNOHANG)

@@ -29,6 +29,7 @@ class Life:
 
     Attributes:
         killed_because: why the daemon killed it; empty if it did not.
+        group: the directory of its cgroup; empty if it has none.
 
     Args:
         protocol: gets the daemon's end of the socket, and says `socket_closed` when that has closed.
@@ -57,7 +58,7 @@ class Life:
         self._socket_closed = False
         self._timer: Timer | None = None
         self._process: Process | None = None
-        self._output = OutputReader(spec.log, self._maybe_over)
+        self._output = OutputReader(spec.log, self._maybe_over, clock, templates.pace)
         ours, theirs = socket.socketpair()
         try:
             reading, writing = os.pipe()
@@ -74,6 +75,8 @@ class Life:
             ours.close()
             os.close(reading)
             raise
+        self._groups = templates.groups
+        self.group = "" if self._groups is None else self._groups.make()
         self._connecting = loop.create_task(self._connect(loop, protocol, ours, reading))
 
     @property
@@ -122,6 +125,8 @@ class Life:
         self._clock.soon(self._over)
 
     def _ended(self) -> None:
+        self._leave_group()
+        self._output.hurry()
         self._timer = self._clock.later(LAST_WORDS, self._over)
         self._maybe_over()
 
@@ -134,11 +139,18 @@ class Life:
         if self._is_over:
             return
         self._is_over = True
+        self._leave_group()
         if self._timer is not None:
             self._timer.cancel()
         if self._home is not None:
             self._templates.done_with(self._home)
         self._tell_over(self._report())
+
+    def _leave_group(self) -> None:
+        """Kill what it has left in its cgroup, once."""
+        if self._groups is not None:
+            self._groups.kill(self.group)
+            self._groups = None
 
     def _report(self) -> Exit:
         last = tuple(self._output.last)

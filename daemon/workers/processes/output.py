@@ -1,21 +1,51 @@
-"""What a worker prints: passed on line by line, the last lines kept for its exit report."""
+"""A worker's output: passed on in whole lines, the last ones kept for its exit report.
+
+A handler may print without end, and other models must not pay for that. Three bounds keep it cheap:
+
+* One read takes at most the content of the pipe. A pipe that is always full waits for its turn (`Pace`), so all such
+  pipes together are read 500 times a second, and the rest of the loop's time is for requests. A handler waits in its
+  `print` only if it writes more: 32 MB a second.
+* The log gets the first `MOST_LINES` lines and `MOST_BYTES` bytes of each second. Lines beyond are counted in C and
+  reported once a second: 64 KiB of short lines cost 20 µs, where logging each line cost 100 ms.
+* The lines of one read are one write of the log.
+"""
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from typing import cast
 
+from daemon.clock import Clock, Timer
 from daemon.workers.processes.descriptors import read_pipe
 
 KEPT_LINES = 50
 LONGEST_LINE = 16 * 1024  # bytes; what is longer is cut into lines of this size
-
+MOST_LINES = 5000  # a period, of one worker
+MOST_BYTES = 1024 * 1024  # a period, of one worker
+PERIOD = 1.0  # seconds
+READ_EVERY = 0.002  # seconds between two reads of pipes that do not get empty
+_LARGE = 4096  # bytes of a read after which more are to be expected at once
 
 _connecting: set[asyncio.Task[object]] = set()  # a loop alone does not keep its tasks
 
 
-def follow(loop: asyncio.AbstractEventLoop, descriptor: int, log: Callable[[str], None]) -> None:
+class Pace:
+    """The turns of all pipes that have much to say."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def turn(self, now: float) -> float:
+        """Return the seconds until the next free turn, which is then taken."""
+        self._next = max(now, self._next) + READ_EVERY
+        return self._next - now
+
+
+def follow(
+    loop: asyncio.AbstractEventLoop, descriptor: int, log: Callable[[str], None], clock: Clock, pace: Pace
+) -> None:
     """Pass on what comes out of a pipe, which is closed at its end."""
-    reader = OutputReader(log, lambda: None)
+    reader = OutputReader(log, lambda: None, clock, pace)
     task = loop.create_task(read_pipe(loop, lambda: reader, descriptor))
     _connecting.add(task)
     task.add_done_callback(_connecting.discard)
@@ -25,38 +55,128 @@ class OutputReader(asyncio.Protocol):
     """Reads the pipe that is a worker's stdout and stderr.
 
     Attributes:
-        last: the newest lines, oldest first.
         closed: the pipe has ended.
+
+    Args:
+        log: takes one or more lines, with line feeds between them.
+        on_close: called when the pipe has ended and all of it was passed on.
+        pace: shared with the other pipes of the daemon.
     """
 
-    def __init__(self, log: Callable[[str], None], on_close: Callable[[], None]) -> None:
-        self.last: deque[str] = deque(maxlen=KEPT_LINES)
+    def __init__(self, log: Callable[[str], None], on_close: Callable[[], None], clock: Clock, pace: Pace) -> None:
         self.closed = False
         self._log = log
         self._on_close = on_close
-        self._rest = b""
+        self._clock = clock
+        self._pace = pace
+        self._transport: asyncio.ReadTransport | None = None
+        self._waiting: Timer | None = None  # for the next turn to read
+        self._read_at = -READ_EVERY
+        self._rest = b""  # of a line that has not ended
+        self._last: deque[bytes] = deque(maxlen=KEPT_LINES)
+        self._period_ends = 0.0
+        self._lines = self._bytes = 0  # that the log still takes in this period
+        self._dropped = 0  # lines that nobody has been told of
+        self._telling: Timer | None = None
+
+    @property
+    def last(self) -> list[str]:
+        """The newest lines, oldest first; also those that the log did not get."""
+        return [_text(line) for line in self._last]
+
+    def hurry(self) -> None:
+        """Read on now: the worker has ended, and what it said last is in the pipe."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._read_on()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.ReadTransport, transport)
 
     def data_received(self, data: bytes) -> None:
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
-            self._take(self._cut(line))
-        self._rest = self._cut(self._rest)
+        now = self._clock.now()
+        if self._transport is not None and (len(data) >= _LARGE or now - self._read_at < READ_EVERY):
+            self._transport.pause_reading()
+            self._waiting = self._clock.later(self._pace.turn(now), self._read_on)
+        self._read_at = now
+        data = _cut(self._rest + data)
+        end = data.rfind(b"\n") + 1
+        self._rest = data[end:]
+        if end:
+            self._take(data[:end], now)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the same either way
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+        self._transport = None
         if self._rest:
-            self._take(self._rest)
+            self._take(self._rest + b"\n", self._clock.now())
             self._rest = b""
+        self._tell_dropped()
         self.closed = True
         self._on_close()
 
-    def _cut(self, line: bytes) -> bytes:
-        """Take what is over the longest line, and give the rest of it."""
-        while len(line) > LONGEST_LINE:
-            self._take(line[:LONGEST_LINE])
-            line = line[LONGEST_LINE:]
-        return line
+    def _read_on(self) -> None:
+        self._waiting = None
+        if self._transport is not None:
+            self._transport.resume_reading()
 
-    def _take(self, line: bytes) -> None:
-        text = line.decode("utf-8", "replace").rstrip("\r")
-        self.last.append(text)
-        self._log(text)
+    def _take(self, lines: bytes, now: float) -> None:
+        """Take whole lines, each with its line feed."""
+        self._last.extend(lines[:-1].rsplit(b"\n", KEPT_LINES)[-KEPT_LINES:])
+        if now >= self._period_ends:
+            self._tell_dropped()
+            self._period_ends = now + PERIOD
+            self._lines, self._bytes = MOST_LINES, MOST_BYTES
+        count = lines.count(b"\n")
+        passed = lines if len(lines) <= self._bytes else lines[: lines.rfind(b"\n", 0, self._bytes) + 1]
+        taken = count if passed is lines else passed.count(b"\n")
+        if taken > self._lines:
+            taken = self._lines
+            passed = b"\n".join(passed.split(b"\n", taken)[:taken]) + b"\n" if taken else b""
+        self._lines -= taken
+        self._bytes -= len(passed)
+        if taken:
+            self._log(_text(passed[:-1]))
+        if taken < count:
+            self._lines = 0  # what is passed on of a period is its beginning, without gaps
+            self._dropped += count - taken
+            if self._telling is None:
+                self._telling = self._clock.later(self._period_ends - now, self._tell_dropped)
+
+    def _tell_dropped(self) -> None:
+        if self._telling is None:
+            return
+        self._telling.cancel()
+        self._telling = None
+        dropped, self._dropped = self._dropped, 0
+        are = "line was" if dropped == 1 else "lines were"
+        self._log(
+            f"({dropped} {are} dropped here: the log takes {MOST_LINES} lines, and {MOST_BYTES // 1024**2} MiB,"
+            f" a second of one worker)"
+        )
+
+
+def _cut(data: bytes) -> bytes:
+    """End each line that is too long where the longest would end."""
+    if len(data) <= LONGEST_LINE:
+        return data
+    pieces = []
+    start = begin = 0
+    while len(data) - begin > LONGEST_LINE:
+        end = data.rfind(b"\n", begin, begin + LONGEST_LINE + 1)
+        if end >= 0:
+            begin = end + 1
+        else:
+            begin += LONGEST_LINE
+            pieces.append(data[start:begin])
+            start = begin
+    pieces.append(data[start:])
+    return b"\n".join(pieces)
+
+
+def _text(lines: bytes) -> str:
+    if b"\r" in lines:
+        lines = lines.replace(b"\r\n", b"\n").removesuffix(b"\r")
+    return lines.decode("utf-8", "replace")

@@ -24,8 +24,9 @@ from collections.abc import Callable, Mapping
 from daemon.clock import Clock
 from daemon.workers.engine import WorkerSpec
 from daemon.workers.processes.birth import Birth, execute, load_of, worker_environment
+from daemon.workers.processes.cgroups import Cgroups
 from daemon.workers.processes.children import Children
-from daemon.workers.processes.output import follow
+from daemon.workers.processes.output import Pace, follow
 from daemon.workers.processes.sources import fingerprint, is_ours, needs_of
 from daemon.workers.processes.template import Template, TemplateState
 from handlers import orders
@@ -41,6 +42,10 @@ IMPORTED = ("torchvision", "handlers.defaults.image_classifier")  # by the secon
 class Templates:
     """All templates of this daemon; without `enabled` there are none, and every worker is exec'd.
 
+    Attributes:
+        pace: the turns of all pipes of workers and templates.
+        groups: cgroups for workers; None where there are none.
+
     Args:
         environment: what templates and workers start from.
     """
@@ -55,6 +60,8 @@ class Templates:
         enabled: bool,
     ) -> None:
         self.enabled = enabled
+        self.pace = Pace()
+        self.groups: Cgroups | None = None
         self._loop = loop
         self._clock = clock
         self._children = children
@@ -183,7 +190,7 @@ class Templates:
             ours.close()
             theirs.close()
             raise
-        follow(self._loop, reading, log)
+        follow(self._loop, reading, log, self._clock, self.pace)
         template = Template(key, parent, ours, self._loop, self._children, self._give_back, self._gone)
         self._templates[key] = template
         return template, theirs, writing
@@ -227,5 +234,6 @@ class Templates:
         birth.born(self._children.add(started.pid, birth.ended, started.wait))
 
 
-def _tell(line: str) -> None:
-    _log.info("template: %s", line)
+def _tell(lines: str) -> None:
+    for line in lines.split("\n"):
+        _log.info("template: %s", line)

@@ -14,6 +14,8 @@ import sys
 import threading
 import time
 
+from handlers import wire
+
 kept = {}
 
 
@@ -93,6 +95,15 @@ def write_to_connection():
     os.write(connection(), b"\x04\x00\x00\x00 is no message")
 
 
+def lie_about_metrics():
+    lie = wire.Measurement("summary", "lie", "", (("Level", "Host"),), 1.0)
+    os.write(connection(), wire.encode(wire.Done(0, [], 0.0, [lie])))
+
+
+def lie_about_time():
+    os.write(connection(), wire.encode(wire.Done(0, [], -1.0)))
+
+
 def fork():
     pid = os.fork()
     if pid == 0:
@@ -140,6 +151,40 @@ def leave_an_unseen_child():
 
 def leave_an_unseen_child_and_exit():
     leave_an_unseen_child()
+    os._exit(0)
+
+
+def detach():
+    """Leave a process that is no descendant of the worker any more, and obeys nothing; give its pid."""
+    reading, writing = os.pipe()
+    between = os.fork()
+    if between == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.setsid()
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                signal.signal(number, signal.SIG_IGN)
+            os.write(writing, b"%d" % os.getpid())
+            time.sleep(60)
+        os._exit(0)
+    os.waitpid(between, 0)
+    return int(os.read(reading, 20))
+
+
+def detach_for_ever():
+    """Be a process after the other, each detached and gone after a millisecond: nobody can kill it by its pid."""
+    end = time.monotonic() + 20
+    if os.fork() == 0:
+        while time.monotonic() < end:
+            os.setsid() if os.getsid(0) != os.getpid() else None
+            if os.fork():
+                os._exit(0)
+            time.sleep(0.001)
+        os._exit(0)
+
+
+def detach_and_exit():
+    detach()
     os._exit(0)
 
 
@@ -244,6 +289,12 @@ def exit_with_our_code():
 
 def nothing():
     pass
+
+
+def use_torch():
+    import torch  # so that a daemon with templates forks this worker from one
+
+    return torch.get_num_threads()
 
 
 class Misbehaves:

@@ -1,16 +1,60 @@
 """What a worker prints arrives line by line, whatever pieces the pipe brings."""
 
+import time
+from typing import Any
+
 import pytest
 
-from daemon.workers.processes.output import KEPT_LINES, LONGEST_LINE, OutputReader
+from daemon.clock import FakeClock
+from daemon.workers.processes.output import (
+    KEPT_LINES,
+    LONGEST_LINE,
+    MOST_BYTES,
+    MOST_LINES,
+    PERIOD,
+    READ_EVERY,
+    OutputReader,
+    Pace,
+)
+
+
+class Pipe:
+    """A pipe that is read, as a transport is."""
+
+    def __init__(self, pace: Pace | None = None, clock: FakeClock | None = None) -> None:
+        self.clock = clock or FakeClock()
+        self.writes: list[str] = []
+        self.closed: list[str] = []
+        self.reading = True
+        on_close = lambda: self.closed.append(self.lines[-1])  # noqa: E731
+        self.reader = OutputReader(self.writes.append, on_close, self.clock, pace or Pace())
+        transport: Any = self
+        self.reader.connection_made(transport)
+
+    @property
+    def lines(self) -> list[str]:
+        return "\n".join(self.writes).split("\n") if self.writes else []
+
+    def pause_reading(self) -> None:
+        assert self.reading
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        assert not self.reading
+        self.reading = True
+
+    def bring(self, *pieces: bytes) -> None:
+        """Let the loop read these, each as soon as it reads."""
+        for piece in pieces:
+            while not self.reading:
+                assert self.clock.step()
+            self.reader.data_received(piece)
 
 
 def read(*pieces: bytes) -> tuple[list[str], OutputReader]:
-    lines: list[str] = []
-    reader = OutputReader(lines.append, lambda: None)
-    for piece in pieces:
-        reader.data_received(piece)
-    return lines, reader
+    pipe = Pipe()
+    pipe.bring(*pieces)
+    return pipe.lines, pipe.reader
 
 
 @pytest.mark.parametrize(
@@ -56,19 +100,176 @@ def test_a_line_without_an_end_takes_no_more_memory_than_the_longest() -> None:
 
 
 def test_the_last_words_are_heard_without_a_newline() -> None:
-    closed: list[str] = []
-    lines: list[str] = []
-    reader = OutputReader(lines.append, lambda: closed.append(lines[-1]))
-    reader.data_received(b"Killed by\nsignal 9")
+    pipe = Pipe()
+    pipe.bring(b"Killed by\nsignal 9")
 
-    reader.connection_lost(None)
+    pipe.reader.connection_lost(None)
 
-    assert lines == ["Killed by", "signal 9"]
-    assert closed == ["signal 9"], "it is told after the last line was read"
-    assert reader.closed
+    assert pipe.lines == ["Killed by", "signal 9"]
+    assert pipe.closed == ["signal 9"], "it is told after the last line was read"
+    assert pipe.reader.closed
 
 
 def test_the_newest_lines_are_kept() -> None:
     _, reader = read(*(f"{number}\n".encode() for number in range(KEPT_LINES + 10)))
 
     assert list(reader.last) == [str(number) for number in range(10, KEPT_LINES + 10)]
+
+
+SHORT = b"x\n" * (32 * 1024)  # a full pipe of short lines
+
+
+def dropped_of(lines: list[str]) -> list[int]:
+    """The numbers that the log says were dropped."""
+    return [int(line[1:].partition(" ")[0]) for line in lines if line.endswith("a second of one worker)")]
+
+
+def test_the_lines_of_one_read_are_one_write() -> None:
+    pipe = Pipe()
+
+    pipe.bring(b"one\ntwo\nthree\nfo", b"ur\n")
+
+    assert pipe.writes == ["one\ntwo\nthree", "four"]
+
+
+def test_a_quiet_worker_is_never_waited_for() -> None:
+    pipe = Pipe()
+
+    for _ in range(10):
+        pipe.reader.data_received(b"a line\n")
+        assert pipe.reading
+        pipe.clock.advance(2 * READ_EVERY)
+
+
+def test_a_full_pipe_waits_for_its_turn() -> None:
+    pipe = Pipe()
+
+    pipe.reader.data_received(SHORT)
+
+    assert not pipe.reading
+    pipe.clock.advance(READ_EVERY)
+    assert pipe.reading
+
+
+def test_a_worker_that_writes_small_pieces_without_pause_waits_for_its_turn() -> None:
+    pipe = Pipe()
+
+    pipe.reader.data_received(b"1\n")
+    pipe.reader.data_received(b"2\n")
+
+    assert not pipe.reading
+
+
+@pytest.mark.parametrize("pipes", [1, 3, 20])
+def test_however_many_pipes_are_full_they_are_read_so_often_together(pipes: int) -> None:
+    clock, pace, reads = FakeClock(), Pace(), [0] * pipes
+    all_pipes = [Pipe(pace, clock) for _ in range(pipes)]
+
+    end = clock.now() + 1.0
+    while clock.now() < end:
+        for number, pipe in enumerate(all_pipes):
+            if pipe.reading:
+                pipe.reader.data_received(SHORT)
+                reads[number] += 1
+        clock.step()
+
+    assert sum(reads) == pytest.approx(1.0 / READ_EVERY, abs=pipes + 1)
+    assert max(reads) - min(reads) <= 1
+
+
+def test_the_log_gets_the_first_lines_of_a_second_and_is_told_how_many_were_dropped() -> None:
+    pipe = Pipe()
+    printed = [f"{number}\n".encode() for number in range(MOST_LINES + 2000)]
+
+    pipe.bring(*printed[:100], b"".join(printed[100:6000]), b"".join(printed[6000:]))
+    pipe.clock.advance(PERIOD)
+    pipe.bring(b"after\n")
+
+    *first, told, after = pipe.lines
+    assert first == [str(number) for number in range(MOST_LINES)]
+    assert dropped_of([told]) == [2000]
+    assert after == "after"
+
+
+def test_a_worker_that_prints_for_ever_is_told_of_once_a_second() -> None:
+    pipe = Pipe()
+
+    end = pipe.clock.now() + 5 * PERIOD
+    while pipe.clock.now() < end:
+        pipe.bring(SHORT)
+    pipe.reader.connection_lost(None)
+
+    dropped = dropped_of(pipe.lines)
+    assert 5 <= len(dropped) <= 6
+    assert len(pipe.lines) - len(dropped) == len(dropped) * MOST_LINES
+
+
+@pytest.mark.parametrize("length", [0, 1, 100, 1000, LONGEST_LINE, 3 * LONGEST_LINE])
+def test_each_line_is_passed_on_or_counted(length: int) -> None:
+    pipe = Pipe()
+    line = b"x" * length + b"\n"
+
+    pipe.bring(*[line * max(1, len(SHORT) // len(line))] * 100)
+    pipe.reader.connection_lost(None)
+
+    passed = [line for line in pipe.lines if not line.startswith("(")]
+    cut = max(1, -(-length // LONGEST_LINE))
+    whole = max(1, len(SHORT) // len(line)) * 100 * cut
+    assert len(passed) + sum(dropped_of(pipe.lines)) == whole
+    periods = len(dropped_of(pipe.lines))
+    assert sum(len(line) + 1 for line in passed) <= max(1, periods) * MOST_BYTES
+    assert len(passed) <= max(1, periods) * MOST_LINES
+
+
+def test_the_last_lines_are_kept_also_when_lines_are_dropped() -> None:
+    pipe = Pipe()
+
+    pipe.bring(*[SHORT] * 50, b"Traceback\nthe rea", b"son")
+    pipe.reader.connection_lost(None)
+
+    assert pipe.reader.last[-2:] == ["Traceback", "the reason"]
+    assert "the reason" not in pipe.lines
+    assert pipe.reader.last[:-2] == ["x"] * (KEPT_LINES - 2)
+
+
+def test_what_was_dropped_is_told_before_the_pipe_has_ended() -> None:
+    pipe = Pipe()
+    pipe.bring(SHORT)
+
+    pipe.reader.connection_lost(None)
+
+    assert dropped_of(pipe.closed) == [32 * 1024 - MOST_LINES]
+    assert not pipe.clock.step() or dropped_of(pipe.lines) == dropped_of(pipe.closed), "and only once"
+
+
+def test_a_worker_that_has_ended_is_read_at_once() -> None:
+    pipe = Pipe()
+    pipe.bring(SHORT)
+
+    pipe.reader.hurry()
+
+    assert pipe.reading
+    pipe.bring(b"last words\n")
+    pipe.clock.advance(1.0)
+    assert pipe.reader.last[-1] == "last words"
+
+
+def test_a_pipe_that_ends_while_it_waits_is_not_read_on() -> None:
+    pipe = Pipe()
+    pipe.bring(SHORT)
+
+    pipe.reader.connection_lost(None)
+    pipe.clock.advance(1.0)
+
+    assert not pipe.reading
+
+
+def test_a_full_read_costs_no_more_than_its_bytes() -> None:
+    """Of 256 KiB, the most that uvloop reads at once, only the lines that the log takes are split."""
+    pipe = Pipe()
+    pipe.bring(b"\n" * 256 * 1024)  # the period's allowance is gone
+
+    began = time.thread_time()
+    pipe.bring(*[b"\n" * 256 * 1024] * 10)
+
+    assert (time.thread_time() - began) / 10 < 0.005

@@ -44,7 +44,7 @@ class Bench:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, enabled: bool = True) -> None:
         self.executed = Executed()
         monkeypatch.setattr(room, "execute", self.executed)
-        monkeypatch.setattr(room, "follow", lambda loop, descriptor, log: os.close(descriptor))
+        monkeypatch.setattr(room, "follow", lambda loop, descriptor, *rest: os.close(descriptor))
         self.folder = folder
         self.loop, self.children, self.clock = FakeLoop(), FakeChildren(), FakeClock()
         environment = {"HOME": "/root", "TSCTL_SOCKET": "/s"}

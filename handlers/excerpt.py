@@ -1,0 +1,29 @@
+"""Texts of exceptions, cut before they travel: an exception of a handler may hold a whole tensor as text."""
+
+import traceback
+from types import TracebackType
+
+LONGEST_MESSAGE = 10_000  # characters
+LONGEST_TRACEBACK = 50_000  # characters; with what is said of the rest, less than wire.LONGEST_TEXT
+
+
+def excerpt(text: str, most: int = LONGEST_MESSAGE) -> str:
+    """Return the first `most` characters, and how many more there were."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most} characters more)"
+
+
+def message_of(error: BaseException, most: int = LONGEST_MESSAGE) -> str:
+    """Return the text of an exception, cut; a user's exception may fail even at this, and has none then."""
+    try:
+        return excerpt(str(error), most)
+    except Exception:  # noqa: BLE001 - user code
+        return ""
+
+
+def described(error: BaseException, trace: TracebackType | None, *, chain: bool = True) -> str:
+    """Return a traceback as Python prints it, cut in its middle: its last lines say the most."""
+    text = "".join(traceback.format_exception(type(error), error, trace, chain=chain)).rstrip()
+    if len(text) <= LONGEST_TRACEBACK:
+        return text
+    half = LONGEST_TRACEBACK // 2
+    return f"{text[:half]}… ({len(text) - 2 * half} characters more) …{text[-half:]}"

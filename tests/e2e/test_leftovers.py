@@ -1,0 +1,171 @@
+"""No process of a worker outlives it, or the daemon, however it tries."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from daemon.workers.processes.cgroups import own_directory
+from daemon.workers.processes.leftovers import children_of
+from tests.e2e.served import Answer, Served, eventually, running
+
+needs_cgroups = pytest.mark.skipif(
+    (here := own_directory()) is None or not os.access(here / "cgroup.procs", os.W_OK),
+    reason="this user may make no cgroup",
+)
+WAYS = ["leave_a_child", "leave_an_unseen_child", "leave_a_program", "detach"]
+
+
+def do(served: Served, word: str, model: str = "misbehaves") -> Answer:
+    return served.ask(f"/predictions/{model}", json.dumps({"do": word}).encode(), content_type="application/json")
+
+
+def leave(served: Served, word: str) -> tuple[int, int]:
+    """Have a worker leave a process; give the pids of both, which run."""
+    said = do(served, word).json
+    assert running(said["child"])
+    return said["pid"], said["child"]
+
+
+def gone(*pids: int) -> None:
+    eventually(lambda: not any(map(running, pids)), "the processes are gone")
+
+
+# Read by each Python that starts with it on its path.
+NO_CGROUPS = """
+from daemon.workers.processes.cgroups import Cgroups
+Cgroups.open = classmethod(lambda cls, here=None: None)
+"""
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["in cgroups, if there are any", "without cgroups"])
+def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A daemon for the tests that leave it as it was."""
+    served = Served(tmp_path_factory.mktemp("leftovers"))
+    if not request.param:
+        (served.folder / "sitecustomize.py").write_text(NO_CGROUPS)
+        served.environment["PYTHONPATH"] = str(served.folder)
+    served.start()
+    try:
+        served.register("misbehaves", "--workers", "1")
+        yield served
+    finally:
+        served.stop()
+
+
+@pytest.fixture
+def misbehaving(served: Served) -> Served:
+    served.register("misbehaves", "--workers", "1")
+    return served
+
+
+@pytest.mark.parametrize("word", WAYS)
+def test_what_a_worker_left_is_killed_when_it_ends(shared: Served, word: str) -> None:
+    worker, left = leave(shared, word)
+
+    os.kill(worker, signal.SIGKILL)
+
+    gone(worker, left)
+    assert do(shared, "nothing").status == 200
+
+
+def test_and_when_its_model_is_unregistered(shared: Served) -> None:
+    pids = {pid for word in WAYS for pid in leave(shared, word)}
+
+    shared.tsctl("unregister", "misbehaves")
+
+    gone(*pids)
+    shared.register("misbehaves", "--workers", "1")
+
+
+def test_a_helper_in_its_workers_session_stays_when_another_worker_ends(shared: Served) -> None:
+    worker, helper = leave(shared, "leave_a_program")
+    shared.register("misbehaves", "--workers", "1", name="other")
+    other = do(shared, "nothing", "other").json["pid"]
+
+    os.kill(other, signal.SIGKILL)
+
+    gone(other)
+    assert do(shared, "nothing", "other").status == 200
+    assert running(helper) and running(worker)
+    shared.tsctl("unregister", "other")
+
+
+@pytest.mark.parametrize("forked", ["false", "true"], ids=["exec'd", "forked from a template"])
+def test_and_when_the_daemon_stops(idle: Served, forked: str) -> None:
+    idle.environment["TSCTL_TEMPLATE"] = forked
+    idle.start()
+    idle.register("misbehaves", "--workers", "1")
+    pids = {pid for word in WAYS for pid in leave(idle, word)}
+
+    idle.tsctl("stop")
+
+    assert not any(map(running, pids))
+
+
+def test_what_a_worker_left_before_it_exited_is_killed(shared: Served) -> None:
+    assert do(shared, "detach_and_exit").status == 500
+
+    eventually(lambda: do(shared, "nothing").status == 200, "a worker answers")
+    worker = do(shared, "nothing").json["pid"]
+    eventually(lambda: {each.pid for each in children_of(shared.pid)} == {worker}, "only the worker is left")
+
+
+def test_an_upgrade_ends_what_the_old_daemons_workers_left_and_nothing_of_the_new_one(misbehaving: Served) -> None:
+    worker, left = leave(misbehaving, "detach")
+    old = misbehaving.pid
+
+    misbehaving.tsctl("upgrade")
+
+    gone(worker, left, old)
+    again = do(misbehaving, "nothing")
+    assert again.status == 200 and running(misbehaving.pid) and misbehaving.pid != old
+    misbehaving.tsctl("upgrade")
+    assert do(misbehaving, "nothing").status == 200
+
+
+@needs_cgroups
+@pytest.mark.parametrize("stops", [True, False], ids=["when the daemon stops", "when its worker ends"])
+def test_in_a_cgroup_nothing_is_quick_enough_to_get_away(misbehaving: Served, stops: bool) -> None:
+    worker = do(misbehaving, "detach_for_ever").json["pid"]
+    group = folder_of(misbehaving) / "1"
+    assert int((group / "cgroup.procs").read_text().split()[0])
+
+    if stops:
+        misbehaving.tsctl("stop")
+    else:
+        os.kill(worker, signal.SIGKILL)
+
+    eventually(lambda: not group.exists() or not (group / "cgroup.procs").read_text(), "nothing is left in the cgroup")
+
+
+@needs_cgroups
+def test_what_outlives_a_daemon_that_is_killed_ends_when_the_next_one_starts(misbehaving: Served) -> None:
+    worker, left = leave(misbehaving, "detach")
+    folder = folder_of(misbehaving)
+    os.kill(misbehaving.pid, signal.SIGKILL)
+    gone(worker)
+    assert running(left)
+
+    misbehaving.start()
+
+    assert not running(left) and not folder.exists()
+
+
+def folder_of(served: Served) -> Path:
+    """The cgroups of a daemon's workers."""
+    here = own_directory()
+    assert here is not None
+    (folder,) = here.glob(f"tsctl-*-{served.pid}-*")
+    return folder
+
+
+def test_workers_do_not_outlive_a_daemon_that_is_killed(misbehaving: Served) -> None:
+    worker = do(misbehaving, "ignore_signals").json["pid"]
+
+    os.kill(misbehaving.pid, signal.SIGKILL)
+
+    gone(worker)

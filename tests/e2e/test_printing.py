@@ -1,0 +1,69 @@
+"""A handler that prints more than anybody reads: its log has the beginning of each second, and other models go on."""
+
+import re
+import statistics
+import threading
+import time
+
+from tests.e2e.served import Served, eventually
+
+DROPPED = re.compile(r"^\((\d+) lines were dropped here: ", re.MULTILINE)
+
+
+def log_of(served: Served, model: str) -> str:
+    return (served.folder / "state" / "logs" / f"{model}@1.0.log").read_text()
+
+
+def test_each_line_is_in_the_log_or_counted_there(served: Served) -> None:
+    served.register("prints")
+
+    assert served.ask("/predictions/prints", b"lines 120000").status == 200
+
+    eventually(lambda: DROPPED.search(log_of(served, "prints")) is not None, "the log tells of dropped lines")
+    eventually(lambda: _printed(log_of(served, "prints")) == 120_000, "each line is passed on or counted")
+
+
+def _printed(log: str) -> int:
+    """How many of the lines that are numbers the log has or counts."""
+    return sum(line.isdigit() for line in log.splitlines()) + sum(map(int, DROPPED.findall(log)))
+
+
+def test_the_last_lines_before_an_exit_are_told_though_lines_are_dropped(idle: Served) -> None:
+    idle.environment["PRINTS_AND_DIES"] = "while it loads"
+    idle.start()
+
+    refused = idle.run("register", idle.pack("prints"), "--workers", "1")
+
+    assert refused.returncode == 1
+    assert re.search(r"119998\s+119999\b", refused.stderr), refused.stderr
+
+
+def test_another_model_answers_beside_it_as_if_it_were_alone(served: Served) -> None:
+    served.register("prints", "--workers", "1")
+    served.register("sized", "--workers", "1", "--batch-size", "1")
+
+    def latencies() -> list[float]:
+        seen = []
+        for _ in range(100):
+            began = time.perf_counter()
+            assert served.ask("/predictions/sized", b"x").status == 200
+            seen.append(time.perf_counter() - began)
+        return seen
+
+    latencies()
+    over = threading.Event()
+
+    def print_on() -> None:
+        while not over.is_set():
+            served.ask("/predictions/prints", b"lines 120000")
+
+    asking = threading.Thread(target=print_on)
+    asking.start()
+    try:
+        beside = latencies()
+    finally:
+        over.set()
+        asking.join()
+
+    # Alone it takes 7 ms; 1 244 ms were seen where each line was logged by itself. Other processes may cost some.
+    assert statistics.quantiles(beside, n=20)[-1] < 0.25
