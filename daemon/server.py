@@ -189,8 +189,7 @@ class Daemon:
         await ending.due(upgrade)
         if self.successor is not None:
             ours.hand_over()
-        for server in servers:
-            server.close()
+        ending.close(registration, servers)
         if self.successor is not None:
             await ending.wind_down(upgrade, listeners)
         for listener in listeners:
