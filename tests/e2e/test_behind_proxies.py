@@ -21,7 +21,7 @@ from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.messages import Response
-from tests.e2e.served import eventually
+from tests.e2e.served import PATIENCE, eventually
 from tests.http.hostile.framing import CHUNKS, ENCODINGS, LENGTHS
 from tests.http.hostile.lines import HEADERS, METHODS, TARGETS, VERSIONS
 from tests.http.hostile.outcome import END, Vectors
@@ -130,12 +130,12 @@ class Proxy:
 
     @contextlib.contextmanager
     def connect(self) -> Iterator[http.client.HTTPConnection]:
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)) as client:
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)) as client:
             yield client
 
     def send(self, data: bytes) -> bytes:
         """Send bytes; give all that is answered until the proxy closes."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as client:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE) as client:
             received = b""
             with contextlib.suppress(ConnectionResetError):
                 client.sendall(data)
