@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SPREAD := -n 2 --dist worksteal --durations 20
 DEBIAN_PACKAGES := bash curl fish make openssl wrk zsh
 
-.PHONY: demo test test-busy lint types unit compiled inductor history fuzz conformance simulate simulate-faults upgrades chaos bench bounds completions system-packages proxies clean
+.PHONY: demo test test-busy lint types unit compiled heavy history fuzz conformance simulate simulate-faults upgrades chaos bench bounds completions system-packages proxies clean
 
 # Trains a small network, serves it and ResNet-152, and shows what batching does.
 demo: $(VENV)/.installed
@@ -30,9 +30,10 @@ unit: $(VENV)/.installed
 test-busy: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/python -m tests.busy $(BUSY)
 
-# What the machine's C++ compiler takes half a minute for, each: torch.compile in a worker, its cache, AOTInductor.
-inductor: $(VENV)/.installed
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest $(SPREAD) -m inductor tests/handlers tests/e2e/test_templates.py $(PYTEST)
+# The tests that take a processor over 15 s each: models that a C++ compiler compiles (torch.compile in a worker, its cache,
+# AOTInductor), and the quick start with the weights that it makes.
+heavy: $(VENV)/.installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest $(SPREAD) -m heavy $(PYTEST)
 
 # The same tests on the compiled modules of a wheel: what runs where tsctl was not installed as editable.
 compiled: $(VENV)/.installed

@@ -1,7 +1,8 @@
 """Options of all tests: their order."""
 
+import gc
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 import pytest
@@ -32,3 +33,11 @@ def shuffled(items: Iterable[pytest.Item], seed: str) -> list[pytest.Item]:
     for tests in files:
         chance.shuffle(tests)
     return [test for tests in files for test in tests]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_garbage(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Find what a file has left open in that file, and not in whichever runs when the collector does."""
+    yield
+    if request.config.getoption("--shuffle") is not None:
+        gc.collect()

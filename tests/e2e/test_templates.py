@@ -86,7 +86,7 @@ def test_workers_draw_different_numbers(warm: Served) -> None:
         ("parallel", [400, 400, True]),
         ("fork", [1, 2]),
         ("spawn", [1, 2]),
-        pytest.param("compile", [3.0, 3.0, 3.0], marks=pytest.mark.inductor),
+        pytest.param("compile", [3.0, 3.0, 3.0], marks=pytest.mark.heavy),
     ],
 )
 def test_everything_works_in_a_forked_worker(word: str, did: Any, warm: Served) -> None:
