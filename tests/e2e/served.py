@@ -134,12 +134,10 @@ class Served:
 
     def ask(self, target: str, body: bytes | None = None, method: str = "POST", **headers: str) -> Answer:
         """Send one request to the inference address; `_` in a header's name stands for `-`."""
-        connection = self.connect()
-        connection.request(method, target, body, {name.replace("_", "-"): value for name, value in headers.items()})
-        response = connection.getresponse()
-        answer = Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
-        connection.close()
-        return answer
+        with contextlib.closing(self.connect()) as connection:
+            connection.request(method, target, body, {name.replace("_", "-"): value for name, value in headers.items()})
+            with connection.getresponse() as response:
+                return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
 
     def command(self, method: str, target: str) -> Answer:
         """Send one request to the control socket."""

@@ -121,7 +121,7 @@ def test_ping_is_healthy(shared: Served) -> None:
 
 
 def test_requests_that_come_together_travel_together(served: Served) -> None:
-    served.register("echo", "--batch-size", "8", "--max-delay", "2000", "--batching", "fixed")
+    served.register("echo", "--batch-size", "8", "--max-delay", "60000", "--batching", "fixed")
 
     with ThreadPoolExecutor(8) as clients:
         answers = list(clients.map(lambda _: served.ask("/predictions/echo", b"x"), range(8)))

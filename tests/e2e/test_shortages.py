@@ -220,10 +220,10 @@ def test_a_clock_that_jumps_by_years_changes_nothing(idle: Served) -> None:
         "time.time = lambda: real() + next(jumps)\n"
     )
     idle.environment["PYTHONPATH"] = str(shim)
-    idle.start("--response-timeout", "5", "--startup-timeout", "10")
+    idle.start("--response-timeout", "60", "--startup-timeout", "60")
     idle.register("echo", "--batch-size", "4", "--max-delay", "20", "--batching", "fixed")
 
-    answers = [idle.ask("/predictions/echo", b"x", x_request_deadline_ms="5000") for _ in range(6)]
+    answers = [idle.ask("/predictions/echo", b"x", x_request_deadline_ms="60000") for _ in range(6)]
 
     assert [answer.status for answer in answers] == [200] * 6
     worker = idle.describe("echo")["workers"][0]
