@@ -3,9 +3,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Two processes, of which the one that is done first takes tests from the other; the slowest are listed.
+SPREAD := -n 2 --dist worksteal --durations 20
 DEBIAN_PACKAGES := bash curl fish make openssl wrk zsh
 
-.PHONY: demo test lint types unit compiled history fuzz conformance simulate simulate-faults upgrades chaos bench bounds completions system-packages proxies clean
+.PHONY: demo test test-busy lint types unit compiled heavy history fuzz conformance simulate simulate-faults upgrades chaos bench bounds completions system-packages proxies clean
 
 # Trains a small network, serves it and ResNet-152, and shows what batching does.
 demo: $(VENV)/.installed
@@ -21,11 +23,21 @@ types: $(VENV)/.installed
 	$(BIN)/mypy
 
 unit: $(VENV)/.installed
-	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/pytest -n 2 --dist loadfile $(PYTEST)
+	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/pytest $(SPREAD) $(PYTEST)
+
+# The tests three times, each time in another order, beside two processes that only compute; prints the seeds.
+# BUSY="--times 1 --seed 7 tests/e2e" repeats an order, and runs a part.
+test-busy: $(VENV)/.installed
+	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/python -m tests.busy $(BUSY)
+
+# The tests that take a processor over 15 s each: models that a C++ compiler compiles (torch.compile in a worker, its cache,
+# AOTInductor), and the quick start with the weights that it makes.
+heavy: $(VENV)/.installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest $(SPREAD) -m heavy $(PYTEST)
 
 # The same tests on the compiled modules of a wheel: what runs where tsctl was not installed as editable.
 compiled: $(VENV)/.installed
-	$(BIN)/python -m tests.compiled $(PYTEST)
+	$(BIN)/python -m tests.compiled $(SPREAD) $(PYTEST)
 
 # Kills daemons for three minutes while clients command them, and checks what each serves afterwards; prints the seeds.
 # HISTORY="--seconds 600 --kills 20" goes on for longer, HISTORY="--seed 7" repeats one.

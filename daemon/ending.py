@@ -1,6 +1,6 @@
 """How a daemon ends: by signals, or because another one has taken its place.
 
-Stop, in this order: accept no connection → what waits and runs finishes within the grace time →
+Stop, in this order: accept no request and no connection → what waits and runs finishes within the grace time →
 workers leave, leftovers are killed → logs are written → the socket and the locks go. A second
 signal to stop ends the grace time: what waits or runs is answered 503, and workers are killed.
 
@@ -67,6 +67,13 @@ class Ending:
             _log.info("pid %d is the daemon now; what is asked here is finished", self.successor)
             if self.wanted.is_set():
                 self._pass_on(Step.HANDING)
+
+    def close(self, registration: Registration, servers: Sequence[asyncio.Server]) -> None:
+        """Accept no connection. A client that cannot connect any more finds no model ready on the others either."""
+        if self.successor is None:
+            registration.refuse()
+        for server in servers:
+            server.close()
 
     async def wind_down(self, upgrade: Upgrade, listeners: Sequence[Listener]) -> None:
         """Answer who is still connected to a daemon that has been replaced."""

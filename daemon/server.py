@@ -199,8 +199,7 @@ class Daemon:
         if self.successor is not None:
             ours.hand_over()
             engine.handed_over()
-        for server in servers:
-            server.close()
+        ending.close(registration, servers)
         if self.successor is not None:
             await ending.wind_down(upgrade, listeners)
         for listener in listeners:

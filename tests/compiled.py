@@ -79,7 +79,7 @@ def compiled() -> Path:
 def main(arguments: Sequence[str]) -> int:
     python = compiled()
     path = os.pathsep.join(map(str, (python.parent, ROOT / ".tools", os.environ["PATH"])))
-    command: list[str | Path] = [python, "-m", "pytest", "-n", "2", "--dist", "loadfile", *arguments]
+    command: list[str | Path] = [python, "-m", "pytest", *arguments]
     return subprocess.run(command, cwd=TREE, env=os.environ | {"PATH": path, COMPILED: "1"}).returncode
 
 

@@ -261,12 +261,18 @@ class Registration:
         """As `Retiring.retire`."""
         await self._retiring.retire(model, grace)
 
+    def refuse(self) -> None:
+        """Accept nothing more, at once: no registration, and no request to any version. `stop` does the rest."""
+        self._stopping = True
+        for model in self._everybody():
+            model.stop()
+
     async def stop(self, grace: float) -> None:
         """Retire every version, all at once; nothing more is registered. The snapshot stays as it is.
 
         Those that are being retired already, too: who does that may have been cancelled, or have more time.
         """
-        self._stopping = True
+        self.refuse()
         await asyncio.gather(*(self.retire(model, grace) for model in self._everybody()))
 
     async def end(self) -> None:

@@ -44,7 +44,7 @@ def test_it_is_started_until_it_answers_and_stopped_whole(tmp_path: Path, served
 
 def test_what_answers_wrongly_does_not_start(tmp_path: Path, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(answer: bytes) -> bool:
-        monkeypatch.setattr("tests.benchmarks.peers.peer.START", 0.0)  # patience ends with the first answer
+        monkeypatch.setattr(Fake, "patience", 0.0)  # it ends with the first answer
         return False
 
     with pytest.raises(DidNotStart, match="its last answer was 200 b'100'"):

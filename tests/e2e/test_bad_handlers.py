@@ -148,9 +148,11 @@ def test_an_alarm_between_two_requests_costs_the_worker_and_no_request(served: S
 
     assert do(served, "alarm").status == 200
 
+    os.kill(before, signal.SIGALRM)  # when the answer is out
+
     eventually(lambda: not running(before), "the alarm has ended the worker")
     assert healthy_worker(served) != before
-    assert "TimeoutError: rung" in served.tsctl("logs", "misbehaves")
+    eventually(lambda: "TimeoutError: rung" in served.tsctl("logs", "misbehaves"), "its last words are in the log")
 
 
 def test_what_went_to_a_file_in_the_connections_place_is_nothing_of_ours(served: Served) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.backend import Backend, upload
-from tests.e2e.served import eventually
+from tests.e2e.served import PATIENCE, eventually
 from tests.http.hostile.framing import CHUNKS, ENCODINGS, LENGTHS
 from tests.http.hostile.lines import HEADERS, METHODS, TARGETS, VERSIONS
 from tests.http.hostile.outcome import END, Vectors
@@ -91,12 +91,12 @@ class Proxy:
 
     @contextlib.contextmanager
     def connect(self) -> Iterator[http.client.HTTPConnection]:
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)) as client:
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)) as client:
             yield client
 
     def send(self, data: bytes) -> bytes:
         """Send bytes; give all that is answered until the proxy closes."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as client:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE) as client:
             received = b""
             with contextlib.suppress(ConnectionResetError):
                 client.sendall(data)

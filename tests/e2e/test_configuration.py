@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.served import TSCTL, Served, eventually
+from tests.e2e.served import PATIENCE, TSCTL, Served, eventually
 
 
 def configure(served: Served, *lines: str) -> str:
@@ -150,5 +150,5 @@ def test_start_in_the_foreground_is_run(idle: Served) -> None:
 
     process.send_signal(signal.SIGTERM)
 
-    assert "stopped" in process.communicate(timeout=20)[1]
+    assert "stopped" in process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 0

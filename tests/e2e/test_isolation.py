@@ -15,7 +15,7 @@ def ask_at_once(served: Served, words: Sequence[str]) -> list[Answer]:
 
 
 def test_of_eight_requests_in_a_batch_only_the_one_fails_for_which_the_handler_raises(served: Served) -> None:
-    served.register("spells", "--batch-size", "8", "--batching", "fixed", "--max-delay", "5000")
+    served.register("spells", "--batch-size", "8", "--batching", "fixed", "--max-delay", "60000")
 
     answers = ask_at_once(served, EIGHT)
 
@@ -36,7 +36,7 @@ def test_of_eight_requests_in_a_batch_only_the_one_fails_for_which_the_handler_r
 def test_where_it_is_forbidden_the_batch_fails_whole(served: Served) -> None:
     config = served.folder / "model-config.yaml"
     config.write_text("isolate: false\n")
-    served.register("spells", "--batch-size", "2", "--batching", "fixed", "--max-delay", "5000", config_file=config)
+    served.register("spells", "--batch-size", "2", "--batching", "fixed", "--max-delay", "60000", config_file=config)
 
     answers = ask_at_once(served, ("a", "bad"))
 
@@ -45,7 +45,7 @@ def test_where_it_is_forbidden_the_batch_fails_whole(served: Served) -> None:
 
 
 def test_of_a_batch_that_hangs_only_the_request_fails_that_hangs_alone(served: Served) -> None:
-    options = ("--batch-size", "2", "--batching", "fixed", "--max-delay", "5000", "--response-timeout", "1")
+    options = ("--batch-size", "2", "--batching", "fixed", "--max-delay", "60000", "--response-timeout", "1")
     served.register("spells", *options, "--workers", "2")
 
     answers = ask_at_once(served, ("a", "hang"))

@@ -6,11 +6,12 @@ import signal
 import socket
 import subprocess
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.served import TSCTL, Served, eventually, running
+from tests.e2e.served import PATIENCE, TSCTL, Served, connects, eventually, running
 
 
 def test_start_returns_when_the_daemon_listens(idle: Served) -> None:
@@ -129,16 +130,21 @@ def test_stop_leaves_no_process_and_no_socket_and_keeps_what_the_next_run_restor
 
 def test_stop_lets_a_running_request_finish(served: Served) -> None:
     served.register("obey")
+    gate = served.folder / "gate"
     answers = []
-    body = json.dumps({"do": "sleep 3"}).encode()
+    body = json.dumps({"do": f"wait {gate}"}).encode()
     client = threading.Thread(
         target=lambda: answers.append(served.ask("/predictions/obey", body, content_type="application/json"))
     )
     client.start()
     eventually(lambda: served.describe("obey")["tsctl"]["batching"]["running"] == 1, "the request runs")
 
-    served.tsctl("stop")
+    with ThreadPoolExecutor(1) as operator:
+        stopped = operator.submit(served.tsctl, "stop")
+        eventually(lambda: not connects(served), "the daemon accepts no connection")
+        gate.touch()
 
+    stopped.result()
     client.join()
     assert answers[0].status == 200
     assert answers[0].headers["connection"] == "close"
@@ -175,7 +181,7 @@ def test_run_stays_in_the_foreground_and_stops_on_sigterm(idle: Served) -> None:
 
     process.terminate()
 
-    said = process.communicate(timeout=20)[1]
+    said = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 0
     assert "stopped" in said
 
@@ -186,7 +192,7 @@ def test_ctrl_c_stops_run_without_killing_its_workers_first(idle: Served) -> Non
 
     os.killpg(process.pid, signal.SIGINT)
 
-    said = process.communicate(timeout=20)[1]
+    said = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 0
     assert "Traceback" not in said
 

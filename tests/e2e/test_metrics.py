@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.served import Answer, Served, eventually
+from tests.e2e.served import PATIENCE, Answer, Served, eventually
 from tests.metrics.reading import values
 
 MEASURES = "/predictions/measures"
@@ -32,15 +32,17 @@ def measuring(shared: Served) -> Served:
 
 
 def test_what_handlers_emit_appears_without_being_declared_anywhere(measuring: Served) -> None:
+    before = told(measuring)
     for count in (2, 30):
         assert measure(measuring, {"count": count}).status == 200
 
     lines = told(measuring)
-    assert lines[f"Words{{Language=de,Level=Model,{OF}}}"] == 32
+    grown = {line: value - before.get(line, 0) for line, value in lines.items()}
+    assert grown[f"Words{{Language=de,Level=Model,{OF}}}"] == 32
     assert lines[f"Heat{{{OF},Where=here}}"] == 30
     assert lines[f"WeightsSize{{Level=Model,{OF}}}"] == 12
-    assert lines[f"WordLength_bucket{{Level=Model,{OF},le=2.5}}"] == 1
-    assert lines[f"WordLength_count{{Level=Model,{OF}}}"] == 2
+    assert grown[f"WordLength_bucket{{Level=Model,{OF},le=2.5}}"] == 1
+    assert grown[f"WordLength_count{{Level=Model,{OF}}}"] == 2
     assert (
         0
         < lines["HandlerTime{Level=Model,ModelName=measures}"]
@@ -60,10 +62,13 @@ def test_what_handlers_emit_is_printed_too_but_for_the_time_of_each_batch(measur
 def test_a_name_used_again_with_another_type_is_no_error_and_breaks_nothing(measuring: Served) -> None:
     measure(measuring, {"count": 1})
 
+    dropped = "tsctl_handler_metrics_dropped_total{model=measures,reason=type,version=1.0}"
+    before = told(measuring).get(dropped, 0)
+
     answer = measure(measuring, {"as": "GAUGE"})
 
     assert answer.status == 200
-    assert told(measuring)["tsctl_handler_metrics_dropped_total{model=measures,reason=type,version=1.0}"] == 1
+    assert told(measuring)[dropped] - before == 1
 
 
 def test_requests_are_counted_and_timed(measuring: Served) -> None:
@@ -112,7 +117,7 @@ def test_an_address_of_its_own_answers_nothing_else(idle: Served) -> None:
     own = idle.status["metricsAddress"].removeprefix("http://")
 
     def status_of(target: str) -> int:
-        connection = http.client.HTTPConnection(own, timeout=10)
+        connection = http.client.HTTPConnection(own, timeout=PATIENCE)
         connection.request("GET", target)
         status = connection.getresponse().status
         connection.close()

@@ -64,7 +64,7 @@ def test_each_kind_of_model_classifies_images(shared: Served, tmp_path: Path, na
         "--batch-size",
         "4",
         "--max-delay",
-        "1000",
+        "60000",
         "--batching",
         "fixed",
     )
@@ -81,7 +81,7 @@ def test_each_kind_of_model_classifies_images(shared: Served, tmp_path: Path, na
 
 def test_an_image_that_cannot_be_read_fails_alone(shared: Served, names: Path) -> None:
     archive = pack(shared, "colours", names, model_file=ARCHIVES / "small_net.py")
-    shared.tsctl("register", archive, "--batch-size", "4", "--max-delay", "1000", "--batching", "fixed")
+    shared.tsctl("register", archive, "--batch-size", "4", "--max-delay", "60000", "--batching", "fixed")
     bodies = [image("red"), b"no image at all", image("blue"), image("green")[:60]]
 
     with ThreadPoolExecutor(4) as clients:

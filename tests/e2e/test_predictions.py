@@ -121,7 +121,7 @@ def test_ping_is_healthy(shared: Served) -> None:
 
 
 def test_requests_that_come_together_travel_together(served: Served) -> None:
-    served.register("echo", "--batch-size", "8", "--max-delay", "2000", "--batching", "fixed")
+    served.register("echo", "--batch-size", "8", "--max-delay", "60000", "--batching", "fixed")
 
     with ThreadPoolExecutor(8) as clients:
         answers = list(clients.map(lambda _: served.ask("/predictions/echo", b"x"), range(8)))
@@ -176,30 +176,33 @@ def test_what_a_handler_prints_goes_to_its_log_and_not_onto_the_wire(obeying: Se
 def test_a_request_that_takes_too_long_is_answered_in_time_and_the_worker_goes_on(served: Served) -> None:
     served.register("obey", "--batch-size", "1", "--queue-timeout", "0.5")
     pid = obey(served, "nothing").json["pid"]
-    sleep, nothing = (json.dumps({"do": word}).encode() for word in ("sleep 3", "nothing"))
+    gate = served.folder / "gate"
+    wait, nothing = (json.dumps({"do": word}).encode() for word in (f"wait {gate}", "nothing"))
     kind = "application/json"
 
     with ThreadPoolExecutor(3) as clients:
-        running = clients.submit(served.ask, OBEY, sleep, content_type=kind, x_request_deadline_ms="1000")
+        running = clients.submit(served.ask, OBEY, wait, content_type=kind, x_request_deadline_ms="1000")
         eventually(lambda: served.describe("obey")["tsctl"]["batching"]["running"] == 1, "the first request runs")
         late = clients.submit(served.ask, OBEY, nothing, content_type=kind, x_request_deadline_ms="100")
         waiting = clients.submit(served.ask, OBEY, nothing, content_type=kind, x_request_priority="low")
         answers = [each.result() for each in (running, late, waiting)]
+        gate.touch()
 
     assert [answer.status for answer in answers] == [504] * 3
     assert [answer.json["type"] for answer in answers] == ["RequestTimeoutException"] * 3
     assert "1 s that x-request-deadline-ms allows" in answers[0].json["message"]
     assert "100 ms that x-request-deadline-ms allows" in answers[1].json["message"]
     assert "500 ms that queueTimeout allows" in answers[2].json["message"]
-    eventually(lambda: served.describe("obey")["tsctl"]["batching"]["running"] == 0, "the handler has slept")
+    eventually(lambda: served.describe("obey")["tsctl"]["batching"]["running"] == 0, "the handler goes on")
     assert obey(served, "nothing").json["pid"] == pid
     assert served.describe("obey")["tsctl"]["batching"]["expired"] == {"queue": 2, "worker": 1}
 
 
-def test_a_client_that_leaves_takes_its_queued_request_with_it(obeying: Served) -> None:
+def test_a_client_that_leaves_takes_its_queued_request_with_it(obeying: Served, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
     running, ahead, leaving = obeying.connect(), obeying.connect(), obeying.connect()
     headers = {"Content-Type": "application/json"}
-    running.request("POST", OBEY, json.dumps({"do": "sleep 3"}), headers)
+    running.request("POST", OBEY, json.dumps({"do": f"wait {gate}"}), headers)
     eventually(lambda: obeying.describe("obey")["tsctl"]["batching"]["running"] == 1, "the first request runs")
     ahead.request("POST", OBEY, json.dumps({"do": "nothing"}), headers)
     eventually(
@@ -213,6 +216,7 @@ def test_a_client_that_leaves_takes_its_queued_request_with_it(obeying: Served) 
     leaving.close()
 
     eventually(lambda: obeying.describe("obey")["jobQueueStatus"]["pendingRequests"] < 2, "it is taken out")
+    gate.touch()
     for connection in (running, ahead):
         assert connection.getresponse().status == 200
         connection.close()

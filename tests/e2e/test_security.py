@@ -277,7 +277,7 @@ def test_a_handshake_that_never_comes_does_not_stay(idle: Served) -> None:
         began = time.monotonic()
         assert silent.recv(1) == b""
 
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30  # asyncio's own patience is 60 s
 
 
 @needs_openssl
@@ -295,7 +295,7 @@ def test_a_stop_is_quick_with_tls_connections_open(idle: Served) -> None:
         began = time.monotonic()
         idle.tsctl("stop")
 
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20  # asyncio's own patience is 30 s
     eventually(lambda: idle.run("status").returncode == 3, "the daemon stops")
 
 

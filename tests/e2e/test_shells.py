@@ -42,6 +42,7 @@ class Shell:
         self._lines = 0
         self._shell.sendline(f"{set_up}; echo loaded'!'")
         self._shell.expect("loaded!")
+        self._shell.expect_exact(PROMPT)  # before it, the terminal itself would echo what is typed
 
     def tab(self, line: str) -> str:
         """Type a line and press TAB; give all that has appeared when the shell takes input again."""

@@ -3,14 +3,13 @@
 import http.client
 import os
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.served import TSCTL, Served, eventually, running
+from tests.e2e.served import PATIENCE, TSCTL, Served, connects, eventually, running
 
 
 class Stopping:
@@ -47,22 +46,14 @@ class Stopping:
     def terminate(self) -> None:
         """Send SIGTERM; return when it has been heard: nobody can connect any more."""
         self._process.terminate()
-        eventually(lambda: not self._connects(), "the daemon accepts no connection")
+        eventually(lambda: not connects(self.served), "the daemon accepts no connection")
 
     def signal_again(self) -> None:
         self._process.send_signal(signal.SIGTERM)
 
-    def _connects(self) -> bool:
-        address = self.served.url.removeprefix("http://").rpartition(":")
-        try:
-            socket.create_connection((address[0], int(address[2])), timeout=30).close()
-        except ConnectionRefusedError:
-            return False
-        return True
-
     def ended(self) -> int:
         """Wait until it has ended; give its exit code. Nothing of it is left."""
-        said = self._process.communicate(timeout=60)[1]
+        said = self._process.communicate(timeout=PATIENCE)[1]
         assert "Traceback" not in said and "stopped" in said.splitlines()[-1]
         assert not any(map(running, self.workers))
         assert not (self.served.folder / "control.sock").exists()

@@ -82,7 +82,12 @@ def test_workers_draw_different_numbers(warm: Served) -> None:
 
 @pytest.mark.parametrize(
     ("word", "did"),
-    [("parallel", [400, 400, True]), ("fork", [1, 2]), ("spawn", [1, 2]), ("compile", [3.0, 3.0, 3.0])],
+    [
+        ("parallel", [400, 400, True]),
+        ("fork", [1, 2]),
+        ("spawn", [1, 2]),
+        pytest.param("compile", [3.0, 3.0, 3.0], marks=pytest.mark.heavy),
+    ],
 )
 def test_everything_works_in_a_forked_worker(word: str, did: Any, warm: Served) -> None:
     assert ask(warm, word)["did"] == did

@@ -57,16 +57,18 @@ def test_a_model_is_measured_and_then_served_as_recommended(served: Served) -> N
     assert [each["pid"] for each in described["workers"]] == [worker["pid"]], "it went on serving"
 
 
-def test_the_recorded_requests_are_replayed_with_the_recorded_input(served: Served) -> None:
-    served.register("linear")
+def test_the_recorded_requests_are_replayed_with_the_recorded_input(served: Served, tmp_path: Path) -> None:
+    config = tmp_path / "model-config.yaml"
+    config.write_text("perBatch: 0.05\n")  # clients are known by their next requests, which take less than a batch
+    served.register("linear", "--batch-size", "4", config_file=config)
     served.tsctl("set", "linear", "--record-input")
-    drive(served, clients=2, requests=110)
+    drive(served, clients=4, requests=55)
 
     done = served.run("tune", "linear", *SHORT, patience=LONG)
 
     assert done.returncode == 0, done.stderr
     assert "measured with 1 B of the daemon's input" in done.stdout
-    assert "recorded: 2 clients that wait for an answer, and send the next request" in done.stdout
+    assert "recorded: 4 clients that wait for an answer, and send the next request" in done.stdout
     assert "Recommended: " in done.stdout
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.chaos.upgrades import command_of, marked, upgrade
 from tests.e2e.conftest import begin_upgrade
-from tests.e2e.served import TSCTL, Served, eventually, running
+from tests.e2e.served import PATIENCE, TSCTL, Served, eventually, running
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_whoever_ran_the_daemon_in_the_foreground_keeps_its_process(idle: Served
 
     process.terminate()
 
-    assert process.wait(timeout=20) == 0
+    assert process.wait(timeout=PATIENCE) == 0
     assert not running(second["new"]["pid"])
     assert not (idle.folder / "control.sock").exists()
 
@@ -153,7 +153,7 @@ def test_a_stand_in_tells_how_the_daemon_ended(idle: Served) -> None:
 
     os.kill(new, signal.SIGKILL)
 
-    assert process.wait(timeout=20) == 128 + signal.SIGKILL
+    assert process.wait(timeout=PATIENCE) == 128 + signal.SIGKILL
 
 
 def test_a_supervised_process_that_still_answers_passes_a_signal_on(idle: Served) -> None:
@@ -166,6 +166,6 @@ def test_a_supervised_process_that_still_answers_passes_a_signal_on(idle: Served
 
     process.terminate()
 
-    assert process.wait(timeout=20) == 0
+    assert process.wait(timeout=PATIENCE) == 0
     assert not running(new)
     connection.close()

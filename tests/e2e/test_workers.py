@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from daemon.workers.devices import usable_cores
@@ -194,14 +195,19 @@ def test_more_workers_than_cores_are_warned_of(served: Served) -> None:
 
 def test_scaling_down_lets_a_worker_finish_its_batch(served: Served) -> None:
     served.register("obey")
+    gate = served.folder / "gate"
     connection = served.connect()
     connection.request(
-        "POST", "/predictions/obey", json.dumps({"do": "sleep 0.5"}), {"Content-Type": "application/json"}
+        "POST", "/predictions/obey", json.dumps({"do": f"wait {gate}"}), {"Content-Type": "application/json"}
     )
     eventually(lambda: served.describe("obey")["tsctl"]["batching"]["running"] == 1, "the request runs")
 
-    assert served.tsctl("scale", "obey", "--workers", "0") == "Scaled `obey` 1.0 from 1 to 0 workers\n"
+    with ThreadPoolExecutor(1) as operator:
+        scaled = operator.submit(served.tsctl, "scale", "obey", "--workers", "0")
+        eventually(lambda: not worker_pids(served, "obey"), "the worker is told to leave")
+        gate.touch()
 
+    assert scaled.result() == "Scaled `obey` 1.0 from 1 to 0 workers\n"
     assert connection.getresponse().status == 200
     connection.close()
 
@@ -211,12 +217,14 @@ def test_a_full_queue_refuses_with_retry_after(idle: Served, tmp_path: Path) -> 
     idle.register("obey")
     first, second = idle.connect(), idle.connect()
     headers = {"Content-Type": "application/json"}
-    first.request("POST", "/predictions/obey", json.dumps({"do": "sleep 3"}), headers)
+    gate = idle.folder / "gate"
+    first.request("POST", "/predictions/obey", json.dumps({"do": f"wait {gate}"}), headers)
     eventually(lambda: idle.describe("obey")["tsctl"]["batching"]["running"] == 1, "the first request runs")
     second.request("POST", "/predictions/obey", json.dumps({"do": "nothing"}), headers)
     eventually(lambda: idle.describe("obey")["jobQueueStatus"]["pendingRequests"] == 1, "the second one waits")
 
     answer = obey(idle, "nothing")
+    gate.touch()
 
     assert (answer.status, answer.headers["retry-after"]) == (503, "1")
     assert 'The queue of model "obey" is full: 1 requests wait' in answer.json["message"]
@@ -230,11 +238,14 @@ def test_a_worker_killed_with_two_batches_in_hand_leaves_nobody_waiting(served: 
     (worker,) = worker_pids(served, "obey")
     headers = {"Content-Type": "application/json"}
     connections = [served.connect() for _ in range(6)]
+    gate = served.folder / "gate"
     for connection in connections:
-        connection.request("POST", "/predictions/obey", json.dumps({"do": "sleep 0.3"}), headers)
+        connection.request("POST", "/predictions/obey", json.dumps({"do": f"wait {gate}"}), headers)
     eventually(lambda: "ahead" in served.describe("obey")["tsctl"]["batching"]["reasons"], "a batch is sent ahead")
 
     os.kill(worker, signal.SIGKILL)
+    eventually(lambda: not running(worker), "the worker is gone")
+    gate.touch()
 
     statuses = [connection.getresponse().status for connection in connections]
     assert statuses.count(507) in (

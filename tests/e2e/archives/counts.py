@@ -1,5 +1,6 @@
-"""A handler that answers in pieces."""
+"""A handler that answers in pieces: `go PATH` makes the second one when that file is there."""
 
+import os
 import time
 
 from ts.handler_utils.utils import send_intermediate_predict_response
@@ -16,5 +17,7 @@ class Counts:
             raise RuntimeError("in the middle")
         for step in range(3):
             send_intermediate_predict_response([f"{step} "] * len(data), context.request_ids, "", 200, context)
-            time.sleep(0.2)
+            path = words[0].partition(" ")[2]
+            while path and not os.path.exists(path):
+                time.sleep(0.01)
         return ["end"] * len(data)

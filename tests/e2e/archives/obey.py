@@ -1,6 +1,6 @@
 """A module function that does to itself what the request says: the ways in which a handler can go wrong.
 
-A request is JSON: {"do": WORD}. What it was asked is appended to a file in the model's directory.
+A request is JSON: {"do": WORD}. `wait PATH` is answered when that file is there.
 """
 
 import os
@@ -34,6 +34,9 @@ def handle(data, context):
                 os.kill(os.getpid(), signal.SIGKILL)
         if word.startswith("sleep "):
             time.sleep(float(word.split()[1]))
+        if word.startswith("wait "):
+            while not os.path.exists(word.split()[1]):
+                time.sleep(0.01)
         if word == "print":
             print("printed by the handler")
             os.write(1, b"written to descriptor 1\n")

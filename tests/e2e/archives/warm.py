@@ -22,13 +22,16 @@ def pooled(method):
 
 
 def in_parallel():
+    threads = torch.get_num_threads()
     torch.set_num_threads(2)
     results = []
     thread = threading.Thread(target=lambda: results.append((SHARED @ SHARED).shape[0]))
     thread.start()
     thread.join()
     numpy.random.rand(400, 400) @ numpy.random.rand(400, 400)
-    return [*results, (SHARED @ SHARED).shape[0], len(os.listdir("/proc/self/task")) > 1]
+    results.append((SHARED @ SHARED).shape[0])
+    torch.set_num_threads(threads)
+    return [*results, len(os.listdir("/proc/self/task")) > 1]
 
 
 def die():

@@ -90,7 +90,7 @@ def test_an_exported_program_takes_batches_of_any_size(model_dir: Path) -> None:
     assert model(torch.ones(1, 1)).item() == 3.0
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler is installed")
 @pytest.mark.filterwarnings("ignore")  # the compiler's own
 def test_a_package_of_aotinductor_takes_batches_of_any_size(model_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,7 @@ def test_a_missing_compiler_is_named(cxx: str, reason: str, monkeypatch: pytest.
     assert inductor.refusal(nn.Linear(1, 1), CPU) == reason
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @needs_compiler
 def test_every_batch_size_is_compiled_at_the_load_and_found_in_the_cache_by_the_next_worker(
     model_dir: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch

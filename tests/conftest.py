@@ -1,0 +1,43 @@
+"""Options of all tests: their order."""
+
+import gc
+import random
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--shuffle", metavar="SEED", help="run files, and the tests in each, in an order drawn from SEED")
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    seed = config.getoption("--shuffle")
+    return None if seed is None else f"shuffled: --shuffle {seed} repeats this order"
+
+
+# Before pytest sorts by the fixtures that tests share, so that those are not made anew for each test.
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    seed = config.getoption("--shuffle")
+    if seed is not None:
+        items[:] = shuffled(items, seed)
+
+
+def shuffled(items: Iterable[pytest.Item], seed: str) -> list[pytest.Item]:
+    """Return the tests in random order, those of a file together. The order depends on nothing but tests and seed."""
+    chance = random.Random(seed)
+    files = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
+    chance.shuffle(files)
+    for tests in files:
+        chance.shuffle(tests)
+    return [test for tests in files for test in tests]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_garbage(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Find what a file has left open in that file, and not in whichever runs when the collector does."""
+    yield
+    if request.config.getoption("--shuffle") is not None:
+        gc.collect()

@@ -1,0 +1,43 @@
+"""How a daemon ends: what is true while it does."""
+
+import asyncio
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from daemon.ending import Ending
+from daemon.models.model import ModelState
+from tests.models.bench import Bench, run
+
+
+class Server:
+    """Notes the states of the models when it is closed."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self.states: list[ModelState] = []
+
+    def close(self) -> None:
+        self.states = [model.state for model in self._bench.registry]
+
+
+@pytest.mark.parametrize(
+    ("successor", "state"), [(None, ModelState.STOPPING), (7, ModelState.READY)], ids=["stopped", "replaced"]
+)
+def test_when_connections_are_refused_no_model_of_a_daemon_that_is_stopped_is_ready(
+    tmp_path: Path, successor: int | None, state: ModelState
+) -> None:
+    async def scenario(bench: Bench) -> None:
+        for name in ("a", "b"):
+            await bench.register(bench.mar(name))
+        ending = Ending(600.0, tmp_path / "pid", supervised=False)
+        ending.successor = successor
+        server = Server(bench)
+
+        ending.close(bench.registration, [cast(asyncio.Server, server)])
+
+        assert server.states == [state, state]
+        await bench.registration.stop(grace=0.0)
+
+    run(tmp_path, scenario)
