@@ -11,6 +11,8 @@ import mmap
 import os
 import weakref
 from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable
 from typing import Protocol
 
 SHARED_FROM = 64 * 1024  # bytes; below, the socket costs less: eight bodies of 100 B 103 µs there and back
@@ -19,6 +21,7 @@ PAGE = mmap.PAGESIZE
 # Freed memory below this offset is kept, so that it need not be cleared and mapped anew: the lowest free place
 # is taken first. What lies above is given back to the system.
 KEPT = 32 * 1024**2
+GIVEN_AT_ONCE = 4 * 1024**2  # bytes: 0.7 ms; 64 MiB took the event loop 10 ms (tests/benchmarks/callbacks.py)
 
 
 class Allocator:
@@ -119,6 +122,10 @@ class Stored:
     def part(self, start: int, end: int) -> "Stored":
         return Stored(self._place, self.offset + start, end - start)
 
+    def beside(self, length: int) -> "Stored | None":
+        """Take another place in the same arena, of `length` bytes; None if there is none."""
+        return self._place.arena.take(length)
+
 
 Payload = bytes | Stored
 
@@ -129,6 +136,14 @@ class Storage(Protocol):
     def take(self, length: int) -> Stored | None: ...
 
 
+def gather(body: bytearray, storage: Storage | None) -> Payload:
+    """Copy a body that came in many pieces, once: a large one into the arena, from where no frame has to copy it."""
+    if storage is not None and len(body) >= SHARED_FROM and (stored := storage.take(len(body))) is not None:
+        stored.view[:] = body
+        return stored
+    return bytes(body)
+
+
 class Arena:
     """The memory.
 
@@ -136,6 +151,7 @@ class Arena:
         size: bytes, a multiple of the page size.
 
     Attributes:
+        soon: makes a call in a later turn of the event loop, for what would take long; None to do all at once.
         descriptor: to be given to workers; it can only be read from.
         view: all of it.
 
@@ -144,7 +160,9 @@ class Arena:
     """
 
     def __init__(self, size: int = SIZE) -> None:
+        self.soon: Callable[[Callable[[], None]], None] | None = None
         self._allocator = Allocator(size)
+        self._leaving: deque[tuple[int, int]] = deque()  # what is still to be given back: (offset, end)
         file = os.memfd_create("tsctl-bodies", os.MFD_CLOEXEC)
         try:
             os.ftruncate(file, size)
@@ -173,11 +191,29 @@ class Arena:
         return None if offset is None else Stored(_Place(self, offset, length), offset, length)
 
     def _free(self, offset: int, length: int) -> None:
-        self._allocator.free(offset, length)
-        above = max(offset, KEPT)
         end = offset + pages(length)
+        above = min(max(offset, KEPT), end)
+        if self.soon is not None and end - above > GIVEN_AT_ONCE:
+            if offset < above:
+                self._allocator.free(offset, above - offset)
+            self._leaving.append((above, end))
+            if len(self._leaving) == 1:
+                self.soon(self._give_back)
+            return
+        self._allocator.free(offset, length)
         if above < end:
             self._map.madvise(mmap.MADV_REMOVE, above, end - above)
+
+    def _give_back(self) -> None:
+        """Give a piece of a large place back to the system; until then nobody else gets it."""
+        offset, end = self._leaving.popleft()
+        piece = min(GIVEN_AT_ONCE, end - offset)
+        self._map.madvise(mmap.MADV_REMOVE, offset, piece)
+        self._allocator.free(offset, piece)
+        if offset + piece < end:
+            self._leaving.appendleft((offset + piece, end))
+        if self._leaving and self.soon is not None:
+            self.soon(self._give_back)
 
 
 def open_arena(size: int = SIZE) -> Arena | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import httptools
 import msgspec
 
-from daemon.arena import SHARED_FROM, Payload, Storage, Stored
+from daemon.arena import SHARED_FROM, Payload, Storage, Stored, gather
 from daemon.errors import BadRequest, DaemonError, MethodNotAllowed
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request, new_request_id
@@ -343,7 +343,7 @@ class Receiver:
         if self.stored is not None:
             body, self.stored = self.stored, None
         else:
-            body = self._body if isinstance(self._body, bytes) else bytes(self._body)
+            body = self._body if isinstance(self._body, bytes) else gather(self._body, self._storage)
         named = self._id
         self._body, self._id = b"", ""
         request = Request(
