@@ -256,6 +256,33 @@ def chunked(name: str, content_type: str, size: int, chunk: int) -> Asked:
     return Asked(name, head, [first, *pieces, b"0\r\n\r\n"], size, copied=True)
 
 
+def recorded(size: int) -> Asked:
+    asked = request("raw bytes, recorded", bytes(size), "image/png", target="/predictions/recorded")
+    asked.copied = True
+    return asked
+
+
+def headers(size: int) -> Asked:
+    del size
+    asked = request("headers of 60 KiB", b"", "image/png")
+    asked.head = asked.head[:-2] + b"".join(b"X-%d: %b\r\n" % (number, b"x" * 600) for number in range(95)) + b"\r\n"
+    return asked
+
+
+def host(size: int) -> Asked:
+    del size
+    asked = request("a host of 60 KiB", b"", "image/png", status=400)
+    asked.head = asked.head.replace(b"Host: a", b"Host: " + b"%41" * 20000 + b"?")
+    return asked
+
+
+def numbers(size: int) -> Asked:
+    del size
+    asked = request("a deadline of 60 000 digits", b"", "image/png")
+    asked.head = asked.head[:-2] + b"x-request-deadline-ms: " + b"9" * 60000 + b"\r\n\r\n"
+    return asked
+
+
 def target(size: int) -> Asked:
     del size
     return request("a target of 8 KiB: escapes", b"", "", target="/predictions/sized/1.0/" + "%FF" * 2700)
@@ -275,17 +302,17 @@ def target_too_long(size: int) -> Asked:
 
 def query_fields(size: int) -> Asked:
     del size
-    return request("a query of 8 KiB: fields", b"", "", target="/invocations?" + "a=&" * 2600, status=400)
+    return request("a query of 8 KiB: fields", b"", "", target="/models/sized/invoke?" + "a=&" * 2600, status=400)
 
 
 def query_escapes(size: int) -> Asked:
     del size
-    return request("a query of 8 KiB: escapes", b"", "", target="/invocations?a=" + "%FF" * 2700)
+    return request("a query of 8 KiB: escapes", b"", "", target="/models/sized/invoke?a=" + "%FF" * 2700)
 
 
 def query_too_long(size: int) -> Asked:
     del size
-    return request("a query of 60 KiB: escapes", b"", "", target="/invocations?a=" + "%FF" * 20000, status=414)
+    return request("a query of 60 KiB: escapes", b"", "", target="/models/sized/invoke?a=" + "%FF" * 20000, status=414)
 
 
 def content_type_options(size: int) -> Asked:
@@ -324,7 +351,7 @@ def _kinds() -> Iterator[Callable[[int], Asked]]:
     yield from (invocations, invocations_name, invoke, kserve_v1, kserve_v2)
     yield from (chunked_large, chunked_form, chunked_small, chunked_tiny)
     yield from (target, target_segments, target_too_long, query_fields, query_escapes, query_too_long)
-    yield content_type_options
+    yield from (content_type_options, headers, host, numbers, recorded)
     for method, path in (("POST", "/models"), ("PUT", "/models/sized"), ("PATCH", "/models/sized")):
         yield managing(method, path)
         yield managing_as_much(method, path)
