@@ -20,6 +20,7 @@ from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Any
 
+from daemon.api.turns import Turns
 from daemon.http.listener import Listener
 from daemon.models.registration import Registration
 from daemon.upgrade.giving import Upgrade
@@ -93,6 +94,14 @@ class Ending:
         outlived.cancel()
         await asyncio.gather(outlived, return_exceptions=True)
         upgrade.finish()
+
+    async def finish_forms(self, turns: Turns) -> None:
+        """Let the forms that are being read become requests of their models, which wait or run then."""
+        reading, hurry = asyncio.ensure_future(turns.finish()), asyncio.ensure_future(self._hurry.wait())
+        await asyncio.wait((reading, hurry), timeout=self._grace, return_when=asyncio.FIRST_COMPLETED)
+        turns.refuse()
+        for each in (reading, hurry):
+            each.cancel()
 
     async def stop_models(self, registration: Registration) -> None:
         """Let what waits and runs finish, then end the workers."""

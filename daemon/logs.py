@@ -90,7 +90,6 @@ def set_up(state_dir: Path, level: str, *, foreground: bool) -> None:
     """Send the logger `daemon` to the state directory, in the foreground to stderr too."""
     with contextlib.suppress(paths.PathError):  # then its files cannot be opened either, and that is told
         paths.make_private(paths.logs_dir(state_dir), strict=False)
-    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # a broken form is the client's to know
     root = logging.getLogger("daemon")
     root.setLevel(level.upper())
     root.propagate = False

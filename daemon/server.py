@@ -16,6 +16,7 @@ from daemon.access import AccessLog
 from daemon.api.inference import inference_routes
 from daemon.api.management import management_routes
 from daemon.api.metrics import metrics_routes
+from daemon.api.turns import Turns
 from daemon.api.upgrading import upgrade_route
 from daemon.arena import open_arena
 from daemon.clock import LoopClock
@@ -109,6 +110,8 @@ class Daemon:
         registry, metrics = Registry(), Metrics()
         model_logs = logs.ModelLogs(config.state_dir, foreground=self._foreground)
         arena = open_arena()
+        if arena is not None:
+            arena.soon = clock.soon
         engine = LocalEngine(
             loop, clock, model_environment(os.environ, config), arena, template=config.template, alone=True
         )
@@ -144,7 +147,8 @@ class Daemon:
         upgrade = Upgrade(registry, registration, start_new, lambda: startup.done, ours.claim, tsctl_version())
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
         measured = metrics_routes(registry, metrics, Host(), Gpus.of_this_machine(clock)) if config.metrics else {}
-        routes = inference_routes(registry, lambda: startup.done and not ending.wanted.is_set()) | measured
+        turns = Turns(clock.now)
+        routes = inference_routes(registry, lambda: startup.done and not ending.wanted.is_set(), turns) | measured
         commands = join(
             {"tsctl": upgrade_route(upgrade)}, management_routes(registry, registration, own, local_paths=True)
         )
@@ -205,6 +209,7 @@ class Daemon:
         for listener in listeners:
             listener.stop()
         loading.cancel()
+        await ending.finish_forms(turns)
         await ending.stop_models(registration)
         engine.close()
         await ending.let_answers_out(listeners)

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.arena import KEPT, Arena, Stored, open_arena
+from daemon.arena import GIVEN_AT_ONCE, KEPT, SHARED_FROM, Arena, Stored, gather, open_arena
+from daemon.clock import FakeClock
 from daemon.places import PAGE, Allocator, Places, pages
 
 MIB = 1024**2
@@ -172,6 +173,37 @@ def test_memory_that_is_not_kept_goes_back_to_the_system() -> None:
 
     assert arena.used == 0
     assert real(arena) <= KEPT
+
+
+def test_much_memory_goes_back_in_pieces_and_nobody_gets_it_before() -> None:
+    clock = FakeClock()
+    arena = Arena(2 * KEPT)
+    arena.soon = clock.soon
+    low, large = arena.take(KEPT - PAGE), arena.take(KEPT)
+    assert low is not None and large is not None
+    large.view[::PAGE] = b"x" * (KEPT // PAGE)
+    assert real(arena) == KEPT
+
+    del large
+    assert arena.used == 2 * KEPT - 2 * PAGE, "one page of it is kept, and free"
+    assert arena.take(KEPT) is None
+    steps = 0
+    while clock.step():
+        steps += 1
+        assert real(arena) >= KEPT - steps * GIVEN_AT_ONCE
+
+    assert steps >= (KEPT - PAGE) // GIVEN_AT_ONCE
+    assert (arena.used, real(arena)) == (KEPT - PAGE, PAGE)
+
+
+def test_a_body_of_many_pieces_is_gathered_in_the_arena_if_it_is_large() -> None:
+    arena = Arena(MIB)
+    large = gather(bytearray(b"x" * SHARED_FROM), arena)
+
+    assert isinstance(large, Stored) and bytes(large) == b"x" * SHARED_FROM
+    assert gather(bytearray(b"small"), arena) == b"small"
+    assert gather(bytearray(b"x" * SHARED_FROM), None) == b"x" * SHARED_FROM
+    assert gather(bytearray(b"x" * 2 * MIB), arena) == b"x" * 2 * MIB
 
 
 def test_an_arena_that_is_gone_leaves_no_descriptor() -> None:

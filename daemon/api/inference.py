@@ -12,18 +12,24 @@
 As in TorchServe any method predicts, but OPTIONS.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any
 
 from daemon.api.openapi_inference import describe_api, describe_model
-from daemon.api.predict import parameters_of, predict
+from daemon.api.predict import parameters_of, predict, with_query
+from daemon.api.turns import Turns
 from daemon.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response, status_response
 from daemon.http.router import Route
+from daemon.job import Param
 from daemon.models.model import Model, ModelState
 from daemon.models.registry import Registry
 
+Work = Coroutine[Any, Any, None] | None
 INVOKE = "invoke"
+MOST_NAME = 1024  # bytes of a form's field `model_name`
 VERBS = ("predict", "explain")  # of KServe, after a model's name and a colon
 
 
@@ -37,61 +43,81 @@ def predicts(path: list[str]) -> bool:
     return path[:1] not in (["models"], ["v1"])
 
 
-def inference_routes(registry: Registry, started: Callable[[], bool] = lambda: True) -> dict[str, Route]:
+def inference_routes(
+    registry: Registry, started: Callable[[], bool] = lambda: True, turns: Turns | None = None
+) -> dict[str, Route]:
     """Make the routes: first path segment → function.
 
     Args:
         started: whether everything that is to be served from the start has been registered, or has failed, and the
             daemon is not being stopped.
+        turns: reads large forms; None for turns of these routes alone.
     """
+    forms = turns or Turns()
 
     def run(
         exchange: Exchange, model: Model, explain: bool, url_path: str | None = None, version: str | None = None
-    ) -> None:
+    ) -> Work:
         if exchange.request.method == "OPTIONS":
             exchange.respond(json_response(describe_model(model.name)))
-            return
+            return None
         asked = ("explain", "True" if explain else "False")
         injected = (asked,) if url_path is None else (("url_path", url_path), asked)
-        predict(exchange, model, parameters_of(exchange), injected, unnamed=version is None, repeatable=not explain)
+        params = parameters_of(exchange.request)
+        if isinstance(params, list):
+            predict(exchange, model, params, injected, unnamed=version is None, repeatable=not explain)
+            return None
+        then = partial(_predict_read, registry, model.name, version, exchange, injected, not explain)
+        return forms.read(params, exchange, model.settings.client_timeout, then)
 
     def below_a_model(explain: bool) -> Route:
-        def route(exchange: Exchange, path: list[str]) -> None:
+        def route(exchange: Exchange, path: list[str]) -> Work:
             if not path:
                 raise ResourceNotFound
             if len(path) == 1:
-                run(exchange, registry.find(path[0]), explain, "")
-            else:
-                run(exchange, registry.find(path[0], path[1]), explain, "/".join(path[2:]), path[1])
+                return run(exchange, registry.find(path[0]), explain, "")
+            return run(exchange, registry.find(path[0], path[1]), explain, "/".join(path[2:]), path[1])
 
         return route
 
-    def kserve_v1(exchange: Exchange, path: list[str]) -> None:
+    def kserve_v1(exchange: Exchange, path: list[str]) -> Work:
         name, colon, verb = path[1].rpartition(":") if len(path) == 2 and path[0] == "models" else ("", "", "")
         if not colon or verb not in VERBS:
             raise ResourceNotFound
-        run(exchange, registry.find(name), verb == "explain")
+        return run(exchange, registry.find(name), verb == "explain")
 
-    def kserve_v2(exchange: Exchange, path: list[str]) -> None:
+    def kserve_v2(exchange: Exchange, path: list[str]) -> Work:
         if len(path) != 3 or path[0] != "models" or path[2] not in ("infer", "explain"):
             raise ResourceNotFound
-        run(exchange, registry.find(path[1]), path[2] == "explain")
+        return run(exchange, registry.find(path[1]), path[2] == "explain")
 
-    def invoke(exchange: Exchange, model: Model) -> None:
+    def invoke(exchange: Exchange, model: Model) -> Work:
         if exchange.request.method == "OPTIONS":
             exchange.respond(json_response(describe_model(model.name)))
-            return
-        predict(exchange, model, parameters_of(exchange, with_query=True), [])
+            return None
+        params = parameters_of(exchange.request)
+        if isinstance(params, list):
+            predict(exchange, model, with_query(exchange.request, params), [])
+            return None
+        then = partial(_invoke_read, registry, model.name, exchange)
+        return forms.read(params, exchange, model.settings.client_timeout, then)
 
-    def models(exchange: Exchange, path: list[str]) -> None:
+    def models(exchange: Exchange, path: list[str]) -> Work:
         if len(path) != 2 or path[1] != INVOKE:
             raise ResourceNotFound
-        invoke(exchange, registry.find(path[0]))
+        return invoke(exchange, registry.find(path[0]))
 
-    def invocations(exchange: Exchange, path: list[str]) -> None:
+    def invocations(exchange: Exchange, path: list[str]) -> Work:
         if path:
             raise ResourceNotFound
-        invoke(exchange, registry.find(_named(exchange, registry)))
+        name = exchange.request.query.get("model_name")
+        if name:
+            return invoke(exchange, registry.find(name))
+        params = parameters_of(exchange.request)
+        if isinstance(params, list):
+            _invoke_read(registry, None, exchange, params)
+            return None
+        return forms.read(params, exchange, 0.0, partial(_invoke_read, registry, None, exchange))
 
     def ping(exchange: Exchange, path: list[str]) -> None:
         if path:
@@ -141,18 +167,40 @@ def inference_routes(registry: Registry, started: Callable[[], bool] = lambda: T
     }
 
 
-def _named(exchange: Exchange, registry: Registry) -> str:
-    """The model that `/invocations` means: by query, by form field, or the only one.
+def _predict_read(
+    registry: Registry,
+    name: str,
+    version: str | None,
+    exchange: Exchange,
+    injected: Sequence[tuple[str, str]],
+    repeatable: bool,
+    params: list[Param],
+) -> None:
+    """Ask the model that has this name now that the form is read: it may have been replaced meanwhile."""
+    model = registry.find(name, version)
+    predict(exchange, model, params, injected, unnamed=version is None, repeatable=repeatable)
+
+
+def _invoke_read(registry: Registry, name: str | None, exchange: Exchange, params: list[Param]) -> None:
+    """The same for SageMaker's routes; without a name the form has one, or the only model is meant."""
+    model = registry.find(_named(registry, params) if name is None else name)
+    if exchange.request.method == "OPTIONS":
+        exchange.respond(json_response(describe_model(model.name)))
+    else:
+        predict(exchange, model, with_query(exchange.request, params), [])
+
+
+def _named(registry: Registry, params: list[Param]) -> str:
+    """Return the model that `/invocations` means, where its query does not say: by form field, or the only one.
 
     Raises:
         BadRequest: it is not said, and there is not exactly one.
     """
-    name = exchange.request.query.get("model_name")
-    if name:
-        return name
-    fields = {param.name: param.value for param in parameters_of(exchange)}
-    if "model_name" in fields:
-        return bytes(fields["model_name"]).decode("utf-8", "replace")
+    for param in params:
+        if param.name == "model_name":
+            if len(param.value) > MOST_NAME:
+                raise BadRequest(f"model_name has {len(param.value)} bytes, at most {MOST_NAME} are read.")
+            return bytes(param.value).decode("utf-8", "replace")
     only = registry.defaults()
     if len(only) != 1:
         raise BadRequest("Parameter model_name is required.")

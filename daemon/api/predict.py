@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
-from daemon.api.forms import parse_body
+from daemon.api.forms import Form, read_body
 from daemon.errors import BadRequest, PredictionFailed
 from daemon.http.budget import HEADER, PRIORITY_HEADER, read_budget
 from daemon.http.exchange import Exchange
@@ -16,19 +16,24 @@ from daemon.models.sample import MOST_BYTES, RECORDED, Sample
 CLIENT_TIMEOUT = "clientTimeoutInMills"
 
 
-def parameters_of(exchange: Exchange, *, with_query: bool = False) -> list[Param]:
-    """The named parts of a request: its body's, and with `with_query` the query's too, as bytes.
+def parameters_of(request: Request) -> list[Param] | Form:
+    """Return the named parts of a request's body; or the form that they are in, where one slice was not all of it.
 
     Raises:
-        BadRequest: the body is a form that is not one.
+        BadRequest: the body is a form that is not one, or that has too much of something.
     """
-    request = exchange.request
     kind = request.kind
-    params = parse_body(request.content_type if kind is None else kind, request.body)
-    if with_query:
-        named = {param.name for param in params}
-        params += [Param(name, "", text.encode()) for name, text in request.query.items() if name not in named]
-    return params
+    return read_body(request.content_type if kind is None else kind, request.body)
+
+
+def with_query(request: Request, params: list[Param]) -> list[Param]:
+    """Return the parameters of a body, and those of the query that it does not name, as bytes.
+
+    Raises:
+        BadRequest: the query has too many.
+    """
+    named = {param.name for param in params}
+    return params + [Param(name, "", text.encode()) for name, text in request.query.items() if name not in named]
 
 
 def budget_of(request: Request, most: float) -> Budget | None:

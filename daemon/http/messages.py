@@ -15,6 +15,7 @@ import msgspec
 
 from daemon.arena import Payload
 from daemon.errors import BadRequest, DaemonError, PredictionFailed
+from daemon.http.sizes import MOST_JSON, MOST_QUERY_FIELDS, MOST_SEGMENTS, MOST_TARGET, BodyTooLarge, TargetTooLong
 from daemon.job import Reply
 
 JSON = ("Content-Type", "application/json")
@@ -52,7 +53,10 @@ def _segments(target: str) -> tuple[str, ...]:
     path = target.partition("?")[0]
     if not path.startswith("/") and "://" in path:  # absolute form: http://host/path
         path = "/" + path.partition("://")[2].partition("/")[2]
-    segments = [unquote(segment) if "%" in segment else segment for segment in path.split("/")[1:]]
+    parts = path.split("/", MOST_SEGMENTS + 1)
+    if len(parts) > MOST_SEGMENTS + 1:
+        raise BadRequest(f"The path has more than {MOST_SEGMENTS} segments.")
+    segments = [unquote(segment) if "%" in segment else segment for segment in parts[1:]]
     while segments and not segments[-1]:
         segments.pop()
     return tuple(segments)
@@ -89,9 +93,18 @@ class Request(msgspec.Struct):
 
     @property
     def path(self) -> list[str]:
-        """The path's segments, percent-decoded; empty ones at the end are dropped."""
+        """The path's segments, percent-decoded; empty ones at the end are dropped.
+
+        Raises:
+            TargetTooLong: target, with the query, has more than `MOST_TARGET` characters.
+            BadRequest: it has more than `MOST_SEGMENTS`.
+        """
         target = self.target
-        return list(_known_segments(target) if len(target) <= _SHORT else _segments(target))
+        if len(target) <= _SHORT:
+            return list(_known_segments(target))
+        if len(target) > MOST_TARGET:
+            raise TargetTooLong(len(target), MOST_TARGET)
+        return list(_segments(target))
 
     @property
     def content_type(self) -> str:
@@ -102,8 +115,18 @@ class Request(msgspec.Struct):
 
     @property
     def query(self) -> dict[str, str]:
-        """The query's parameters; of repeated ones the last counts."""
-        return dict(parse_qsl(self.target.partition("?")[2], keep_blank_values=True))
+        """The query's parameters; of repeated ones the last counts.
+
+        Raises:
+            TargetTooLong, BadRequest: it is too long, or has more than `MOST_QUERY_FIELDS`.
+        """
+        target = self.target
+        if len(target) > MOST_TARGET:
+            raise TargetTooLong(len(target), MOST_TARGET)
+        query = target.partition("?")[2]
+        if query.count("&") >= MOST_QUERY_FIELDS:
+            raise BadRequest(f"The query has more than {MOST_QUERY_FIELDS} parameters.")
+        return dict(parse_qsl(query, keep_blank_values=True))
 
     def header(self, name: str) -> str:
         """The value of a header, or an empty string; of repeated ones the last counts."""
@@ -114,7 +137,14 @@ class Request(msgspec.Struct):
         return ""
 
     def json(self) -> Any:
-        """Raises: BadRequest, if the body is not JSON."""
+        """Parse the body, where little is expected.
+
+        Raises:
+            BodyTooLarge: it has more than `MOST_JSON` bytes.
+            BadRequest: it is not JSON.
+        """
+        if len(self.body) > MOST_JSON:
+            raise BodyTooLarge("a JSON document here", len(self.body), MOST_JSON)
         try:
             return json.loads(bytes(self.body))
         except (ValueError, RecursionError) as error:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import httptools
 import msgspec
 
-from daemon.arena import SHARED_FROM, Payload, Storage, Stored, Unshared
+from daemon.arena import SHARED_FROM, Payload, Storage, Stored, Unshared, gather
 from daemon.errors import BadRequest, MethodNotAllowed
 from daemon.http.boundaries import Boundaries
 from daemon.http.limits import HttpLimits
@@ -361,7 +361,7 @@ class Receiver:
         if self.stored is not None:
             body = self._whole()
         else:
-            body = self._body if isinstance(self._body, bytes) else bytes(self._body)
+            body = self._body if isinstance(self._body, bytes) else gather(self._body, self._storage)
         named, self._said.id, self._body = self._said.id, "", b""
         request = Request(
             parser.get_method().decode("latin-1"),

@@ -36,6 +36,8 @@ from daemon.models.store import locate
 
 SILENCE = 60.0  # seconds that a server may say nothing
 LONGEST = 3600.0  # seconds that a download may take
+MOST_URL = 8192  # characters
+MOST_DECODINGS = 4  # of the escapes of a URL; nobody encodes one so often
 _CHUNK = 1024 * 1024
 _PROGRESS_EVERY = 0.05  # seconds
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
@@ -50,13 +52,33 @@ def is_remote(url: str) -> bool:
 def check_url(url: str, allowed: Sequence[str]) -> None:
     """Refuse a URL that matches none of the patterns as a whole, whatever the case.
 
+    A server may decode its escapes once, or more than once: the URL has to match as it is, and after each decoding,
+    until nothing changes.
+
     Raises:
         ArchiveNotFound: it does not, or it climbs or hides something, so that no pattern can tell where it leads.
     """
-    if ".." in re.split(r"[/\\]", unquote(url)):
+    if len(url) > MOST_URL:
+        raise ArchiveNotFound(f"Given URL {url[:100]}… has {len(url)} characters, at most {MOST_URL} are read")
+    forms = _decodings(url)
+    if any(".." in re.split(r"[/\\]", form) for form in forms):
         raise ArchiveNotFound(f"Relative path is not allowed in url: {url}")
-    if not _plain(url) or not any(re.fullmatch(pattern, url, re.IGNORECASE) for pattern in allowed):
+    if not _plain(url):
         raise ArchiveNotFound(f"Given URL {url} does not match any allowed URL(s)")
+    for form in forms:
+        if not any(re.fullmatch(pattern, form, re.IGNORECASE) for pattern in allowed):
+            decoded = "" if form == url else f": it may be read as {form!r}"
+            raise ArchiveNotFound(f"Given URL {url} does not match any allowed URL(s){decoded}")
+
+
+def _decodings(url: str) -> list[str]:
+    """Return a URL as it is, and as it reads after each decoding of its escapes, until nothing changes."""
+    forms = [url]
+    while (decoded := unquote(forms[-1])) != forms[-1]:
+        if len(forms) > MOST_DECODINGS:
+            raise ArchiveNotFound(f"Given URL {url[:100]} is percent-encoded more than {MOST_DECODINGS} times")
+        forms.append(decoded)
+    return forms
 
 
 def _plain(url: str) -> bool:

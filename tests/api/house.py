@@ -9,6 +9,7 @@ from typing import Any
 from daemon.api.inference import inference_routes
 from daemon.api.management import management_routes
 from daemon.api.metrics import metrics_routes
+from daemon.api.turns import Turns
 from daemon.config import resolve
 from daemon.guards import Guard
 from daemon.http.exchange import Exchange
@@ -61,11 +62,12 @@ class House:
         config = resolve(flags | settings, {})
         self.registration = Registration(config, self.registry, self.engine, self.clock, logs, self.metrics)
         self.registration.clean()
+        self.turns = Turns(self.clock.now)
         self.started = True  # what is served from the start has been registered
         told = {"status": {"pid": 1}}.get if own else None
         self._commands = management_routes(self.registry, self.registration, told, local_paths=local_paths)
         self._measured = metrics_routes(self.registry, self.metrics, Host(), Gpus(self.clock, nvidia_smi))
-        self._predictions = inference_routes(self.registry, lambda: self.started)
+        self._predictions = inference_routes(self.registry, lambda: self.started, self.turns)
         self._router = Router(join(self._predictions, self._commands, self._measured))
 
     def _route(self, exchange: Exchange) -> None:

@@ -68,7 +68,7 @@ def test_a_body_does_not_count(headers: list[tuple[str, str]], body: bytes) -> N
     assert Parameters(Request("POST", "/models?url=a", headers, body)).text("url") == "a"
 
 
-@pytest.mark.parametrize("body", [b"[]", b"1", b'"url"', b"null", b"{", b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize("body", [b"[]", b"1", b'"url"', b"null", b"{", b"\xff", b"[" * 30_000])
 def test_a_json_body_that_is_no_object_is_refused(body: bytes) -> None:
     with pytest.raises(BadRequest, match="JSON"):
         Parameters(Request("POST", "/models", JSON, body))

@@ -17,6 +17,7 @@ from daemon.http.messages import (
     reply_response,
     status_response,
 )
+from daemon.http.sizes import MOST_JSON, MOST_QUERY_FIELDS, MOST_SEGMENTS, MOST_TARGET
 from daemon.job import Reply
 from tests.http.peer import Answer, read_answers
 
@@ -81,13 +82,52 @@ def test_a_header_is_found_in_any_case_and_the_last_one_counts() -> None:
         pytest.param(b"", id="nothing"),
         pytest.param(b"{", id="cut short"),
         pytest.param(b'"\xff"', id="not UTF-8"),
-        pytest.param(b"[" * 100_000, id="nested deeper than the parser goes"),
+        pytest.param(b"[" * 30_000, id="nested deeper than the parser goes"),
         pytest.param(b"1" * 5_000, id="a number longer than Python reads"),
     ],
 )
 def test_a_body_that_is_not_json_is_a_bad_request(body: bytes) -> None:
     with pytest.raises(BadRequest, match="not JSON"):
         request(body=body).json()
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        pytest.param("/m" + "/" * (MOST_SEGMENTS - 1), id="segments"),
+        pytest.param("/" + "x" * (MOST_TARGET - 1), id="characters"),
+        pytest.param("/?" + "&".join(["a=1"] * MOST_QUERY_FIELDS), id="parameters"),
+    ],
+)
+def test_a_target_of_as_much_as_is_allowed_is_read(target: str) -> None:
+    asked = request(target)
+
+    assert asked.path is not None and asked.query is not None
+
+
+@pytest.mark.parametrize(
+    ("target", "status", "sentence"),
+    [
+        pytest.param("/" * (MOST_SEGMENTS + 2), 400, f"more than {MOST_SEGMENTS} segments", id="segments"),
+        pytest.param(
+            "/?" + "x" * MOST_TARGET, 414, f"{MOST_TARGET + 2} characters, and at most {MOST_TARGET}", id="characters"
+        ),
+        pytest.param("/?" + "&" * MOST_QUERY_FIELDS, 400, f"more than {MOST_QUERY_FIELDS} parameters", id="parameters"),
+    ],
+)
+def test_a_target_of_more_is_refused_with_the_limit(target: str, status: int, sentence: str) -> None:
+    with pytest.raises(DaemonError, match=sentence) as caught:
+        _ = request(target).path, request(target).query
+
+    assert caught.value.status == status
+
+
+def test_a_json_document_has_a_limit() -> None:
+    assert request(body=b"1".rjust(MOST_JSON)).json() == 1
+    with pytest.raises(DaemonError, match=f"has {MOST_JSON + 1} bytes, and at most {MOST_JSON}") as caught:
+        request(body=b"1".rjust(MOST_JSON + 1)).json()
+
+    assert caught.value.status == 413
 
 
 def test_request_ids_are_random_uuids() -> None:

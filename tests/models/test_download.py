@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from daemon.errors import ArchiveNotFound, DownloadFailed
 from daemon.models.download import check_url, downloaded, is_remote, local_path
@@ -92,6 +94,54 @@ def test_nothing_is_allowed_unless_the_operator_says_so() -> None:
 def test_a_url_that_climbs_is_refused(url: str) -> None:
     with pytest.raises(ArchiveNotFound, match="Relative path is not allowed in url"):
         check_url(url, (".*",))
+
+
+def encode(text: str, chosen: list[bool], times: int) -> str:
+    """Percent-encode those characters, so many times."""
+    once = "".join(f"%{ord(each):02x}" if odd else each for each, odd in zip(text, chosen, strict=False))
+    once += text[len(chosen) :]
+    for _ in range(times - 1):
+        once = once.replace("%", "%25")
+    return once
+
+
+@given(
+    path=st.sampled_from(
+        ["../secret/m.mar", "a/../../secret/m.mar", "secret/m.mar", "a/secret/m.mar", "secret%2fm.mar"]
+    ),
+    chosen=st.lists(st.booleans(), max_size=20),
+    times=st.integers(1, 8),
+    scheme=st.sampled_from(["https://models.example.com", "file:///srv/models"]),
+)
+@example(path="../secret/m.mar", chosen=[True] * 3, times=2, scheme="file:///srv/models")
+@example(path="secret/m.mar", chosen=[True], times=1, scheme="https://models.example.com")
+def test_no_number_of_escapes_leads_past_the_patterns(path: str, chosen: list[bool], times: int, scheme: str) -> None:
+    patterns = ("https://models.example.com/(?!(.*/)?secret).*", "file:///srv/models/(?!(.*/)?secret).*")
+
+    with pytest.raises(ArchiveNotFound):
+        check_url(f"{scheme}/{encode(path, chosen, times)}", patterns)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        pytest.param("https://models.example.com/my%20model.mar?at=%2Fa%2Fb%3D", id="what has to be encoded"),
+        pytest.param("https://models.example.com/100%25.mar", id="a percent sign"),
+        pytest.param("https://models.example.com/100%.mar", id="a percent sign that is none"),
+    ],
+)
+def test_a_url_with_escapes_is_allowed_where_it_matches_however_it_is_read(url: str) -> None:
+    check_url(url, ALLOWED)
+
+
+def test_a_url_that_is_encoded_again_and_again_is_refused() -> None:
+    with pytest.raises(ArchiveNotFound, match="percent-encoded more than 4 times"):
+        check_url("https://models.example.com/%" + "25" * 3000, (".*",))
+
+
+def test_a_url_has_a_limit() -> None:
+    with pytest.raises(ArchiveNotFound, match="has 9000 characters, at most 8192"):
+        check_url("https://models.example.com/".ljust(9000, "x"), (".*",))
 
 
 @pytest.mark.parametrize("host", ["", "localhost"])

@@ -6,10 +6,12 @@ The bytes are a content type, a line feed, and the body.
 import logging
 from urllib.parse import quote_plus
 
-from daemon.api.forms import parse_body
+from daemon.api.forms import MOST_TYPE, parse_body
+from daemon.api.options import parse_options
 from daemon.arena import Arena, Stored
 from daemon.errors import BadRequest
 from daemon.job import Param
+from tests.api.reference import parts_of, unescaped
 from tests.fuzz.target import Target
 
 _ARENA = Arena(1024**2)
@@ -21,6 +23,7 @@ def check(data: bytes) -> object:
     line, _, body = data.partition(b"\n")
     content_type = line.decode("latin-1")
     params = _parsed(content_type, body)
+    _compare(content_type, body, params)
     place = _ARENA.take(len(body)) if body else None
     if place is not None:
         place.view[:] = body
@@ -34,6 +37,26 @@ def check(data: bytes) -> object:
     assert again == [Param(name, "", value) for name, value in fields.items()]
     _check_multipart(params)
     return params
+
+
+def _compare(content_type: str, body: bytes, params: list[Param] | None) -> None:
+    """What is read here, others read alike; they accept more than we do, but for blanks after the first boundary."""
+    if params is None or len(content_type) > MOST_TYPE:
+        return
+    kind, options = parse_options(content_type)
+    if kind == "application/x-www-form-urlencoded":
+        fields = [pair.partition(b"=") for pair in body.split(b"&") if b"=" in pair]
+        read = {(unescaped(name) or b"").decode("utf-8", "replace"): unescaped(value) for name, _, value in fields}
+        assert {param.name: param.value for param in params} == read
+    elif kind == "multipart/form-data" and options.get("boundary"):
+        boundary = options["boundary"].encode("latin-1")
+        parts = parts_of(boundary, body)
+        if parts is None:
+            assert body.lstrip(b"\r\n").startswith((b"--%b " % boundary, b"--%b\t" % boundary))
+        else:
+            assert len(params) <= len(parts)
+            assert {param.value for param in params} <= set(parts)
+            assert not parts or params
 
 
 def _parsed(content_type: str, body: bytes | Stored) -> list[Param] | None:

@@ -1,0 +1,299 @@
+"""A large form is read in turns: others are served meanwhile, and what happens to its request meanwhile counts."""
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.api.urlencoded import SLICE
+from daemon.ending import Ending
+from daemon.job import Job
+from tests.api.house import House
+from tests.http.peer import Peer
+
+URLENCODED = "Content-Type: application/x-www-form-urlencoded"
+MULTIPART = "Content-Type: multipart/form-data; boundary=b"
+SLICES = 10
+LARGE = b"a=" + b"%41" * (SLICES * SLICE // 3)
+DECODED = b"A" * (SLICES * SLICE // 3)
+MOST = 4 * 1024**2
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path, max_body=MOST)
+
+
+def running(story: Callable[[House], Coroutine[Any, Any, None]], house: House) -> None:
+    async def tell() -> None:
+        await house.serve("m")
+        await story(house)
+
+    asyncio.run(tell())
+
+
+def jobs(house: House) -> list[Job]:
+    """Every job that a worker was ever given."""
+    return [job for worker in house.engine.workers for batch in worker.batches for job in batch.jobs]
+
+
+def post(house: House, body: bytes = LARGE, kind: str = URLENCODED, target: str = "/predictions/m", *more: str) -> Peer:
+    return house.send("POST", target, body, kind, *more)
+
+
+async def turns(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def answered(house: House, *peers: Peer) -> None:
+    await house.until(lambda: all(peer.transport.closed or peer.answers for peer in peers))
+
+
+def told(peer: Peer) -> tuple[int, str]:
+    """Status and message of the only answer."""
+    (answer,) = peer.answers
+    return answer.status, str(json.loads(answer.body)["message"])
+
+
+def test_a_large_form_arrives_as_it_was_meant(house: House) -> None:
+    async def story(house: House) -> None:
+        peer = post(house)
+        assert not peer.answers, "it took one turn"
+        await answered(house, peer)
+
+        assert (peer.statuses, peer.bodies) == ([200], [DECODED])
+        assert (house.turns.bytes, house.turns.reading) == (0, 0)
+
+    running(story, house)
+
+
+def test_others_are_served_between_two_slices(house: House) -> None:
+    async def story(house: House) -> None:
+        large = post(house)
+        await turns(SLICES // 2)
+        small = post(house, b"a=1")
+
+        assert (small.statuses, large.answers) == ([200], [])
+        await answered(house, large)
+
+    running(story, house)
+
+
+def test_a_shorter_form_does_not_wait_for_a_longer_one(house: House) -> None:
+    async def story(house: House) -> None:
+        longer, shorter = post(house), post(house, LARGE[: 2 * SLICE])
+        await answered(house, shorter)
+
+        assert not longer.answers
+        await answered(house, longer)
+
+    running(story, house)
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["/predictions/m/1.0/x", "/explanations/m", "/v1/models/m:predict", "/v2/models/m/infer", "/models/m/invoke",
+     "/invocations", "/invocations?model_name=m"],
+)  # fmt: skip
+def test_every_route_reads_large_forms_in_turns(house: House, target: str) -> None:
+    async def story(house: House) -> None:
+        peer = post(house, target=target)
+        assert not peer.answers, "it took one turn"
+        await answered(house, peer)
+
+        assert (peer.statuses, peer.bodies) == ([200], [DECODED])
+
+    running(story, house)
+
+
+def test_a_large_form_may_name_its_model(house: House) -> None:
+    async def story(house: House) -> None:
+        await house.serve("other")
+        peers = [post(house, LARGE + b"&model_name=" + name, target="/invocations") for name in (b"other", b"none")]
+        await answered(house, *peers)
+
+        assert [peer.statuses for peer in peers] == [[200], [404]]
+        assert [bool(worker.batches) for worker in house.engine.workers] == [False, True]
+
+    running(story, house)
+
+
+def test_a_name_of_a_model_has_a_limit(house: House) -> None:
+    async def story(house: House) -> None:
+        peer = post(house, b"model_name=" + b"\xff" * 2000, target="/invocations")
+        await answered(house, peer)
+
+        assert told(peer) == (400, "model_name has 2000 bytes, at most 1024 are read.")
+
+    running(story, house)
+
+
+def test_answers_keep_the_order_of_their_requests(house: House) -> None:
+    async def story(house: House) -> None:
+        peer = post(house)
+        peer.send(b"GET /ping HTTP/1.1\r\nHost: a\r\n\r\n")
+        await turns(2)
+        assert not peer.answers
+        await house.until(lambda: len(peer.answers) == 2)
+
+        assert [answer.body[:1] for answer in peer.answers] == [b"A", b"{"]
+
+    running(story, house)
+
+
+@pytest.mark.parametrize("body", [LARGE + b"%zz", LARGE + b"&=1"])
+def test_what_is_broken_after_many_slices_is_refused(house: House, body: bytes) -> None:
+    async def story(house: House) -> None:
+        peer = post(house, body)
+        await answered(house, peer)
+
+        assert (peer.statuses, jobs(house)) == ([400], [])
+        assert peer.answers[0].keeps
+
+    running(story, house)
+
+
+@pytest.mark.parametrize("leave", [Peer.leave, Peer.finish])
+def test_of_a_client_that_leaves_nothing_more_is_read(house: House, leave: Callable[[Peer], None]) -> None:
+    async def story(house: House) -> None:
+        peer = post(house)
+        await turns(3)
+        leave(peer)
+        await turns(3)
+
+        assert house.turns.reading == 0
+        assert (jobs(house), peer.answers) == ([], [])
+
+    running(story, house)
+
+
+def test_the_time_of_a_request_counts_while_its_form_is_read(house: House) -> None:
+    async def story(house: House) -> None:
+        peer = post(house, LARGE, URLENCODED, "/predictions/m", "x-request-deadline-ms: 50")
+        await turns(3)
+        house.clock.advance(0.06)
+        await answered(house, peer)
+
+        sentence = "of the 50 ms that x-request-deadline-ms allows, 60 ms have gone while its form was read"
+        assert told(peer) == (504, f"The request was not run: {sentence}. Allow more time, or add workers.")
+        assert jobs(house) == []
+
+    running(story, house)
+
+
+def test_a_deadline_counts_from_the_headers_and_not_from_the_end_of_the_form(house: House) -> None:
+    async def story(house: House) -> None:
+        house.engine.batch_time = lambda size: 10.0
+        peer = post(house, LARGE, URLENCODED, "/predictions/m", "x-request-deadline-ms: 50")
+        house.clock.advance(0.03)
+        await house.until(lambda: jobs(house))
+
+        assert jobs(house)[0].deadline == pytest.approx(house.clock.now() + 0.02)
+        house.clock.advance(0.021)
+        assert peer.statuses == [504]
+
+    running(story, house)
+
+
+def test_a_model_that_was_unregistered_meanwhile_is_not_found(house: House) -> None:
+    async def story(house: House) -> None:
+        peer = post(house)
+        await turns(3)
+        house.registry.remove("m")
+        await answered(house, peer)
+
+        assert peer.statuses == [404]
+
+    running(story, house)
+
+
+def test_a_form_is_answered_by_the_version_that_serves_when_it_is_read(house: House) -> None:
+    async def story(house: House) -> None:
+        await house.serve("m", "2.0")
+        peer = post(house)
+        await turns(3)
+        house.registry.set_default("m", "2.0")
+        await answered(house, peer)
+
+        assert peer.statuses == [200]
+        assert [len(worker.batches) for worker in house.engine.workers] == [0, 1]
+
+    running(story, house)
+
+
+def test_forms_that_are_read_at_once_have_a_bound_together(house: House) -> None:
+    async def story(house: House) -> None:
+        house.turns._most_bytes = 2 * len(LARGE)
+        peers = [post(house) for _ in range(3)]
+        await answered(house, *peers)
+
+        assert sorted(peer.statuses for peer in peers) == [[200], [200], [503]]
+        refused = next(peer for peer in peers if peer.statuses == [503])
+        assert f"may have {2 * len(LARGE)} bytes together, and this one has {len(LARGE)}" in told(refused)[1]
+        assert refused.answers[0].headers["retry-after"] == "1"
+
+    running(story, house)
+
+
+def test_one_form_alone_is_read_whatever_the_bound(house: House) -> None:
+    async def story(house: House) -> None:
+        house.turns._most_bytes = 10
+        peer = post(house)
+        await answered(house, peer)
+
+        assert peer.statuses == [200]
+
+    running(story, house)
+
+
+def test_a_daemon_that_stops_reads_what_it_has_begun_to_read(house: House, tmp_path: Path) -> None:
+    async def story(house: House) -> None:
+        ending = Ending(30.0, tmp_path / "pid", supervised=False)
+        peer = post(house)
+        await turns(3)
+        stopping = asyncio.ensure_future(ending.finish_forms(house.turns))
+        await turns(3)
+        assert not stopping.done()
+        await answered(house, peer)
+        await stopping
+
+        assert peer.statuses == [200]
+
+    running(story, house)
+
+
+def test_at_the_end_of_its_grace_time_it_refuses_what_it_has_not_read(house: House, tmp_path: Path) -> None:
+    async def story(house: House) -> None:
+        peer = post(house)
+        await turns(3)
+        await Ending(0.0, tmp_path / "pid", supervised=False).finish_forms(house.turns)
+        await answered(house, peer)
+
+        assert told(peer) == (503, "The daemon is being stopped: this request's form was not read to its end.")
+
+    running(story, house)
+
+
+def test_a_small_form_is_answered_in_the_same_turn(house: House) -> None:
+    async def story(house: House) -> None:
+        form = b"--b\r\nContent-Disposition: form-data; name=k\r\n\r\nv\r\n--b--\r\n"
+
+        assert (post(house, form, MULTIPART).statuses, post(house, b"a=%41").statuses) == ([200], [200])
+
+    running(story, house)
+
+
+def test_what_is_recorded_is_the_body_as_it_was_sent(house: House) -> None:
+    async def story(house: House) -> None:
+        model = await house.serve("r", config="recordInput: true")
+        peer = post(house, target="/predictions/r")
+        await answered(house, peer)
+
+        assert model.recorded is not None
+        assert model.recorded.body == LARGE
+
+    running(story, house)
