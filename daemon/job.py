@@ -271,6 +271,14 @@ class Batch(msgspec.Struct, frozen=True):
         return f"<Batch {self.id} of {len(self.jobs)} ({self.reason})>"
 
 
+class Blame(IntEnum):
+    """What a job may have to do with the end of the worker that ran it."""
+
+    NONE = 0  # the worker lives, or was killed, or had not started the job
+    SHARED = 1  # the worker ended of itself, and ran other jobs as well
+    ALONE = 2  # the worker ended of itself, and ran nothing else
+
+
 class Outcome(msgspec.Struct, frozen=True):
     """How one job of a batch came back from a worker: answered, or returned unanswered.
 
@@ -281,6 +289,7 @@ class Outcome(msgspec.Struct, frozen=True):
         killed: SIGKILL ended the worker, and we did not send it.
         started: the worker had started the batch.
         stopped: we ended the worker, because its model is being stopped or has fewer workers.
+        blame: whether the job may be why the worker ended.
     """
 
     job: Job
@@ -290,3 +299,4 @@ class Outcome(msgspec.Struct, frozen=True):
     killed: bool = False
     started: bool = True
     stopped: bool = False
+    blame: Blame = Blame.NONE

@@ -179,7 +179,8 @@ class LocalWorker(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
         no_memory = self._too_large or self._life.died_of_sigkill
-        for batch, outcomes in self.hand.give_back(self._retry, how.reason, no_memory, self._stopped):
+        how = replace(how, busy=self.hand.busy)
+        for batch, outcomes in self.hand.give_back(self._retry, how.reason, no_memory, self._stopped, how.crashed):
             self._events.ended(self, batch, outcomes, 0.0)
         self._events.exited(self, how)
 

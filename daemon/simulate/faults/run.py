@@ -16,6 +16,8 @@ from daemon.simulate.faults.story import Failure, Story, tell
 from daemon.simulate.faults.world import World
 
 RECOVERY = 90.0  # seconds: the longest back-off, a load that hangs, a process that does not die
+# Where every batch hangs, each worker costs a pause of five seconds: two for each of up to 150 requests, and their loads.
+LONGEST_RECOVERY = 3600.0  # seconds
 LONGEST_STOP = 120.0  # seconds
 MOST_STEPS = 200_000  # of one run; thousands are usual
 
@@ -58,6 +60,9 @@ def _run(world: World) -> None:
         world.healed = True
         world.note("from now on nothing goes wrong")
         _let_pass(world, RECOVERY)
+        until = world.loop.now() + LONGEST_RECOVERY
+        while world.failure is None and any(served.open for served in world.served) and world.loop.now() < until:
+            _let_pass(world, RECOVERY)
         if operators.commands:
             world.broken("a command ends", commands=operators.commands)
         if world.failure is None:
