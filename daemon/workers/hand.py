@@ -85,7 +85,8 @@ class Hand:
         """
         batch = self.finish()
         self.overdue = batch.id
-        return batch, [Outcome(job, reply, retry and len(batch.jobs) > 1) for job in batch.jobs]
+        again = retry and len(batch.jobs) > 1
+        return batch, [Outcome(job, reply, again, blame=Blame.LATE) for job in batch.jobs]
 
     def give_back(
         self, retry: bool, reason: str, killed: bool, stopped: bool = False, crashed: bool = False

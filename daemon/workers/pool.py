@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from daemon.clock import Clock, Timer
-from daemon.job import Batch, Job, Outcome, Reply
+from daemon.job import Batch, Blame, Job, Outcome, Reply
 from daemon.workers.devices import oversubscription, threads_for
 from daemon.workers.engine import Engine, Exit, LoadFailure, Worker, WorkerSpec
 from daemon.workers.placement import Placement
@@ -264,8 +264,8 @@ class Pool:
         self._take_out(worker)
         if worker.state is State.READY:
             (self._granting if worker.hand else self._idle)[worker] = None
-        if self.crashes and outcomes[0].reply is not None and worker.hand.overdue != batch.id:
-            self.crashes = 0  # it was answered, and not by the response timeout
+        if self.crashes and outcomes[0].reply is not None and outcomes[0].blame is Blame.NONE:
+            self.crashes = 0
         self._listener.batch_ended(batch, outcomes, seconds)
         if worker in self._idle:
             self._listener.worker_idle()

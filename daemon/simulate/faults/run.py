@@ -16,7 +16,7 @@ from daemon.simulate.faults.story import Failure, Story, tell
 from daemon.simulate.faults.world import World
 
 RECOVERY = 90.0  # seconds: the longest back-off, a load that hangs, a process that does not die
-# Where every batch hangs, each worker costs a pause of five seconds: two for each of up to 150 requests, and their loads.
+# Where every batch hangs, each worker costs a pause of five seconds: two for each of 150 requests, and their loads.
 LONGEST_RECOVERY = 3600.0  # seconds
 LONGEST_STOP = 120.0  # seconds
 MOST_STEPS = 200_000  # of one run; thousands are usual

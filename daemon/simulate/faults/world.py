@@ -6,7 +6,7 @@ import random
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from daemon.clock import Timer
 from daemon.config import Config, resolve
@@ -29,6 +29,7 @@ from daemon.simulate.faults.story import Failure, Story
 from daemon.workers.placement import Placement
 from handlers import wire
 
+T = TypeVar("T")
 _GPUS = 2
 _NOWHERE = "/nonexistent/simulated"
 
@@ -94,9 +95,16 @@ class MarkingClock:
         self.timers.append(timer)
         return timer
 
+    def aside(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        self._loop.aside(work, functools.partial(self._marked_with, then))
+
     def _marked(self, call: Callable[[], None]) -> None:
         self.served.dirty = True
         call()
+
+    def _marked_with(self, then: Callable[[T], None], result: T) -> None:
+        self.served.dirty = True
+        then(result)
 
 
 class World:
