@@ -5,12 +5,28 @@ a memfd of a fixed size, and takes real memory only where something was written.
 descriptor that only reads, so none can spoil another's request, and one that is killed harms nobody.
 
 What does not fit goes the ordinary way, over the socket: the arena never fails.
+
+Who may still read or write a place owns it, and it is free again when nobody does. Each owner has a lease of its own,
+which is a reference to a `Stored`:
+
+    the connection   while the body is being received           http/receiver.py
+    the job          until it ends                              job.py
+    each worker      until it has said that the batch is done,  workers/hand.py
+    that was sent    an overdue one too, or its process has
+    the job          ended, which a pidfd says: not a kill, not
+                     the end of a socket
+
+A worker reads a place when it begins the batch, and perhaps again later (isolation): so its lease does not depend on
+what becomes of the job meanwhile.
 """
 
 import mmap
 import os
+import threading
 import weakref
 from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable
 from typing import Protocol
 
 SHARED_FROM = 64 * 1024  # bytes; below, the socket costs less: eight bodies of 100 B 103 µs there and back
@@ -78,26 +94,101 @@ def pages(length: int) -> int:
     return max(1, -(-length // PAGE)) * PAGE
 
 
-class _Place:
-    """One place in the arena; it is free again when nobody refers to it."""
+class Places:
+    """An allocator that may be interrupted, or called on another thread, while it works.
 
-    __slots__ = ("arena", "length", "offset")
+    The garbage collector ends leases too: on any thread, and in the middle of anything, `take` included. An allocator
+    alone then gives one place to two requests.
 
-    def __init__(self, arena: "Arena", offset: int, length: int) -> None:
-        self.arena = arena
+    Args:
+        leaving: called with each place before others may have it.
+    """
+
+    def __init__(self, size: int, leaving: Callable[[int, int], None]) -> None:
+        self._allocator = Allocator(size)
+        self._leaving = leaving
+        # Never waited for: the call that has it may be the one that the collector interrupted.
+        self._lock = threading.Lock()
+        self._freed: deque[tuple[int, int]] = deque()  # places that the allocator is still to be told of
+
+    def __repr__(self) -> str:
+        return repr(self._allocator)
+
+    @property
+    def size(self) -> int:
+        return self._allocator.size
+
+    @property
+    def used(self) -> int:
+        """Bytes that are taken."""
+        return self._allocator.used
+
+    def take(self, length: int) -> int | None:
+        """Take at least `length` bytes.
+
+        Returns:
+            The offset; None if no gap is large enough, or another thread is freeing a place at this moment.
+        """
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            offset = self._allocator.take(length)
+        finally:
+            self._lock.release()
+        if self._freed:
+            self._free_all()
+        return offset
+
+    def free(self, offset: int, length: int) -> None:
+        """Give back what was taken, with the same length; at once, or when the call that this interrupts is done."""
+        self._freed.append((offset, length))
+        self._free_all()
+
+    def _free_all(self) -> None:
+        while self._freed and self._lock.acquire(blocking=False):
+            try:
+                while self._freed:
+                    offset, length = self._freed.popleft()
+                    self._leaving(offset, length)
+                    self._allocator.free(offset, length)
+            finally:
+                self._lock.release()
+
+
+class Memory(Protocol):
+    """What places are in.
+
+    Attributes:
+        view: all of it.
+    """
+
+    @property
+    def view(self) -> memoryview: ...
+
+    def free(self, offset: int, length: int) -> None:
+        """Take a place back: its last lease has ended. May be called at any time, on any thread."""
+
+
+class Place:
+    """One place in the memory; its references are its leases, and it is free when the last one ends."""
+
+    __slots__ = ("length", "memory", "offset")
+
+    def __init__(self, memory: Memory, offset: int, length: int) -> None:
+        self.memory = memory
         self.offset = offset
         self.length = length
 
     def __del__(self) -> None:
-        self.arena._free(self.offset, self.length)
+        self.memory.free(self.offset, self.length)
 
 
 class Stored:
-    """Bytes in the arena. They stay there as long as somebody refers to them, or to a part of them."""
+    """A lease of bytes in the arena: they stay there as long as anybody has one of them, or of another part."""
 
     __slots__ = ("_place", "length", "offset")
 
-    def __init__(self, place: _Place, offset: int, length: int) -> None:
+    def __init__(self, place: Place, offset: int, length: int) -> None:
         self._place = place
         self.offset = offset
         self.length = length
@@ -114,7 +205,7 @@ class Stored:
     @property
     def view(self) -> memoryview:
         """The bytes themselves; valid as long as this object is."""
-        return self._place.arena.view[self.offset : self.offset + self.length]
+        return self._place.memory.view[self.offset : self.offset + self.length]
 
     def part(self, start: int, end: int) -> "Stored":
         return Stored(self._place, self.offset + start, end - start)
@@ -144,7 +235,7 @@ class Arena:
     """
 
     def __init__(self, size: int = SIZE) -> None:
-        self._allocator = Allocator(size)
+        self._places = Places(size, self._give_back)
         file = os.memfd_create("tsctl-bodies", os.MFD_CLOEXEC)
         try:
             os.ftruncate(file, size)
@@ -156,24 +247,27 @@ class Arena:
         weakref.finalize(self, os.close, self.descriptor)
 
     def __repr__(self) -> str:
-        return f"<Arena {self._allocator!r}>"
+        return f"<Arena {self._places!r}>"
 
     @property
     def size(self) -> int:
-        return self._allocator.size
+        return self._places.size
 
     @property
     def used(self) -> int:
         """Bytes that are in use."""
-        return self._allocator.used
+        return self._places.used
 
     def take(self, length: int) -> Stored | None:
         """Make room for `length` bytes, whatever is in them now; None if there is none."""
-        offset = self._allocator.take(length)
-        return None if offset is None else Stored(_Place(self, offset, length), offset, length)
+        offset = self._places.take(length)
+        return None if offset is None else Stored(Place(self, offset, length), offset, length)
 
-    def _free(self, offset: int, length: int) -> None:
-        self._allocator.free(offset, length)
+    def free(self, offset: int, length: int) -> None:
+        self._places.free(offset, length)
+
+    def _give_back(self, offset: int, length: int) -> None:
+        """Give memory that is not kept back to the system."""
         above = max(offset, KEPT)
         end = offset + pages(length)
         if above < end:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from daemon.arena import SHARED_FROM, Payload
+from daemon.arena import Payload
 
 MAX_ATTEMPTS = 2
 
@@ -138,6 +138,7 @@ class Job:
     Attributes:
         id: the request id that the client sees.
         arrived: when the request was complete, on the daemon's clock.
+        params: the parts of its body; none when it has ended: a worker has what it was sent.
         size: bytes of its parameters; counts against the queue's limit.
         solo: it travels alone, and before those that do not.
         low: others go before it, for a while.
@@ -250,8 +251,8 @@ class Job:
             self.phase = TRANSITIONS[self.phase][event]
         except KeyError:
             raise IllegalTransition(f"{event.name} in {self.phase.name}") from None
-        if self.phase is Phase.ENDED and self.size >= SHARED_FROM:
-            self.params = ()  # what of them is in the arena makes room now
+        if self.phase is Phase.ENDED:
+            self.params = ()  # its lease ends; a worker that was sent it has one of its own
 
 
 class Batch(msgspec.Struct, frozen=True):

@@ -3,12 +3,14 @@
 import gc
 import mmap
 import os
+import random
+import threading
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.arena import KEPT, PAGE, Allocator, Arena, open_arena, pages
+from daemon.arena import KEPT, PAGE, Allocator, Arena, Places, Stored, open_arena, pages
 
 MIB = 1024**2
 
@@ -44,6 +46,65 @@ def test_the_lowest_gap_that_is_large_enough_is_taken() -> None:
 
     assert allocator.take(2 * PAGE) == 4 * PAGE
     assert allocator.take(1) == 0
+
+
+class Cycle:
+    """Garbage that only the collector finds, with a lease in it."""
+
+    def __init__(self, lease: Stored) -> None:
+        self.lease = lease
+        self.itself = self
+
+
+@pytest.mark.parametrize("threshold", [5, 7, 11, 23])
+def test_a_collection_in_the_middle_of_a_call_gives_no_place_to_two(threshold: int) -> None:
+    arena, chance, kept = Arena(MIB), random.Random(threshold), list[Stored]()
+    before = gc.get_threshold()
+    gc.set_threshold(threshold)
+    try:
+        for _ in range(3000):
+            stored = arena.take(chance.randrange(1, 5 * PAGE))
+            if stored is None:
+                kept.clear()
+                continue
+            end = stored.offset + len(stored)
+            assert not [other for other in kept if stored.offset < other.offset + len(other) and other.offset < end]
+            if chance.random() < 0.5:
+                kept.append(stored)
+            else:
+                Cycle(stored)
+            if len(kept) > 20:
+                del kept[chance.randrange(20)]
+    finally:
+        gc.set_threshold(*before)
+    del stored
+    kept.clear()
+    gc.collect()
+
+    assert arena.used == 0
+
+
+def test_places_that_are_freed_while_another_thread_frees_one_are_free_in_the_end() -> None:
+    inside, go_on = threading.Event(), threading.Event()
+
+    def leaving(offset: int, length: int) -> None:
+        if not inside.is_set():
+            inside.set()
+            assert go_on.wait(60)
+
+    places = Places(8 * PAGE, leaving)
+    assert [places.take(PAGE), places.take(PAGE)] == [0, PAGE]
+    other = threading.Thread(target=places.free, args=(0, PAGE))
+    other.start()
+    assert inside.wait(60)
+
+    places.free(PAGE, PAGE)
+    assert places.take(PAGE) is None, "who frees a place is not waited for"
+    go_on.set()
+    other.join()
+
+    assert places.used == 0
+    assert places.take(8 * PAGE) == 0
 
 
 def test_a_full_allocator_refuses_and_goes_on() -> None:

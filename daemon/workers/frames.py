@@ -16,19 +16,22 @@ def share(sock: socket.socket, arena: Arena | None) -> None:
         socket.send_fds(sock, [wire.encode(wire.Share(arena.size))], [arena.descriptor])
 
 
-def predict_of(batch: Batch) -> wire.Predict:
+def predict_of(batch: Batch) -> tuple[wire.Predict, list[Stored]]:
+    """Return the frame, and the values in the arena that the worker will read when it has it."""
     stored: list[wire.Stored] = []
+    leases: list[Stored] = []
     rows = []
     for number, job in enumerate(batch.jobs):
         params: list[tuple[str, str, wire.Payload]] = []
         for index, (name, kind, value) in enumerate(job.params):
             if isinstance(value, Stored):
                 stored.append(wire.Stored(number, index, value.offset, value.length))
+                leases.append(value)
                 params.append((name, kind, b""))
             else:
                 params.append((name, kind, value))
         rows.append(wire.Row(job.id, list(job.headers), params))
-    return wire.Predict(batch.id, rows, stored)
+    return wire.Predict(batch.id, rows, stored), leases
 
 
 def reply_of(answer: wire.Answer) -> Reply:

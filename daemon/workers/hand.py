@@ -4,11 +4,20 @@ A worker takes the next batch when it has answered the one before, without waiti
 waking an idle process costs about 45 µs each way. So only the first can have started; the others,
 should the worker go away, were never seen by a handler. A worker that runs several at the same time says
 which it has started (handlers/pipeline.py).
+
+The hand also keeps the worker's leases of shared memory (daemon/arena.py). What becomes of a request does not end
+them: a worker may read it until it has said that the batch is done, or its process has ended.
+
+    a batch is taken ──▶ LEASED ──finish: its Done──────────────────────────────▶ ended
+                           │  └───expire──▶ OVERDUE ──settle: its Done at last──▶ ended
+                           │                   │
+                           └─── process ended ─┴── end ─────────────────────────▶ ended
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from daemon.arena import Stored
 from daemon.job import Batch, Blame, Outcome, Reply
 
 CAPACITY = 2  # batches: one runs, one is there when it ends
@@ -27,6 +36,7 @@ class Hand:
         self.overdue: int | None = None
         self._begun: set[int] = set()  # ids of batches, as a worker says that runs several at the same time
         self._batches: deque[Batch] = deque()
+        self._leases: dict[int, Sequence[Stored]] = {}  # by the ids of batches that have any
 
     def __len__(self) -> int:
         return len(self._batches)
@@ -66,15 +76,38 @@ class Hand:
         """The worker says that it has begun this batch."""
         self._begun.add(number)
 
-    def take(self, batch: Batch) -> None:
+    @property
+    def leased(self) -> int:
+        """Bytes of shared memory that the worker may still read."""
+        return sum([len(lease) for leases in self._leases.values() for lease in leases])
+
+    def take(self, batch: Batch, leases: Sequence[Stored] = ()) -> None:
+        """Add a batch behind the others.
+
+        Args:
+            leases: of its values that are in shared memory.
+        """
         assert len(self._batches) < self.capacity, self
         self._batches.append(batch)
+        if leases:
+            self._leases[batch.id] = leases
 
     def finish(self) -> Batch:
-        """Take out the batch that ran; the next one starts."""
-        batch = self._batches.popleft()
-        self._begun.discard(batch.id)
+        """Take out the batch that ran; the worker is done with it, and the next one starts."""
+        batch = self._take_out()
+        if self._leases:
+            self._leases.pop(batch.id, None)
         return batch
+
+    def settle(self) -> None:
+        """Note that the worker is done with the overdue batch at last, and starts the next one."""
+        assert self.overdue is not None
+        self._leases.pop(self.overdue, None)
+        self.overdue = None
+
+    def end(self) -> None:
+        """End all leases; the worker's process has ended, and reads nothing any more."""
+        self._leases.clear()
 
     def expire(self, retry: bool, reply: Reply) -> tuple[Batch, list[Outcome]]:
         """Take out the batch that runs, though the worker is not done with it; so the next waits, or it said so.
@@ -83,7 +116,7 @@ class Hand:
             retry: whether its jobs may be run again. One that was alone may not: it takes that long.
             reply: the answer to those that are not.
         """
-        batch = self.finish()
+        batch = self._take_out()
         self.overdue = batch.id
         again = retry and len(batch.jobs) > 1
         return batch, [Outcome(job, reply, again, blame=Blame.LATE) for job in batch.jobs]
@@ -109,3 +142,8 @@ class Hand:
             if crashed and started:
                 blame = Blame.ALONE if alone and len(batch.jobs) == 1 else Blame.SHARED
             yield batch, [Outcome(job, None, again, reason, killed, started, stopped, blame) for job in batch.jobs]
+
+    def _take_out(self) -> Batch:
+        batch = self._batches.popleft()
+        self._begun.discard(batch.id)
+        return batch

@@ -121,10 +121,11 @@ class LocalWorker(asyncio.Protocol):
 
     def predict(self, batch: Batch) -> None:
         assert self.state is State.READY and self._transport is not None, self
-        self.hand.take(batch)
+        message, leases = predict_of(batch)
+        self.hand.take(batch, leases)
         if len(self.hand) == 1:
             self._time_response()
-        self._transport.write(wire.encode(predict_of(batch)))
+        self._transport.write(wire.encode(message))
 
     def set_threads(self, count: int) -> None:
         if count != self._threads and self.state is State.READY and self._transport is not None:
@@ -178,6 +179,7 @@ class LocalWorker(asyncio.Protocol):
             self._memory_timer.cancel()
         if self._transport is not None:
             self._transport.abort()
+        self.hand.end()
         no_memory = self._too_large or self._life.died_of_sigkill
         how = replace(how, busy=self.hand.busy)
         for batch, outcomes in self.hand.give_back(self._retry, how.reason, no_memory, self._stopped, how.crashed):
@@ -310,7 +312,7 @@ class LocalWorker(asyncio.Protocol):
     def _done(self, done: wire.Done) -> None:
         self._measured(done.measured)
         if done.batch == self.hand.overdue:
-            self.hand.overdue = None  # it was too late; but the next one has started
+            self.hand.settle()  # it was too late; but the next one has started
             return
         batch = self.hand.running
         if batch is None:

@@ -13,9 +13,11 @@ MODELS = {
     "once": Rules(retry=False),
     "narrow": Rules(narrow=True),
     "pieces": Rules(pieces=True),
+    "timed": Rules(timeout=100),
 }
 LARGE = 64 * 1024  # bytes; from here on bodies go through shared memory
 LARGEST = 512 * 1024
+DEADLINES = (0, 30, 60, 100)  # milliseconds that a client allows; 0 for any
 
 
 class Callers:
@@ -35,6 +37,7 @@ class Callers:
             (self._large, "steady"), (self._keep, "once"), (self._fresh, "once"), (self._keep, "pieces"),
             (self._fresh, "pieces"), (self._keep, "narrow"), (self._keep, "narrow"), (self._keep, "narrow"),
             (self._fresh, "narrow"), (self._leave, "steady"), (self._leave, "once"), (self._leave, "pieces"),
+            (self._hurried, "steady"), (self._hurried, "steady"), *[(self._hurried, "timed")] * 5,
         ]  # fmt: skip
         self._threads = [
             threading.Thread(target=self._guarded, args=(work, model, random.Random(f"{seed} caller {index}")))
@@ -79,9 +82,28 @@ class Callers:
         if peer is not None:
             peer.close()
 
-    def _ask(self, model: str, words: bytes, peer: Peer | None, *, keep: bool = True) -> Peer | None:
+    def _hurried(self, model: str, chance: random.Random) -> None:
+        """Large bodies whose time is often over while a worker has them, or is about to begin them."""
+        peer: Peer | None = None
+        while not self._over.is_set():
+            words, deadline = chance.randbytes(chance.randrange(LARGE, 2 * LARGE)), chance.choice(DEADLINES)
+            peer = self._ask(model, words, peer, deadline=deadline, slow=model == "timed" and chance.random() < 0.2)
+            self._over.wait(chance.choice((0.0, 0.02)))
+        if peer is not None:
+            peer.close()
+
+    def _ask(
+        self,
+        model: str,
+        words: bytes,
+        peer: Peer | None,
+        *,
+        keep: bool = True,
+        deadline: int = 0,
+        slow: bool = False,
+    ) -> Peer | None:
         """Ask once; gives the connection, if the next request may go there."""
-        asked = self._ledger.make(model, MODELS[model], words)
+        asked = self._ledger.make(model, MODELS[model], words, deadline, slow=slow)
         try:
             peer = peer or Peer(self._address)
             peer.ask(model, asked, keep=keep)

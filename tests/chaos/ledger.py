@@ -29,9 +29,9 @@ class Ledger:
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
 
-    def make(self, model: str, rules: Rules, words: bytes) -> Asked:
+    def make(self, model: str, rules: Rules, words: bytes, deadline: int = 0, *, slow: bool = False) -> Asked:
         """Make the next request."""
-        return Asked(next(self._numbers), rules, words, self.generations[model])
+        return Asked(next(self._numbers), rules, words, self.generations[model], deadline, slow)
 
     def ended(self, model: str, asked: Asked, kind: Kind, pid: int = 0) -> None:
         with self._lock:
@@ -52,7 +52,8 @@ class Ledger:
 
     def check_runs(self, journal: Path) -> Counter[str]:
         """Hold every request against those who have run it; gives how many were run how often."""
-        runs = read_journal(journal)
+        runs, torn = read_journal(journal)
+        self.broken += [f"chaos-{number} reached its handler with other bytes than it was sent with" for number in torn]
         counts: Counter[str] = Counter()
         for number, (model, rules, kind, pid) in self._ended.items():
             ran = runs.pop(number, [])
@@ -66,10 +67,14 @@ class Ledger:
         return counts
 
 
-def read_journal(journal: Path) -> dict[int, list[int]]:
-    """Read which processes have begun each request."""
+def read_journal(journal: Path) -> tuple[dict[int, list[int]], list[int]]:
+    """Read which processes have begun each request, and which requests had other bytes than they were sent with."""
     runs: defaultdict[int, list[int]] = defaultdict(list)
+    torn: list[int] = []
     for line in journal.read_text().splitlines():
-        number, pid = line.split()
-        runs[int(number)].append(int(pid))
-    return runs
+        number, what = line.split()
+        if what == "torn":
+            torn.append(int(number))
+        else:
+            runs[int(number)].append(int(what))
+    return runs, torn

@@ -46,6 +46,8 @@ class Peer:
             f"POST /predictions/{model} HTTP/1.1\r\nHost: chaos\r\nContent-Type: application/octet-stream\r\n"
             f"x-request-id: {asked.id}\r\nContent-Length: {len(body)}\r\n"
         )
+        if asked.deadline:
+            head += f"x-request-deadline-ms: {asked.deadline}\r\n"
         head += "\r\n" if keep else "Connection: close\r\n\r\n"
         try:
             self._socket.sendall(head.encode() + body[: int(share * len(body))])

@@ -1,12 +1,34 @@
 """What may become of a request is accepted, and everything else is found."""
 
+from pathlib import Path
+
 import pytest
 
+from tests.chaos.ledger import Ledger
 from tests.chaos.verdict import Asked, Broken, Kind, Rules, Told, judge, judge_runs
 
 RETRY, ONCE = Rules(), Rules(retry=False)
-NARROW, PIECES = Rules(narrow=True), Rules(pieces=True)
+NARROW, PIECES, TIMED = Rules(narrow=True), Rules(pieces=True), Rules(timeout=100)
 KILLED = {66, 67}
+
+
+def test_a_request_with_a_deadline_may_be_told_that_it_is_over() -> None:
+    timed = Asked(7, RETRY, b"words", generation=3, deadline=30)
+
+    assert judge(timed, told(504, b"too late"), KILLED)[0] is Kind.EXPIRED
+
+
+def test_a_request_that_reached_its_handler_with_other_bytes_is_found(tmp_path: Path) -> None:
+    ledger = Ledger()
+    ledger.generations["steady"] = 3
+    request = ledger.make("steady", RETRY, b"words")
+    ledger.ended("steady", request, Kind.RIGHT, 42)
+    journal = tmp_path / "journal"
+    journal.write_text(f"{request.number} torn\n{request.number} 42\n")
+
+    ledger.check_runs(journal)
+
+    assert ledger.broken == [f"{request.id} reached its handler with other bytes than it was sent with"]
 
 
 def asked(rules: Rules = RETRY) -> Asked:
@@ -27,6 +49,7 @@ def told(status: int = 200, body: bytes = b"7 3 42 sdrow", *, whole: bool = True
         pytest.param(RETRY, told(507, b"The worker died again while"), Kind.DIED_AGAIN, id="died twice"),
         pytest.param(NARROW, told(503, b"is full: 2", retry_after="1"), Kind.QUEUE_FULL, id="the queue is full"),
         pytest.param(PIECES, told(body=b"7 3 66 sd", whole=False), Kind.CUT_OFF, id="cut off with its worker"),
+        pytest.param(TIMED, told(504, b"too late"), Kind.EXPIRED, id="its model allows it no more time"),
     ],
 )
 def test_what_is_promised_may_happen(rules: Rules, answer: Told, kind: Kind) -> None:
@@ -46,6 +69,7 @@ def test_what_is_promised_may_happen(rules: Rules, answer: Told, kind: Kind) -> 
         pytest.param(ONCE, told(507, b"The worker died again while"), "507", id="run again"),
         pytest.param(RETRY, told(503, b"is full", retry_after="1"), "503", id="a queue that cannot be full"),
         pytest.param(NARROW, told(503, b"is full"), "503", id="no Retry-After"),
+        pytest.param(RETRY, told(504, b"too late"), "504", id="too late, and it had any time"),
         pytest.param(RETRY, told(500, b"The worker", whole=False), "ended in the middle", id="half an error"),
     ],
 )

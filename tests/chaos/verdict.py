@@ -4,10 +4,12 @@
     no retry    … or 507 if the worker that ran it was killed
     pieces      retried before the first piece; afterwards the answer is cut off if its worker was killed
     narrow      retried; 503 with Retry-After while the queue is full
+    timed       504 where the request, or its model, has a time that may be over
 
 Whoever has run a request has written so into the journal; that is held against the answer when all is over.
 """
 
+import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -20,6 +22,7 @@ class Kind(StrEnum):
     DIED = "507, its worker was killed, and it is not to be run again"
     DIED_AGAIN = "507, two workers were killed with it"
     CUT_OFF = "cut off after its first piece, its worker was killed"
+    EXPIRED = "504, its time was over"
     QUEUE_FULL = "503 with Retry-After, the queue was full"
     HALF_SENT = "the client left after half of the body"
     LEFT = "the client left after the request"
@@ -34,25 +37,36 @@ class Rules:
         retry: what a worker died with is run once more.
         narrow: its queue is so short that it may be full.
         pieces: it answers in pieces.
+        timeout: milliseconds that it allows a request; 0 for any.
     """
 
     retry: bool = True
     narrow: bool = False
     pieces: bool = False
+    timeout: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request. `generation` is of the archive that was acknowledged last when it was sent."""
+    """A request.
+
+    Attributes:
+        generation: of the archive that was acknowledged last when it was sent.
+        deadline: milliseconds that it may take, as its client says; 0 for any.
+        slow: its handler is to take longer than usual.
+    """
 
     number: int
     rules: Rules
     words: bytes
     generation: int
+    deadline: int = 0
+    slow: bool = False
 
     @property
     def body(self) -> bytes:
-        return b"%d %s %s" % (self.number, b"pieces" if self.rules.pieces else b"whole", self.words)
+        verb = b"pieces" if self.rules.pieces else b"slow" if self.slow else b"whole"
+        return b"%d %s %08x %s" % (self.number, verb, zlib.crc32(self.words, self.number), self.words)
 
     @property
     def id(self) -> str:
@@ -104,6 +118,8 @@ def judge(asked: Asked, told: Told, killed: Collection[int]) -> tuple[Kind, int]
         return Kind.DIED, 0
     if told.status == 503 and asked.rules.narrow and "is full" in text and "retry-after" in told.headers:
         return Kind.QUEUE_FULL, 0
+    if told.status == 504 and (asked.deadline or asked.rules.timeout):
+        return Kind.EXPIRED, 0
     raise Broken(f"{asked.id} was answered {told.status}: {text}")
 
 

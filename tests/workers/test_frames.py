@@ -33,7 +33,7 @@ def test_a_worker_finds_values_of_the_frame_and_of_the_arena(pair: tuple[socket.
     jobs = [job(Param("x", "t", b"small"), Param("y", "", stored)), job(Param("z", "", stored.part(1, 4)))]
 
     share(ours, arena)
-    frame = wire.encode(predict_of(Batch(7, jobs, "full")))
+    frame = wire.encode(predict_of(Batch(7, jobs, "full"))[0])
     ours.sendall(frame)
     worker.map_arena()
     message = worker.receive()

@@ -1,7 +1,9 @@
 """The clients of a run: what they ask, how long they wait, and when they leave; as api/predict.py treats them."""
 
+import random
 from typing import TYPE_CHECKING
 
+from daemon.arena import SHARED_FROM, Payload
 from daemon.errors import DaemonError, QueueFull
 from daemon.job import Budget, Caller, Job, Param, Phase, Reply
 from daemon.simulate.faults.ledger import Entry, Served, note_answer
@@ -9,6 +11,7 @@ from daemon.simulate.faults.ledger import Entry, Served, note_answer
 if TYPE_CHECKING:
     from daemon.simulate.faults.world import World
 
+_LENGTHS = (SHARED_FROM, SHARED_FROM, SHARED_FROM + 1, 3 * SHARED_FROM)
 BUDGETS = (0.003, 0.02, 0.1, 0.5, 2.0, 60.0)
 
 
@@ -19,6 +22,7 @@ class Clients:
         self._world = world
         self._callers = [Caller() for _ in range(world.plan.traffic.connections)]
         self._asked = 0
+        self._bodies = random.Random(f"bodies {world.plan.seed}")  # apart from what else is drawn
         for at, size in world.plan.traffic.bursts:
             world.loop.outside(at, self.burst, size)
 
@@ -53,6 +57,7 @@ class Clients:
                     world.broken("only a full queue refuses", entry=entry, queue=model.queue)
                 if entry.reply is not None:
                     world.broken("a refused request is not answered as well", entry=entry)
+                job.params = ()  # here it is in a cycle with its entry, and would keep its memory
                 raise
         except DaemonError as error:
             world.note("%s is refused: %s", name, error)
@@ -80,7 +85,9 @@ class Clients:
         caller = None
         if not solo:
             caller = chance.choice(self._callers) if self._callers else Caller()
-        body = bytes(chance.choice((0, 1, traffic.large)))
+        body: Payload = bytes(chance.choice((0, 1, traffic.large)))
+        if not solo and self._bodies.random() < traffic.stored:
+            body = world.memory.store(entry.name, self._bodies.choice(_LENGTHS)) or body
 
         def deliver(reply: Reply) -> None:
             note_answer(world, entry, reply)

@@ -32,6 +32,9 @@ def check_healed(world: "World") -> None:
             world.broken("workers know the batch size and their threads", served=served, told=told)
         if pool.unstarted or pool._leaving:
             world.broken("nothing is left of workers that have gone", pool=pool)
+        leased = [worker for worker in served.workers if worker.hand.leased and not worker.hand]
+        if leased:
+            world.broken("no memory is left to whoever has ended", workers=leased)
     if not world.plan_has("disk"):
         _check_disk(world)
 
@@ -60,6 +63,8 @@ def check_stopped(world: "World") -> None:
         world.broken("no timer is left", armed=[_name(call.call) for call in world.loop.armed])
     if world.entries:
         world.broken("everybody is answered in the end", open=list(world.entries.values()))
+    if world.memory.used:
+        world.broken("no memory is left to whoever has ended", memory=world.memory)
     _check_all_counts(world)
     for job in world.jobs:
         if sys.getrefcount(job) > _HELD:

@@ -90,6 +90,7 @@ class Traffic:
             never leave, kill their worker.
         connections: so many that are used in turn; 0 for a new one each time.
         large: bytes of a body that may be large.
+        stored: the share of the bodies that are in shared memory.
     """
 
     bursts: list[tuple[float, int]]
@@ -100,6 +101,7 @@ class Traffic:
     poison: float
     connections: int
     large: int
+    stored: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,7 @@ def draw(seed: int) -> Plan:
             poison=pick((0.0, 0.0, 0.0, 0.02, 0.2)),
             connections=pick((0, 1, 3, 10)),
             large=pick((0, 50, 400)),
+            stored=random.Random(f"bodies {seed}").choice((0.0, 0.1, 0.5, 1.0)),
         ),
         events=sorted(events),
         span=start + span,

@@ -159,6 +159,7 @@ class Process:
 
     def _reaped(self, code: int) -> None:
         assert self._child is not None and self._birth is not None
+        self.script.reader.ended()
         self._child.returncode = code
         self._birth.ended()
 

@@ -7,6 +7,7 @@ A request whose name ends with `!` is poison: whoever begins it dies.
 from collections import deque
 from typing import TYPE_CHECKING
 
+from daemon.simulate.faults.memory import Reader
 from daemon.simulate.faults.plan import HEALTHY
 from handlers import wire
 
@@ -23,6 +24,7 @@ class Script:
     Attributes:
         running: the batch that it runs, or None.
         batch_size, threads: as it was told last.
+        reader: what it reads of the bodies in shared memory.
     """
 
     def __init__(self, process: "Process", world: "World") -> None:
@@ -34,6 +36,7 @@ class Script:
         self._later = world.loop.outside
         self._faults = HEALTHY if world.healed else world.plan.faults
         self._inbox: deque[wire.Predict] = deque()
+        self.reader = Reader(process, world)
         self._asked_to_leave = False
 
     def __repr__(self) -> str:
@@ -52,6 +55,7 @@ class Script:
         elif isinstance(message, wire.Threads):
             self.threads = message.count
         elif isinstance(message, wire.Predict):
+            self.reader.sent(message)
             self._inbox.append(message)
             self._go_on()
 
@@ -79,6 +83,7 @@ class Script:
         if self._inbox:
             self.running = self._inbox.popleft()
             self._world.began(self._process, self.running)
+            self.reader.read(self.running)
             self._run(self.running)
         elif self._asked_to_leave and not self._process.whether(self._faults.deaf):
             self._later(0.0005, self._process.end, 0)
@@ -120,6 +125,8 @@ class Script:
 
     def _isolate(self, batch: wire.Predict, seconds: float) -> None:
         """The handler has raised: each row runs alone, and the daemon hears that it goes on."""
+        if not self._process.stopped:
+            self.reader.read(batch)
         self._process.say(wire.Chunk(batch.batch, []))
         again = seconds * len(batch.rows)
         answers = [_answer(row, failed=self._chance.random() < 0.3) for row in batch.rows]
@@ -153,6 +160,7 @@ class Script:
         if self._process.stopped or self.running is not batch:
             return
         self.running = None
+        self.reader.answered(batch)
         self._world.wrote(self._process, batch, done.seconds)
         self._process.say(done)
         self._go_on()

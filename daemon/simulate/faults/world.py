@@ -23,6 +23,7 @@ from daemon.models.request import Request
 from daemon.simulate.faults.engine import Engine, WatchedWorker
 from daemon.simulate.faults.ledger import Entry, Served
 from daemon.simulate.faults.loop import Call, VirtualLoop, no_space
+from daemon.simulate.faults.memory import Memory
 from daemon.simulate.faults.plan import Plan, draw_settings
 from daemon.simulate.faults.process import Process
 from daemon.simulate.faults.story import Failure, Story
@@ -118,6 +119,7 @@ class World:
         entries: every request that was accepted and has not been forgotten, by name.
         failure: the first invariant that broke.
         disk: what is in the snapshot; None before it was written.
+        memory: what large bodies are in.
     """
 
     def __init__(self, plan: Plan, story: Story | None = None) -> None:
@@ -138,6 +140,7 @@ class World:
         self.disk_full_until = self.longest = 0.0
         self.placement = Placement(_GPUS)
         self.disk: bytes | None = None
+        self.memory = Memory()
         self.registry, self.metrics = Registry(), Metrics()
         self.registration = SimulatedRegistration(self)
         self._output: Any = None

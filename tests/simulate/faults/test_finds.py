@@ -184,6 +184,35 @@ def keeps_what_has_ended(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Dispatcher, "ended", ended)
 
 
+def leases_no_memory_to_workers(patch: pytest.MonkeyPatch) -> None:
+    once = Hand.take
+    patch.setattr(Hand, "take", lambda hand, batch, leases=(): once(hand, batch))
+
+
+def ends_leases_with_a_kill(patch: pytest.MonkeyPatch) -> None:
+    def expire(hand: Hand, retry: bool, reply: Reply) -> tuple[Batch, list[Outcome]]:
+        ended = once(hand, retry, reply)
+        hand.end()
+        return ended
+
+    once = Hand.expire
+    patch.setattr(Hand, "expire", expire)
+
+
+def ends_leases_with_the_connection(patch: pytest.MonkeyPatch) -> None:
+    def lose(worker: LocalWorker) -> None:
+        worker.hand.end()
+        once(worker)
+
+    once = LocalWorker._lose
+    patch.setattr(LocalWorker, "_lose", lose)
+
+
+def keeps_memory_of_answered_batches(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Hand, "finish", Hand._take_out)
+    patch.setattr(Hand, "end", nothing)
+
+
 def does_not_remember(patch: pytest.MonkeyPatch) -> None:
     async def save(registration: Registration) -> None:
         """The disk can wait."""
@@ -219,6 +248,10 @@ def does_not_remember(patch: pytest.MonkeyPatch) -> None:
         (holds_though_it_stops, "no idle worker stands beside a batch that is due"),
         (leaves_timers, "no timer is left of a version that has gone"),
         (keeps_what_has_ended, "nothing holds a request that has ended"),
+        (leases_no_memory_to_workers, "a worker reads what its request was sent with"),
+        (ends_leases_with_a_kill, "a worker reads what its request was sent with"),
+        (ends_leases_with_the_connection, "a worker reads what its request was sent with"),
+        (keeps_memory_of_answered_batches, "no memory is left to whoever has ended"),
         (does_not_remember, "what is registered is on the disk"),
     ],
 )
