@@ -181,6 +181,7 @@ class Dispatcher:
     def _end(self, outcome: Outcome, now: float) -> None:
         job = outcome.job
         if job.phase is Phase.ENDED:
+            self.quarantine.release(job)
             return  # it has expired
         if job.budget is not None:
             self.expiry.sent.discard(job)
@@ -339,6 +340,7 @@ class Dispatcher:
                     self.collector.drained()
             else:
                 self.expiry.sent.discard(job)
+                self.quarantine.keep(job)
             self._callers.ended(job, now)
             self.expired[where] += 1
             self._metrics.expired(job, where, now)

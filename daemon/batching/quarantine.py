@@ -14,7 +14,7 @@ from daemon.batching.fingerprint import fingerprint
 from daemon.batching.suspects import DEATHS, Suspects
 from daemon.clock import Clock
 from daemon.errors import DaemonError, duration
-from daemon.job import Blame, Job, Outcome
+from daemon.job import Blame, Job, Outcome, Param
 
 AT_ONCE = 16 * 1024  # bytes of one request that is hashed on the loop: 20 µs
 MOST_AT_ONCE = 1024 * 1024  # bytes in one turn of the loop: 1 ms
@@ -56,16 +56,19 @@ class Quarantine:
 
     Attributes:
         watching: there are suspects, or may be soon; asked for each request.
+        at_once: bytes of one request that is hashed on the loop.
     """
 
     def __init__(self, clock: Clock, model: str) -> None:
         self.watching = False
+        self.at_once = AT_ONCE
         self.suspects = Suspects()
         self._clock = clock
         self._model = model
         self._enabled = True
         self._pending: Counter[int] = Counter()  # size → requests that ended with a worker, and are being hashed
         self._era = 0  # what was begun before it was cleared counts no more
+        self._kept: dict[Job, Sequence[Param]] = {}  # of jobs that have expired while a worker has them
         self._spent = 0  # bytes that were hashed in this turn of the loop
 
     def __repr__(self) -> str:
@@ -79,13 +82,22 @@ class Quarantine:
         self._pending.clear()
         self.watching = False
 
+    def keep(self, job: Job) -> None:
+        """Keep the values of a job that expires while a worker has it: the worker may still end with it."""
+        if self._enabled:
+            self._kept[job] = job.params
+
+    def release(self, job: Job) -> None:
+        """The worker is done with a job that had expired."""
+        self._kept.pop(job, None)
+
     def concerns(self, job: Job) -> bool:
         """Return whether the job has to be compared: a suspect is as large."""
         return (self.suspects.has_size(job.size) or job.size in self._pending) and not job.solo
 
     def compare_at_once(self, job: Job) -> bool:
         """Mark the job if it is a suspect. Returns False, with nothing done, if it has to be hashed in a thread."""
-        if not self._fits(job):
+        if not self._fits(job, job.params):
             return False
         self._mark(job, fingerprint(job.params, job.headers))
         return True
@@ -114,16 +126,17 @@ class Quarantine:
             return
         for outcome in outcomes:
             job = outcome.job
-            if job.solo or (job.size and not job.params):
-                continue  # a question to the handler; or it has ended, and its values have gone
+            params = self._kept.get(job, job.params)
+            if job.solo or (job.size and not params):
+                continue  # a question to the handler; or nothing is left to know it by
             if job.suspect is not None:
                 self._died(job.suspect, outcome)
-            elif self._fits(job):
-                self._died(fingerprint(job.params, job.headers), outcome)
+            elif self._fits(job, params):
+                self._died(fingerprint(params, job.headers), outcome)
             else:
                 self._pending[job.size] += 1
                 self._clock.aside(
-                    partial(fingerprint, job.params, job.headers), partial(self._found, outcome, then, self._era)
+                    partial(fingerprint, params, job.headers), partial(self._found, outcome, then, self._era)
                 )
             self.watching = True
 
@@ -133,9 +146,9 @@ class Quarantine:
             self.suspects.answered(job.suspect)
             self._look()
 
-    def _fits(self, job: Job) -> bool:
+    def _fits(self, job: Job, params: Sequence[Param]) -> bool:
         """Return whether the job can be hashed now, without holding up the loop."""
-        if job.size > AT_ONCE or len(job.params) > MOST_PARAMS or self._spent + job.size > MOST_AT_ONCE:
+        if job.size > self.at_once or len(params) > MOST_PARAMS or self._spent + job.size > MOST_AT_ONCE:
             return False
         if not self._spent:
             self._clock.soon(self._new_turn)

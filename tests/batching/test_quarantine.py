@@ -294,6 +294,19 @@ def test_a_setting_turns_it_off(hashed: list[int]) -> None:
     assert hashed == [] and not bench.model.metrics.quarantined
 
 
+@pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
+def test_one_whose_time_was_over_before_its_worker_ended_is_known_as_well(body: bytes) -> None:
+    bench = Bench(policy="greedy")
+    for name in ("first", "second"):
+        bench.ask(name, body, budget=Budget(0.1, bench.clock.now(), "its client"))
+        bench.clock.advance(0.2)
+        assert bench.told(name).status == 504
+        bench.crash()
+
+    assert "was not run" in str(ask_again(bench, "third", body))
+    assert not bench.dispatcher.quarantine._kept
+
+
 class Parked(Bench):
     """A large request is as large as a suspect, and waits for another thread."""
 
