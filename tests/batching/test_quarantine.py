@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from daemon.batching import quarantine
+from daemon.batching.fingerprint import fingerprint
 from daemon.batching.quarantine import AT_ONCE, Quarantined
 from daemon.errors import QueueFull
 from daemon.job import Budget, Job, Phase, Reply
@@ -52,13 +53,12 @@ class Bench(DispatcherBench):
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sizes of all that is hashed."""
     sizes: list[int] = []
-    once = quarantine.fingerprint
 
-    def fingerprint(params: Any, headers: Any) -> bytes:
+    def counted(params: Any, headers: Any) -> bytes:
         sizes.append(sum(len(param.value) for param in params))
-        return once(params, headers)
+        return fingerprint(params, headers)
 
-    monkeypatch.setattr(quarantine, "fingerprint", fingerprint)
+    monkeypatch.setattr(quarantine, "fingerprint", counted)
     return sizes
 
 

@@ -114,6 +114,8 @@ class Plan:
         events: (when, what).
         span: how long all this goes on.
         own_handle: its handlers bring their own `handle`.
+        quarantine: requests that end workers are kept from the others.
+        aside: each request that is compared is hashed in another thread, and not only large ones.
         heals: then nothing goes wrong any more, and the daemon has time; else it is stopped at once.
         grace: of a stop and of an unregistration.
         hurry: a stop is hurried after so long; 0.0 if it is not.
@@ -131,6 +133,8 @@ class Plan:
     grace: float
     hurry: float
     own_handle: bool
+    quarantine: bool = True
+    aside: bool = False
 
 
 def draw_settings(chance: random.Random) -> ModelSettings:
@@ -201,4 +205,6 @@ def draw(seed: int) -> Plan:
         grace=pick((0.0, 0.3, 5.0, 30.0)),
         hurry=pick((0.0, 0.0, 0.0, 0.1, 1.0)),
         own_handle=whether() < 0.3,
+        quarantine=random.Random(f"quarantine {seed}").random() < 0.85,
+        aside=random.Random(f"aside {seed}").random() < 0.5,
     )
