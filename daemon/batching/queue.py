@@ -139,12 +139,9 @@ class Queue:
         self._park(job)
 
     def admit(self, job: Job) -> None:
-        """Put a job to its place by the time that it came, or behind the suspects if it is one. No limit refuses it."""
+        """Put a job to its place by the time that it came, among the suspects if it is one. No limit refuses it."""
         self.remove(job)
-        if job.alone:
-            self._add(job, first=False)
-        else:
-            self.put_back(job)
+        self.put_back(job)
 
     def _park(self, job: Job) -> None:
         self.parked[job] = None
@@ -166,7 +163,7 @@ class Queue:
     def put_back(self, job: Job) -> None:
         """Add a job where it was: at the head of its lane. It was accepted once, so no limit refuses it now."""
         lane = self._add(job, first=True)
-        if job.alone:
+        if lane is self._alone:
             return
         # Several workers may give back what went ahead to them, the one with the oldest first.
         after = iter(lane)

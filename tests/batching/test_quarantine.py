@@ -183,7 +183,7 @@ def test_the_same_that_wait_already_are_refused_and_the_others_are_served_in_ord
         ("good-1", b"w" * len(body)), ("bad-2", body), ("good-2", b"words"), ("bad-3", body), ("good-3", b"more"),
     ):  # fmt: skip
         bench.model.submit(named(bench, name, content))
-    bench.clock.settle()
+        bench.clock.advance(0.001)
     bench.crash()
     bench.clock.settle()
     while bench.model.running:
@@ -439,3 +439,16 @@ def test_a_turn_of_the_loop_hashes_no_more_than_a_mebibyte(hashed: list[int], mo
     bench.clock.release()
     bench.clock.settle()
     assert len(hashed) == 100 == len(bench.dispatcher.quarantine.suspects)
+
+
+def test_the_one_that_has_waited_longest_is_the_first_of_the_suspects_whatever_its_lane_was() -> None:
+    bench = Bench(policy="greedy", queue_timeout=10.0)
+    bench.ask("bad")
+    for name, low in (("low", True), ("normal", False), ("normal-2", False)):
+        bench.ask(name, SMALL, low=low)
+        bench.clock.advance(0.01)
+
+    bench.worker.crash(retry=False)
+
+    lane = bench.model.queue._suspects
+    assert [job.id for job in lane] == ["low", "normal", "normal-2"]

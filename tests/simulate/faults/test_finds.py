@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 
 from daemon import job as jobs
+from daemon.batching import quarantine
 from daemon.batching.collector import Facts, Send, Wait
 from daemon.batching.dispatcher import Dispatcher
+from daemon.batching.fingerprint import fingerprint
 from daemon.batching.fixed import Fixed
+from daemon.batching.quarantine import Quarantine
 from daemon.batching.queue import Queue
 from daemon.job import Batch, Job, Outcome, Reply
 from daemon.metrics.version import VersionMetrics
@@ -16,7 +19,7 @@ from daemon.models.model import Model
 from daemon.models.registration import Registration
 from daemon.simulate.faults.run import prepare, run
 from daemon.status import is_compiled
-from daemon.workers import slot
+from daemon.workers import pool, slot
 from daemon.workers.hand import Hand
 from daemon.workers.local import LocalWorker
 from daemon.workers.pool import Pool
@@ -220,6 +223,46 @@ def does_not_remember(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Registration, "save", save)
 
 
+def gives_up_though_there_was_work(patch: pytest.MonkeyPatch) -> None:
+    once = slot.after_exit
+    patch.setattr(pool, "after_exit", lambda place, answered, now, busy=False: once(place, answered, now, False))
+
+
+def blames_whom_it_killed(patch: pytest.MonkeyPatch) -> None:
+    once = Hand.give_back
+    patch.setattr(Hand, "give_back", lambda hand, retry, reason, killed, stopped=False, crashed=False:
+                  once(hand, retry, reason, killed, stopped, True))  # fmt: skip
+
+
+def takes_one_for_another(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(quarantine, "fingerprint", lambda params, headers: fingerprint(params, ()))
+
+
+def is_confused_by_ids(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(quarantine, "fingerprint", lambda params, headers: repr(headers).encode())
+
+
+def refuses_nobody(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Quarantine, "refusal", nothing)
+
+
+def lets_suspects_have_company(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Job, "alone", property(lambda job: job.solo or job.attempt > 0))
+
+
+def does_not_look_at_those_that_wait(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Dispatcher, "_compare_waiting", nothing)
+
+
+def sends_ahead_behind_suspects(patch: pytest.MonkeyPatch) -> None:
+    once = Pool.take_idle
+    patch.setattr(Pool, "take_idle", lambda places, alone=False: once(places))
+
+
+def forgets_those_that_are_compared(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Dispatcher, "_compared", nothing)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("plant", "sentence"),
@@ -253,6 +296,15 @@ def does_not_remember(patch: pytest.MonkeyPatch) -> None:
         (ends_leases_with_the_connection, "a worker reads what its request was sent with"),
         (keeps_memory_of_answered_batches, "no memory is left to whoever has ended"),
         (does_not_remember, "what is registered is on the disk"),
+        (gives_up_though_there_was_work, "a version fails only where workers cannot load"),
+        (blames_whom_it_killed, "who ends of itself makes suspects"),
+        (takes_one_for_another, "only what has ended two workers alone is refused"),
+        (is_confused_by_ids, "what has ended two workers alone is refused for a minute"),
+        (refuses_nobody, "what has ended two workers alone is refused for a minute"),
+        (lets_suspects_have_company, "what may end its worker travels alone"),
+        (does_not_look_at_those_that_wait, "what may end its worker travels alone"),
+        (sends_ahead_behind_suspects, "the pool knows who is idle"),
+        (forgets_those_that_are_compared, "nobody waits beyond the"),
     ],
 )
 def test_some_seed_finds_an_error_that_was_planted(
