@@ -65,6 +65,7 @@ def _run(world: World) -> None:
         until = world.loop.now() + LONGEST_RECOVERY
         while world.failure is None and any(served.open for served in world.served) and world.loop.now() < until:
             _let_pass(world, RECOVERY)
+        _let_pass(world, PAUSE)  # a worker may have ended with the last of them
         if operators.commands:
             world.broken("a command ends", commands=operators.commands)
         if world.failure is None:
