@@ -243,7 +243,7 @@ class Dispatcher:
                         self._queue.withdraw(job)
                         self.quarantine.compare_aside(job, self._compared)
                     continue
-                if job.suspect is None:
+                if not job.alone:  # not `suspect`: compiled, it is taken to be None still
                     continue
             if not self._refuse(job) and not job.attempt:
                 self._queue.admit(job)
