@@ -12,7 +12,10 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
 
 
 class Timer(Protocol):
@@ -32,12 +35,19 @@ class Clock(Protocol):
     def later(self, delay: float, call: Callable[[], None]) -> Timer:
         """Call `delay` seconds from now; it may come early by less than a millisecond."""
 
+    def aside(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """Run `work` in another thread, and then call `then` with its result; one after the other, in order.
+
+        `work` must raise nothing.
+        """
+
 
 class LoopClock:
     """The clock of a running asyncio loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        self._thread: ThreadPoolExecutor | None = None
         self.now = time.monotonic
 
     def soon(self, call: Callable[[], None]) -> None:
@@ -46,6 +56,12 @@ class LoopClock:
     def later(self, delay: float, call: Callable[[], None]) -> Timer:
         # uvloop's timers step by a millisecond: round up, and never busy-wait on zero.
         return self._loop.call_later(max(1, math.ceil(delay * 1000)) / 1000, call)
+
+    def aside(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        if self._thread is None:  # seldom needed: a thread of its own, so that nothing else delays it
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="aside")
+        done = self._loop.run_in_executor(self._thread, work)
+        done.add_done_callback(lambda future: then(future.result()))
 
 
 class FakeTimer:
@@ -57,16 +73,35 @@ class FakeTimer:
 
 
 class FakeClock:
-    """A clock that moves only when told to."""
+    """A clock that moves only when told to.
+
+    Attributes:
+        held: work of another thread waits here until `release` is called, if this is not None.
+    """
 
     def __init__(self, start: float = 1000.0) -> None:
         self._now = start
         self._soon: deque[Callable[[], None]] = deque()
         self._timers: list[tuple[float, int, FakeTimer]] = []
         self._count = itertools.count()
+        self.held: list[Callable[[], None]] | None = None
 
     def now(self) -> float:
         return self._now
+
+    def aside(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        def call() -> None:
+            then(work())
+
+        if self.held is None:
+            self._soon.append(call)
+        else:
+            self.held.append(call)
+
+    def release(self) -> None:
+        """Let another thread do what it was held from, and hold nothing more."""
+        waiting, self.held = self.held or [], None
+        self._soon.extend(waiting)
 
     def soon(self, call: Callable[[], None]) -> None:
         self._soon.append(call)

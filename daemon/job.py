@@ -178,11 +178,12 @@ class Job:
         caller: the connection that it came by, or None.
         standing: what the version knows of that connection; its own business.
         held: since when it waits beside an idle worker, or None.
+        suspect: what it is known by as one that may end workers (batching/quarantine.py), or None.
     """
 
     __slots__ = (
         "_deliver", "_stream", "arrived", "attempt", "begun", "budget", "caller", "deadline", "headers", "held", "id",
-        "low", "params", "phase", "queued", "sent", "size", "solo", "standing", "unnamed",
+        "low", "params", "phase", "queued", "sent", "size", "solo", "standing", "suspect", "unnamed",
     )  # fmt: skip
 
     def __init__(
@@ -217,6 +218,7 @@ class Job:
         self.caller = caller
         self.standing: Any = None
         self.held: float | None = None
+        self.suspect: bytes | None = None
         self._deliver = deliver
         self._stream = stream
 
@@ -225,8 +227,8 @@ class Job:
 
     @property
     def alone(self) -> bool:
-        """It goes in a batch of its own: it asks for that, or a worker died with it."""
-        return self.solo or self.attempt > 0
+        """It goes in a batch of its own: it asks for that, or a worker died with it, or with the same."""
+        return self.solo or self.attempt > 0 or self.suspect is not None
 
     @property
     def may_return(self) -> bool:
@@ -299,6 +301,15 @@ class Batch(msgspec.Struct, frozen=True):
         return f"<Batch {self.id} of {len(self.jobs)} ({self.reason})>"
 
 
+class Blame(IntEnum):
+    """What a job may have to do with the end of the worker that ran it."""
+
+    NONE = 0  # the worker lives, or was killed, or had not started the job
+    SHARED = 1  # the worker ended of itself, and ran other jobs as well
+    ALONE = 2  # the worker ended of itself, and ran nothing else
+    LATE = 3  # the worker is killed: it took longer than the response timeout
+
+
 class Outcome(msgspec.Struct, frozen=True):
     """How one job of a batch came back from a worker: answered, or returned unanswered.
 
@@ -309,6 +320,7 @@ class Outcome(msgspec.Struct, frozen=True):
         killed: SIGKILL ended the worker, and we did not send it.
         started: the worker had started the batch.
         stopped: we ended the worker, because its model is being stopped or has fewer workers.
+        blame: whether the job may be why the worker ended.
     """
 
     job: Job
@@ -318,3 +330,4 @@ class Outcome(msgspec.Struct, frozen=True):
     killed: bool = False
     started: bool = True
     stopped: bool = False
+    blame: Blame = Blame.NONE

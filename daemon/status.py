@@ -69,7 +69,7 @@ def status_document(config: Config, urls: Urls, registry: Registry, started: flo
                 "name": model.name,
                 "version": model.version,
                 "default": registry.is_default(model),
-                "state": model.state.value,
+                "state": model.word,
                 "ready": model.pool.ready,
                 "wanted": model.pool.wanted,
                 "batchSize": model.settings.batch_size,

@@ -15,7 +15,10 @@ from rich.text import Text
 out = Console(highlight=False, width=None if sys.stdout.isatty() else 10_000)
 err = Console(stderr=True, highlight=False)
 
-_STATE_STYLES = {"ready": "green", "loading": "yellow", "failed": "red", "stopping": "yellow", "no workers": "dim"}
+_STATE_STYLES = {
+    "ready": "green", "loading": "yellow", "crashing": "red", "failed": "red",
+    "stopping": "yellow", "no workers": "dim",
+}  # fmt: skip
 _BAR = 40  # columns of a histogram's longest bar
 _SHORT_BAR = 12
 

@@ -83,19 +83,26 @@ def _resident_bytes(pid: int) -> int:
 
 def _ours(model: Model) -> dict[str, Any]:
     pool = model.pool
-    failure = pool.failure
+    failure, suspects = pool.failure, model.dispatcher.quarantine.suspects
+    refused = suspects.refused(model.clock.now())
     error = None
     if failure is not None:
         error = {"message": failure.error, "traceback": failure.traceback, "output": []}
         if pool.last_exit is not None and not failure.traceback:
             error["output"] = list(pool.last_exit.output)
     return {
-        "state": model.state.value,
-        "retryable": model.state is ModelState.FAILED and not model.lost,
+        "state": model.word,
+        "retryable": (model.state is ModelState.FAILED or model.crashing or refused > 0) and not model.lost,
         "error": error,
         "batching": batching_of(model),
         "workers": [slot.worker.state.name if slot.worker else slot.state.name for slot in pool.slots],
         "threads": {"cores": pool.cores, "perWorker": pool.threads, "warning": pool.oversubscription},
+        "quarantine": {
+            "suspects": len(suspects),
+            "refused": refused,
+            "requestsRefused": model.metrics.quarantined,
+            "crashesInARow": pool.crashes,
+        },
         "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
         "optimize": _optimized(model),
         "settings": _settings(model),
@@ -152,6 +159,7 @@ def settings_of(model: Model) -> dict[str, tuple[str, Any]]:
         "retry": ("retry", settings.retry),
         "isolate": ("isolate", settings.isolate),
         "record_input": ("recordInput", settings.record_input),
+        "quarantine": ("quarantine", settings.quarantine),
         "optimize": ("optimize", None if settings.optimize is None else list(settings.optimize)),
         "max_memory": ("maxMemory", None if settings.max_memory is None else size_text(settings.max_memory)),
         "cpus": ("cpus", cpus_text(tuple(settings.cpus)) or None),

@@ -140,6 +140,7 @@ def _register(registration: Registration, exchange: Exchange, local_paths: bool)
             startup_timeout=given.number("startup_timeout"),
             queue_timeout=given.number("queue_timeout"),
             optimize=given.optimizations("optimize"),
+            quarantine=given.boolean("quarantine"),
             max_memory=given.parsed("max_memory", parse_memory),
             cpus=given.parsed("cpus", parse_cpus),
         ),

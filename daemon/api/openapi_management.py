@@ -39,6 +39,7 @@ _REGISTERING: dict[str, Schema] = {
     "startup_timeout": SECONDS,
     "queue_timeout": SECONDS,
     "optimize": STRING,
+    "quarantine": BOOLEAN,
     "replace": BOOLEAN,
     "warnings": BOOLEAN,
     **_SYNCHRONOUS,

@@ -1,8 +1,8 @@
 """`PATCH /models/MODEL[/VERSION]`: change how a version is served, while it serves.
 
 By query or JSON object: `batch_size`, `max_batch_delay` (ms), `batching`, `response_timeout`,
-`startup_timeout` and `queue_timeout` (s), `job_queue_size`, `record_input`. The answer tells each setting's
-value before and after, under its name in `model-config.yaml` and in that file's units.
+`startup_timeout` and `queue_timeout` (s), `job_queue_size`, `record_input`, `quarantine`. The answer tells each
+setting's value before and after, under its name in `model-config.yaml` and in that file's units.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,6 +26,7 @@ PARAMETERS: Mapping[str, tuple[str, str, Reader]] = {
     "queue_timeout": ("queue_timeout", "number", lambda given, name: given.number(name, absent=None)),
     "job_queue_size": ("queue_jobs", "integer", lambda given, name: given.whole(name, least=1, absent=None)),
     "record_input": ("record_input", "boolean", lambda given, name: given.boolean(name)),
+    "quarantine": ("quarantine", "boolean", lambda given, name: given.boolean(name)),
 }
 
 

@@ -26,6 +26,7 @@ REASONS: dict[str, str] = {
     "ahead": "sent to a worker that was still busy with the batch before",
     "at_once": "the policy does not wait",
     "retry": "a request whose worker died or hung, alone",
+    "suspect": "a request with which a worker had ended, alone",
     "solo": "a question to the handler about itself, alone",
 }
 

@@ -12,6 +12,9 @@ than the response timeout. Jobs of a batch that the worker had not started
 come back as they went.
 
 A job that has no time left is answered then, by a timer if need be, wherever it is (see expiry.py).
+
+A job that may end its worker, because the same has done so before, travels alone as well, and is refused
+after that has happened twice (see quarantine.py). It has its worker for itself: nothing is sent ahead behind it.
 """
 
 import itertools
@@ -25,10 +28,11 @@ from daemon.batching.ahead import may_send_ahead
 from daemon.batching.collector import Collector, Facts, Send
 from daemon.batching.expiry import Expiry
 from daemon.batching.learned.traffic import Traffic
+from daemon.batching.quarantine import Quarantine
 from daemon.batching.queue import Queue
 from daemon.clock import Clock, Timer
 from daemon.errors import CutOff, DaemonError, WorkerDied, WorkerKilled
-from daemon.job import Batch, Job, Outcome, Phase, Reply
+from daemon.job import Batch, Blame, Job, Outcome, Phase, Reply
 from daemon.metrics.version import VersionMetrics
 from daemon.workers.engine import FreeWorkers, Worker
 
@@ -44,6 +48,7 @@ class Dispatcher:
         traffic: told of every arrival, batch and reply; collectors may learn from it.
         metrics: told of every batch and answer.
         on_expired: called when jobs have ended because their time was over.
+        quarantine: knows which jobs may end their workers.
 
     Attributes:
         collector: the policy; may be replaced at any time.
@@ -63,6 +68,7 @@ class Dispatcher:
         traffic: Traffic,
         metrics: VersionMetrics | None = None,
         on_expired: Callable[[], None] = lambda: None,
+        quarantine: Quarantine | None = None,
     ) -> None:
         self.stopping = False
         self.running = 0
@@ -80,6 +86,7 @@ class Dispatcher:
         self._clock = clock
         self._metrics = metrics or VersionMetrics()
         self._on_expired = on_expired
+        self.quarantine = quarantine or Quarantine(clock, "")
         self._batch_ids = itertools.count(1)
         self._awake = False
         self._timer: Timer | None = None
@@ -95,11 +102,15 @@ class Dispatcher:
 
         Raises:
             QueueFull: a limit of the queue would be passed.
+            Quarantined: the same request has ended workers.
         """
         queue = self._queue
         # What is sent ahead waits too; it is counted only where it may matter.
-        ahead = self._workers.unstarted if len(queue) + self.running >= queue.max_jobs else 0
-        queue.put(job, ahead)
+        ahead = self._workers.unstarted if queue.waiting + self.running >= queue.max_jobs else 0
+        if self.quarantine.watching and self.quarantine.concerns(job):
+            self._compare(job, ahead)
+        else:
+            queue.put(job, ahead)
         self._traffic.arrived(job)
         if not self._awake:
             self.wake()
@@ -127,11 +138,17 @@ class Dispatcher:
         """Take a batch back from a worker: one outcome per job."""
         now = self._clock.now()
         self.running -= len(batch.jobs)
+        blamed = outcomes[0].blame is Blame.SHARED or outcomes[0].blame is Blame.ALONE
+        if blamed:
+            self.quarantine.blame(outcomes, self._compare_waiting)
         if outcomes[0].reply is not None and not outcomes[0].retry:
             self._traffic.returned(batch, seconds, now)
             self._metrics.returned(batch, seconds, now)
         for outcome in reversed(outcomes):  # reversed: each goes to the head, so the oldest ends first in line
             self._end(outcome, now)
+        if blamed and self.quarantine.watching:
+            for size in {job.size for job in batch.jobs}:
+                self._compare_waiting(size)
         if len(self._queue):
             self.wake()
 
@@ -143,6 +160,11 @@ class Dispatcher:
     def refuse_all(self, error: DaemonError) -> None:
         """Answer everything that waits with an error: nobody will come for it."""
         now = self._clock.now()
+        for job in list(self._queue.parked):
+            self._queue.remove(job)
+            self._callers.taken(job)
+            self._callers.ended(job, now)
+            job.answer(reply_of(error))
         for job in self._take(len(self._queue)):
             self._callers.ended(job, now)
             job.answer(reply_of(error))
@@ -159,10 +181,16 @@ class Dispatcher:
     def _end(self, outcome: Outcome, now: float) -> None:
         job = outcome.job
         if job.phase is Phase.ENDED:
+            self.quarantine.release(job)
             return  # it has expired
         if job.budget is not None:
             self.expiry.sent.discard(job)
-        if outcome.retry and job not in self._left and job.may_return:
+        refusal = None
+        if job.suspect is not None:
+            if outcome.reply is not None and outcome.blame is Blame.NONE:
+                self.quarantine.answered(job)
+            refusal = self.quarantine.refusal(job)
+        if outcome.retry and job not in self._left and job.may_return and (refusal is None or not outcome.started):
             if outcome.started:
                 job.give_back()
                 job.queued = now
@@ -185,8 +213,61 @@ class Dispatcher:
             again = " again" if job.attempt > 1 else ""
             kind = WorkerKilled if outcome.killed else WorkerDied
             error = kind(f"The worker died{again} while it ran this request: {outcome.reason}. (Request {job.id})")
+            if refusal is not None:
+                error = kind(f"{error} {refusal.sentence}")
             self._metrics.answered(job, now)
             job.answer(reply_of(error))
+
+    def _compare(self, job: Job, ahead: int) -> None:
+        """Queue a job that is as large as a suspect: compared, or parked until it is.
+
+        Raises:
+            QueueFull, Quarantined: it is not accepted.
+        """
+        if self.quarantine.compare_at_once(job):
+            refusal = self.quarantine.refusal(job)
+            if refusal is not None:
+                self._metrics.request_quarantined()
+                raise refusal
+            self._queue.put(job, ahead)
+        else:
+            self._queue.park(job, ahead)
+            self.quarantine.compare_aside(job, self._compared)
+
+    def _compare_waiting(self, size: int) -> None:
+        """Look at the jobs of this size that wait: a worker has ended with one that may be the same."""
+        for job in self._queue.of_size(size):
+            if job.suspect is None:
+                if not self.quarantine.compare_at_once(job):
+                    if not job.attempt:  # else it travels alone already
+                        self._queue.withdraw(job)
+                        self.quarantine.compare_aside(job, self._compared)
+                    continue
+                if not job.alone:  # not `suspect`: compiled, it is taken to be None still
+                    continue
+            if not self._refuse(job) and not job.attempt:
+                self._queue.admit(job)
+
+    def _compared(self, job: Job) -> None:
+        """Send a parked job on its way, or refuse it; unless it has expired, or left."""
+        if job in self._queue.parked:
+            if not self._refuse(job):
+                self._queue.admit(job)
+            self.wake()
+
+    def _refuse(self, job: Job) -> bool:
+        """Answer a job that waits if the same has ended workers; return whether that is so."""
+        refusal = self.quarantine.refusal(job)
+        if refusal is None:
+            return False
+        self._queue.remove(job)
+        self._callers.taken(job)
+        self._callers.ended(job, self._clock.now())
+        self._metrics.request_quarantined()
+        job.answer(reply_of(refusal))
+        if not len(self._queue):
+            self.collector.drained()
+        return True
 
     def _pump(self) -> None:
         self._awake = False
@@ -209,7 +290,9 @@ class Dispatcher:
             head = queue.head
             # 1. A job whose worker died goes alone, and first; so does one that asks for that.
             if head.alone:
-                self._send(workers.take_idle(), 1, "retry" if head.attempt else "solo", now)
+                feared = head.suspect is not None or (head.attempt > 0 and self.quarantine.watching)
+                worker = workers.take_idle(alone=feared)
+                self._send(worker, 1, "retry" if head.attempt else "solo" if head.solo else "suspect", now)
                 continue
             # 2. The collector says that a batch is due …
             decision = self.collector.decide(self._facts(), now)
@@ -257,6 +340,7 @@ class Dispatcher:
                     self.collector.drained()
             else:
                 self.expiry.sent.discard(job)
+                self.quarantine.keep(job)
             self._callers.ended(job, now)
             self.expired[where] += 1
             self._metrics.expired(job, where, now)

@@ -61,7 +61,7 @@ class Expiry:
         if waiting < math.inf:
             due = min(due, waiting - self._needed(now, busy))
         if self.queue_timeout < math.inf:
-            due = min(due, *(job.queued + self.queue_timeout for job in self._queue.oldest()), math.inf)
+            due = min(due, *(job.queued + self.queue_timeout for job in self._oldest()), math.inf)
         return due
 
     def due(self, now: float, busy: bool) -> Iterator[Expired]:
@@ -89,7 +89,12 @@ class Expiry:
         """A job that has waited for the queue timeout."""
         if self.queue_timeout == math.inf:
             return None
-        return next((job for job in self._queue.oldest() if job.queued + self.queue_timeout <= now), None)
+        return next((job for job in self._oldest() if job.queued + self.queue_timeout <= now), None)
+
+    def _oldest(self) -> Iterator[Job]:
+        """Yield the job of each lane, and of those that are parked, that has waited longest."""
+        yield from self._queue.oldest()
+        yield from self._queue.parked
 
 
 def _spent(job: Job, now: float) -> str:

@@ -1,9 +1,13 @@
 """The jobs of one model version that wait for a worker: in lanes, bounded twice.
 
     alone    those that travel alone: before all others, so no batch ever has one in its middle
+    suspects may end their worker, and travel alone, too; a lane of their own, in which first in is first out
     aged     of low priority, and they have let others go before for long enough
     normal
     low      of low priority
+
+Beside the lanes are those that are parked: they wait until it is known whether they are suspects, count against
+the limits, and may expire or leave. `len` and the head know nothing of them.
 
 The head is that of the first lane that has any; within a lane, first in is first out.
 """
@@ -37,7 +41,8 @@ class Queue:
 
     Attributes:
         patience: seconds that a job of low priority lets others go before it.
-        deadlines: of those that wait.
+        deadlines: of those that wait, parked or not.
+        parked: those that are not to be sent yet.
     """
 
     def __init__(self, name: str, max_jobs: int, max_bytes: int, patience: float = math.inf) -> None:
@@ -48,8 +53,10 @@ class Queue:
         self.bytes = 0
         self._count = 0
         self.deadlines = Deadlines()
-        self._alone, self._aged, self._normal, self._low = Lane(), Lane(), Lane(), Lane()
-        self._lanes = (self._alone, self._aged, self._normal, self._low)
+        self._alone, self._suspects = Lane(), Lane()
+        self._aged, self._normal, self._low = Lane(), Lane(), Lane()
+        self._lanes = (self._alone, self._suspects, self._aged, self._normal, self._low)
+        self.parked = Lane()
 
     def __len__(self) -> int:
         return self._count
@@ -59,7 +66,12 @@ class Queue:
 
     @property
     def head(self) -> Job:
-        return next(iter(self._alone or self._aged or self._normal or self._low))
+        return next(iter(self._alone or self._suspects or self._aged or self._normal or self._low))
+
+    @property
+    def waiting(self) -> int:
+        """Return how many there are, parked or not."""
+        return self._count + len(self.parked)
 
     @property
     def low(self) -> int:
@@ -70,9 +82,13 @@ class Queue:
         """Give the job of each lane that has waited longest."""
         if self._alone:
             yield next(reversed(self._alone))  # each new one goes before the others
-        for lane in (self._aged, self._normal, self._low):
+        for lane in (self._suspects, self._aged, self._normal, self._low):
             if lane:
                 yield next(iter(lane))
+
+    def of_size(self, size: int) -> list[Job]:
+        """Return those in the lanes with so many bytes, but for those that ask to travel alone."""
+        return [job for lane in self._lanes for job in lane if job.size == size and not job.solo]
 
     def since(self) -> tuple[float | None, float]:
         """Since when the first has waited beside an idle worker, None if none has; and when the first came."""
@@ -109,21 +125,45 @@ class Queue:
         Raises:
             QueueFull: a limit would be passed; the queue is as before.
         """
-        if self._count + ahead >= self.max_jobs:
+        self._check(job, ahead)
+        self._add(job, first=job.solo)
+
+    def park(self, job: Job, ahead: int = 0) -> None:
+        """As `put`, and keep the job from being sent until it is admitted."""
+        self._check(job, ahead)
+        self._park(job)
+
+    def withdraw(self, job: Job) -> None:
+        """Park a job that waits in a lane."""
+        self.remove(job)
+        self._park(job)
+
+    def admit(self, job: Job) -> None:
+        """Put a job to its place by the time that it came, among the suspects if it is one. No limit refuses it."""
+        self.remove(job)
+        self.put_back(job)
+
+    def _park(self, job: Job) -> None:
+        self.parked[job] = None
+        self.bytes += job.size
+        if job.budget is not None:
+            self.deadlines.add(job)
+
+    def _check(self, job: Job, ahead: int) -> None:
+        if self._count + len(self.parked) + ahead >= self.max_jobs:
             raise QueueFull(
                 f'The queue of model "{self._name}" is full: {self.max_jobs} requests wait. Try again later.'
             )
-        if self._count and self.bytes + job.size > self.max_bytes:
+        if self.bytes + job.size > self.max_bytes and (self._count or self.parked):
             raise QueueFull(
                 f'The queue of model "{self._name}" is full: {self.bytes} of {self.max_bytes} bytes wait,'
                 f" and this request has {job.size}. Try again later."
             )
-        self._add(job, first=job.solo)
 
     def put_back(self, job: Job) -> None:
         """Add a job where it was: at the head of its lane. It was accepted once, so no limit refuses it now."""
         lane = self._add(job, first=True)
-        if job.alone:
+        if lane is self._alone:
             return
         # Several workers may give back what went ahead to them, the one with the oldest first.
         after = iter(lane)
@@ -136,6 +176,10 @@ class Queue:
             job.held = None if following is None else following.held
 
     def remove(self, job: Job) -> None:
+        if self.parked and job in self.parked:
+            del self.parked[job]
+            self._left(job)
+            return
         for lane in self._lanes:
             if job in lane:
                 del lane[job]
@@ -154,8 +198,10 @@ class Queue:
         return taken
 
     def _add(self, job: Job, *, first: bool) -> Lane:
-        if job.alone:
+        if job.solo or job.attempt:
             lane = self._alone
+        elif job.suspect is not None:
+            lane = self._suspects
         elif job.low:
             lane = self._aged if first and self._aged else self._low  # it came before those that are aged now
         else:
@@ -171,6 +217,9 @@ class Queue:
 
     def _gone(self, job: Job) -> None:
         self._count -= 1
+        self._left(job)
+
+    def _left(self, job: Job) -> None:
         self.bytes -= job.size
         if job.budget is not None:
             self.deadlines.discard(job)

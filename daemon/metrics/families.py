@@ -94,7 +94,12 @@ def ours(metrics: Metrics) -> Iterator[Metric]:
     yield family("tsctl_isolated_batches_total", "counter", text, isolated)
     failed = [(_version(v), v.failed_alone) for v in metrics.counted]
     yield family("tsctl_isolated_failures_total", "counter", "Requests of those batches that failed alone, too", failed)
+    quarantined = [(_version(v), v.quarantined) for v in metrics.counted]
+    text = "Requests that were not run because the same had ended workers"
+    yield family("tsctl_requests_quarantined_total", "counter", text, quarantined)
     live = [(_version(each), each) for each in metrics.versions]
+    text = "Whether workers end one after the other while they run requests (1) or not (0)"
+    yield family("tsctl_model_crashing", "gauge", text, [(labels, int(v.crashing)) for labels, v in live])
     text = "Time from a request to its answer"
     yield histograms("tsctl_request_latency_seconds", text, [(labels, v.latency) for labels, v in live])
     text = "Time that a request waited until it was sent to a worker"

@@ -31,6 +31,8 @@ class VersionMetrics:
         named, unnamed: requests that named the version, and those that took the default one.
         batches: sent batches by the collector's reason.
         expirations: requests whose time was over, by where they were: "queue" or "worker".
+        quarantined: requests that were not run because the same had ended workers.
+        crashing: several workers in a row have ended while they ran a batch, without an answer between.
         isolated, failed_alone: batches whose jobs ran alone after the handler raised, and how many of those failed.
         latency: of requests that a worker had, from complete receipt to the answer.
         queue_time: of requests, from complete receipt until a worker first started them.
@@ -49,6 +51,8 @@ class VersionMetrics:
         self.batches: Counter[str] = Counter()
         self.expirations: Counter[str] = Counter()
         self._isolations: Counter[str] = Counter()
+        self._refusals: Counter[str] = Counter()
+        self.crashing = False
         self.latency = Histogram(SECONDS)
         self.queue_time = Histogram(SECONDS)
         self.batch_size = Histogram(BATCH_SIZES)
@@ -72,6 +76,14 @@ class VersionMetrics:
     @property
     def failed_alone(self) -> int:
         return self._isolations["failed"]
+
+    @property
+    def quarantined(self) -> int:
+        return self._refusals["quarantined"]
+
+    def request_quarantined(self) -> None:
+        """A request was refused, because the same had ended workers."""
+        self._refusals["quarantined"] += 1
 
     def requested(self, job: Job) -> None:
         """A request came, whether it will be accepted or not."""
@@ -128,7 +140,9 @@ class VersionMetrics:
         other.batches.update(self.batches)
         other.expirations.update(self.expirations)
         other._isolations.update(self._isolations)
+        other._refusals.update(self._refusals)
         self.batches, self.expirations, self._isolations = other.batches, other.expirations, other._isolations
+        self._refusals = other._refusals
         self.emitted.continue_from(other.emitted)
 
     def take_over(self, other: "VersionMetrics") -> None:
@@ -137,5 +151,5 @@ class VersionMetrics:
         self.batches, self.expirations = other.batches, other.expirations
         self.latency, self.queue_time = other.latency, other.queue_time
         self.batch_size, self.inference_time = other.batch_size, other.inference_time
-        self._isolations = other._isolations
+        self._isolations, self._refusals = other._isolations, other._refusals
         self.emitted.continue_from(other.emitted)

@@ -12,6 +12,7 @@ from daemon.batching.collector import Collector
 from daemon.batching.dispatcher import Dispatcher
 from daemon.batching.learned.traffic import Traffic
 from daemon.batching.policies import make_collector
+from daemon.batching.quarantine import Quarantine
 from daemon.batching.queue import Queue, patience
 from daemon.clock import Clock
 from daemon.errors import DaemonError, Loading, NoReadyWorker, Stopping
@@ -26,6 +27,9 @@ from daemon.models.sample import Sample
 from daemon.workers.engine import Engine, LoadFailure, WorkerSpec
 from daemon.workers.placement import Placement
 from daemon.workers.pool import Pool
+
+CRASHES = 3  # workers in a row, without an answer between
+CRASHING = "crashing"  # the word for a version whose last workers ended so, while it is served
 
 _log = logging.getLogger("daemon.models")
 
@@ -137,8 +141,10 @@ class Model:
         self.pool = Pool(engine, spec, clock, self, cores, placement, chosen_threads)
         self.traffic = Traffic(settings.batch_size)
         self.dispatcher = Dispatcher(
-            self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics, self._changed
-        )
+            self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics, self._changed,
+            Quarantine(clock, f"{self.name}/{self.version}"),
+        )  # fmt: skip
+        self.dispatcher.quarantine.set(settings.quarantine)
         self._limit_waiting()
 
     def __repr__(self) -> str:
@@ -155,11 +161,27 @@ class Model:
         return ModelState.FAILED if self.pool.hopeless else ModelState.LOADING
 
     @property
+    def crashing(self) -> bool:
+        """Return whether its last workers ended of themselves, one after the other, while they ran requests."""
+        return self.pool.crashes >= CRASHES
+
+    @property
+    def word(self) -> str:
+        """Return the state in a word, for people: `crashing` where it is served, but its workers do not live."""
+        if self.crashing and self.state in (ModelState.READY, ModelState.LOADING):
+            return CRASHING
+        return self.state.value
+
+    @property
     def healthy(self) -> bool:
-        """It has the workers that were asked for, or has never had one and may still come up."""
+        """It has the workers that were asked for, or has never had one and may still come up.
+
+        A worker counts that ended while it ran a request, and is being replaced: one client's requests must not make
+        a load balancer take the daemon from all others.
+        """
         if self.state is ModelState.FAILED:
             return False
-        return not self.was_ready or self.pool.ready >= self.min_workers
+        return not self.was_ready or self.pool.ready + self.pool.recovering >= self.min_workers
 
     @property
     def being_replaced(self) -> bool:
@@ -169,12 +191,12 @@ class Model:
     @property
     def idle(self) -> bool:
         """Nobody waits for an answer."""
-        return not len(self.queue) and not self.dispatcher.running
+        return not self.queue.waiting and not self.dispatcher.running
 
     @property
     def waiting(self) -> int:
         """Jobs that no worker has started: in the queue, or sent ahead to a busy worker."""
-        return len(self.queue) + self.pool.unstarted
+        return self.queue.waiting + self.pool.unstarted
 
     @property
     def running(self) -> int:
@@ -185,7 +207,7 @@ class Model:
         """Accept a job; from now on it is answered.
 
         Raises:
-            NoReadyWorker, Stopping, QueueFull: it is not accepted.
+            NoReadyWorker, Stopping, QueueFull, Quarantined: it is not accepted.
         """
         self.metrics.requested(job)
         if self.stopping:
@@ -224,8 +246,19 @@ class Model:
         self.traffic.batch_size = settings.batch_size
         self.dispatcher.collector = self._make_collector()
         self._limit_waiting()
+        self.dispatcher.quarantine.set(settings.quarantine)
         self.pool.set_limits(settings.batch_size, settings.response_timeout, settings.startup_timeout)
         self.dispatcher.wake()
+
+    @property
+    def retryable(self) -> bool:
+        """Return whether it has failed, or is crashing, or refuses or isolates requests that end workers."""
+        return self.state is ModelState.FAILED or self.crashing or self.dispatcher.quarantine.watching
+
+    def retry(self) -> None:
+        """Start anew where workers are missing, with a clean record; and run again the requests that were refused."""
+        self.dispatcher.quarantine.set(self.settings.quarantine)
+        self.pool.retry()
 
     def lose(self, reason: str) -> None:
         """Stay listed as failed: the files that it was served from are gone."""
@@ -273,6 +306,20 @@ class Model:
             return NoReadyWorker(f"{sentence} Its workers failed: {failure.error}")
         return NoReadyWorker(f"{sentence} Please use scale workers API to add workers.")
 
+    def _note_crashes(self) -> None:
+        """Log when it begins to crash, and when that is over."""
+        if self.crashing is self.metrics.crashing:
+            return
+        self.metrics.crashing = self.crashing
+        if self.crashing:
+            last = self.pool.last_exit.reason if self.pool.last_exit is not None else ""
+            _log.warning(
+                "%s/%s is crashing: %d workers ended one after the other while they ran requests, the last: %s",
+                self.name, self.version, self.pool.crashes, last,
+            )  # fmt: skip
+        else:
+            _log.info("%s/%s is not crashing any more", self.name, self.version)
+
     def _changed(self) -> None:
         for listener in tuple(self.listeners):
             listener()
@@ -284,6 +331,8 @@ class Model:
 
     def batch_ended(self, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
         self.dispatcher.ended(batch, outcomes, seconds)
+        if self.metrics.crashing:
+            self._note_crashes()
         if self.listeners:
             self._changed()
 
@@ -291,8 +340,9 @@ class Model:
         self.dispatcher.streamed(job, piece)
 
     def pool_changed(self) -> None:
+        self._note_crashes()
         if self.pool.ready:
             self.was_ready = True
-        elif len(self.queue) and self.pool.hopeless:
+        elif self.queue.waiting and self.pool.hopeless:
             self.dispatcher.refuse_all(self._stopping_error() if self.stopping else self._no_worker_error())
         self._changed()

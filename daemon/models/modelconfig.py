@@ -38,6 +38,7 @@ class ModelSettings:
 
     Attributes:
         record_input: keep the latest request's body in memory; see recorded.py.
+        quarantine: requests that end workers run alone, and are refused for a while; see batching/quarantine.py.
         queue_timeout: how long a request may wait in the queue; 0.0 for ever.
         client_timeout: how long it may take, all in all; 0.0 for ever.
         max_memory: bytes that a worker may have; None for any number.
@@ -61,6 +62,7 @@ class ModelSettings:
     isolate: bool | None = None
     devices: Sequence[int] = ()
     record_input: bool = False
+    quarantine: bool = True
     optimize: Sequence[str] | None = None
     max_memory: int | None = None
     cpus: Sequence[int] = ()
@@ -93,6 +95,7 @@ class Wishes:
     optimize: tuple[str, ...] | None = None
     max_memory: int | None = None
     cpus: tuple[int, ...] | None = None
+    quarantine: bool | None = None
 
 
 # TorchServe's keys that change nothing here; whoever set one should know.
@@ -201,6 +204,7 @@ def merge(
         isolate=_boolean(document, "isolate"),
         devices=_devices(document, gpus),
         record_input=_first(wishes.record_input, _boolean(document, "recordInput"), False),
+        quarantine=_first(wishes.quarantine, _boolean(document, "quarantine"), True),
         optimize=wishes.optimize if wishes.optimize is not None else _optimizations(document),
         max_memory=wishes.max_memory or _parsed(document, "maxMemory", parse_memory),
         cpus=_usable(wishes.cpus or _parsed(document, "cpus", parse_cpus) or ()),
@@ -240,6 +244,7 @@ _KEYS: dict[str, tuple[str | None, str]] = {
     "retry": (None, "retry"),
     "isolate": (None, "isolate"),
     "record_input": ("record_input", "recordInput"),
+    "quarantine": ("quarantine", "quarantine"),
     "optimize": ("optimize", "optimize"),
     "max_memory": ("max_memory", "maxMemory"),
     "cpus": ("cpus", "cpus"),

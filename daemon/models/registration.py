@@ -36,7 +36,7 @@ from daemon.models.download import archive_of, is_remote
 from daemon.models.gate import Gate
 from daemon.models.making import Maker
 from daemon.models.memory import Memory
-from daemon.models.model import Model, ModelState
+from daemon.models.model import Model
 from daemon.models.modelconfig import Wishes, check_workers
 from daemon.models.registry import Registry
 from daemon.models.replacing import Replacing, as_replacement, check_unclaimed
@@ -206,20 +206,22 @@ class Registration:
             await all_ready(model, wanted, progress)
 
     async def retry(self, model: Model, *, synchronous: bool, progress: Progress) -> None:
-        """Try a version again that has failed: its workers start with a clean record.
+        """Try a version again that has failed, or is crashing: its workers start with a clean record.
+
+        Requests that end workers are run again, too.
 
         Raises:
-            NotFailed: it has not. BadRequest: it has no files.
+            NotFailed: nothing of that is so. BadRequest: it has no files.
             BeingReplaced: another archive is to take its place.
             WorkersFailed: a worker could not load the model again.
         """
         check_unclaimed(model)
         _check_files(model)
         pool = model.pool
-        if model.state is not ModelState.FAILED:
-            raise NotFailed(model.name, model.version, model.state.value, pool.given_up, pool.wanted)
+        if not model.retryable:
+            raise NotFailed(model.name, model.version, model.word, pool.given_up, pool.wanted)
         _log.info("trying %s/%s again with %d workers", model.name, model.version, pool.wanted)
-        pool.retry()
+        model.retry()
         if synchronous:
             await all_ready(model, pool.wanted, progress)
 

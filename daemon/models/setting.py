@@ -8,6 +8,9 @@
     queue_timeout     for what waits already, too; 0 for ever
     queue_jobs        from the next request on; what waits beyond it is served
     record_input      from the next request on; off forgets what was kept
+    quarantine        from the next request on
+
+Whatever is changed, requests that were refused because the same had ended workers are run again.
 
 The rest cannot be changed under a running worker, which is made of it: handler, GPUs, Python environment,
 warm-up, whether its requests may run again. That takes a registration. The number of workers has its own

@@ -74,6 +74,7 @@ class Stepping:
         self._clock = clock
         self.now = clock.now
         self.soon = clock.soon
+        self.aside = clock.aside
 
     def later(self, delay: float, call: Callable[[], None]) -> Timer:
         now = self._clock.now()

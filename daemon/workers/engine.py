@@ -88,11 +88,15 @@ class Exit:
         code: exit code, or None if a signal ended it.
         reason: in words, for people.
         output: its last lines, oldest first.
+        crashed: it ended of itself: nobody killed it, neither the daemon nor a SIGKILL.
+        busy: it had a batch that it had started.
     """
 
     code: int | None
     reason: str
     output: Sequence[str] = ()
+    crashed: bool = False
+    busy: bool = False
 
 
 class Worker(Protocol):
@@ -174,8 +178,12 @@ class FreeWorkers(Protocol):
     def unstarted(self) -> int:
         """Jobs that were sent to granting workers, and have not started."""
 
-    def take_idle(self) -> Worker:
-        """Give one idle worker, the longest idle first; there must be one."""
+    def take_idle(self, alone: bool = False) -> Worker:
+        """Return one idle worker, the longest idle first; there must be one.
+
+        Args:
+            alone: the batch that it gets is to have its process for itself, so the worker grants no other meanwhile.
+        """
 
     def take_granting(self) -> Worker:
         """Give the granting worker that has run its batch the longest; there must be one."""

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 
 from daemon.arena import Stored
-from daemon.job import Batch, Outcome, Reply
+from daemon.job import Batch, Blame, Outcome, Reply
 
 CAPACITY = 2  # batches: one runs, one is there when it ends
 
@@ -51,6 +51,11 @@ class Hand:
     def running(self) -> Batch | None:
         """The batch that has started, and is not overdue."""
         return self._batches[0] if self._batches and self.overdue is None else None
+
+    @property
+    def busy(self) -> bool:
+        """Whether the worker has a batch that it has started: one that runs, or is overdue."""
+        return bool(self._batches) or self.overdue is not None
 
     @property
     def unstarted(self) -> int:
@@ -115,23 +120,30 @@ class Hand:
         """
         batch = self._take_out()
         self.overdue = batch.id
-        return batch, [Outcome(job, reply, retry and len(batch.jobs) > 1) for job in batch.jobs]
+        again = retry and len(batch.jobs) > 1
+        return batch, [Outcome(job, reply, again, blame=Blame.LATE) for job in batch.jobs]
 
     def give_back(
-        self, retry: bool, reason: str, killed: bool, stopped: bool = False
+        self, retry: bool, reason: str, killed: bool, stopped: bool = False, crashed: bool = False
     ) -> Iterator[tuple[Batch, list[Outcome]]]:
         """Take out all batches, for the worker went away; the last first, as each goes to the head of the queue.
 
         Args:
             retry: whether what has started may be run again.
             killed, stopped: as in Outcome.
+            crashed: the worker ended of itself.
         """
+        started_batches = sum([self.has_started(batch) for batch in self._batches])
+        alone = started_batches + (self.overdue is not None) == 1
         while self._batches:
             started = self.has_started(self._batches[-1])
             batch = self._batches.pop()
             self._begun.discard(batch.id)
             again = retry or not started
-            yield batch, [Outcome(job, None, again, reason, killed, started, stopped) for job in batch.jobs]
+            blame = Blame.NONE
+            if crashed and started:
+                blame = Blame.ALONE if alone and len(batch.jobs) == 1 else Blame.SHARED
+            yield batch, [Outcome(job, None, again, reason, killed, started, stopped, blame) for job in batch.jobs]
 
     def _take_out(self) -> Batch:
         batch = self._batches.popleft()

@@ -130,6 +130,7 @@ class LocalWorker(asyncio.Protocol):
         self._timer: Timer = clock.later(spec.startup_timeout, self._startup_timeout)
         self._leave_timer: Timer | None = None
         self._memory_timer: Timer | None = None
+        self._hung = False  # it was killed for a batch that took too long, whatever it said of it afterwards
         self._too_large = False  # it was killed for its memory
         if spec.max_memory is not None:
             self._look_at_memory(spec.max_memory)
@@ -209,7 +210,8 @@ class LocalWorker(asyncio.Protocol):
         self.hand.end()
         self._flows.close_all()
         no_memory = self._too_large or self._life.died_of_sigkill
-        for batch, outcomes in self.hand.give_back(self._retry, how.reason, no_memory, self._stopped):
+        how = replace(how, busy=self.hand.busy or self._hung)
+        for batch, outcomes in self.hand.give_back(self._retry, how.reason, no_memory, self._stopped, how.crashed):
             self._events.ended(self, batch, outcomes, 0.0)
         self._events.exited(self, how)
 
@@ -249,6 +251,7 @@ class LocalWorker(asyncio.Protocol):
     def _response_timeout(self) -> None:
         if self.hand.running is None:
             return
+        self._hung = True
         error = ResponseTimeout(
             f"The worker did not answer within the response timeout of {self._spec.response_timeout:g} s"
             " and is replaced."

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from daemon.clock import Clock, Timer
-from daemon.job import Batch, Job, Outcome, Reply
+from daemon.job import Batch, Blame, Job, Outcome, Reply
 from daemon.workers.devices import oversubscription, threads_for
 from daemon.workers.engine import Engine, Exit, LoadFailure, Worker, WorkerSpec
 from daemon.workers.placement import Placement
@@ -40,6 +40,7 @@ class Pool:
         cores: how many they share.
         failure: why the last worker failed; None if none did, or one came up again and no place is given up.
         last_exit: how the last worker ended that was not told to, or None.
+        crashes: workers in a row that ended of themselves while they ran a batch, without an answer of any between.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Pool:
         self.slots: list[Slot] = []
         self.failure: LoadFailure | None = None
         self.last_exit: Exit | None = None
+        self.crashes = 0
         self._engine = engine
         self._spec = spec
         self._clock = clock
@@ -109,10 +111,15 @@ class Pool:
         """The workers that are there, in the order of their slots; not the leaving ones."""
         return [slot.worker for slot in self.slots if slot.worker is not None]
 
-    def take_idle(self) -> Worker:
+    @property
+    def recovering(self) -> int:
+        """Places whose worker ended while it ran a batch, and where the next one is on its way."""
+        return len([slot for slot in self.slots if slot.recovering and slot.state is not SlotState.GAVE_UP])
+
+    def take_idle(self, alone: bool = False) -> Worker:
         worker = next(iter(self._idle))
         del self._idle[worker]
-        if worker.hand.capacity > 1:
+        if worker.hand.capacity > 1 and not alone:
             self._granting[worker] = None
         return worker
 
@@ -128,7 +135,7 @@ class Pool:
         self.failure = None
         for slot in self.slots:
             if slot.state in (SlotState.BACKOFF, SlotState.GAVE_UP):
-                slot.state, slot.failures = SlotState.EMPTY, []
+                slot.forgive()
         for worker in self.workers:
             worker.set_threads(self.threads)
         self.reconcile()
@@ -136,6 +143,7 @@ class Pool:
     def retry(self) -> None:
         """Start anew in every place that had given up, with a clean record."""
         self.last_exit = None
+        self.crashes = 0
         self.scale(self.wanted)
 
     @property
@@ -236,7 +244,7 @@ class Pool:
         slot = self._slot_of(worker)
         if slot is None:
             return  # it was retired meanwhile
-        slot.state = SlotState.UP
+        slot.state, slot.recovering = SlotState.UP, False
         if not any(each.state is SlotState.GAVE_UP for each in self.slots):
             self.failure = None
         worker.set_threads(self.threads)
@@ -256,6 +264,8 @@ class Pool:
         self._take_out(worker)
         if worker.state is State.READY:
             (self._granting if worker.hand else self._idle)[worker] = None
+        if self.crashes and outcomes[0].reply is not None and outcomes[0].blame is Blame.NONE:
+            self.crashes = 0
         self._listener.batch_ended(batch, outcomes, seconds)
         if worker in self._idle:
             self._listener.worker_idle()
@@ -275,12 +285,14 @@ class Pool:
             self._listener.pool_changed()
             return
         self.last_exit = how
+        if how.crashed and how.busy:
+            self.crashes += 1
         if slot.state is SlotState.GAVE_UP:
             slot.worker = None
         else:
             if slot.state is SlotState.STARTING and self.failure is None:
                 self.failure = LoadFailure(f"the worker exited while it was loading: {how.reason}", permanent=False)
-            gives_up = after_exit(slot, worker.answered, self._clock.now())
+            gives_up = after_exit(slot, worker.answered, self._clock.now(), how.busy)
             if gives_up and self.failure is None:  # whoever waits for this worker waits in vain
                 early = f"{RESTART_LIMIT} workers exited before their first answer, the last: {how.reason}"
                 self.failure = LoadFailure(early, permanent=False)

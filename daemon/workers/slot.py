@@ -3,13 +3,22 @@
     EMPTY ──start──▶ STARTING ──loaded──▶ UP
       ▲                 │                  │
       │                 ├──load failure────┼──▶ GAVE_UP
-      │                 ├──exited──────────┴──▶ EMPTY     it had answered: replaced at once
-      │                 └──exited──▶ BACKOFF ──due──▶ STARTING
+      │                 ├──exited──────────┼──▶ EMPTY     it had answered: replaced at once
+      │                 ├──exited──────────┼──▶ BACKOFF ──due──▶ STARTING
+      │                 └──exited──────────┴──▶ GAVE_UP   once too often without work
       └── scale by hand: from BACKOFF and GAVE_UP ──┘
 
 A worker that cannot load its model is not a crash: the next one would fail the same way, so the
-slot gives up and keeps the traceback. A worker that exits before its first answered batch waits
-with back-off; after `RESTART_LIMIT` such exits within `RESTART_WINDOW` the slot gives up too.
+slot gives up and keeps the traceback. What follows any other exit:
+
+    the worker          had a started batch   the place
+    had answered        or not                starts another at once
+    had not             yes                   pauses: 0.5 s, doubling, at most `LONGEST_PAUSE`; never gives up
+    had not             no                    pauses: 0.5 s, doubling; gives up at the `RESTART_LIMIT`th such exit
+                                              within `RESTART_WINDOW`
+
+A started batch is a reason to die of its own, so such an exit says nothing of whether the model can be served:
+six requests that crash must not end the service for all others.
 """
 
 from collections.abc import Sequence
@@ -22,6 +31,8 @@ RESTART_LIMIT = 5
 RESTART_WINDOW = 60.0  # seconds
 FIRST_BACKOFF = 0.5  # seconds; doubles each time
 LONGEST_BACKOFF = 30.0  # seconds
+LONGEST_PAUSE = 5.0  # seconds, after exits with a started batch
+_ENOUGH = 8  # doublings: more than the longest pause, and no float overflows
 
 
 class SlotState(Enum):
@@ -34,12 +45,27 @@ class SlotState(Enum):
 
 @dataclass(slots=True)
 class Slot:
-    """One place. `failures` are the times of early exits; `retry_at` counts in BACKOFF only."""
+    """One place in a pool.
+
+    Attributes:
+        retry_at: when the back-off ends; counts in BACKOFF only.
+        failures: the times of early exits without work.
+        crashes: early exits with a started batch, since a worker of this place last answered.
+        recovering: the last worker exited with a started batch, and the next one has not loaded yet.
+    """
 
     state: SlotState = SlotState.EMPTY
     worker: Worker | None = None
     retry_at: float = 0.0
     failures: list[float] = field(default_factory=list)
+    crashes: int = 0
+    recovering: bool = False
+
+    def forgive(self) -> None:
+        """Start anew where the slot pauses or has given up, with a clean record."""
+        if self.state in (SlotState.BACKOFF, SlotState.GAVE_UP):
+            self.state = SlotState.EMPTY
+        self.failures, self.crashes = [], 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +97,25 @@ def plan(slots: Sequence[Slot], wanted: int, now: float) -> Plan:
     return Plan(start, sorted(retire, reverse=True), max(0, wanted - len(slots)), wake_at)
 
 
-def after_exit(slot: Slot, answered: bool, now: float) -> bool:
+def after_exit(slot: Slot, answered: bool, now: float, busy: bool = False) -> bool:
     """Move a slot on after its worker exited without reporting a load failure.
 
     Args:
         answered: whether that worker had answered a batch.
+        busy: whether it had a batch that it had started.
 
     Returns:
         Whether the slot gives up.
     """
     slot.worker = None
+    slot.recovering = busy
     if answered:
-        slot.state, slot.failures = SlotState.EMPTY, []
+        slot.state, slot.failures, slot.crashes = SlotState.EMPTY, [], 0
+        return False
+    if busy:
+        slot.state = SlotState.BACKOFF
+        slot.retry_at = now + min(LONGEST_PAUSE, FIRST_BACKOFF * 2 ** min(slot.crashes, _ENOUGH))
+        slot.crashes += 1
         return False
     slot.failures = [at for at in slot.failures if now - at < RESTART_WINDOW] + [now]
     if len(slot.failures) >= RESTART_LIMIT:

@@ -97,9 +97,14 @@ class StubWorker:
             self._exit(None, "it was stopped", stopped=True)
 
     def die(self, reason: str = "killed by SIGKILL", retry: bool = True, killed: bool = False) -> None:
-        """End as a crashed process would: its batches come back, then it exits."""
+        """End as a process would that somebody kills: its batches come back, then it exits."""
         if self.state is not State.EXITED:
             self._exit(None, reason, retry, killed)
+
+    def crash(self, reason: str = "it exited with code 7", retry: bool = True) -> None:
+        """End of itself: its batches come back, then it exits."""
+        if self.state is not State.EXITED:
+            self._exit(7, reason, retry, crashed=True)
 
     def hang(self, reply: Reply, retry: bool = True) -> None:
         """Be at the response timeout of the running batch: it is ended with this reply, then the process."""
@@ -141,10 +146,17 @@ class StubWorker:
             self._exit(0, "stopped")
 
     def _exit(
-        self, code: int | None, reason: str, retry: bool = True, killed: bool = False, stopped: bool = False
+        self,
+        code: int | None,
+        reason: str,
+        retry: bool = True,
+        killed: bool = False,
+        stopped: bool = False,
+        crashed: bool = False,
     ) -> None:
         self._timer.cancel()
         self.state = advance(self.state, Event.EXITED)
-        for batch, outcomes in self.hand.give_back(retry, reason, killed, stopped):
+        how = Exit(code, reason, crashed=crashed, busy=self.hand.busy)
+        for batch, outcomes in self.hand.give_back(retry, reason, killed, stopped, crashed):
             self._events.ended(self, batch, outcomes, 0.0)
-        self._events.exited(self, Exit(code, reason))
+        self._events.exited(self, how)

@@ -113,6 +113,7 @@ def test_a_version_that_leaves_keeps_its_counters_only(tmp_path: Path) -> None:
             "tsctl_batches_total{model=m,reason=full,version=1.0}",
             "tsctl_isolated_batches_total{model=m,version=1.0}",
             "tsctl_isolated_failures_total{model=m,version=1.0}",
+            "tsctl_requests_quarantined_total{model=m,version=1.0}",
         }
 
     visit(tmp_path, scenario)

@@ -97,12 +97,13 @@ def test_the_description_of_the_api_has_the_parameters(house: House) -> None:
         "job_queue_size": "integer",
         "queue_timeout": "number",
         "record_input": "boolean",
+        "quarantine": "boolean",
     }
 
 
 NAMES = (
     "batch_size, max_batch_delay, batching, response_timeout, startup_timeout, queue_timeout, job_queue_size,"
-    " record_input"
+    " record_input, quarantine"
 )
 
 

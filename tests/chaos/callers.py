@@ -14,6 +14,7 @@ MODELS = {
     "narrow": Rules(narrow=True),
     "pieces": Rules(pieces=True),
     "timed": Rules(timeout=100),
+    "crashing": Rules(retry=False),
 }
 LARGE = 64 * 1024  # bytes; from here on bodies go through shared memory
 LARGEST = 512 * 1024
@@ -38,6 +39,7 @@ class Callers:
             (self._fresh, "pieces"), (self._keep, "narrow"), (self._keep, "narrow"), (self._keep, "narrow"),
             (self._fresh, "narrow"), (self._leave, "steady"), (self._leave, "once"), (self._leave, "pieces"),
             (self._hurried, "steady"), (self._hurried, "steady"), *[(self._hurried, "timed")] * 5,
+            (self._crashing, "crashing"), (self._keep, "crashing"), (self._keep, "crashing"),
         ]  # fmt: skip
         self._threads = [
             threading.Thread(target=self._guarded, args=(work, model, random.Random(f"{seed} caller {index}")))
@@ -92,6 +94,15 @@ class Callers:
         if peer is not None:
             peer.close()
 
+    def _crashing(self, model: str, chance: random.Random) -> None:
+        """Requests of which many end their workers, each with other bytes than those before."""
+        peer: Peer | None = None
+        while not self._over.is_set():
+            peer = self._ask(model, _words(chance), peer, crash=chance.random() < 0.5)
+            self._over.wait(chance.uniform(0.0, 0.3))
+        if peer is not None:
+            peer.close()
+
     def _ask(
         self,
         model: str,
@@ -100,10 +111,10 @@ class Callers:
         *,
         keep: bool = True,
         deadline: int = 0,
-        slow: bool = False,
+        **further: bool,
     ) -> Peer | None:
         """Ask once; gives the connection, if the next request may go there."""
-        asked = self._ledger.make(model, MODELS[model], words, deadline, slow=slow)
+        asked = self._ledger.make(model, MODELS[model], words, deadline, **further)
         try:
             peer = peer or Peer(self._address)
             peer.ask(model, asked, keep=keep)

@@ -20,7 +20,7 @@ from tests.chaos.peer import PATIENCE
 from tests.chaos.upgrades import command_of
 from tests.e2e.served import ARCHIVES, Answer, Served
 
-WORKERS = {"steady": 3, "once": 2, "pieces": 2, "narrow": 1, "timed": 1}
+WORKERS = {"steady": 3, "once": 2, "pieces": 2, "narrow": 1, "timed": 1, "crashing": 1}
 CONFIG = "minWorkers: {workers}\nmaxWorkers: {workers}\nbatchSize: {batch}\nmaxBatchDelay: 2\nretry: {retry}\n"
 NARROW_QUEUE = 2
 UPGRADE_PATIENCE = 600.0  # seconds
@@ -32,7 +32,7 @@ def write_generation(served: Served, model: str, generation: int) -> str:
     folder.mkdir(exist_ok=True)
     (folder / "generation.txt").write_text(str(generation))
     rules = MODELS[model]
-    batch = 1 if rules.pieces or rules.narrow else 2 if rules.timeout else 4
+    batch = 1 if rules.pieces or rules.narrow or model == "crashing" else 2 if rules.timeout else 4
     settings = CONFIG.format(workers=WORKERS[model], batch=batch, retry=str(rules.retry).lower())
     if rules.narrow:
         settings += f"jobQueueSize: {NARROW_QUEUE}\n"

@@ -29,9 +29,9 @@ class Ledger:
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
 
-    def make(self, model: str, rules: Rules, words: bytes, deadline: int = 0, *, slow: bool = False) -> Asked:
-        """Make the next request."""
-        return Asked(next(self._numbers), rules, words, self.generations[model], deadline, slow)
+    def make(self, model: str, rules: Rules, words: bytes, deadline: int = 0, **further: bool) -> Asked:
+        """Make the next request; `further` are those of `Asked`."""
+        return Asked(next(self._numbers), rules, words, self.generations[model], deadline, **further)
 
     def ended(self, model: str, asked: Asked, kind: Kind, pid: int = 0) -> None:
         with self._lock:

@@ -18,6 +18,14 @@ def test_a_request_with_a_deadline_may_be_told_that_it_is_over() -> None:
     assert judge(timed, told(504, b"too late"), KILLED)[0] is Kind.EXPIRED
 
 
+def test_a_request_that_is_to_end_its_worker_may_be_told_so_and_no_other_may() -> None:
+    answer = told(500, b"The worker died while it ran this request: it exited with code 7. (Request chaos-7)")
+
+    assert judge(Asked(7, ONCE, b"words", generation=3, crash=True), answer, KILLED)[0] is Kind.CRASHED
+    with pytest.raises(Broken, match="500"):
+        judge(Asked(7, ONCE, b"words", generation=3), answer, KILLED)
+
+
 def test_a_request_that_reached_its_handler_with_other_bytes_is_found(tmp_path: Path) -> None:
     ledger = Ledger()
     ledger.generations["steady"] = 3

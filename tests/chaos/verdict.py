@@ -4,6 +4,7 @@
     no retry    … or 507 if the worker that ran it was killed
     pieces      retried before the first piece; afterwards the answer is cut off if its worker was killed
     narrow      retried; 503 with Retry-After while the queue is full
+    crashing    no retry; 500 for a request that ends its worker, and no other notices
     timed       504 where the request, or its model, has a time that may be over
 
 Whoever has run a request has written so into the journal; that is held against the answer when all is over.
@@ -22,6 +23,7 @@ class Kind(StrEnum):
     DIED = "507, its worker was killed, and it is not to be run again"
     DIED_AGAIN = "507, two workers were killed with it"
     CUT_OFF = "cut off after its first piece, its worker was killed"
+    CRASHED = "500, it has ended its worker"
     EXPIRED = "504, its time was over"
     QUEUE_FULL = "503 with Retry-After, the queue was full"
     HALF_SENT = "the client left after half of the body"
@@ -54,6 +56,7 @@ class Asked:
         generation: of the archive that was acknowledged last when it was sent.
         deadline: milliseconds that it may take, as its client says; 0 for any.
         slow: its handler is to take longer than usual.
+        crash: its handler is to end the process.
     """
 
     number: int
@@ -62,10 +65,11 @@ class Asked:
     generation: int
     deadline: int = 0
     slow: bool = False
+    crash: bool = False
 
     @property
     def body(self) -> bytes:
-        verb = b"pieces" if self.rules.pieces else b"slow" if self.slow else b"whole"
+        verb = b"pieces" if self.rules.pieces else b"slow" if self.slow else b"crash" if self.crash else b"whole"
         return b"%d %s %08x %s" % (self.number, verb, zlib.crc32(self.words, self.number), self.words)
 
     @property
@@ -116,6 +120,8 @@ def judge(asked: Asked, told: Told, killed: Collection[int]) -> tuple[Kind, int]
         return Kind.DIED_AGAIN, 0
     if told.status == 507 and "The worker died while" in text and not asked.rules.retry:
         return Kind.DIED, 0
+    if told.status == 500 and asked.crash and "it exited with code 7" in text:
+        return Kind.CRASHED, 0
     if told.status == 503 and asked.rules.narrow and "is full" in text and "retry-after" in told.headers:
         return Kind.QUEUE_FULL, 0
     if told.status == 504 and (asked.deadline or asked.rules.timeout):

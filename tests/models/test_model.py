@@ -231,3 +231,64 @@ def test_a_model_says_its_state() -> None:
     assert repr(bench.model) == (
         "<Model m/1.0 READY <Queue 0/100 jobs 0/1000000 bytes> <Pool 1/1 ready, 1 idle, 0 leaving: UP>>"
     )
+
+
+def crash(bench: Bench) -> None:
+    """A request ends its worker, and the next one is there."""
+    bench.submit("bad")
+    bench.clock.settle()
+    bench.engine.workers[-1].crash(retry=False)
+
+
+def test_three_crashes_without_an_answer_between_are_told_until_the_next_answer(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "daemon.models")
+    bench = Bench(quarantine=False)
+    bench.up()
+    words = []
+    for _ in range(4):
+        crash(bench)
+        words.append((bench.model.word, bench.model.healthy, bench.model.metrics.crashing))
+        bench.clock.advance(6.1)
+    assert words == [("loading", True, False)] * 2 + [("crashing", True, True)] * 2
+    assert (bench.model.word, bench.model.state) == ("crashing", ModelState.READY)
+
+    bench.submit("good")
+    bench.clock.advance(2.0)
+
+    assert bench.client.statuses["good"] == 200
+    assert (bench.model.word, bench.model.metrics.crashing) == ("ready", False)
+    assert caplog.messages == [
+        "m/1.0 is crashing: 3 workers ended one after the other while they ran requests,"
+        " the last: it exited with code 7",
+        "m/1.0 is not crashing any more",
+    ]
+
+
+def test_a_version_whose_workers_end_without_work_is_not_crashing_and_not_healthy() -> None:
+    bench = Bench()
+    bench.up()
+
+    for _ in range(5):
+        bench.engine.workers[-1].crash()
+        assert not bench.model.healthy
+        bench.clock.advance(9.1)
+
+    assert (bench.model.word, bench.model.state) == ("failed", ModelState.FAILED)
+
+
+def test_a_retry_ends_the_crashing_and_the_pause() -> None:
+    bench = Bench()
+    bench.up()
+    for _ in range(3):
+        crash(bench)
+        bench.clock.advance(6.1 if bench.model.pool.crashes < 3 else 0.0)
+        bench.model.change(bench.model.settings)  # else the third one would be refused
+    assert bench.model.word == "crashing" and not bench.model.pool.ready
+
+    bench.model.retry()
+    assert bench.model.word == "loading"
+    bench.clock.advance(1.0)
+
+    assert bench.model.word == "ready"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.job import Batch, Reply
+from daemon.job import Batch, Blame, Reply
 from daemon.workers.hand import Hand
 from tests.build import Client
 
@@ -38,6 +38,42 @@ def test_the_last_comes_back_first_and_only_the_first_had_started() -> None:
 
     assert given_back(held) == [(3, True, False), (2, True, False), (1, False, True)]
     assert not held
+
+
+@pytest.mark.parametrize(
+    ("sizes", "begun", "expected"),
+    [
+        pytest.param([1], [], {1: Blame.ALONE}, id="one alone"),
+        pytest.param([2], [], {1: Blame.SHARED}, id="two in a batch share it"),
+        pytest.param([1, 1], [], {1: Blame.ALONE, 2: Blame.NONE}, id="what waits behind it has nothing to do with it"),
+        pytest.param([1, 1], [2], {1: Blame.SHARED, 2: Blame.SHARED}, id="but for one that has begun beside it"),
+    ],
+)
+def test_whom_the_end_of_a_worker_may_be_due_to(sizes: list[int], begun: list[int], expected: dict[int, Blame]) -> None:
+    held = hand(*(batch(number, size) for number, size in enumerate(sizes, 1)))
+    for number in begun:
+        held.start(number)
+
+    back = held.give_back(retry=True, reason="it exited with code 7", killed=False, crashed=True)
+
+    assert {each.id: outcome.blame for each, outcomes in back for outcome in outcomes} == expected
+
+
+def test_nobody_is_to_blame_for_a_worker_that_was_killed() -> None:
+    back = hand(batch(1, 1)).give_back(retry=True, reason="killed", killed=True)
+
+    assert [outcome.blame for _, outcomes in back for outcome in outcomes] == [Blame.NONE]
+
+
+def test_a_hand_is_busy_while_its_worker_has_started_something() -> None:
+    held = hand(batch(1), batch(2))
+    assert held.busy
+
+    held.expire(retry=False, reply=LATE)
+    list(held.give_back(retry=False, reason="killed", killed=False))
+
+    assert not held and held.busy, "it still runs what is overdue"
+    assert not Hand(2).busy
 
 
 def test_when_one_is_finished_the_next_has_started() -> None:

@@ -4,7 +4,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from daemon.workers.slot import LONGEST_BACKOFF, RESTART_LIMIT, RESTART_WINDOW, Plan, Slot, SlotState, after_exit, plan
+from daemon.workers.slot import (
+    LONGEST_BACKOFF,
+    LONGEST_PAUSE,
+    RESTART_LIMIT,
+    RESTART_WINDOW,
+    Plan,
+    Slot,
+    SlotState,
+    after_exit,
+    plan,
+)
 
 EMPTY, STARTING, UP, BACKOFF, GAVE_UP = SlotState
 NOW = 100.0
@@ -80,6 +90,41 @@ def test_five_exits_count_only_within_the_window() -> None:
         after_exit(slot, answered=False, now=number * RESTART_WINDOW / 4)
 
         assert slot.state is BACKOFF
+
+
+@pytest.mark.parametrize("early", [0, 4], ids=["a clean record", "one exit before the limit"])
+def test_exits_with_a_started_batch_pause_ever_longer_up_to_five_seconds_and_never_give_up(early: int) -> None:
+    slot, waits, now = Slot(STARTING, failures=[NOW] * early), [], NOW
+    for _ in range(2000):  # so many that a power of two would be no float
+        after_exit(slot, answered=False, now=now, busy=True)
+        assert slot.state is BACKOFF
+        waits.append(slot.retry_at - now)
+
+    assert waits[:6] == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
+    assert max(waits) == LONGEST_PAUSE == 5.0
+    assert slot.failures == [NOW] * early
+
+
+def test_the_first_answer_ends_the_pauses() -> None:
+    slot = Slot(STARTING)
+    for _ in range(5):
+        after_exit(slot, answered=False, now=NOW, busy=True)
+
+    after_exit(slot, answered=True, now=NOW, busy=True)
+    assert slot.state is EMPTY
+
+    after_exit(slot, answered=False, now=NOW, busy=True)
+    assert slot.retry_at == NOW + 0.5
+
+
+@pytest.mark.parametrize("answered", [True, False])
+@pytest.mark.parametrize("busy", [True, False])
+def test_a_place_recovers_only_from_an_exit_with_a_started_batch(answered: bool, busy: bool) -> None:
+    slot = Slot(UP)
+
+    after_exit(slot, answered, NOW, busy)
+
+    assert slot.recovering is busy
 
 
 def test_no_wait_is_longer_than_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:

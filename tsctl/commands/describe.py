@@ -66,6 +66,7 @@ def show(document: dict[str, Any]) -> None:
             *([("last exit", ours["lastExit"])] if ours["lastExit"] else []),
             *_expired(batching["expired"]),
             *_isolated(batching["isolated"]),
+            *_quarantined(ours.get("quarantine")),
         ]
     )
     if document["workers"]:
@@ -184,6 +185,21 @@ def _isolated(isolated: dict[str, int]) -> list[tuple[str, str]]:
         return []
     batches, failed = isolated["batches"], isolated["requestsFailed"]
     return [("isolated", f"batches run again row by row: {batches}, requests that failed alone, too: {failed}")]
+
+
+def _quarantined(quarantine: dict[str, int] | None) -> list[tuple[str, str]]:
+    """Tell of requests that end workers, if there were any."""
+    if quarantine is None:
+        return []  # an older daemon
+    texts = []
+    if quarantine["crashesInARow"]:
+        texts.append(f"workers that ended in a row while they ran requests: {quarantine['crashesInARow']}")
+    if quarantine["suspects"]:
+        suspects, refused = quarantine["suspects"], quarantine["refused"]
+        texts.append(f"requests that may have ended them: {suspects}, of these refused for now: {refused}")
+    if quarantine["requestsRefused"]:
+        texts.append(f"refused so far: {quarantine['requestsRefused']}")
+    return [("quarantine", "; ".join(texts))] if texts else []
 
 
 def _drift(value: float | None) -> str:

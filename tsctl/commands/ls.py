@@ -44,5 +44,8 @@ def command(socket: Path | None, as_json: bool) -> None:
     ]
     render.table(("MODEL", "VERSION", "STATE", ">WORKERS", ">BATCH", ">DELAY", "BATCHING", ">REQ/S", ">QUEUE"), rows)
     failed = [f"{model['name']}/{model['version']}" for model in models if model["state"] == "failed"]
+    crashing = [f"{model['name']}/{model['version']}" for model in models if model["state"] == "crashing"]
+    if crashing:
+        hint(f"`tsctl logs {crashing[0].partition('/')[0]}` shows how the workers of {crashing[0]} end")
     if failed:
         hint(f"`tsctl describe {failed[0]}` says why it failed; retry with `tsctl retry {failed[0]}`")

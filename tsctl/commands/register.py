@@ -24,6 +24,7 @@ from tsctl.follow import warn, work
 @click.option(
     "--queue-timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="For waiting in the queue; 0 is no limit."
 )
+@click.option("--quarantine/--no-quarantine", default=None, help="Isolate requests that end workers; on by default.")
 @click.option("--optimize", metavar="NAMES", help="Make the model faster, see above.")
 @click.option("--replace", is_flag=True, help="Take the place of that version if it is registered, see above.")
 @click.option("--max-memory", metavar="SIZE", help="Of each worker, such as 4GiB; one that passes it is replaced.")
@@ -42,6 +43,7 @@ def command(
     response_timeout: float | None,
     startup_timeout: float | None,
     queue_timeout: float | None,
+    quarantine: bool | None,
     optimize: str | None,
     replace: bool,
     max_memory: str | None,
@@ -95,6 +97,7 @@ def command(
         response_timeout=response_timeout,
         startup_timeout=startup_timeout,
         queue_timeout=queue_timeout,
+        quarantine=None if quarantine is None else str(quarantine).lower(),
         optimize=optimize,
         replace="true" if replace else None,
         max_memory=max_memory,

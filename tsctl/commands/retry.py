@@ -14,11 +14,17 @@ from tsctl.options import model_argument
 @click.option("--no-wait", is_flag=True, help="Return at once; `tsctl ls` shows what comes of it.")
 @click.pass_obj
 def command(socket: Path | None, model: str, no_wait: bool) -> None:
-    """Try MODEL again, which has failed: its workers start with a clean record.
+    """Try MODEL again, which has failed or is crashing: its workers start with a clean record.
 
     A version has failed if its handler could not load, or if in each of its places five workers exited
-    within 60 s before their first answer. (A worker that had answered is replaced at once, however
-    often.) It stays listed, and is not tried again by itself: put right what was missing, then retry.
+    within 60 s before their first answer and without a request. (A worker that ends while it runs a request
+    is replaced, however often.) It stays listed, and is not tried again by itself: put right what was missing,
+    then retry.
+
+    A version is crashing if three workers in a row ended of themselves while they ran requests. It is served,
+    and the next answer ends that. Requests that have ended two workers alone are refused for a minute; `retry`
+    has them run again now.
+
     What is in the archive takes `tsctl register --replace` instead.
     """
     client = Client(socket)

@@ -18,6 +18,7 @@ _NAMES: dict[str, tuple[str, str]] = {
     "queueTimeout": ("queue timeout", " s"),
     "jobQueueSize": ("queue size", " requests"),
     "recordInput": ("recording of input", ""),
+    "quarantine": ("quarantine", ""),
 }
 _MORE_THAN_ZERO = click.FloatRange(min=0, min_open=True)
 
@@ -32,6 +33,7 @@ _MORE_THAN_ZERO = click.FloatRange(min=0, min_open=True)
 @click.option("--queue-timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="In the queue; 0 for ever.")
 @click.option("--queue-jobs", type=click.IntRange(min=1), metavar="N", help="Requests that may wait.")
 @click.option("--record-input/--no-record-input", default=None, help="Keep the latest request in memory, to repeat it.")
+@click.option("--quarantine/--no-quarantine", default=None, help="Isolate requests that end workers; on by default.")
 @click.pass_obj
 def command(
     socket: Path | None,
@@ -44,6 +46,7 @@ def command(
     queue_timeout: float | None,
     queue_jobs: int | None,
     record_input: bool | None,
+    quarantine: bool | None,
 ) -> None:
     """Change how MODEL is served, while it serves.
 
@@ -66,6 +69,7 @@ def command(
         "queue_timeout": queue_timeout,
         "job_queue_size": queue_jobs,
         "record_input": None if record_input is None else str(record_input).lower(),
+        "quarantine": None if quarantine is None else str(quarantine).lower(),
     }
     if all(value is None for value in asked.values()):
         raise click.UsageError("nothing is to be changed: give at least one option, such as `--batch-size 8`")

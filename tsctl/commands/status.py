@@ -22,7 +22,7 @@ def command(socket: Path | None, as_json: bool) -> None:
     from tsctl import render
 
     models = status["models"]
-    ready = sum(model["state"] == "ready" for model in models)
+    ready = sum(model["state"] in ("ready", "crashing") and model["ready"] > 0 for model in models)
     version = f"tsctl {status['version']}{' (compiled)' if status.get('compiled') else ''}"
     render.facts(
         [

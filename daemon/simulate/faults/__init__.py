@@ -11,6 +11,7 @@ A seed is a run, in the manner of FoundationDB's and TigerBeetle's simulators: t
     engine      production's LocalWorker over such a process, and what is seen of it
     world       registration and models; clients ask them, operators and the machine change them
     ledger      the world's own book: each request and what became of it
+    suspicion   the same of requests that end workers
     invariants  what holds whenever the loop is at rest; endings: when all is over
     story       what happened, for people
     run         one seed

@@ -4,10 +4,12 @@ import random
 from typing import TYPE_CHECKING
 
 from daemon.arena import SHARED_FROM, Payload
+from daemon.batching.quarantine import Quarantined
 from daemon.errors import DaemonError, QueueFull
 from daemon.job import Budget, Caller, Job, Param, Phase, Reply
 from daemon.simulate.faults.ledger import Entry, Served, note_answer
 from daemon.simulate.faults.streams import Reader
+from daemon.simulate.faults.suspicion import check_accepted, check_refused, note_parked
 
 if TYPE_CHECKING:
     from daemon.simulate.faults.world import World
@@ -24,6 +26,7 @@ class Clients:
         self._callers = [Caller() for _ in range(world.plan.traffic.connections)]
         self._asked = 0
         self._bodies = random.Random(f"bodies {world.plan.seed}")  # apart from what else is drawn
+        self._words = random.Random(f"words {world.plan.seed}")
         for at, size in world.plan.traffic.bursts:
             world.loop.outside(at, self.burst, size)
 
@@ -32,11 +35,16 @@ class Clients:
         for _ in range(size):
             self.ask()
 
-    def ask(self, served: Served | None = None) -> Entry | None:
-        """Send one request, to that version or to any; give it if it was accepted."""
+    def ask(self, served: Served | None = None, *, poison: bool = False) -> Entry | None:
+        """Send one request, to that version or to any; give it if it was accepted.
+
+        Args:
+            poison: whoever begins it ends; else it may be, by the plan.
+        """
         world, chance, traffic = self._world, self._world.chance, self._world.plan.traffic
         self._asked += 1
-        name = f"r{self._asked}{'!' if chance.random() < traffic.poison and not world.healed else ''}"
+        poison |= chance.random() < traffic.poison and not world.healed
+        name = f"r{self._asked}{'!' if poison else ''}"
         model_name, version, _ = chance.choice(world.plan.models)
         try:
             unnamed = served is None and chance.random() < 0.3
@@ -54,6 +62,9 @@ class Clients:
                 model.submit(job)
             except DaemonError as error:
                 del world.entries[name]
+                if isinstance(error, Quarantined):
+                    served.counts["refused as suspects"] += 1
+                    check_refused(world, entry)
                 if isinstance(error, QueueFull) and not full:
                     world.broken("only a full queue refuses", entry=entry, queue=model.queue)
                 if entry.reply is not None:
@@ -66,6 +77,8 @@ class Clients:
         if full:
             world.broken("a full queue takes nothing more", entry=entry, queue=served.model.queue)
         served.open[name] = entry
+        check_accepted(world, entry)
+        note_parked(served)
         world.jobs.append(job)
         world.note("%s is accepted by %r%s", name, served, _words(job))
         if chance.random() >= traffic.patient and not world.healed:
@@ -89,6 +102,9 @@ class Clients:
         body: Payload = bytes(chance.choice((0, 1, traffic.large)))
         if not solo and self._bodies.random() < traffic.stored:
             body = world.memory.store(entry.name, self._bodies.choice(_LENGTHS)) or body
+        words = self._words_of(entry.name)
+        headers = [("x-request-id", entry.name), ("x-words", words)]
+        entry.same = (words, len(body), "" if isinstance(body, bytes) else entry.name)
 
         def stream(piece: Reply) -> None:
             if entry.name not in world.readers:
@@ -101,9 +117,14 @@ class Clients:
                 caller.close()
 
         return Job(
-            entry.name, () if solo else [Param("body", "", body)], (), now, deliver,
+            entry.name, () if solo else [Param("body", "", body)], headers, now, deliver,
             stream, unnamed=unnamed, solo=solo, low=low, budget=budget, caller=caller,
         )  # fmt: skip
+
+    def _words_of(self, name: str) -> str:
+        """Draw what makes a request the same as others: poison is never the same as what is not."""
+        kinds = [name, name, "1", "2", "3"] if not self._world.healed else [name]
+        return f"{self._words.choice(kinds)}{'!' if name.endswith('!') else ''}"
 
     def leave(self, entry: Entry) -> None:
         """A client closes its connection: all that came by it leave."""

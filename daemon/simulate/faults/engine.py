@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from daemon.job import MAX_ATTEMPTS, Batch, Job, Outcome, Phase, Reply
 from daemon.simulate.faults.ledger import TICK, Entry, Served
 from daemon.simulate.faults.process import Process
+from daemon.simulate.faults.suspicion import check_sent, note_ended, note_parked
 from daemon.workers.engine import Exit, LoadFailure, Worker, WorkerEvents, WorkerSpec
 from daemon.workers.local import LocalWorker
 from daemon.workers.processes.templates import Templates
@@ -32,7 +33,9 @@ class Engine:
         process = Process(world, spec, len(world.processes) + 1)
         world.processes.append(process)
         served.dirty = True
+        served.unfit += 1  # until it is born: this may raise
         worker = WatchedWorker(spec, Watch(world, served, events), world, served, process)
+        served.unfit -= 1
         served.workers[worker] = None
         return worker
 
@@ -42,6 +45,7 @@ class WatchedWorker(LocalWorker):
 
     def __init__(self, spec: WorkerSpec, events: "Watch", world: "World", served: Served, process: Process) -> None:
         self.process = process
+        self.lone = False  # what it was sent last is to have it for itself
         self._world = world
         self._served = served
         super().__init__(spec, events, world.loop, world.loop, cast(Templates, process), None)
@@ -77,6 +81,7 @@ def _check_sent(world: "World", served: Served, worker: WatchedWorker, batch: Ba
         world.broken("only whole batches go ahead, to busy workers", worker=worker, batch=batch, batch_size=size)
     if batch.reason != "ahead" and worker.hand:
         world.broken("a batch that does not go ahead goes to an idle worker", worker=worker, batch=batch)
+    check_sent(world, worker, [world.entries[name] for name in names], batch)
     for job in batch.jobs:
         entry = world.entries[job.id]
         if job.phase is not Phase.SENT or entry.reply is not None or entry.left:
@@ -103,13 +108,17 @@ def _check_order(world: "World", served: Served, sent: Sequence[Entry]) -> None:
     """Those that travel alone go first, then what has come back; then first in is first out."""
     if sent[0].job.solo or sent[0].job.attempt > 1:
         return
-    waiting = [entry for entry in served.open.values() if entry.job.phase is Phase.QUEUED]
-    alone = [entry for entry in waiting if entry.job.alone]
+    parked = served.model.queue.parked
+    waiting = [entry for entry in served.open.values() if entry.job.phase is Phase.QUEUED and entry.job not in parked]
+    suspect = sent[0].job.suspect is not None
+    alone = [entry for entry in waiting if (entry.job.solo or entry.job.attempt if suspect else entry.job.alone)]
     if alone:
         world.broken("those that travel alone go first", sent=sent, waiting=alone)
-    fresh = [entry for entry in sent if not entry.sent]
+    if suspect:
+        return
+    fresh = [entry for entry in sent if not (entry.sent or entry.parked)]
     lanes = {entry.lane for entry in fresh}
-    returned = [entry for entry in waiting if entry.sent and entry.lane in lanes]
+    returned = [entry for entry in waiting if entry.sent and entry.lane in lanes and not entry.parked]
     if returned:
         world.broken("what has come back is sent first", sent=sent, waiting=returned)
     patience, now = served.model.queue.patience, world.loop.now()
@@ -131,7 +140,7 @@ class Watch:
         self._world = world
         self._served = served
         self._events = events
-        self._loaded = self._exited = False
+        self._loaded = self._exited = self._worked = False
 
     def _heard(self, worker: Worker, what: str) -> Process:
         assert isinstance(worker, WatchedWorker)
@@ -151,6 +160,7 @@ class Watch:
     def load_failed(self, worker: Worker, failure: LoadFailure) -> None:
         process = self._heard(worker, "load failed")
         self._world.note("%r: did not load: %s", process, failure.error)
+        self._served.unfit += 1
         if self._loaded:
             self._world.broken("a worker loads once", worker=worker)
         self._loaded = True
@@ -158,6 +168,7 @@ class Watch:
 
     def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
         process = self._heard(worker, "ended")
+        assert isinstance(worker, WatchedWorker)
         world = self._world
         entries = [world.entries[job.id] for job in batch.jobs]
         if not all(entry.with_worker for entry in entries):
@@ -165,9 +176,12 @@ class Watch:
         if [outcome.job for outcome in outcomes] != list(batch.jobs):
             world.broken("there is an outcome for each job", batch=batch, outcomes=outcomes)
         ahead = outcomes[0].reply is None and (bool(worker.hand) or worker.hand.overdue is not None)
+        note_ended(world, worker, batch, outcomes)
+        self._worked |= outcomes[0].started
         before = [entry.job.attempt - 1 for entry in entries]
         world.note("%r: batch %d is %s", process, batch.id, _word(outcomes[0], ahead))
         self._events.ended(worker, batch, outcomes, seconds)
+        note_parked(self._served)
         for entry, attempts in zip(entries, before, strict=True):
             if entry.job.phase is Phase.QUEUED:
                 self._served.returned[entry.lane] += 1
@@ -197,6 +211,10 @@ class Watch:
         self._world.note("%r: has ended: %s", process, how.reason)
         if worker.hand:
             self._world.broken("a worker gives back what it has before it ends", worker=worker)
+        if self._worked != (how.busy or worker.answered):
+            world = self._world
+            world.broken("it is known whether a worker ended with work", worker=worker, how=how, worked=self._worked)
+        self._served.unfit += not self._worked
         self._exited = True
         del self._served.workers[worker]
         self._events.exited(worker, how)

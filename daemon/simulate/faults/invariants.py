@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from daemon.job import Phase
+from daemon.simulate.faults.engine import WatchedWorker
 from daemon.simulate.faults.ledger import TICK, Served
 from daemon.workers.slot import RESTART_LIMIT, SlotState
 from daemon.workers.state import State
@@ -57,7 +58,7 @@ def _check_requests(world: "World", served: Served) -> None:
             world.broken("nobody waits beyond the deadline", entry=entry, late=now - job.deadline)
     if ended:
         world.broken("whoever has ended was told, or has left", ended=ended)
-    if len(queue) != waiting or queue.bytes != size:
+    if queue.waiting != waiting or queue.bytes != size:
         world.broken("the queue counts those that wait", queue=queue, waiting=waiting, bytes=size)
     in_hands = {job.id for worker in served.workers for batch in worker.hand for job in batch.jobs}
     had = sum(len(batch.jobs) for worker in served.workers for batch in worker.hand)
@@ -89,7 +90,8 @@ def _check_due(world: "World", served: Served) -> None:
     model, now = served.model, world.loop.now()
     if not model.pool.idle:
         return
-    waiting = [entry for entry in served.open.values() if entry.job.phase is Phase.QUEUED]
+    queued = [entry for entry in served.open.values() if entry.job.phase is Phase.QUEUED]
+    waiting = [entry for entry in queued if entry.job not in model.queue.parked]
     if not waiting:
         return
     settings = model.settings
@@ -127,11 +129,14 @@ def _check_pool(world: "World", served: Served) -> None:
             world.broken("a slot knows its worker's state", slot=slot)
         if slot.state is SlotState.BACKOFF and (worker is not None or pool._timer is None):
             world.broken("who backs off is woken", slot=slot)
+        if slot.state is SlotState.GAVE_UP and not served.unfit:
+            world.broken("a version fails only where workers cannot load, or cannot live without work", slot=slot)
         if len(slot.failures) >= RESTART_LIMIT and slot.state is not SlotState.GAVE_UP:
             world.broken("a slot gives up after so many early exits", slot=slot)
         if slot.state is SlotState.UP and worker is not None and worker.state is State.READY:
             idle += not worker.hand
-            granting += len(worker.hand) == 1
+            assert isinstance(worker, WatchedWorker)
+            granting += len(worker.hand) == 1 and not worker.lone
     served.slots = seen
     if len(pool.slots) != pool.wanted:
         world.broken("there are as many places as are wanted", pool=pool, wanted=pool.wanted)

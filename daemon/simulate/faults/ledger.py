@@ -4,10 +4,12 @@ An answer is checked when it comes: it is the first, it belongs to its request, 
 """
 
 from collections import Counter
+from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from daemon.job import MAX_ATTEMPTS, Job, Reply
 from daemon.models.model import Model
+from daemon.simulate.faults.suspicion import Suspicion, check_refused
 
 if TYPE_CHECKING:
     from daemon.simulate.faults.engine import WatchedWorker
@@ -26,10 +28,13 @@ class Entry:
         with_worker: a worker has it, as far as the daemon knows.
         held: since when it has waited beside an idle worker; None if it has not.
         left: its client has gone.
+        same: what it has in common with those that are the same.
+        parked: it had to wait until it was compared, or does.
     """
 
     __slots__ = (
-        "begun", "company", "held", "job", "lane", "left", "name", "number", "reply", "sent", "served", "with_worker",
+        "begun", "company", "held", "job", "lane", "left", "name", "number", "parked", "reply", "same", "sent",
+        "served", "with_worker",
     )  # fmt: skip
 
     def __init__(self, name: str, number: int, served: "Served") -> None:
@@ -39,7 +44,8 @@ class Entry:
         self.job: Job = None  # type: ignore[assignment]  # it is made with this entry
         self.lane = "normal"
         self.sent = self.begun = self.company = 0
-        self.with_worker = self.left = False
+        self.with_worker = self.left = self.parked = False
+        self.same: Hashable = name
         self.held: float | None = None
         self.reply: Reply | None = None
 
@@ -58,6 +64,8 @@ class Served:
         retired: it is unregistered, and all that it had has ended.
         first: lane → number of the last request that was sent for the first time.
         returned: lane → requests that have come back, and wait.
+        suspicion: which requests have ended workers.
+        unfit: workers that could not be started, did not load, or ended without work before they had answered.
         counts: what its metrics have to say: requests, answers, batches, jobs, and 504 by where.
     """
 
@@ -69,6 +77,8 @@ class Served:
         self.slots: dict[int, str] = {}
         self.first: dict[str, int] = {}
         self.returned: Counter[str] = Counter()
+        self.suspicion = Suspicion()
+        self.unfit = 0
         self.counts: Counter[str] = Counter()
         self.retired = False
         self.dirty = True
@@ -110,7 +120,10 @@ def note_answer(world: "World", entry: Entry, reply: Reply) -> None:
             world.broken("only what has a limit expires", entry=entry, reply=reply)
         return
     served.counts["answers"] += entry.with_worker
-    if reply.status == 200 or reply.phrase == "Prediction failed":
+    if "was not run: the same request" in text:
+        served.counts["refused as suspects"] += 1
+        check_refused(world, entry)
+    elif reply.status == 200 or reply.phrase == "Prediction failed":
         if text != entry.name:
             world.broken("an answer goes to whoever asked", entry=entry, reply=reply)
         if not entry.begun:
@@ -119,7 +132,9 @@ def note_answer(world: "World", entry: Entry, reply: Reply) -> None:
         if "within the grace time" in text and not served.model.stopping:
             world.broken("a worker that is not wanted any more finishes what it has", entry=entry, reply=reply)
         alone = "did not answer within" in text and entry.company == 1
-        if world.retry(served) and not (job.begun or alone) and job.attempt < MAX_ATTEMPTS:
+        if "the same request is refused" in text:
+            check_refused(world, entry)
+        elif world.retry(served) and not (job.begun or alone) and job.attempt < MAX_ATTEMPTS:
             world.broken("a request is tried again if its worker went away", entry=entry, reply=reply)
     elif not served.model.stopping and not served.model.pool.hopeless:
         world.broken("a request that waits is refused only where nobody will come for it", entry=entry, reply=reply)

@@ -115,6 +115,8 @@ class Plan:
         span: how long all this goes on.
         own_handle: its handlers bring their own `handle`.
         pours: the chance that a batch streams much to its clients (streams.py).
+        quarantine: requests that end workers are kept from the others.
+        aside: each request that is compared is hashed in another thread, and not only large ones.
         heals: then nothing goes wrong any more, and the daemon has time; else it is stopped at once.
         grace: of a stop and of an unregistration.
         hurry: a stop is hurried after so long; 0.0 if it is not.
@@ -133,6 +135,8 @@ class Plan:
     hurry: float
     own_handle: bool
     pours: float
+    quarantine: bool = True
+    aside: bool = False
 
 
 def draw_settings(chance: random.Random) -> ModelSettings:
@@ -204,4 +208,6 @@ def draw(seed: int) -> Plan:
         hurry=pick((0.0, 0.0, 0.0, 0.1, 1.0)),
         own_handle=whether() < 0.3,
         pours=random.Random(f"pour {seed}").choice((0.0, 0.0, 0.0, 0.0, 0.3, 0.9)),
+        quarantine=random.Random(f"quarantine {seed}").random() < 0.85,
+        aside=random.Random(f"aside {seed}").random() < 0.5,
     )

@@ -100,6 +100,11 @@ class Process:
         """Draw whether something of that chance happens, unless all is well again."""
         return chance > 0.0 and self.chance.random() < chance and not self._world.healed
 
+    @property
+    def code(self) -> int | None:
+        """How it has ended, as far as is known; None before."""
+        return None if self._child is None else self._child.returncode
+
     def close(self) -> None:
         """Give back the descriptors that it was to be born with."""
         if self._birth is not None:

@@ -16,6 +16,10 @@ from daemon.simulate.faults.story import Failure, Story, tell
 from daemon.simulate.faults.world import World
 
 RECOVERY = 90.0  # seconds: the longest back-off, a load that hangs, a process that does not die
+# Where every batch hangs, each worker costs a pause of five seconds: two for each of 150 requests, and their loads.
+LONGEST_RECOVERY = 3600.0  # seconds
+POISON = 6  # requests that end workers, one after the other
+PAUSE = 15.0  # seconds: two workers that end, the longest pauses before the next ones, and their loads
 LONGEST_STOP = 120.0  # seconds
 MOST_STEPS = 200_000  # of one run; thousands are usual
 
@@ -58,11 +62,16 @@ def _run(world: World) -> None:
         world.healed = True
         world.note("from now on nothing goes wrong")
         _let_pass(world, RECOVERY)
+        until = world.loop.now() + LONGEST_RECOVERY
+        while world.failure is None and any(served.open for served in world.served) and world.loop.now() < until:
+            _let_pass(world, RECOVERY)
+        _let_pass(world, PAUSE)  # a worker may have ended with the last of them
         if operators.commands:
             world.broken("a command ends", commands=operators.commands)
         if world.failure is None:
             check_healed(world)
             _try_each(world, clients)
+            _try_beside_poison(world, clients)
     if world.failure is not None:
         return
     world.note("the daemon is stopped")
@@ -95,6 +104,30 @@ def _try_each(world: World, clients: Clients) -> None:
         reply, timeout = entry.reply, entry.served.model.settings.response_timeout
         if reply is None or (reply.status not in (200, 504) and sum(world.plan.service) * 1.2 < timeout):
             world.broken("a version with workers answers", entry=entry, reply=reply)
+
+
+def _try_beside_poison(world: World, clients: Clients) -> None:
+    """Requests that end workers end no service: six of them, and the next good one is answered."""
+    tried = [
+        served
+        for served in world.served
+        if not served.model.stopping
+        and served.model.pool.ready
+        and sum(world.plan.service) * 1.2 < served.model.settings.response_timeout
+        and world.plan.load_time * 1.6 < served.model.settings.startup_timeout
+    ]
+    if not tried or world.failure is not None:
+        return
+    for _ in range(POISON):
+        for served in tried:
+            clients.ask(served, poison=True)
+        _let_pass(world, PAUSE)
+    entries = [(served, clients.ask(served)) for served in tried]
+    _let_pass(world, PAUSE)
+    for served, entry in entries:
+        if entry is None or entry.reply is None or entry.reply.status not in (200, 504):
+            world.broken("healthy requests are answered after those that end workers", served=served, entry=entry,
+                         reply=None if entry is None else entry.reply)  # fmt: skip
 
 
 def _let_pass(world: World, seconds: float, until: "asyncio.Task[None] | None" = None) -> None:

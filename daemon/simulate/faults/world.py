@@ -5,8 +5,9 @@ import functools
 import random
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from daemon.clock import Timer
 from daemon.config import Config, resolve
@@ -28,9 +29,11 @@ from daemon.simulate.faults.plan import Plan, draw_settings
 from daemon.simulate.faults.process import Process
 from daemon.simulate.faults.story import Failure, Story
 from daemon.simulate.faults.streams import Reader
+from daemon.simulate.faults.suspicion import note_parked
 from daemon.workers.placement import Placement
 from handlers import wire
 
+T = TypeVar("T")
 _GPUS = 2
 _NOWHERE = "/nonexistent/simulated"
 
@@ -96,9 +99,17 @@ class MarkingClock:
         self.timers.append(timer)
         return timer
 
+    def aside(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        self._loop.aside(work, functools.partial(self._marked_with, then))
+
     def _marked(self, call: Callable[[], None]) -> None:
         self.served.dirty = True
         call()
+
+    def _marked_with(self, then: Callable[[T], None], result: T) -> None:
+        self.served.dirty = True
+        then(result)
+        note_parked(self.served)
 
 
 class World:
@@ -181,11 +192,14 @@ class World:
     def make(self, request: Request, manifest: Manifest) -> Served:
         """Make a model as its archive would have it."""
         settings = self.settings_of(manifest.model_name, manifest.model_version)
+        settings = replace(settings, quarantine=self.plan.quarantine)
         engine, clock = Engine(self), MarkingClock(self.loop)
         source = Source(request.url, Path(_NOWHERE), None, manifest, {})
         model = Model.__new__(Model)
         served = engine.served = clock.served = Served(model, len(self.served) + 1)
         model.__init__(source, settings, engine, clock, cores=4, placement=self.placement, request=request)  # type: ignore[misc]
+        if self.plan.aside:
+            model.dispatcher.quarantine.at_once = -1
         self.served.append(served)
         return served
 
@@ -259,6 +273,7 @@ def counted(metrics: VersionMetrics) -> dict[str, int]:
     return {
         "requests": metrics.named.requests + metrics.unnamed.requests,
         "batches": metrics.batches.total(),
+        "refused as suspects": metrics.quarantined,
         "expired in the queue": metrics.expirations["queue"],
         "expired with a worker": metrics.expirations["worker"],
     }

@@ -162,7 +162,7 @@ class Life:
         if code is not None and code < 0:
             name = signal.Signals(-code).name
             hint = " (perhaps by the kernel, out of memory)" if name == "SIGKILL" else ""
-            return Exit(None, f"killed by {name}{hint}", last)
+            return Exit(None, f"killed by {name}{hint}", last, crashed=name != "SIGKILL")
         if code == wire.EXIT_DISCONNECTED:
-            return Exit(code, "its handler closed its connection to the daemon", last)
-        return Exit(code, f"it exited with code {code}", last)
+            return Exit(code, "its handler closed its connection to the daemon", last, crashed=True)
+        return Exit(code, f"it exited with code {code}", last, crashed=True)

@@ -1,8 +1,8 @@
 """Answers with an account: the request's number, this archive's generation, this process, and the words backwards.
 
-A request is `NUMBER VERB CHECKSUM WORDS`; the verb is `whole`, `slow` or, where batches are of one, `pieces`. Whatever
-was begun is in the file `journal` first, so that it is known afterwards who has run what; so is a request whose bytes
-are not those that its checksum was made of.
+A request is `NUMBER VERB CHECKSUM WORDS`; the verb is `whole`, `slow`, `crash` or, where batches are of one, `pieces`.
+Whatever was begun is in the file `journal` first, so that it is known afterwards who has run what; so is a request
+whose bytes are not those that its checksum was made of.
 """
 
 import os
@@ -22,6 +22,8 @@ class Accounts:
         asked = [self.read(bytes(row["body"]), context.get_request_id(index)) for index, row in enumerate(data)]
         begun = b"".join(b"%s %d\n" % (number, os.getpid()) for number, _, _ in asked)
         os.write(self.journal, begun)  # in one piece: others write there, too
+        if any(verb == b"crash" for _, verb, _ in asked):
+            os._exit(7)
         answers = [b"%s %s %s" % (number, self.told, words[::-1]) for number, _, words in asked]
         if asked[0][1] != b"pieces":
             time.sleep(0.12 if any(verb == b"slow" for _, verb, _ in asked) else 0.01)

@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 
 from daemon import job as jobs
+from daemon.batching import quarantine
 from daemon.batching.collector import Facts, Send, Wait
 from daemon.batching.dispatcher import Dispatcher
+from daemon.batching.fingerprint import fingerprint
 from daemon.batching.fixed import Fixed
+from daemon.batching.quarantine import Quarantine
 from daemon.batching.queue import Queue
 from daemon.job import Batch, Job, Outcome, Reply
 from daemon.metrics.version import VersionMetrics
@@ -16,14 +19,14 @@ from daemon.models.model import Model
 from daemon.models.registration import Registration
 from daemon.simulate.faults.run import prepare, run
 from daemon.status import is_compiled
-from daemon.workers import slot
+from daemon.workers import pool, slot
 from daemon.workers.flows import Flow, Flows
 from daemon.workers.hand import Hand
 from daemon.workers.local import LocalWorker
 from daemon.workers.pool import Pool
 
 pytestmark = pytest.mark.skipif(is_compiled(), reason="what is compiled cannot be changed to plant an error")
-SEEDS = range(900, 1701)  # the most; each is found among the first three hundred
+SEEDS = range(900, 1701)  # the most; most are found among the first three hundred
 Plant = Callable[[pytest.MonkeyPatch], None]
 
 
@@ -238,6 +241,46 @@ def takes_a_wait_for_clients_for_the_workers_time(patch: pytest.MonkeyPatch) -> 
     patch.setattr(Flows, "used_up", lambda flows, batch: False)
 
 
+def gives_up_though_there_was_work(patch: pytest.MonkeyPatch) -> None:
+    once = slot.after_exit
+    patch.setattr(pool, "after_exit", lambda place, answered, now, busy=False: once(place, answered, now, False))
+
+
+def blames_whom_it_killed(patch: pytest.MonkeyPatch) -> None:
+    once = Hand.give_back
+    patch.setattr(Hand, "give_back", lambda hand, retry, reason, killed, stopped=False, crashed=False:
+                  once(hand, retry, reason, killed, stopped, True))  # fmt: skip
+
+
+def takes_one_for_another(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(quarantine, "fingerprint", lambda params, headers: fingerprint(params, ()))
+
+
+def is_confused_by_ids(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(quarantine, "fingerprint", lambda params, headers: repr(headers).encode())
+
+
+def refuses_nobody(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Quarantine, "refusal", nothing)
+
+
+def lets_suspects_have_company(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Job, "alone", property(lambda job: job.solo or job.attempt > 0))
+
+
+def does_not_look_at_those_that_wait(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Dispatcher, "_compare_waiting", nothing)
+
+
+def sends_ahead_behind_suspects(patch: pytest.MonkeyPatch) -> None:
+    once = Pool.take_idle
+    patch.setattr(Pool, "take_idle", lambda places, alone=False: once(places))
+
+
+def forgets_those_that_are_compared(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Dispatcher, "_compared", nothing)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("plant", "sentence"),
@@ -274,6 +317,15 @@ def takes_a_wait_for_clients_for_the_workers_time(patch: pytest.MonkeyPatch) -> 
         (gives_credit_for_what_nobody_has_read, "credit is given for what a client has read"),
         (gives_no_credit, "only who does not read is cut"),
         (takes_a_wait_for_clients_for_the_workers_time, "a wait for clients is not the worker's time"),
+        (gives_up_though_there_was_work, "a version fails only where workers cannot load"),
+        (blames_whom_it_killed, "who ends of itself makes suspects"),
+        (takes_one_for_another, "only what has ended two workers alone is refused"),
+        (is_confused_by_ids, "what has ended two workers alone is refused for a minute"),
+        (refuses_nobody, "what has ended two workers alone is refused for a minute"),
+        (lets_suspects_have_company, "what may end its worker travels alone"),
+        (does_not_look_at_those_that_wait, "what may end its worker travels alone"),
+        (sends_ahead_behind_suspects, "the pool knows who is idle"),
+        (forgets_those_that_are_compared, "healthy requests are answered"),
     ],
 )
 def test_some_seed_finds_an_error_that_was_planted(

@@ -1,0 +1,190 @@
+"""Keeps requests that end workers from the others: finds out which they are, and says which are refused.
+
+Small requests are hashed at once, in microseconds; larger ones in a thread of the clock's, one after the other.
+So a request that arrives after a worker's end is compared only when all that ended with that worker are known.
+"""
+
+import logging
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from daemon.batching.fingerprint import fingerprint
+from daemon.batching.suspects import DEATHS, Suspects
+from daemon.clock import Clock
+from daemon.errors import DaemonError, duration
+from daemon.job import Blame, Job, Outcome, Param
+
+AT_ONCE = 16 * 1024  # bytes of one request that is hashed on the loop: 20 µs
+MOST_AT_ONCE = 1024 * 1024  # bytes in one turn of the loop: 1 ms
+MOST_PARAMS = 64  # of a request that is hashed on the loop
+
+_log = logging.getLogger("daemon.models")
+
+
+class Quarantined(DaemonError):
+    """The same request has ended several workers, so it is not run for a while.
+
+    The status is that of a worker's end (500), not 503: a proxy must not carry it to the next daemon at once.
+
+    Args:
+        model: MODEL/VERSION.
+        deaths: workers that ended while they ran it and nothing else; the last one `ago` seconds ago, for `reason`.
+        left: seconds for which it is still refused.
+        request: its id.
+
+    Attributes:
+        sentence: the same for the answer to the request with which the last worker ended.
+    """
+
+    def __init__(self, model: str, deaths: int, ago: float, reason: str, left: float, request: str) -> None:
+        until = f"refused for {math.ceil(left)} s"
+        remedy = f"`tsctl retry {model}` ends that now, `tsctl set {model} --no-quarantine` for good."
+        self.sentence = f"It has ended {deaths} workers that ran it alone, so the same request is {until}; {remedy}"
+        super().__init__(
+            f"This request was not run: the same request has ended {deaths} workers that ran it alone, the last one"
+            f" {duration(ago)} ago: {reason}. It is {until}; {remedy} (Request {request})"
+        )
+
+
+class Quarantine:
+    """The suspects of one version, and who is compared with them.
+
+    Args:
+        model: the version's name, for messages: `MODEL/VERSION`.
+
+    Attributes:
+        watching: there are suspects, or may be soon; asked for each request.
+        at_once: bytes of one request that is hashed on the loop.
+    """
+
+    def __init__(self, clock: Clock, model: str) -> None:
+        self.watching = False
+        self.at_once = AT_ONCE
+        self.suspects = Suspects()
+        self._clock = clock
+        self._model = model
+        self._enabled = True
+        self._pending: Counter[int] = Counter()  # size → requests that ended with a worker, and are being hashed
+        self._era = 0  # what was begun before it was cleared counts no more
+        self._kept: dict[Job, Sequence[Param]] = {}  # of jobs that have expired while a worker has them
+        self._spent = 0  # bytes that were hashed in this turn of the loop
+
+    def __repr__(self) -> str:
+        return f"<Quarantine of {self._model}: {self.suspects!r}, {self._pending.total()} to come>"
+
+    def set(self, enabled: bool) -> None:
+        """Forget all suspects; find new ones if `enabled`."""
+        self._enabled = enabled
+        self._era += 1
+        self.suspects.clear()
+        self._pending.clear()
+        self.watching = False
+
+    def keep(self, job: Job) -> None:
+        """Keep the values of a job that expires while a worker has it: the worker may still end with it."""
+        if self._enabled:
+            self._kept[job] = job.params
+
+    def release(self, job: Job) -> None:
+        """The worker is done with a job that had expired."""
+        self._kept.pop(job, None)
+
+    def concerns(self, job: Job) -> bool:
+        """Return whether the job has to be compared: a suspect is as large."""
+        return (self.suspects.has_size(job.size) or job.size in self._pending) and not job.solo
+
+    def compare_at_once(self, job: Job) -> bool:
+        """Mark the job if it is a suspect. Returns False, with nothing done, if it has to be hashed in a thread."""
+        if not self._fits(job, job.params):
+            return False
+        self._mark(job, fingerprint(job.params, job.headers))
+        return True
+
+    def compare_aside(self, job: Job, then: Callable[[Job], None]) -> None:
+        """As `compare_at_once`, in a thread; `then` is told when it is done. The values must stay until then."""
+        self._clock.aside(partial(fingerprint, job.params, job.headers), partial(self._compared, job, then))
+
+    def refusal(self, job: Job) -> Quarantined | None:
+        """Return why a job that was compared is not to be run; None if it may."""
+        if job.suspect is None:
+            return None
+        now = self._clock.now()
+        suspect = self.suspects.find(job.suspect, now)
+        if suspect is None or not (left := suspect.refused_for(now)):
+            return None
+        return Quarantined(self._model, suspect.deaths, now - suspect.died, suspect.reason, left, job.id)
+
+    def blame(self, outcomes: Sequence[Outcome], then: Callable[[int], None]) -> None:
+        """Note that a worker ended of itself with these, before they are answered: their values go then.
+
+        Args:
+            then: told the size of each that had to be hashed in a thread, when that is done.
+        """
+        if not self._enabled:
+            return
+        for outcome in outcomes:
+            job = outcome.job
+            params = self._kept.get(job, job.params)
+            if job.solo or (job.size and not params):
+                continue  # a question to the handler; or nothing is left to know it by
+            if job.suspect is not None:
+                self._died(job.suspect, outcome)
+            elif self._fits(job, params):
+                self._died(fingerprint(params, job.headers), outcome)
+            else:
+                self._pending[job.size] += 1
+                self._clock.aside(
+                    partial(fingerprint, params, job.headers), partial(self._found, outcome, then, self._era)
+                )
+            self.watching = True
+
+    def answered(self, job: Job) -> None:
+        """A worker has answered the job, and lives: the same is no suspect any more."""
+        if job.suspect is not None:
+            self.suspects.answered(job.suspect)
+            self._look()
+
+    def _fits(self, job: Job, params: Sequence[Param]) -> bool:
+        """Return whether the job can be hashed now, without holding up the loop."""
+        if job.size > self.at_once or len(params) > MOST_PARAMS or self._spent + job.size > MOST_AT_ONCE:
+            return False
+        if not self._spent:
+            self._clock.soon(self._new_turn)
+        self._spent += job.size + 1
+        return True
+
+    def _new_turn(self) -> None:
+        self._spent = 0
+
+    def _mark(self, job: Job, digest: bytes) -> None:
+        job.suspect = digest if self.suspects.find(digest, self._clock.now()) is not None else None
+        self._look()
+
+    def _compared(self, job: Job, then: Callable[[Job], None], digest: bytes) -> None:
+        self._mark(job, digest)
+        then(job)
+
+    def _found(self, outcome: Outcome, then: Callable[[int], None], era: int, digest: bytes) -> None:
+        if era == self._era:
+            size = outcome.job.size
+            self._pending[size] -= 1
+            if not self._pending[size]:
+                del self._pending[size]
+            self._died(digest, outcome)
+            then(size)
+
+    def _died(self, digest: bytes, outcome: Outcome) -> None:
+        job, now, alone = outcome.job, self._clock.now(), outcome.blame is Blame.ALONE
+        suspect = self.suspects.died(digest, job.size, alone, outcome.reason, now)
+        job.suspect = digest
+        if alone and suspect.deaths >= DEATHS:
+            _log.warning(
+                "%s: refusing a request of %d bytes for %.0f s: it ended %d workers that ran it alone, the last: %s"
+                " (request %s)",
+                self._model, job.size, suspect.refused_for(now), suspect.deaths, outcome.reason, job.id,
+            )  # fmt: skip
+
+    def _look(self) -> None:
+        self.watching = bool(self.suspects) or bool(self._pending)

@@ -1,0 +1,142 @@
+"""Requests that end workers: whoever sends them, healthy requests are answered all along, and no version fails."""
+
+import itertools
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.served import Answer, Served, eventually
+
+SIX = 6
+
+
+def config_of(served: Served, text: str) -> Path:
+    config = served.folder / "model-config.yaml"
+    config.write_text(text)
+    return config
+
+
+def ask(served: Served, model: str, body: bytes, **headers: str) -> Answer:
+    return served.ask(f"/predictions/{model}", body, content_type="application/octet-stream", **headers)
+
+
+def state(served: Served, model: str) -> Any:
+    return served.describe(model)["tsctl"]["state"]
+
+
+class Healthy:
+    """A client that asks for good answers all the time, one after the other."""
+
+    def __init__(self, served: Served, model: str, size: int) -> None:
+        self.answers: Counter[int] = Counter()
+        self.pings: Counter[int] = Counter()
+        self._served, self._model, self._size = served, model, size
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._ask)
+
+    def __enter__(self) -> "Healthy":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _ask(self) -> None:
+        while not self._over.is_set():
+            self.answers[ask(self._served, self._model, b"w" * self._size).status] += 1
+            self.pings[self._served.ask("/ping", method="GET").status] += 1
+
+
+@pytest.mark.parametrize(
+    ("handler", "config", "size"),
+    [
+        pytest.param("crashes", "", 100, id="a handle of the user's"),
+        pytest.param("crashes", "retry: true\n", 100, id="with retry"),
+        pytest.param("crashes", "retry: true\n", 200_000, id="with bodies in the arena"),
+        pytest.param("crashes_built_in", "", 200_000, id="a handle of ours"),
+    ],
+)
+def test_six_crashing_requests_of_one_client_cost_no_other_its_answers(
+    idle: Served, handler: str, config: str, size: int
+) -> None:
+    served = idle
+    if handler == "crashes_built_in":  # it imports torch: once is enough
+        served.environment["TSCTL_TEMPLATE"] = "true"
+    served.start()
+    served.register(handler, name="m", config_file=config_of(served, config))
+
+    with Healthy(served, "m", size) as healthy:
+        eventually(lambda: healthy.answers[200] > 0, "healthy requests are answered")
+        for number in range(SIX):  # each one another, so that none is refused
+            body = b"crash %d" % number
+            answer = ask(served, "m", body.ljust(size, b"."))
+            assert (answer.status, "it exited with code 7" in answer.json["message"]) == (500, True)
+        before = healthy.answers.total()
+        eventually(lambda: healthy.answers.total() > before + 3, "they are answered afterwards, too")
+
+    assert set(healthy.answers) == {200} and set(healthy.pings) == {200}
+    assert state(served, "m") == "ready"
+
+
+@pytest.mark.parametrize(
+    ("config", "requests"), [("", SIX), ("retry: true\n", 2)], ids=["a handle of the user's", "with retry"]
+)
+def test_a_version_with_crashing_requests_only_is_crashing_and_serves_at_once_when_a_good_one_comes(
+    served: Served, config: str, requests: int
+) -> None:
+    served.register("crashes", name="m", config_file=config_of(served, config))
+
+    for number in range(requests):
+        assert ask(served, "m", b"crash %d" % number).status == 500
+        assert served.ask("/ping", method="GET").status == 200
+    assert state(served, "m") == "crashing"
+    listed = served.run("ls")
+    assert "crashing" in listed.stdout and "`tsctl logs m`" in listed.stderr
+    assert 'tsctl_model_crashing{model="m",version="1.0"} 1.0' in served.ask("/metrics", method="GET").body.decode()
+
+    assert ask(served, "m", b"good").status == 200
+
+    assert state(served, "m") == "ready"
+    assert 'tsctl_model_crashing{model="m",version="1.0"} 0.0' in served.ask("/metrics", method="GET").body.decode()
+    log = (served.folder / "state/logs/daemon.log").read_text()
+    assert "m/1.0 is crashing: 3 workers ended one after the other" in log and "m/1.0 is not crashing any more" in log
+
+
+def test_the_same_request_is_refused_after_two_workers_and_operators_have_it_run_again(served: Served) -> None:
+    served.register("crashes", name="m")
+    size, ids = 200_000, itertools.count()
+    bad = b"crash".ljust(size, b".")
+
+    def again() -> str:
+        assert ask(served, "m", b"good").status == 200  # a worker that has answered is replaced at once
+        answer = ask(served, "m", bad, x_request_id=f"r{next(ids)}", traceparent=f"00-{next(ids):032x}-1-1")
+        assert answer.status == 500
+        return str(answer.json["message"])
+
+    for _ in range(2):
+        assert "The worker died while it ran this request: it exited with code 7" in again()
+    refused = again()
+    assert "This request was not run: the same request has ended 2 workers that ran it alone" in refused
+    assert "`tsctl retry m/1.0` ends that now" in refused
+    assert ask(served, "m", b"crust".ljust(size, b".")).json["length"] == size, "as large, and good"
+    told = served.describe("m")["tsctl"]["quarantine"]
+    assert told == {"suspects": 1, "refused": 1, "requestsRefused": 1, "crashesInARow": 0}
+    metrics = served.ask("/metrics", method="GET").body.decode()
+    assert 'tsctl_requests_quarantined_total{model="m",version="1.0"} 1.0' in metrics
+
+    assert served.tsctl("retry", "m") == 'Model "m" Version: 1.0 tried again, 1 of 1 workers ready\n'
+    assert "The worker died" in again() and "The worker died" in again() and "was not run" in again()
+
+    served.tsctl("set", "m", "--batch-size", "2")
+    assert "The worker died" in again() and "The worker died" in again() and "was not run" in again()
+
+    served.tsctl("set", "m", "--no-quarantine")
+    for _ in range(3):
+        assert "The worker died" in again()
+
+    served.tsctl("register", served.pack("crashes", name="m"), "--replace", "--quarantine")
+    assert "The worker died" in again() and "The worker died" in again() and "was not run" in again()
