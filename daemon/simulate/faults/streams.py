@@ -8,12 +8,12 @@ import random
 from typing import TYPE_CHECKING
 
 from daemon.job import Piece, Reply
-from daemon.simulate.faults.ledger import Entry
 from handlers import wire
 from handlers.credit import LATE_WINDOW, WINDOW, Pieces, Windows, cost_of
 
 if TYPE_CHECKING:
     from daemon.simulate.faults.clients import Clients
+    from daemon.simulate.faults.ledger import Entry
     from daemon.simulate.faults.script import Script
     from daemon.simulate.faults.world import World
 
@@ -30,7 +30,7 @@ class Reader:
         taken: bytes of the window that it has read.
     """
 
-    def __init__(self, world: "World", clients: "Clients", entry: Entry) -> None:
+    def __init__(self, world: "World", clients: "Clients", entry: "Entry") -> None:
         self.taken = 0
         self._world = world
         self._clients = clients
