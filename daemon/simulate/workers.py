@@ -2,25 +2,34 @@
 
 A *constant cut* always sends batches of one size, or cuts the clients evenly into a number of batches; it is told how
 many clients there are, and holds no request longer than the maximum delay. The best of them is found anew for each row.
+
+python -m daemon.simulate.workers [--markdown FILE]; exits 1 where `auto` is not near enough to the best.
 """
 
+import argparse
 import itertools
 import multiprocessing
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from statistics import fmean
 
 from daemon.batching.auto import Auto
 from daemon.batching.collector import Collector
 from daemon.batching.learned.traffic import Traffic
 from daemon.simulate.loads import Closed
+from daemon.simulate.page import insert
 from daemon.simulate.rules import Constant
-from daemon.simulate.world import Model, World
+from daemon.simulate.world import MakeCollector, Model, World
 
 NEAR_ENOUGH = 0.95  # of the best constant cut, in every row
-REQUESTS = 2500  # of a run; the first fifth does not count
-SEEDS = (1, 2)
+REQUESTS = 2500  # of a run of `auto`; the first fifth does not count
+FEWER = 1200  # of a constant cut, which has nothing to learn
+SEEDS = (1, 2, 3)
+BATCH_SIZES = (8, 4)
+SECTION = "workers"
 # What a batch takes: name, a, c and the maximum delay, in seconds.
 CURVES = (
     ("50 + 10 n", 0.050, 0.010, 0.100),
@@ -65,23 +74,22 @@ class Case:
         ]
         return sorted({*((each, each) for each in range(1, min(size, self.clients) + 1)), *even})
 
-    def run(self, collector: "Make", seed: int, requests: int = REQUESTS) -> float:
+    def run(self, collector: MakeCollector, seed: int, requests: int) -> float:
         """Answers a second."""
         world = World(self.model, collector, seed)
         Closed(self.clients, spread=self.spread).start(world)
-        finished = world.run(requests).finished
-        world.measured.finished = finished[len(finished) // 5 :]
-        return world.measured.throughput
+        measured = world.run(requests)
+        measured.finished = measured.finished[len(measured.finished) // 5 :]
+        return measured.throughput
 
 
-class Make:
-    """A constant cut, whatever the model."""
+def constant(least: int, most: int) -> MakeCollector:
+    """Return what makes the constant cut of these sizes."""
+    return partial(_constant, least, most)
 
-    def __init__(self, least: int, most: int) -> None:
-        self._cut = least, most
 
-    def __call__(self, batch_size: int, max_delay: float, traffic: Traffic) -> Collector:  # noqa: ARG002 - it learns nothing
-        return Constant(*self._cut, max_delay)
+def _constant(least: int, most: int, batch_size: int, max_delay: float, traffic: Traffic) -> Collector:  # noqa: ARG001
+    return Constant(least, most, max_delay)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +106,10 @@ class Result:
         return self.auto / self.best
 
 
-def cases(batch_sizes: Sequence[int] = (8,), curves: Sequence[tuple[str, float, float, float]] = CURVES) -> list[Case]:
+def cases(batch_sizes: Sequence[int] = BATCH_SIZES) -> list[Case]:
     """All rows: curves × workers × cores × starts × clients."""
     found = []
-    for size, (name, a, c, delay), workers in itertools.product(batch_sizes, curves, (2, 3, 4)):
+    for size, (name, a, c, delay), workers in itertools.product(batch_sizes, CURVES, (2, 3, 4)):
         for cores, spread in itertools.product((workers, 1) if workers < 4 else (4, 2, 1), (0.0, a + c * size)):
             model = Model(a=a, c=c, batch_size=size, max_delay=delay, workers=workers, cores=cores)
             half = size // 2
@@ -110,10 +118,51 @@ def cases(batch_sizes: Sequence[int] = (8,), curves: Sequence[tuple[str, float, 
     return found
 
 
-def measure(case: Case, seeds: Sequence[int] = SEEDS, requests: int = REQUESTS) -> Result:
-    """Run `auto` and every constant cut, with each seed."""
-    best, cut = max(
-        (fmean(case.run(Make(*cut), seed, requests) for seed in seeds), cut) for cut in case.cuts()
+def measure(case: Case, seeds: Sequence[int] = SEEDS, requests: int = REQUESTS, fewer: int = FEWER) -> Result:
+    """Run `auto` with each seed, and every constant cut once."""
+    best, cut = max((case.run(constant(*cut), seeds[0], fewer), cut) for cut in case.cuts())
+    return Result(case, fmean(case.run(Auto, seed, requests) for seed in seeds), best, cut)
+
+
+def markdown(results: Sequence[Result]) -> Iterator[str]:
+    """The lines of the tables, one for each batch size: answers a second, and their share of the best cut's."""
+    for size, of_size in itertools.groupby(results, lambda result: result.case.model.batch_size):
+        rows = list(of_size)
+        numbers = sorted({result.case.clients for result in rows})
+        yield f"| batch size {size}, clients | {' | '.join(map(str, numbers))} |"
+        yield "|---|" + "---:|" * len(numbers)
+        for name, of_name in itertools.groupby(rows, lambda result: result.case.name):
+            cells = " | ".join(f"{result.auto:.0f} {result.ratio:.2f}" for result in of_name)
+            yield f"| {name} | {cells} |"
+        yield ""
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m daemon.simulate.workers", description="Clients of several workers."
     )
-    auto = fmean(case.run(Auto, seed, requests) for seed in seeds)
-    return Result(case, auto, best, cut)
+    parser.add_argument(
+        "--markdown", type=Path, metavar="FILE", help="put the table into this file, between its markers"
+    )
+    options = parser.parse_args(arguments)
+    rows = cases(BATCH_SIZES)
+    with multiprocessing.Pool() as pool:
+        results = pool.map(measure, rows, chunksize=1)
+    table = "\n".join(markdown(results)).strip()
+    print(table)  # noqa: T201 - what was asked for
+    worst = min(results, key=lambda result: result.ratio)
+    summary = (
+        f"{len(results)} rows; the worst {worst.ratio:.3f} of the best constant cut ({worst.case.name}, "
+        f"{worst.case.clients} clients, batches of {' to '.join(map(str, sorted({*worst.cut})))})."
+    )
+    print(f"\n{summary}")  # noqa: T201
+    for result in results:
+        if result.ratio < NEAR_ENOUGH:
+            print(f"{result.ratio:.3f}: {result.case}, {result.cut}", file=sys.stderr)  # noqa: T201
+    if options.markdown:
+        insert(options.markdown, SECTION, f"{table}\n\n{summary}")
+    return int(worst.ratio < NEAR_ENOUGH)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
