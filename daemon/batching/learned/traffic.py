@@ -5,7 +5,6 @@ gives the clients' turnaround, under independent arrivals something far too long
 replies at a dispatch was tried: it shortens the second and spoils the tail under Poisson arrivals.)
 """
 
-import math
 from collections import deque
 
 from daemon.batching.learned.callers import Callers
@@ -22,15 +21,13 @@ class _Flight:
     """A batch that is with a worker.
 
     Attributes:
-        size: jobs.
         busy_seconds: how long all workers had been busy in all when it was sent.
         sent: when.
     """
 
-    __slots__ = ("busy_seconds", "sent", "size")
+    __slots__ = ("busy_seconds", "sent")
 
-    def __init__(self, size: int, busy_seconds: float, sent: float) -> None:
-        self.size = size
+    def __init__(self, busy_seconds: float, sent: float) -> None:
         self.busy_seconds = busy_seconds
         self.sent = sent
 
@@ -104,7 +101,7 @@ class Traffic:
         """A batch went to a worker; `busy` workers have one now."""
         self._pass(busy, now)
         self.running += len(batch.jobs)
-        self._flights[batch.id] = _Flight(len(batch.jobs), self._busy_seconds, now)
+        self._flights[batch.id] = _Flight(self._busy_seconds, now)
 
     def back(self, batch: Batch, busy: int, now: float) -> float:
         """A batch came back, answered or not; return how many workers were busy while it was away, in the mean."""
@@ -122,15 +119,6 @@ class Traffic:
         away = now - flight.sent
         passed = self._busy_seconds + self.busy * (now - self._busy_at) - flight.busy_seconds
         return passed / away if away > 0.0 else float(self.busy)
-
-    def next_return(self, now: float) -> float:
-        """When the first of the batches that run is expected back if none is sent meanwhile; inf if none runs."""
-        first = math.inf
-        for flight in self._flights.values():
-            whole = self.together.expected(self._beside(flight, now), flight.size)
-            left = 1.0 - (now - flight.sent) / whole if whole else 0.0
-            first = min(first, now + max(0.0, left) * self.together.expected(self.busy, flight.size))
-        return first
 
     def returned(self, batch: Batch, seconds: float, now: float, busy: float = 1.0) -> None:
         """A batch was answered, after `seconds` in the worker; 0.0 if it timed out.
