@@ -4,6 +4,8 @@ policy, batchSize, maxBatchDelay        the settings; milliseconds, as everywher
 running                                 requests that a worker has now
 learned.batchMs, learned.requestMs      a batch of n takes batchMs + n · requestMs; None before there is one
 learned.guess                           the sizes have not differed yet, so how they divide is not known
+learned.together                        what batches took, by how many workers were busy ("busy", this one's included),
+                                        and by size: "size" and "ms", an average of the latest
 arrivalsPerSecond                       lately: of the last two hundred requests or so, and the silence since
 turnaroundMs                            median from an answer to the request that follows it; None before
 regularConnections, openConnections     those that send one request after the other; all that are there
@@ -32,6 +34,9 @@ def batching_of(model: Model) -> dict[str, Any]:
             "batchMs": _ms(times.a) if times.known else None,
             "requestMs": _ms(times.c) if times.known else None,
             "guess": times.known and not times.spread,
+            "together": [
+                {"busy": kind.busy, "size": kind.size, "ms": _ms(kind.seconds)} for kind in traffic.together.measured()
+            ],
         },
         "arrivalsPerSecond": round(traffic.rate_at(now), 3),
         "turnaroundMs": _ms(traffic.turnarounds.median) or None,

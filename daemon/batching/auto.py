@@ -14,6 +14,7 @@ never does. So a batch is held while the expected saving is larger than the expe
 from daemon.batching.collector import Facts, Send, Wait, latest
 from daemon.batching.learned.survival import Survival
 from daemon.batching.learned.traffic import Traffic
+from daemon.batching.split import best_parts, parts_now
 
 LEAST_GAIN = 0.002  # seconds; timers step by a millisecond, so less cannot be won by waiting
 LEAST_HOLD = 0.001  # seconds, a step of a timer; what pays only for less is not waited for
@@ -33,10 +34,17 @@ class Auto:
         self._traffic = traffic
         self._return_due = 0.0  # until when the last batch's clients are waited for
         self._seen = 0  # how many waited when it was last left to the input to bring more
+        self._parts = 0  # over how many workers the clients are cut; 0 where it is not known who they are …
+        self._share = batch_size  # … and how many of them travel together
+        self._clients = 0
+        self._found = 0  # the same as `_parts`, as found …
+        self._found_for = (0, 0, 0)  # … for so many clients, workers and batches that were learned from
 
     def decide(self, facts: Facts, now: float) -> Send | Wait:
         waiting, traffic = facts.waiting, self._traffic
         times, callers = traffic.times, traffic.callers
+        if facts.idle + traffic.busy > 1 or self._parts:
+            self._plan(facts, now)
         # 1. A whole batch.
         if waiting >= self._batch_size:
             return self._send(facts, "full")
@@ -50,28 +58,35 @@ class Auto:
         due = min(due, latest(facts, times))
         if now >= due:
             return self._send(facts, "deadline")
-        # 4. All who come regularly are here. Connections count, not jobs: one may send several at once.
+        # 4. Another busy worker would only slow the others down: join those that come back from there.
+        if self._parts and traffic.busy >= self._parts:
+            return Wait(due)
+        # 5. All who come regularly are here, or as many of them as shall travel together. Connections count, not
+        # jobs: one may send several at once.
         if not callers.strangers:
             callers.forget_silent(now, traffic.turnarounds)
             if callers.present == callers.regulars and not callers.strangers:
                 return self._send(facts, "nobody_left")
-        # 5. Nothing is known yet: the first bursts are held, a newcomer's single request is not.
-        if facts.idle > 1 and not times.spread:
+            if self._parts > traffic.busy and waiting >= self._share:
+                return self._send(facts, "split")
+        # 6. Nothing is known yet: the first bursts are held, a newcomer's single request is not.
+        if facts.idle > 1 and not times.spread and not self._parts:
             return self._send(facts, "split")  # several sizes at once: this is how a and c are learned
         if not times.known:
             company = callers.open > 1 or traffic.gap <= self._max_delay
             return Wait(due) if company else self._send(facts, "nobody_left")
-        # 6. Too little can be won by a timer. But what has already been sent to us is read first, while it brings more:
+        # 7. Too little can be won by a timer. But what has already been sent to us is read first, while it brings more:
         # eight clients of a handler that does nothing come in batches of 8, not 4, at 40 µs of CPU a request, not 50.
         if times.a < LEAST_GAIN:
             if traffic.missing and waiting > self._seen:
                 self._seen = waiting
                 return Wait(now)
             return self._send(facts, "no_gain")
-        # 7. Hold while it pays.
-        if now < self._return_due and traffic.missing:
+        # 8. Hold while it pays.
+        missing = self._missing()
+        if now < self._return_due and missing:
             return Wait(min(due, self._return_due))  # each that comes back makes it pay the more
-        hold = self._returning(waiting, now)
+        hold = self._returning(min(missing, self._share - waiting), now)
         if hold:
             self._return_due = now + hold
         else:
@@ -85,11 +100,49 @@ class Auto:
     def _send(self, facts: Facts, reason: str) -> Send:
         self._return_due = 0.0
         self._seen = 0
-        size, idle, times = self._batch_size, facts.idle, self._traffic.times
-        count = min(facts.waiting, size)
-        if idle > 1 and count > 1 and (not times.spread or times.c * count > 2 * times.a):
-            return Send(min(facts.waiting, size * idle), "split", over=min(idle, facts.waiting))
+        waiting, size = facts.waiting, self._batch_size
+        if self._parts:
+            room = min(facts.idle, self._parts - self._traffic.busy)
+            if room > 0:
+                share = size if reason == "deadline" else self._share  # one that must go is not left behind
+                if reason == "nobody_left":
+                    over = min(room, -(-waiting * self._parts // self._clients))
+                else:
+                    over = min(room, max(1, waiting // share))
+                count = min(waiting, share * over)
+                return Send(count, reason if over == 1 and count == waiting else "split", over)
+            if waiting < self._share:
+                self._traffic.together.missed(self._parts, self._share)
+            return Send(min(waiting, size), reason)
+        count = min(waiting, size)
+        if facts.idle > 1 and count > 1:
+            traffic = self._traffic
+            over = facts.idle
+            if traffic.times.spread:
+                over = parts_now(traffic.together, count, facts.idle, traffic.busy, traffic.gaps.rate)
+            if over > 1:
+                return Send(min(waiting, size * over), "split", over=min(over, waiting))
         return Send(count, reason)
+
+    def _plan(self, facts: Facts, now: float) -> None:
+        """Find over how many workers the clients are best cut, where they are known and there are several workers."""
+        traffic = self._traffic
+        callers, workers = traffic.callers, facts.idle + traffic.busy
+        self._parts, self._share = 0, self._batch_size
+        if workers < 2 or callers.strangers or not traffic.times.known:
+            return
+        callers.forget_silent(now, traffic.turnarounds)
+        if callers.strangers:
+            return
+        clients = max(callers.regulars, facts.waiting + traffic.running)
+        together = traffic.together
+        found_for = (clients, workers, together.changes)
+        if self._found_for != found_for:  # seldom: what is known seldom changes
+            self._found = best_parts(together, clients, workers, self._batch_size)
+            self._found_for = found_for
+        self._clients = clients
+        self._parts = self._found
+        self._share = min(self._batch_size, -(-clients // self._found))
 
     def _burst(self, waiting: int, now: float) -> float:
         """Seconds to hold for the next arrival, 0.0 if it does not pay."""
@@ -97,12 +150,16 @@ class Auto:
         cost = waiting + gaps.rate * times.of(waiting)  # jobs that a second of waiting delays
         return _best(gaps, now - self._traffic.last_arrival, 1, OPTIMISM * times.a / cost)
 
-    def _returning(self, waiting: int, now: float) -> float:
-        """Seconds to hold for the clients of the last batch, 0.0 if it does not pay."""
-        traffic = self._traffic
-        missing = min(traffic.missing, self._batch_size - waiting)
-        if not missing:
+    def _missing(self) -> int:
+        """How many clients are between an answer and their next request; of the last batch, where not all are known."""
+        callers = self._traffic.callers
+        return callers.regulars - callers.present if self._parts else self._traffic.missing
+
+    def _returning(self, missing: int, now: float) -> float:
+        """Seconds to hold for so many clients, 0.0 if it does not pay."""
+        if missing <= 0:
             return 0.0
+        traffic = self._traffic
         return _best(traffic.turnarounds, now - traffic.last_return, missing, traffic.times.a)
 
 

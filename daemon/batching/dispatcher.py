@@ -141,8 +141,9 @@ class Dispatcher:
         blamed = outcomes[0].blame is Blame.SHARED or outcomes[0].blame is Blame.ALONE
         if blamed:
             self.quarantine.blame(outcomes, self._compare_waiting)
+        busy = self._traffic.back(batch, self._workers.ready - self._workers.idle, now)
         if outcomes[0].reply is not None and not outcomes[0].retry:
-            self._traffic.returned(batch, seconds, now)
+            self._traffic.returned(batch, seconds, now, busy)
             self._metrics.returned(batch, seconds, now)
         for outcome in reversed(outcomes):  # reversed: each goes to the head, so the oldest ends first in line
             self._end(outcome, now)
@@ -386,5 +387,6 @@ class Dispatcher:
         self.running += len(batch.jobs)
         self.reasons[reason] += 1
         self.sizes[len(batch.jobs)] += 1
+        self._traffic.sent(batch, self._workers.ready - self._workers.idle, now)
         self._metrics.sent(batch)
         worker.predict(batch)

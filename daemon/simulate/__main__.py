@@ -9,9 +9,10 @@ import argparse
 import sys
 from pathlib import Path
 
+from daemon.simulate.page import insert
 from daemon.simulate.table import ROWS, drawing, heading, markdown, measure_all
 
-BEGIN, END = "<!-- simulated -->", "<!-- /simulated -->"
+SECTION = "simulated"
 
 
 def main(arguments: list[str]) -> int:
@@ -33,14 +34,8 @@ def main(arguments: list[str]) -> int:
     table = "\n".join(markdown(results))
     print(f"{heading(seeds)}\n\n{table}")  # noqa: T201
     if options.markdown:
-        insert(options.markdown, f"{heading(seeds)}\n\n{table}")
+        insert(options.markdown, SECTION, f"{heading(seeds)}\n\n{table}")
     return 0
-
-
-def insert(page: Path, text: str) -> None:
-    """Replace what is between the markers of a page."""
-    before, _, rest = page.read_text().partition(BEGIN)
-    page.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}")
 
 
 if __name__ == "__main__":

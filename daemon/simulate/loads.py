@@ -6,6 +6,7 @@ A load is started once on a world and goes on for ever; the run decides how long
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from daemon.job import Caller
@@ -37,15 +38,21 @@ class Closed:
 
     Attributes:
         kept: each on a connection of its own, kept alive; else a new one for each request.
+        spread: seconds within which they begin, at random; 0.0 for all at once.
     """
 
     clients: int
     turnaround: Turnaround = near
     kept: bool = True
+    spread: float = 0.0
 
     def start(self, world: World) -> None:
         for _ in range(self.clients):
-            self._think(world, Caller())
+            begin = partial(self._think, world, Caller())
+            if self.spread:
+                world.clock.later(world.random.uniform(0.0, self.spread), begin)
+            else:
+                begin()
 
     def _think(self, world: World, caller: Caller) -> None:
         if not self.kept:

@@ -96,6 +96,29 @@ class BentoML:
         """Nothing is kept."""
 
 
+class Constant:
+    """Batches of `least` to `most` jobs, always; fewer only where one has been held for the delay.
+
+    With least = most every batch has the same size; with ⌊N/j⌋ and ⌈N/j⌉, N clients are cut evenly into j batches.
+    """
+
+    name = "constant"
+
+    def __init__(self, least: int, most: int, max_delay: float) -> None:
+        self._least = least
+        self._most = most
+        self._max_delay = max_delay
+
+    def decide(self, facts: Facts, now: float) -> Send | Wait:
+        due = (now if facts.held is None else facts.held) + self._max_delay
+        if facts.waiting >= self._least or now >= due:
+            return Send(min(facts.waiting, self._most), "split")
+        return Wait(due)
+
+    def drained(self) -> None:
+        """Nothing is kept."""
+
+
 def make_rule(name: str, batch_size: int, max_delay: float, traffic: Traffic) -> Collector:
     """Make a collector of ours, or another server's."""
     match name:

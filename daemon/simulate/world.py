@@ -14,6 +14,7 @@ from daemon.batching.learned.traffic import Traffic
 from daemon.batching.queue import Queue, patience
 from daemon.clock import Clock, FakeClock, Timer
 from daemon.job import Batch, Budget, Caller, Job, Outcome, Reply
+from daemon.simulate.cores import Cores, SharingEngine
 from daemon.simulate.percentile import nearest_rank
 from daemon.workers.engine import WorkerSpec
 from daemon.workers.pool import Pool
@@ -33,6 +34,7 @@ class Model:
         noise: … times a factor drawn evenly from 1 ± noise.
         client_timeout, queue_timeout: how long each request may take, and wait.
         low: the share of the requests that are of low priority.
+        cores: how many the workers share; by default each has its own.
     """
 
     a: float = 0.008
@@ -44,6 +46,7 @@ class Model:
     client_timeout: float = math.inf
     queue_timeout: float = math.inf
     low: float = 0.0
+    cores: float = math.inf
 
 
 class Service(Protocol):
@@ -171,7 +174,12 @@ class World:
         self.model = model
         self.measured = Measured()
         self.traffic = Traffic(model.batch_size)
-        engine = StubEngine(self.clock, batch_time=self._batch_time, answer=lambda job: ANSWER)
+        engine: StubEngine
+        if model.cores < model.workers:
+            cores = Cores(self.clock, model.cores)
+            engine = SharingEngine(self.clock, batch_time=self._batch_time, answer=_answer, cores=cores)
+        else:
+            engine = StubEngine(self.clock, batch_time=self._batch_time, answer=_answer)
         self.pool = Pool(engine, _SPEC, self.clock, self, cores=1)
         self.queue = Queue("simulated", 1_000_000, 1_000_000, patience(model.max_delay))
         collector = make_collector(model.batch_size, model.max_delay, self.traffic)
@@ -228,6 +236,10 @@ class World:
 
     def pool_changed(self) -> None:
         """Its workers come and stay."""
+
+
+def _answer(job: Job) -> Reply:  # noqa: ARG001 - all get the same
+    return ANSWER
 
 
 _SPEC = WorkerSpec(

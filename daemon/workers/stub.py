@@ -49,6 +49,11 @@ class StubEngine:
         self.workers.append(worker)
         return worker
 
+    def begin(self, size: int, finished: Callable[[float], None]) -> Timer:
+        """Begin a batch: call `finished` when it is over, with the seconds that it took."""
+        seconds = self.batch_time(size)
+        return self.clock.later(seconds, lambda: finished(seconds))
+
 
 class StubWorker:
     """A worker without a process."""
@@ -133,8 +138,7 @@ class StubWorker:
         self._events.loaded(self)
 
     def _begin(self, batch: Batch) -> None:
-        seconds = self._engine.batch_time(len(batch.jobs))
-        self._timer = self._engine.clock.later(seconds, lambda: self._finish(seconds))
+        self._timer = self._engine.begin(len(batch.jobs), self._finish)
 
     def _finish(self, seconds: float) -> None:
         self.answered = True

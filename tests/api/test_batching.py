@@ -129,7 +129,7 @@ def test_before_the_first_batch_nothing_is_known(tmp_path: Path) -> None:
             "batchSize": 8,
             "maxBatchDelay": 2.5,
             "running": 0,
-            "learned": {"batchMs": None, "requestMs": None, "guess": False},
+            "learned": {"batchMs": None, "requestMs": None, "guess": False, "together": []},
             "arrivalsPerSecond": 0.0,
             "turnaroundMs": None,
             "regularConnections": 0,
@@ -161,6 +161,10 @@ def test_what_was_learned_is_told(tmp_path: Path) -> None:
             "batchMs": pytest.approx(8.0),
             "requestMs": pytest.approx(0.4),
             "guess": False,
+            "together": [
+                {"busy": 1, "size": 1, "ms": pytest.approx(8.4)},
+                {"busy": 1, "size": 2, "ms": pytest.approx(8.8)},
+            ],
         }
         lines = await metrics_of(house)
         assert lines[f"tsctl_learned_batch_seconds{{{M}}}"] == pytest.approx(0.008)
@@ -178,7 +182,8 @@ def test_one_size_alone_leaves_a_guess(tmp_path: Path) -> None:
             post(house)
             house.clock.advance(1.0)
 
-        assert batching_of(model)["learned"] == {"batchMs": 4.0, "requestMs": 4.0, "guess": True}
+        learned = batching_of(model)["learned"]
+        assert (learned["batchMs"], learned["requestMs"], learned["guess"]) == (4.0, 4.0, True)
 
     visit(tmp_path, scenario)
 

@@ -244,18 +244,82 @@ def test_several_idle_workers_take_even_shares_until_batch_times_are_known() -> 
 
 
 @pytest.mark.parametrize(
-    ("c", "decision"),
+    ("c", "gap", "decision"),
     [
-        pytest.param(0.004, Send(8, "split", over=2), id="each job costs much: two workers halve it"),
-        pytest.param(0.0001, Send(8, "full"), id="each job costs little: one batch saves a"),
+        pytest.param(0.004, 0.01, Send(8, "split", over=2), id="each job costs much: two workers halve it"),
+        pytest.param(0.0001, 0.01, Send(8, "full"), id="each job costs little, and others need the second worker soon"),
+        pytest.param(0.0001, 0.1, Send(8, "split", over=2), id="nobody else needs it soon"),
     ],
 )
-def test_afterwards_a_batch_is_cut_where_that_is_faster(c: float, decision: Send) -> None:
+def test_afterwards_a_batch_of_strangers_is_cut_where_that_is_faster(c: float, gap: float, decision: Send) -> None:
     bench = Bench()
     bench.learn(c=c)
-    bench.arrive(*[Caller() for _ in range(8)])
+    for _ in range(8):
+        bench.arrive(Caller(), at=bench.now + gap)
 
     assert bench.decide(idle=2) == decision
+
+
+def of_several(workers_share_cores: bool, *, learn: bool = True) -> tuple[Bench, list[Caller]]:
+    """Eight regular clients of two workers, who all have a job here; 50 ms + 10 ms a job."""
+    bench, callers = Bench(), [Caller() for _ in range(8)]
+    for caller in callers:
+        bench.arrive(caller, at=bench.now + 0.01)
+        bench.serve(0.0)
+    bench.learn(0.05, 0.01)
+    if learn:
+        for _ in range(40):
+            bench.traffic.together.add(1, 8, 0.130)
+            bench.traffic.together.add(2, 4, 0.180 if workers_share_cores else 0.090)
+    bench.arrive(*callers, at=bench.now + 0.001)
+    return bench, callers
+
+
+def test_clients_that_are_all_here_are_cut_over_the_workers() -> None:
+    bench, _ = of_several(workers_share_cores=False)
+
+    assert bench.decide(idle=2) == Send(8, "split", over=2)
+
+
+def test_but_not_where_the_workers_share_cores() -> None:
+    bench, _ = of_several(workers_share_cores=True)
+
+    assert bench.decide(idle=2) == Send(8, "full")
+
+
+def test_a_second_worker_that_only_slows_the_first_is_not_used_and_its_clients_are_joined() -> None:
+    bench, _ = of_several(workers_share_cores=True)
+    bench.traffic.sent(Batch(7, bench.waiting[:5], "nobody_left", bench.now), 1, bench.now)
+    del bench.waiting[:5]
+
+    assert bench.decide(idle=1) == Wait(bench.now + DELAY)
+    assert bench.decide(idle=1, held=bench.now - DELAY) == Send(3, "delay")
+
+
+def test_as_many_as_shall_travel_together_wait_for_nobody_else() -> None:
+    bench, callers = of_several(workers_share_cores=False)
+    for job in bench.waiting[4:]:
+        bench.traffic.callers.ended(job, bench.now)  # they are on their way back
+    del bench.waiting[4:]
+
+    assert len(callers) == 8
+    assert bench.decide(idle=2) == Send(4, "split")
+    assert bench.decide(idle=2, waiting=3) != Send(3, "nobody_left")
+
+
+def test_of_more_than_their_share_the_others_wait_for_the_next_worker() -> None:
+    bench, _ = of_several(workers_share_cores=False)
+    bench.traffic.sent(Batch(7, bench.waiting[:2], "nobody_left", bench.now), 1, bench.now)
+    del bench.waiting[:2]
+
+    assert bench.decide(idle=1) == Send(4, "split")
+
+
+def test_what_was_never_tried_is_tried() -> None:
+    bench, _ = of_several(workers_share_cores=False, learn=False)
+    bench.traffic.together.add(2, 4, 0.090)
+
+    assert bench.decide(idle=2) == Send(8, "full")
 
 
 def test_a_burst_is_waited_for_while_its_next_request_is_likely() -> None:

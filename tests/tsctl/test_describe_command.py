@@ -136,6 +136,19 @@ def test_describe_shows_what_was_learned(capsys: pytest.CaptureFixture[str]) -> 
     ]
 
 
+def test_describe_shows_what_batches_take_beside_other_busy_workers(capsys: pytest.CaptureFixture[str]) -> None:
+    together = [
+        {"busy": 1, "size": 8, "ms": 130.0},
+        {"busy": 2, "size": 3, "ms": 80.0},
+        {"busy": 2, "size": 4, "ms": 90.0},
+    ]
+    lines = described(
+        capsys, with_batches(learned={"batchMs": 50.0, "requestMs": 10.0, "guess": False, "together": together})
+    )
+
+    assert "workers busy 8 in 130 ms with 1, 4 in 90.0 ms with 2" in lines
+
+
 def test_describe_says_that_a_guess_is_one(capsys: pytest.CaptureFixture[str]) -> None:
     lines = described(capsys, with_batches(learned={"batchMs": 4.0, "requestMs": 4.0, "guess": True}))
 

@@ -114,6 +114,10 @@ def _traffic(batching: dict[str, Any]) -> list[tuple[str, str]]:
         source = "a guess, while all batches have the same size" if learned["guess"] else "learned"
         cost = f"{number_text(learned['batchMs'])} ms + {number_text(learned['requestMs'])} ms a request"
         facts.append(("a batch takes", f"{cost} ({source})"))
+    beside = {kind["busy"]: kind for kind in learned.get("together", ())}  # of each number the largest batch
+    if len(beside) > 1:
+        texts = (f"{kind['size']} in {number_text(kind['ms'])} ms with {busy}" for busy, kind in beside.items())
+        facts.append(("workers busy", ", ".join(texts)))
     facts.append(("arrivals", f"{number_text(batching['arrivalsPerSecond'])} requests/s lately"))
     regular, there = batching["regularConnections"], batching["openConnections"]
     facts.append(("connections", f"{regular} regular of {there} open"))

@@ -10,10 +10,26 @@ from collections import deque
 from daemon.batching.learned.callers import Callers
 from daemon.batching.learned.survival import Survival
 from daemon.batching.learned.times import BatchTimes
+from daemon.batching.learned.together import Together
 from daemon.job import Batch, Caller, Job, Phase
 
 REPLY_LIFE = 2.0  # seconds until an unmatched reply is forgotten
 TRACE_LENGTH = 20_000  # arrivals kept for replaying them
+
+
+class _Flight:
+    """A batch that is with a worker.
+
+    Attributes:
+        busy_seconds: how long all workers had been busy in all when it was sent.
+        sent: when.
+    """
+
+    __slots__ = ("busy_seconds", "sent")
+
+    def __init__(self, busy_seconds: float, sent: float) -> None:
+        self.busy_seconds = busy_seconds
+        self.sent = sent
 
 
 class Traffic:
@@ -25,6 +41,7 @@ class Traffic:
         last_arrival, gap: when the last job came, and how long after the one before; -inf, inf before.
         last_return, last_time: when the last batch came back, and how long it took in the worker.
         missing: the clients of that batch that have not come back, nor closed their connection.
+        busy, running: workers that have a batch, and the jobs that they have.
         trace: when the latest jobs arrived.
         crowd: how many regular connections there were at each of these moments.
     """
@@ -32,6 +49,7 @@ class Traffic:
     def __init__(self, batch_size: int) -> None:
         self.batch_size = batch_size
         self.times = BatchTimes()
+        self.together = Together(self.times)
         self.gaps = Survival()
         self.turnarounds = Survival()
         self.callers = Callers(self)
@@ -40,6 +58,11 @@ class Traffic:
         self.last_return = float("-inf")
         self.last_time = 0.0
         self.missing = 0
+        self.busy = 0
+        self.running = 0
+        self._busy_seconds = 0.0  # of all workers, until …
+        self._busy_at = 0.0
+        self._flights: dict[int, _Flight] = {}  # by the batch's id
         self.trace: deque[float] = deque(maxlen=TRACE_LENGTH)
         self.crowd: deque[int] = deque(maxlen=TRACE_LENGTH)
         self._replies: deque[float] = deque()
@@ -74,10 +97,38 @@ class Traffic:
         callers.arrived(job)
         self.crowd.append(callers.regulars)
 
-    def returned(self, batch: Batch, seconds: float, now: float) -> None:
-        """A batch was answered, after `seconds` in the worker; 0.0 if it timed out."""
+    def sent(self, batch: Batch, busy: int, now: float) -> None:
+        """A batch went to a worker; `busy` workers have one now."""
+        self._pass(busy, now)
+        self.running += len(batch.jobs)
+        self._flights[batch.id] = _Flight(self._busy_seconds, now)
+
+    def back(self, batch: Batch, busy: int, now: float) -> float:
+        """A batch came back, answered or not; return how many workers were busy while it was away, in the mean."""
+        self._pass(busy, now)
+        self.running -= len(batch.jobs)
+        return self._beside(self._flights.pop(batch.id), now)
+
+    def _pass(self, busy: int, now: float) -> None:
+        self._busy_seconds += self.busy * (now - self._busy_at)
+        self._busy_at = now
+        self.busy = busy
+
+    def _beside(self, flight: "_Flight", now: float) -> float:
+        """How many workers were busy since then, in the mean."""
+        away = now - flight.sent
+        passed = self._busy_seconds + self.busy * (now - self._busy_at) - flight.busy_seconds
+        return passed / away if away > 0.0 else float(self.busy)
+
+    def returned(self, batch: Batch, seconds: float, now: float, busy: float = 1.0) -> None:
+        """A batch was answered, after `seconds` in the worker; 0.0 if it timed out.
+
+        Args:
+            busy: as `back` has returned it.
+        """
         if seconds and not batch.first and batch.reason != "retry":
             self.times.add(len(batch.jobs), seconds)
+            self.together.add(busy, len(batch.jobs), seconds)
         self.last_time = seconds or self.last_time
         answered = sum(job.phase is Phase.SENT for job in batch.jobs)  # others have expired: they had their answer
         self.last_return = now

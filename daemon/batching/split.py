@@ -1,0 +1,51 @@
+"""Over how many workers the clients are best cut.
+
+k batches at the same time take what was learned for k busy workers (learned/together.py): where workers share cores,
+cutting saves nothing, and where each has its own, it saves all but the fixed cost.
+"""
+
+from daemon.batching.learned.together import Together
+
+WORTH_IT = 1.02  # times as fast: for less no further worker is used
+
+
+def best_parts(together: Together, jobs: int, workers: int, batch_size: int) -> int:
+    """Return into how many batches at the same time jobs that come again and again are best cut.
+
+    That is the number with the most answers a second. What is over `batch_size` waits for the next round.
+
+    Args:
+        jobs: at least 1.
+        workers: that are there, busy or not; at least 1.
+    """
+    best, most = 1, 0.0
+    for parts in range(1, min(workers, jobs) + 1):
+        size = min(jobs / parts, batch_size)
+        seconds = together.hoped(parts, size)
+        rate = parts * size / seconds if seconds else 0.0
+        if rate > most * WORTH_IT:
+            best, most = parts, rate
+    return best
+
+
+def parts_now(together: Together, jobs: int, idle: int, busy: int, rate: float) -> int:
+    """Return into how many batches jobs that wait now are best cut, where nobody knows who comes next.
+
+    Cutting them ends them sooner. But if it takes the last idle worker, those that come meanwhile wait until it is
+    over, for half of the time in the mean.
+
+    Args:
+        jobs: at most a batch.
+        idle, busy: workers.
+        rate: arrivals a second.
+    """
+    whole = together.expected(busy + 1, jobs)
+    best, most = 1, 0.0
+    for parts in range(2, min(idle, jobs) + 1):
+        seconds = together.expected(busy + parts, -(-jobs // parts))
+        gain = jobs * (whole - seconds)
+        if parts == idle:
+            gain -= rate * seconds * seconds / 2
+        if gain > most:
+            best, most = parts, gain
+    return best

@@ -1,0 +1,92 @@
+"""Workers that share cores: while more of them are busy than there are cores, all of them are slower.
+
+Each batch is work, in seconds of a worker that has a core; with k busy workers on n cores it is done at min(1, n/k)
+seconds a second. A batch is therefore slowed by those that begin and end beside it, for as long as they are there.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from daemon.clock import Clock, Timer
+from daemon.workers.stub import StubEngine
+
+Finished = Callable[[float], None]
+
+
+class Cores:
+    """The cores, and the batches that run on them.
+
+    Args:
+        count: how many cores there are; 1 is shared by all, and as many as there are workers by none.
+    """
+
+    def __init__(self, clock: Clock, count: float) -> None:
+        self._clock = clock
+        self._count = count
+        self._running: list[Run] = []
+        self._at = 0.0
+        self._timer: Timer | None = None
+
+    def run(self, seconds: float, finished: Finished) -> "Run":
+        """Begin a batch with so much work; `finished` is called with the seconds that it took."""
+        self._advance()
+        run = Run(self, seconds, finished, self._clock.now())
+        self._running.append(run)
+        self._plan()
+        return run
+
+    def stop(self, run: "Run") -> None:
+        """End a batch whose worker has gone; one that has ended is let alone."""
+        if run in self._running:
+            self._advance()
+            self._running.remove(run)
+            self._plan()
+
+    def _advance(self) -> None:
+        now = self._clock.now()
+        done = (now - self._at) * min(1.0, self._count / max(1, len(self._running)))
+        for run in self._running:
+            run.left -= done
+        self._at = now
+
+    def _plan(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._running:
+            least = max(0.0, min(run.left for run in self._running))
+            self._timer = self._clock.later(least / min(1.0, self._count / len(self._running)), self._end)
+
+    def _end(self) -> None:
+        self._advance()
+        run = min(self._running, key=_left)
+        self._running.remove(run)
+        self._plan()
+        run.finished(self._clock.now() - run.began)
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """One batch that runs: a timer, to whoever began it."""
+
+    cores: Cores
+    left: float
+    finished: Finished
+    began: float
+
+    def cancel(self) -> None:
+        self.cores.stop(self)
+
+
+def _left(run: Run) -> float:
+    return run.left
+
+
+@dataclass
+class SharingEngine(StubEngine):
+    """Workers that share cores."""
+
+    cores: Cores = field(kw_only=True)
+
+    def begin(self, size: int, finished: Finished) -> Timer:
+        return self.cores.run(self.batch_time(size), finished)

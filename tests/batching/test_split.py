@@ -1,0 +1,55 @@
+"""Over how many workers jobs are cut."""
+
+import pytest
+
+from daemon.batching.learned.times import BatchTimes
+from daemon.batching.learned.together import Together
+from daemon.batching.split import best_parts, parts_now
+
+A, C = 0.050, 0.010
+
+
+def together(cores: int, workers: int = 4) -> Together:
+    """Everything is known of workers on so many cores."""
+    times = BatchTimes()
+    for size in (1, 8, 1, 8):
+        times.add(size, A + C * size)
+    known = Together(times)
+    for _ in range(30):
+        for busy in range(1, workers + 1):
+            for size in range(1, 9):
+                known.add(busy, size, (A + C * size) * max(1.0, busy / cores))
+    return known
+
+
+@pytest.mark.parametrize(
+    ("cores", "jobs", "workers", "parts"),
+    [
+        pytest.param(4, 1, 4, 1, id="one client needs one worker"),
+        pytest.param(4, 8, 2, 2, id="eight of two workers: 4 + 4"),
+        pytest.param(4, 8, 4, 4, id="eight of four: 2 + 2 + 2 + 2"),
+        pytest.param(4, 16, 2, 2, id="two full batches"),
+        pytest.param(1, 8, 4, 1, id="on one core all travel together"),
+        pytest.param(1, 16, 4, 1, id="even if they do not fit"),
+        pytest.param(2, 8, 4, 2, id="on two cores in two batches"),
+    ],
+)
+def test_clients_that_come_again_are_cut_where_most_are_answered(
+    cores: int, jobs: int, workers: int, parts: int
+) -> None:
+    assert best_parts(together(cores), jobs, workers, 8) == parts
+
+
+@pytest.mark.parametrize(
+    ("cores", "idle", "busy", "rate", "parts"),
+    [
+        pytest.param(4, 2, 0, 0.0, 2, id="nobody else comes: cut over all"),
+        pytest.param(4, 2, 0, 1000.0, 1, id="many come: one worker is kept for them"),
+        pytest.param(4, 4, 0, 1000.0, 3, id="of four too"),
+        pytest.param(1, 2, 0, 0.0, 1, id="on one core cutting ends nobody sooner"),
+    ],
+)
+def test_strangers_are_cut_where_they_are_answered_sooner(
+    cores: int, idle: int, busy: int, rate: float, parts: int
+) -> None:
+    assert parts_now(together(cores), 8, idle, busy, rate) == parts
