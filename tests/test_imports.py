@@ -43,8 +43,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.simulate", "daemon.batching", "daemon.workers.engine", "daemon.workers.pool", "daemon.workers.stub",
     ),
     "daemon.simulate.faults": (
-        "daemon.simulate.faults", "daemon.config", "daemon.logs", "daemon.marfile", "daemon.metrics", "daemon.models",
-        "daemon.workers", "handlers.credit", "handlers.wire",
+        "daemon.simulate.faults", "daemon.batching", "daemon.config", "daemon.logs", "daemon.marfile", "daemon.metrics",
+        "daemon.models", "daemon.workers", "handlers.credit", "handlers.wire",
     ),
     "daemon.sockets": ("daemon.paths",),
     "daemon.tokens": ("daemon.config",),

@@ -144,8 +144,10 @@ class Urlencoded:
     def _read_name(self, window: bytes, position: int, last: bool) -> int:
         """Read what is before an `=`; return where that ended, -1 where more must be seen of it."""
         limit = position + MOST_NAME_BYTES + 1
-        equals = window.find(b"=", position, limit)
-        ampersand = window.find(b"&", position, limit if equals < 0 else equals)
+        equals = end = window.find(b"=", position, limit)
+        if equals < 0:
+            end = limit
+        ampersand = window.find(b"&", position, end)
         if ampersand >= 0:
             self._count()
             return ampersand + 1
@@ -163,8 +165,10 @@ class Urlencoded:
 
     def _skip(self, window: bytes, position: int) -> int:
         """Leave out what is too long for a name, unless it is one."""
-        ampersand = window.find(b"&", position)
-        if window.find(b"=", position, len(window) if ampersand < 0 else ampersand) >= 0:
+        ampersand = end = window.find(b"&", position)
+        if ampersand < 0:
+            end = len(window)
+        if window.count(b"=", position, end):
             raise _name_too_long()
         if ampersand < 0:
             return len(window)
@@ -174,11 +178,13 @@ class Urlencoded:
 
     def _read_value(self, window: bytes, position: int, last: bool) -> int:
         """Read a value, or a slice of it; return where that ended, -1 where more must be seen of it."""
-        ampersand = window.find(b"&", position)
-        end = len(window) if ampersand < 0 else ampersand
+        ampersand = end = window.find(b"&", position)
+        if ampersand < 0:
+            end = len(window)
         if ampersand < 0 and not last:  # no escape is cut in two
             cut = window.rfind(b"%", max(position, end - 2))
-            end = end if cut < 0 else cut
+            if cut >= 0:
+                end = cut
             if end == position:
                 return -1
         whole = ampersand >= 0 or last

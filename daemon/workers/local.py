@@ -56,9 +56,7 @@ class LocalEngine:
         template: bool = False,
         alone: bool = False,
     ) -> None:
-        self._loop = loop
-        self._clock = clock
-        self._arena = arena
+        self._loop, self._clock, self._arena = loop, clock, arena
         self._children = Children(loop, clock)
         surroundings = {**(os.environ if environment is None else environment), MARK: str(os.getpid())}
         self._templates = Templates(loop, clock, self._children, surroundings, enabled=template)

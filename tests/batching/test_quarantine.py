@@ -1,65 +1,14 @@
 """Requests that end workers are kept from the others, and the same are refused after two ends alone."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from daemon.batching import quarantine
-from daemon.batching.fingerprint import fingerprint
-from daemon.batching.quarantine import AT_ONCE, Quarantined
-from daemon.errors import QueueFull
-from daemon.job import Budget, Job, Phase, Reply
-from daemon.workers.slot import SlotState
-from daemon.workers.stub import StubWorker
-from tests.batching.test_dispatcher import Bench as DispatcherBench
+from daemon.batching.quarantine import Quarantined
+from daemon.job import Budget, Phase, Reply
+from tests.batching.poisoned import LARGE, SMALL, Bench, hashed, named
 
-SMALL, LARGE = b"poison", b"poison" * AT_ONCE
-
-
-class Bench(DispatcherBench):
-    """A version whose workers end with bodies that begin with `poison`, when they are told to."""
-
-    def ask(self, name: str, body: bytes = SMALL, headers: Sequence[tuple[str, str]] = (), **further: Any) -> Job:
-        job = self.client.job(name, body, arrived=self.clock.now(), **further)
-        job.headers = [("x-request-id", name), *headers]
-        self.model.submit(job)
-        self.clock.settle()
-        return job
-
-    @property
-    def worker(self) -> StubWorker:
-        return self.engine.workers[-1]
-
-    def crash(self, retry: bool = False) -> None:
-        """The youngest worker ends, and the next one is there."""
-        self.worker.crash(retry=retry)
-        (slot,) = self.model.pool.slots
-        if slot.state is SlotState.BACKOFF:
-            self.clock.advance(slot.retry_at - self.clock.now())
-        self.clock.settle()
-
-    def prove(self, body: bytes = SMALL) -> None:
-        """Two workers end with a request alone."""
-        for name in ("first", "second"):
-            self.ask(name, body)
-            self.crash()
-
-    def told(self, name: str) -> Reply:
-        return dict(self.client.replies)[name]
-
-
-@pytest.fixture
-def hashed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The sizes of all that is hashed."""
-    sizes: list[int] = []
-
-    def counted(params: Any, headers: Any) -> bytes:
-        sizes.append(sum(len(param.value) for param in params))
-        return fingerprint(params, headers)
-
-    monkeypatch.setattr(quarantine, "fingerprint", counted)
-    return sizes
+__all__ = ["hashed"]  # a fixture
 
 
 @pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
@@ -136,10 +85,6 @@ def test_what_shared_a_batch_with_it_travels_alone_next_time_and_is_cleared_by_i
 
     assert bench.batches[1:] == [("good-2",), ("other", "other-2"), ("good-3",)]
     assert bench.dispatcher.reasons == {"at_once": 3, "suspect": 1}
-
-
-def named(bench: Bench, name: str, body: bytes, **further: Any) -> Job:
-    return bench.client.job(name, body, arrived=bench.clock.now(), **further)
 
 
 def test_with_retry_the_second_end_alone_is_the_last() -> None:
@@ -305,150 +250,3 @@ def test_one_whose_time_was_over_before_its_worker_ended_is_known_as_well(body: 
 
     assert "was not run" in str(ask_again(bench, "third", body))
     assert not bench.dispatcher.quarantine._kept
-
-
-class Parked(Bench):
-    """A large request is as large as a suspect, and waits for another thread."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(policy="greedy", **settings)
-        self.ask("bad", LARGE)
-        self.crash()
-        self.clock.held = []
-
-
-def test_while_a_large_one_is_hashed_others_pass_it_and_it_is_not_sent() -> None:
-    bench = Parked()
-    bench.ask("large", LARGE)
-    bench.ask("small", b"w")
-    assert bench.batches[1:] == [("small",)] and bench.model.waiting == 1 and not bench.model.idle
-
-    bench.clock.release()
-    bench.clock.advance(1.0)
-
-    assert bench.batches[1:] == [("small",), ("large",)]
-
-
-def test_one_that_is_no_suspect_takes_its_place_by_the_time_that_it_came() -> None:
-    bench = Parked(batch_size=4)
-    bench.ask("running", b"w")
-    bench.ask("large", b"x" * len(LARGE))
-    bench.clock.advance(0.1)
-    bench.ask("later", b"w")
-
-    bench.clock.release()
-    bench.clock.advance(1.0)
-
-    assert bench.batches[-1] == ("large", "later")
-
-
-def test_its_deadline_holds_meanwhile() -> None:
-    bench = Parked()
-    job = bench.ask("large", LARGE, budget=Budget(0.5, bench.clock.now(), "its client"))
-
-    bench.clock.advance(0.6)
-    assert job.phase is Phase.ENDED and bench.told("large").status == 504
-
-    bench.clock.release()
-    bench.clock.settle()
-    assert bench.model.idle and bench.model.queue.bytes == 0 and len(bench.batches) == 1
-
-
-def test_the_queue_timeout_holds_meanwhile() -> None:
-    bench = Parked(queue_timeout=0.5)
-    bench.ask("large", LARGE)
-
-    bench.clock.advance(0.6)
-
-    assert bench.told("large").status == 504
-
-
-def test_its_client_may_leave_meanwhile() -> None:
-    bench = Parked()
-    job = bench.ask("large", LARGE)
-
-    bench.model.abandon(job)
-    bench.clock.release()
-    bench.clock.settle()
-
-    assert job.phase is Phase.ENDED and bench.model.idle and bench.model.queue.bytes == 0
-
-
-def test_a_stop_answers_it_meanwhile() -> None:
-    bench = Parked()
-    bench.ask("large", LARGE)
-    bench.model.stop()
-
-    bench.model.refuse_waiting()
-    bench.clock.release()
-    bench.clock.settle()
-
-    assert bench.told("large").status == 503 and bench.model.idle
-
-
-def test_it_counts_against_the_limits_of_the_queue() -> None:
-    bench = Parked(queue_jobs=2)
-    bench.ask("large", LARGE)
-    bench.ask("large-2", LARGE)
-
-    with pytest.raises(QueueFull, match="2 requests wait"):
-        bench.ask("small", b"w")
-
-
-def test_what_arrives_while_the_dead_is_hashed_is_compared_when_that_is_known() -> None:
-    bench = Bench(policy="greedy")
-    bench.prove(LARGE)
-    bench.model.retry()
-    bench.clock.advance(6.0)
-    bench.ask("first", LARGE)
-    bench.clock.held = []
-    bench.worker.crash(retry=False)
-    bench.clock.advance(6.0)
-
-    bench.ask("second", LARGE)
-    assert bench.batches[-1] == ("first",), "it waits for the comparison"
-    bench.clock.release()
-    bench.clock.settle()
-
-    assert bench.batches[-1] == ("second",) and bench.dispatcher.reasons["suspect"] == 2
-
-
-def test_what_was_hashed_for_a_table_that_was_cleared_counts_no_more() -> None:
-    bench = Bench(policy="greedy")
-    bench.ask("first", LARGE)
-    bench.clock.held = []
-    bench.worker.crash(retry=False)
-
-    bench.model.retry()
-    bench.clock.release()
-    bench.clock.advance(6.0)
-
-    assert not bench.dispatcher.quarantine.watching
-
-
-def test_a_turn_of_the_loop_hashes_no_more_than_a_mebibyte(hashed: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Bench(policy="greedy", batch_size=200, queue_bytes=10**8)
-    for number in range(100):
-        bench.model.submit(named(bench, f"r{number}", b"%05d" % number * (AT_ONCE // 5)))
-    bench.clock.settle()
-    bench.clock.held = []
-
-    bench.worker.crash(retry=False)
-
-    assert 900_000 < sum(hashed) <= quarantine.MOST_AT_ONCE
-    bench.clock.release()
-    bench.clock.settle()
-    assert len(hashed) == 100 == len(bench.dispatcher.quarantine.suspects)
-
-
-def test_the_one_that_has_waited_longest_is_the_first_of_the_suspects_whatever_its_lane_was() -> None:
-    bench = Bench(policy="greedy", queue_timeout=10.0)
-    bench.ask("bad")
-    for name, low in (("low", True), ("normal", False), ("normal-2", False)):
-        bench.ask(name, SMALL, low=low)
-        bench.clock.advance(0.01)
-
-    bench.worker.crash(retry=False)
-
-    lane = bench.model.queue._suspects
-    assert [job.id for job in lane] == ["low", "normal", "normal-2"]

@@ -121,7 +121,10 @@ def test_twenty_workers_in_a_row_leave_nothing_behind(warm: Served) -> None:
         eventually(lambda: not Path(f"/proc/{killed}").exists(), "it is reaped")  # noqa: B023
         eventually(settled, "another is there")
 
-    eventually(lambda: held() == before, "all that was needed for a moment has gone")
+    # At most: at the beginning something may have been there for a moment, too.
+    eventually(
+        lambda: all(now <= then for now, then in zip(held(), before, strict=True)), "all that was needed has gone"
+    )
 
 
 def test_what_a_worker_leaves_behind_is_reaped(warm: Served) -> None:
@@ -135,6 +138,7 @@ def test_what_a_worker_leaves_behind_is_reaped(warm: Served) -> None:
 
 def test_a_template_that_is_killed_harms_no_worker_and_the_next_has_another(warm: Served) -> None:
     before = {worker["pid"] for worker in warm.describe("warm")["workers"]}
+    eventually(lambda: len(templates(warm)) == 1, "what other workers left is reaped")
     (template,) = templates(warm)
 
     os.kill(template, signal.SIGKILL)

@@ -129,7 +129,7 @@ def test_the_access_log_has_a_line_for_each_request(shared: Served) -> None:
     answer = shared.ask("/predictions/echo?a=b", b"x")
     identity = answer.headers["x-request-id"]
 
-    eventually(lambda: identity in shared.tsctl("logs", "--access"), "the line is written")
+    eventually(lambda: identity in shared.run("logs", "--access").stdout, "the line is written")
 
     (line,) = (line for line in shared.tsctl("logs", "--access").splitlines() if identity in line)
     assert re.fullmatch(rf'\S+ 127\.0\.0\.1:\d+ "POST /predictions/echo\?a=b" 200 \d+\.\dms {identity}', line)

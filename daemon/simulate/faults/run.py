@@ -63,7 +63,7 @@ def _run(world: World) -> None:
         world.note("from now on nothing goes wrong")
         _let_pass(world, RECOVERY)
         until = world.loop.now() + LONGEST_RECOVERY
-        while world.failure is None and any(served.open for served in world.served) and world.loop.now() < until:
+        while world.failure is None and any(served.open for served in world.served) and world.loop.next < until:
             _let_pass(world, RECOVERY)
         _let_pass(world, PAUSE)  # a worker may have ended with the last of them
         if operators.commands:

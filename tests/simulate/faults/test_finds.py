@@ -44,7 +44,7 @@ def puts_what_comes_back_last(patch: pytest.MonkeyPatch) -> None:
 
 def charges_what_went_ahead(patch: pytest.MonkeyPatch) -> None:
     def give_back(
-        hand: Hand, retry: bool, reason: str, killed: bool, stopped: bool = False
+        hand: Hand, retry: bool, reason: str, killed: bool, stopped: bool = False, crashed: bool = False
     ) -> Iterator[tuple[Batch, list[Outcome]]]:
         while hand._batches:
             batch = hand._batches.pop()
