@@ -25,7 +25,7 @@ def measure(served: Served, wish: dict[str, Any], path: str = MEASURES, **header
     return served.ask(path, json.dumps(wish).encode(), content_type="application/json", **headers)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def measuring(shared: Served) -> Served:
     shared.register("measures", "--batch-size", "1")
     return shared

@@ -17,7 +17,7 @@ def obey(served: Served, word: str) -> Answer:
     return served.ask(OBEY, json.dumps({"do": word}).encode(), content_type="application/json")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def obeying(shared: Served) -> Served:
     shared.register("obey", "--batch-size", "1")
     return shared

@@ -11,7 +11,7 @@ from tests.e2e.served import PATIENCE, Served
 from tests.e2e.test_overload import MIB, anonymous
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def counting(shared: Served) -> Served:
     shared.register("counts")
     return shared

@@ -95,14 +95,14 @@ def test_an_exported_program_takes_batches_of_any_size(model_dir: Path) -> None:
 @pytest.mark.filterwarnings("ignore")  # the compiler's own
 def test_a_package_of_aotinductor_takes_batches_of_any_size(model_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(model_dir / "cache"))
-    unpacked = model_dir / "unpacked"
-    unpacked.mkdir()
-    monkeypatch.setenv("TMPDIR", str(unpacked))
-    monkeypatch.setattr(tempfile, "tempdir", None)  # it remembers the one before
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4)).eval()
     images = torch.randn(5, 3, 8, 8, generator=torch.Generator().manual_seed(1))
     program = torch.export.export(net, (images,), dynamic_shapes=({0: torch.export.Dim("batch", max=64)},))
     aoti_compile_and_package(program, package_path=str(model_dir / "model.pt2"))
+    unpacked = model_dir / "unpacked"
+    unpacked.mkdir()
+    monkeypatch.setenv("TMPDIR", str(unpacked))  # only now: the compiler has files of its own there
+    monkeypatch.setattr(tempfile, "tempdir", None)  # it remembers the one before
 
     model = load(model_dir, serializedFile="model.pt2")
 
