@@ -5,6 +5,8 @@ from urllib.parse import unquote_to_bytes
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser
 
+from daemon.api.multipart import MOST_HEADER_BYTES, MOST_HEADERS
+
 _DIGITS = frozenset(b"0123456789abcdefABCDEF")
 
 
@@ -24,6 +26,8 @@ def parts_of(boundary: bytes, body: bytes) -> list[bytes] | None:
             "on_part_end": end_part,
             "on_end": lambda: ended.append(True),
         },
+        max_header_count=MOST_HEADERS,  # its own bounds are narrower than ours
+        max_header_size=MOST_HEADER_BYTES,
     )
     try:
         parser.write(body)
