@@ -21,7 +21,7 @@ help:
 
 # Trains a small network, serves it and ResNet-152, and shows what batching does.
 demo: $(VENV)/.installed
-	$(BIN)/python docs/demo/demo.py $(DEMO)
+	$(BIN)/python docs/examples/digits/demo.py $(DEMO)
 
 # Runs ruff, mypy and the tests: what has to pass before a commit.
 test: lint types unit
@@ -145,11 +145,11 @@ $(VENV)/.fuzz-installed: $(VENV)/.installed
 # it is written.
 DOCS ?= build
 docs: $(VENV)/.docs-installed
-	$(BIN)/mkdocs $(DOCS) --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs $(DOCS) --strict
 
 # Draws README's picture of a terminal, from the commands as they run here: docs/pictures/terminal.svg.
 picture: $(VENV)/.installed
-	$(BIN)/python docs/examples/digits/picture.py
+	$(BIN)/python -m docs.generate.picture
 
 # Checks the workflows and issue forms of .github, and with actionlint where that can be installed.
 workflows: $(VENV)/.workflows-installed
