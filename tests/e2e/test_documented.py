@@ -5,7 +5,7 @@ not. A page of docs/examples is run in a copy of its folder. A comment at the to
 that takes:
 
     <!-- run in docs/examples/digits -->     in a copy of that folder; without it, in an empty one
-    <!-- run after docs/examples/… -->       after the commands of that page without `tsctl stop`, and in its folder
+    <!-- run after docs/examples/… -->       after the commands of that page, whose daemon stays, and in its folder
     <!-- run by tests/e2e/… -->              by that test, with more claims
     <!-- heavy -->                           with the heavy tests
     <!-- not run: because … -->              above a block
