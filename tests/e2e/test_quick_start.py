@@ -22,7 +22,8 @@ SERVE = re.search(r"```bash\npython prepare\.py .*?\n(tsctl archive .*?)```", PA
 def test_the_page_shows_the_six_commands() -> None:
     assert SERVE is not None
 
-    verbs = [line.split()[1] if line.startswith("tsctl") else line.split()[0] for line in SERVE[1].splitlines()]
+    words = [line.split() for line in SERVE[1].replace("\\\n", "").splitlines()]
+    verbs = [line[1] if line[0] == "tsctl" else line[0] for line in words]
 
     assert verbs == ["archive", "start", "register", "describe", "curl", "stop"]
 
