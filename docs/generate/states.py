@@ -1,9 +1,9 @@
 """The state machines, drawn from their transition tables, with each state's comment in the source."""
 
-import inspect
 import re
 from collections.abc import Mapping
 from enum import Enum
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -12,6 +12,7 @@ from daemon.upgrade import steps
 from daemon.workers import state
 from docs.generate.markdown import code, table
 
+ROOT = Path(__file__).parents[2]
 # Title → what it is the life of, the module with `TRANSITIONS` and `Event`.
 MACHINES: Mapping[str, tuple[str, ModuleType]] = {
     "A job": ("One request that waits for its answer.", job),
@@ -53,4 +54,6 @@ def _arrows(arrows: Mapping[Any, Enum]) -> str:
 
 
 def _comments(module: ModuleType) -> dict[str, str]:
-    return dict(re.findall(r"^    ([A-Z]+) = auto\(\)  # (.*)$", inspect.getsource(module), re.MULTILINE))
+    # Not inspect.getsource: of a compiled module there is none.
+    source = (ROOT / module.__name__.replace(".", "/")).with_suffix(".py").read_text()
+    return dict(re.findall(r"^    ([A-Z]+) = auto\(\)  # (.*)$", source, re.MULTILINE))
