@@ -30,14 +30,15 @@ unit: $(VENV)/.installed
 test-busy: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/python -m tests.busy $(BUSY)
 
-# The tests that take a processor over 15 s each: models that a C++ compiler compiles (torch.compile in a worker, its cache,
-# AOTInductor), and the quick start with the weights that it makes.
+# The tests that take seconds each, and so are not among those of `make test`: policies in the simulator, TorchServe's
+# recorded answers, the quick start, models that a C++ compiler compiles, and some of real processes. A process takes
+# whole files: what the tests of one share is made once.
 heavy: $(VENV)/.installed
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest $(SPREAD) -m heavy $(PYTEST)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest $(SPREAD) --dist loadfile -m heavy $(PYTEST)
 
-# The same tests on the compiled modules of a wheel: what runs where tsctl was not installed as editable.
+# All tests, heavy ones too, on the compiled modules of a wheel: what runs where tsctl was not installed as editable.
 compiled: $(VENV)/.installed
-	$(BIN)/python -m tests.compiled $(SPREAD) $(PYTEST)
+	$(BIN)/python -m tests.compiled $(SPREAD) -m "heavy or not heavy" $(PYTEST)
 
 # Kills daemons for three minutes while clients command them, and checks what each serves afterwards; prints the seeds.
 # HISTORY="--seconds 600 --kills 20" goes on for longer, HISTORY="--seed 7" repeats one.
