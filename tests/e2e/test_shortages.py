@@ -167,7 +167,7 @@ def test_when_descriptors_run_out_altogether_the_daemon_lives_and_accepts_again(
     assert kept.getresponse().read()
     pid = idle.pid
     limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-    full = first_free_descriptor(pid, kept)
+    full = first_free_descriptor(pid, kept, idle.folder / "state" / "logs" / "access.log")
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (full, limits[1]))
     with ExitStack() as many:
         crowd = [many.enter_context(socket.create_connection(address, PATIENCE)) for _ in range(20)]
@@ -194,13 +194,14 @@ def test_when_descriptors_run_out_altogether_the_daemon_lives_and_accepts_again(
     assert [model["name"] for model in idle.status["models"]] == ["echo"]
 
 
-def first_free_descriptor(pid: int, kept: http.client.HTTPConnection) -> int:
-    """Return the number that the daemon's next descriptor gets, once nothing is left of earlier connections.
+def first_free_descriptor(pid: int, kept: http.client.HTTPConnection, log: Path) -> int:
+    """Return the number that the daemon's next descriptor gets, once it opens and closes none any more.
 
-    Those are closed by the event loop, and files that a thread reads by that thread: the descriptors are the same while
-    the loop answers ten requests.
+    Earlier connections are closed by the event loop, and files that a thread reads by that thread: the descriptors are
+    the same while the loop answers ten requests. The access log is opened when its first lines are written.
     """
     listings: list[set[int]] = []
+    eventually(log.exists, "the access log is opened")
 
     def unchanged() -> bool:
         listings.append({int(name) for name in os.listdir(f"/proc/{pid}/fd")})
