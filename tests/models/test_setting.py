@@ -141,7 +141,7 @@ def test_a_smaller_queue_refuses_the_next_and_serves_those_that_wait() -> None:
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        ({"policy": "eager", "batch_size": 2}, "batching is `eager`, and should be one of auto, fixed, greedy"),
+        ({"policy": "eager", "batch_size": 2}, "batching is 'eager', and should be one of auto, fixed, greedy"),
         ({"response_timeout": 0.0, "batch_size": 2}, "response_timeout is 0, and should be more than 0 seconds"),
         ({"startup_timeout": 0.0, "batch_size": 2}, "startup_timeout is 0, and should be more than 0 seconds"),
     ],
