@@ -31,6 +31,7 @@ _REGISTERING: dict[str, Schema] = {
     "handler": STRING,
     "runtime": {"type": "string", "enum": ["python", "python3"]},
     **{row.rest: row.kind.schema for row in MODEL_SETTINGS if row.rest},
+    "s3_sse_kms": {"type": "boolean", "enum": [False]},  # TorchServe's; what it asks for is refused
     "replace": BOOLEAN,
     "warnings": BOOLEAN,
     **_SYNCHRONOUS,

@@ -83,17 +83,16 @@ class Whole(Kind):
 
     @property
     def what(self) -> str:
-        return f"a whole number of at least {self.least}"
+        limits = f"of at least {self.least}" if self.most == MOST else f"from {self.least} to {self.most}"
+        return f"a whole number {limits}"
 
     @property
     def schema(self) -> dict[str, Any]:
         return {"type": "integer", "minimum": self.least, "maximum": self.most}
 
     def check(self, value: int) -> None:
-        if value < self.least:
-            raise ValueError(self.what)
-        if value > self.most:
-            raise ValueError(f"at most {self.most}")
+        if value < self.least or value > self.most:
+            raise ValueError(f"at most {MOST}" if value > MOST else self.what)
 
     def read(self, value: Any) -> int:
         number = int(value) if type(value) is float and value % 1 == 0 else value

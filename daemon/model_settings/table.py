@@ -49,7 +49,7 @@ MODEL_SETTINGS: tuple[ModelSetting, ...] = (
     ModelSetting(
         name="workers",
         kind=Whole(0, MOST_WORKERS),
-        help="Worker processes.",
+        help="Worker processes; by default the archive's number, the daemon's, or 1.",
         label="number of workers",
         yaml="minWorkers",
         rest="initial_workers",
@@ -198,7 +198,7 @@ MODEL_SETTINGS: tuple[ModelSetting, ...] = (
     ModelSetting(
         name="max_memory",
         kind=Size(),
-        help="Memory of each worker, such as 4GiB; one that passes it is replaced.",
+        help="Memory of each worker, such as 4GiB; one that passes it is replaced. No limit by default.",
         label="memory of a worker",
         yaml="maxMemory",
         rest="max_memory",

@@ -152,7 +152,9 @@ def test_a_large_value_is_shown_shortened(config: Config) -> None:
             "startup_timeout is 0, and should be more than 0 seconds; leave it out for the daemon's own.",
         ),
         (Wishes(policy="soon"), "batching is 'soon', and should be one of auto, fixed, greedy."),
-        pytest.param(Wishes(workers=1025), "initial_workers is 1025, and should be at most 1024.", id="workers"),
+        pytest.param(
+            Wishes(workers=1025), "initial_workers is 1025, and should be a whole number from 0 to 1024.", id="workers"
+        ),
     ],
 )
 def test_a_wrong_wish_is_named(wishes: Wishes, sentence: str, config: Config) -> None:

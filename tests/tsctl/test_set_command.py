@@ -47,8 +47,8 @@ def test_set_passes_every_option_on(invoke: Invoke, daemon: FakeDaemon) -> None:
         "batch_size": "8",
         "max_batch_delay": "2.5",
         "batching": "greedy",
-        "response_timeout": "5.0",
-        "startup_timeout": "6.0",
+        "response_timeout": "5",
+        "startup_timeout": "6",
         "job_queue_size": "9",
         "record_input": "false",
     }
