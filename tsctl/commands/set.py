@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from daemon.model_settings import MODEL_SETTINGS
+from daemon.model_settings import MODEL_SETTINGS, ModelSetting
 from tsctl.client import Client, model_path
 from tsctl.options import model_argument, model_parameters, set_options
 
@@ -37,18 +37,21 @@ def command(socket: Path | None, /, model: str, **settings: Any) -> None:
 
 
 def _sentence(change: dict[str, Any], of: str) -> str:
-    row = _ROWS.get(change["name"])  # a daemon of another version may know others
-    name = row.label if row is not None else change["name"]
-    unit = f" {row.written.unit}" if row is not None and row.written.unit else ""
-    before, now = _text(change["from"]), _text(change["to"])
+    row = _ROWS.get(change["name"])  # None, if a daemon of another version knows more settings
+    name = change["name"] if row is None else row.label
+    unit = f" {row.kind.unit}" if row is not None and row.kind.unit else ""
+    before, now = _text(row, change["from"]), _text(row, change["to"])
     if before == now:
         return f"The {name} of {of} stays {now}{unit}"
     return f"Set the {name} of {of} from {before} to {now}{unit}"
 
 
-def _text(value: Any) -> str:
+def _text(row: ModelSetting | None, value: Any) -> str:
+    """Write a value, which came in the unit of model-config.yaml, in that of the option."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if value is None:
         return "none"
+    if row is not None and row.yaml_kind is not None:
+        value = row.kind.show(row.yaml_kind.read(value))
     return f"{value:g}" if isinstance(value, float) else str(value)
