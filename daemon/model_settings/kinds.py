@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from daemon.settings import parse_boolean
+
 # Of anything that is counted, and of units of time at a border: more is a mistake, frames hold no number of any length,
 # and no timer takes an endless one.
 MOST = 10**9
@@ -61,9 +63,17 @@ class Kind:
         """
         raise NotImplementedError
 
+    def native(self, text: str) -> Any:
+        """Make of text what `read` takes; raises ValueError, of any message."""
+        return text
+
     def parse(self, text: str) -> Any:
         """Read text; raises as `read`."""
-        return self.read(text)
+        try:
+            value = self.native(text)
+        except ValueError:
+            raise ValueError(self.what) from None
+        return self.read(value)
 
     def show(self, value: Any) -> Any:
         """Return a value as JSON and YAML write it, in the unit of the border."""
@@ -101,12 +111,8 @@ class Whole(Kind):
         self.check(number)
         return number
 
-    def parse(self, text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            raise ValueError(self.what) from None
-        return self.read(number)
+    def native(self, text: str) -> int:
+        return int(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +156,8 @@ class Duration(Kind):
         self.check(value)
         return float(value) / 1000 if self.unit == "ms" else float(value)
 
-    def parse(self, text: str) -> float:
-        try:
-            number = float(text)
-        except ValueError:
-            raise ValueError(self.what) from None
-        return self.read(number)
+    def native(self, text: str) -> float:
+        return float(text)
 
     def show(self, value: float) -> float:
         return round(value * 1000, 3) if self.unit == "ms" else value
@@ -177,10 +179,8 @@ class Boolean(Kind):
             raise ValueError(self.what)
         return value
 
-    def parse(self, text: str) -> bool:
-        if text.lower() not in ("true", "false"):
-            raise ValueError(self.what)
-        return text.lower() == "true"
+    def native(self, text: str) -> bool:
+        return parse_boolean(text)
 
 
 @dataclass(frozen=True, slots=True)

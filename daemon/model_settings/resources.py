@@ -8,6 +8,7 @@ from daemon.model_settings.kinds import Kind
 from daemon.settings import parse_size, size_text
 from handlers.names import NO_OPTIMIZATION, OPTIMIZATIONS, parse_optimizations
 
+_LARGEST = 2**63 - 1  # bytes: what the snapshot and the messages to a worker can hold
 _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 
 
@@ -38,10 +39,10 @@ class Size(Kind):
     what = "a size, such as 4GiB"
 
     def check(self, value: int) -> None:
-        if value < 1:
+        if not 0 < value <= _LARGEST:
             raise ValueError(self.what)
 
-    def read(self, value: Any) -> int:
+    def read(self, value: Any) -> Any:
         if isinstance(value, str):
             return self.parse(value)
         if type(value) is not int:
@@ -49,13 +50,8 @@ class Size(Kind):
         self.check(value)
         return value
 
-    def parse(self, text: str) -> int:
-        try:
-            size = parse_size(text)
-        except ValueError:
-            raise ValueError(self.what) from None
-        self.check(size)
-        return size
+    def native(self, text: str) -> int:
+        return parse_size(text)
 
     def show(self, value: int | None) -> str | None:
         return None if value is None else size_text(value)

@@ -131,7 +131,7 @@ def read_content(file: Path) -> bytes | None:
 
 
 def read_snapshot(file: Path) -> Snapshot | None:
-    """As `read_content`, decoded; raises as `decode_snapshot`, too."""
+    """Read and decode a snapshot, None if there is none; raises as `decode_snapshot`."""
     content = read_content(file)
     return None if content is None else decode_snapshot(content)
 

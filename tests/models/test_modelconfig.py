@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from daemon.config import Config
+from daemon.config import Config, resolve
 from daemon.errors import BadRequest, InvalidModel
 from daemon.models.modelconfig import ModelSettings, Wishes, merge
 from daemon.models.modelyaml import read_yaml, without_effect
@@ -218,6 +218,19 @@ def test_the_usual_number_of_workers(
     settings = merge(wishes, document, make_config(tmp_path, default_workers=default))
 
     assert (settings.workers, settings.origins["workers"]) == (workers, origin)
+
+
+@pytest.mark.parametrize("border", ["flag", "environment", "file"])
+def test_the_daemons_own_setting_is_told_with_its_origin(border: str, tmp_path: Path) -> None:
+    file = tmp_path / "config.properties"
+    file.write_text("default_response_timeout=7\n")
+    flags = {"flag": {"response_timeout": "7"}, "environment": {}, "file": {"ts_config": str(file)}}[border]
+    environment = {"TSCTL_RESPONSE_TIMEOUT": "7"} if border == "environment" else {}
+
+    settings = merge(Wishes(), {}, resolve({"state_dir": str(tmp_path)} | flags, environment))
+
+    origin = f"file {file}" if border == "file" else border
+    assert (settings.response_timeout, settings.origins["response_timeout"]) == (7.0, f"the daemon's {origin}")
 
 
 def test_an_archive_without_a_config_says_nothing(tmp_path: Path) -> None:

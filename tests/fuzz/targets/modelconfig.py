@@ -9,7 +9,7 @@ from daemon.batching.policies import POLICIES
 from daemon.config import resolve
 from daemon.errors import BadRequest, InvalidModel
 from daemon.http.messages import error_response
-from daemon.model_settings import MOST, MOST_WORKERS
+from daemon.model_settings import MODEL_SETTINGS, MOST, MOST_WORKERS
 from daemon.models.modelconfig import ModelSettings, Wishes, merge
 from daemon.models.modelyaml import read_yaml, without_effect
 from tests.fuzz.target import Target
@@ -51,11 +51,7 @@ def _plain(value: object) -> bool:
     return isinstance(value, (bool, int, float)) or (isinstance(value, str) and value.isprintable())
 
 
-_KEYS = (
-    "batchSize", "maxBatchDelay", "batching", "minWorkers", "maxWorkers", "responseTimeout", "startupTimeout",
-    "jobQueueSize", "queueTimeout", "clientTimeoutInMills", "retry", "isolate", "recordInput", "optimize", "deviceType",
-    "deviceIds", "sequenceBatching",
-)  # fmt: skip
+_KEYS = (*(row.yaml for row in MODEL_SETTINGS if row.yaml), "sequenceBatching")
 TARGET = Target(
     check,
     [
