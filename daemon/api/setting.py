@@ -15,6 +15,7 @@ from daemon.models.model import Model
 from daemon.models.setting import change_settings
 
 CHANGEABLE: Mapping[str, ModelSetting] = {row.rest: row for row in MODEL_SETTINGS if row.changes}
+_ELSE = "Workers are scaled with PUT; anything else takes a new registration."
 
 
 def asked_of(given: Parameters) -> dict[str, Any]:
@@ -25,9 +26,9 @@ def asked_of(given: Parameters) -> dict[str, Any]:
     """
     for name in given.names:
         if name not in CHANGEABLE:
+            why = next((row.why for row in MODEL_SETTINGS if row.rest == name), _ELSE)
             raise BadRequest(
-                f"{name} cannot be changed while the model is served. What can: {', '.join(CHANGEABLE)}."
-                " Workers are scaled with PUT; anything else takes a new registration."
+                f"{name} cannot be changed while the model is served. What can: {', '.join(CHANGEABLE)}. {why}"
             )
     values = {row.name: given.setting(row) for row in CHANGEABLE.values()}
     asked = {name: value for name, value in values.items() if value is not None}

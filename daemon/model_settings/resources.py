@@ -1,7 +1,6 @@
 """Kinds of values that name parts of the machine and of the program: sizes, processors, optimizations."""
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from daemon.model_settings.kinds import Kind
@@ -12,7 +11,6 @@ _LARGEST = 2**63 - 1  # bytes: what the snapshot and the messages to a worker ca
 _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 
 
-@dataclass(frozen=True, slots=True)
 class Optimizations(Kind):
     """Names of `handlers.names.OPTIMIZATIONS`: a list, or text with commas; shown as a list."""
 
@@ -30,7 +28,6 @@ class Optimizations(Kind):
         return None if value is None else list(value)
 
 
-@dataclass(frozen=True, slots=True)
 class Size(Kind):
     """A number of bytes, more than 0: `4GiB`, or a whole number."""
 
@@ -57,7 +54,6 @@ class Size(Kind):
         return None if value is None else size_text(value)
 
 
-@dataclass(frozen=True, slots=True)
 class Cpus(Kind):
     """Processors by number, as taskset(1) takes them: `0-3,8`, one number, or a list of numbers."""
 

@@ -121,6 +121,12 @@ NAMES = (
             id="what cannot be changed",
         ),
         pytest.param(
+            "/models/m?retry=true", None,
+            f"retry cannot be changed while the model is served. What can: {NAMES}."
+            " A worker is made of it, so it takes new workers: `tsctl register --replace`.",
+            id="what a worker is made of",
+        ),
+        pytest.param(
             "/models/m?batch_size=0", None, "batch_size is '0', and should be a whole number of at least 1.",
             id="a batch of nothing",
         ),
