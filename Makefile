@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SPREAD := -n 2 --dist worksteal --durations 20
 DEBIAN_PACKAGES := bash curl fish make openssl wrk zsh
 
-.PHONY: demo test test-busy lint types unit compiled heavy history fuzz conformance simulate simulate-faults upgrades chaos bench bounds completions system-packages proxies clean
+.PHONY: demo test test-busy lint types unit compiled heavy history fuzz conformance simulate simulate-faults upgrades chaos bench bounds completions references system-packages proxies clean
 
 # Trains a small network, serves it and ResNet-152, and shows what batching does.
 demo: $(VENV)/.installed
@@ -97,6 +97,10 @@ bounds: $(VENV)/.installed
 # The scripts that a package or a distribution installs; a test keeps them fresh.
 completions: $(VENV)/.installed
 	for shell in bash zsh fish; do $(BIN)/tsctl completion $$shell > completions/tsctl.$$shell; done
+
+# The pages that are printed from tables; a test keeps them fresh.
+references: $(VENV)/.installed
+	$(BIN)/python docs/model_settings.py > docs/model-settings.md
 
 # Programs that some tests use; without them those tests are skipped, and say so.
 system-packages:
