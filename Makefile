@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SPREAD := -n 2 --dist worksteal --durations 20
 DEBIAN_PACKAGES := bash curl fish make openssl wrk zsh
 
-.PHONY: help demo test test-busy lint types unit compiled heavy history fuzz conformance simulate simulate-faults upgrades chaos bench bounds completions system-packages proxies docs picture workflows source wheels release-check clean
+.PHONY: help demo test test-busy lint types unit compiled heavy history fuzz conformance simulate simulate-faults upgrades chaos bench bounds completions references system-packages proxies docs picture workflows source wheels release-check clean
 
 # Prints the targets.
 help:
@@ -44,14 +44,15 @@ unit: $(VENV)/.installed
 test-busy: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/python -m tests.busy $(BUSY)
 
-# The tests that take a processor over 15 s each: models that a C++ compiler compiles (torch.compile in a worker, its cache,
-# AOTInductor), and the quick start with the weights that it makes.
+# The tests that take seconds each, and so are not among those of `make test`: policies in the simulator, TorchServe's
+# recorded answers, the quick start, models that a C++ compiler compiles, and some of real processes. A process takes
+# whole files: what the tests of one share is made once.
 heavy: $(VENV)/.installed
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest $(SPREAD) -m heavy $(PYTEST)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest $(SPREAD) --dist loadfile -m heavy $(PYTEST)
 
-# The same tests on the compiled modules of a wheel: what runs where tsctl was not installed as editable.
+# All tests, heavy ones too, on the compiled modules of a wheel: what runs where tsctl was not installed as editable.
 compiled: $(VENV)/.installed
-	$(BIN)/python -m tests.compiled $(SPREAD) $(PYTEST)
+	$(BIN)/python -m tests.compiled $(SPREAD) -m "heavy or not heavy" $(PYTEST)
 
 # Kills daemons for three minutes while clients command them, and checks what each serves afterwards; prints the seeds.
 # HISTORY="--seconds 600 --kills 20" goes on for longer, HISTORY="--seed 7" repeats one.
@@ -110,6 +111,10 @@ bounds: $(VENV)/.installed
 # The scripts that a package or a distribution installs; a test keeps them fresh.
 completions: $(VENV)/.installed
 	for shell in bash zsh fish; do $(BIN)/tsctl completion $$shell > completions/tsctl.$$shell; done
+
+# The pages that are printed from tables; a test keeps them fresh.
+references: $(VENV)/.installed
+	$(BIN)/python docs/model_settings.py > docs/model-settings.md
 
 # Programs that some tests use; without them those tests are skipped, and say so.
 system-packages:

@@ -2,7 +2,7 @@
 
 Three rooms, each its own process at run time; between them there are bytes, never shared objects:
 
-        tsctl  ─ daemon.paths, settings, marfile ─▶  daemon  ─ handlers.wire, names ─▶  handlers
+        tsctl  ─ daemon.paths, *settings, marfile ─▶  daemon  ─ handlers.wire, names ─▶  handlers
    command line,                 event loop, HTTP,                     worker process,
    blocking, light               registry, batches, pools              torch, user code
         │                             ▲   │                                   ▲
@@ -14,6 +14,7 @@ imports torch, so it starts in well under a second; the command line imports nei
     __main__  server       arguments → Config → listen → serve
     ending                 stop in order: by a signal, or because another daemon has taken over
     config  settings       every setting: flag, environment name, key of config.properties, default
+    model_settings         every setting of a model: its names at each border, limits, default, when a change counts
     tsconfig environment   TorchServe's config.properties; what workers find in their environment
     paths  sockets         where files are; listening sockets and the lock
     place                  all of these together: taken, inherited, handed over, left
@@ -69,7 +70,7 @@ Six walks
 
 What is bounded, and where: connections (http.full), bodies on their way (http.receiving), a version's
 queue in jobs and bytes (batching.queue), a worker's memory and processors (workers.processes.memory,
-models.limits). A log that cannot be written costs its lines (logs). Past a bound somebody is told.
+model_settings). A log that cannot be written costs its lines (logs). Past a bound somebody is told.
 
 Decisions are synchronous functions of facts with the time as an argument: collectors, the pool's
 plan and the registry know no asyncio and no clock, so that the same objects run in production, in

@@ -45,7 +45,7 @@ def describe(model: Model) -> dict[str, Any]:
         "batchSize": settings.batch_size,
         "maxBatchDelay": round(settings.max_delay * 1000),
         "batching": settings.policy,
-        "workers": settings.min_workers,
+        "workers": settings.workers,
         "responseTimeout": settings.response_timeout,
         "startupTimeout": settings.startup_timeout,
     }

@@ -19,6 +19,7 @@ MIB = 1024 * 1024
 ENVELOPES = ("body", "json", "kserve", "kservev2")
 
 _SIZE = re.compile(r"(\d+)\s*(B|KB|KIB|MB|MIB|GB|GIB)?", re.IGNORECASE)
+_SHOWN_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 _UNITS = {"b": 1, "kb": 1000, "kib": 1024, "mb": 10**6, "mib": MIB, "gb": 10**9, "gib": 1024 * MIB}
 
 
@@ -56,6 +57,14 @@ def parse_size(text: str) -> int:
     if match is None:
         raise ValueError(f"`{text}` is not a size (write 1048576, 64MiB or 1GB)")
     return int(match[1]) * _UNITS[(match[2] or "B").lower()]
+
+
+def size_text(size: int) -> str:
+    """Return a size as people write it: `4 GiB`, `1.5 GiB`, `700 MiB`."""
+    for unit, name in _SHOWN_UNITS:
+        if size >= unit:
+            return f"{size / unit:.3g} {name}" if size < 1000 * unit else f"{size // unit} {name}"
+    return f"{size} bytes"
 
 
 def parse_count(text: str) -> int:

@@ -103,7 +103,7 @@ def make_settings(**changes: Any) -> ModelSettings:
         "batch_size": 1,
         "max_delay": 0.1,
         "policy": "fixed",
-        "min_workers": 1,
+        "workers": 1,
         "max_workers": 1,
         "response_timeout": 120.0,
         "startup_timeout": 120.0,

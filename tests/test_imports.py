@@ -17,8 +17,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon": ("daemon",),
     "daemon.api": (
         "daemon.api", "daemon.http", "daemon.metrics", "daemon.models", "daemon.batching.collector",
-        "daemon.upgrade.asked", "daemon.workers.engine", "daemon.workers.state",
-        "handlers.names",
+        "daemon.model_settings", "daemon.upgrade.asked", "daemon.workers.engine", "daemon.workers.state",
     ),
     "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine"),
     "daemon.arena": ("daemon.places",),
@@ -35,8 +34,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.metrics": ("daemon.metrics", "handlers.wire"),
     "daemon.models": (
         "daemon.models", "daemon.batching", "daemon.metrics", "daemon.workers", "daemon.marfile", "daemon.config",
-        "daemon.paths", "daemon.logs", "daemon.settings", "handlers.names",
+        "daemon.paths", "daemon.logs", "daemon.model_settings", "handlers.names",
     ),
+    "daemon.model_settings": ("daemon.model_settings", "daemon.settings", "handlers.names"),
     "daemon.paths": (),
     "daemon.settings": (),
     "daemon.simulate": (
@@ -52,20 +52,22 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.place": ("daemon.config", "daemon.endpoints", "daemon.paths", "daemon.sockets", "daemon.upgrade.words"),
     "daemon.upgrade": ("daemon.upgrade", "daemon.models", "daemon.workers.devices"),
     "daemon.upgrade.stand_in": (),
-    "daemon.workers": ("daemon.workers", "handlers.credit", "handlers.names", "handlers.orders", "handlers.wire"),
+    "daemon.workers": (
+        "daemon.workers", "daemon.settings", "handlers.credit", "handlers.names", "handlers.orders", "handlers.wire",
+    ),
     "handlers": ("handlers",),
     "handlers.credit": ("handlers.wire",),
     "handlers.names": (),
     "handlers.orders": ("handlers.wire",),
     "handlers.wire": (),
-    "tsctl": ("tsctl", "daemon.paths", "daemon.settings", "daemon.marfile"),
+    "tsctl": ("tsctl", "daemon.paths", "daemon.settings", "daemon.model_settings", "daemon.marfile"),
     "tsctl.loadgen": ("tsctl.loadgen",),
 }  # fmt: skip
 # Programs of their own: the rest of their room may start them, and not import them.
 APART = ("tsctl.loadgen",)
 # Modules that may not even import the leaves.
 LEAFLESS: dict[str, tuple[str, ...]] = dict.fromkeys(
-    (*LEAVES, "daemon.paths", "daemon.settings", "daemon.marfile", "handlers", "tsctl"), ()
+    (*LEAVES, "daemon.paths", "daemon.settings", "daemon.model_settings", "daemon.marfile", "handlers", "tsctl"), ()
 )
 NEVER: dict[str, tuple[str, ...]] = {
     "daemon": ("torch", "torchvision", "rich", "click"),
@@ -77,6 +79,7 @@ NEVER: dict[str, tuple[str, ...]] = {
 # Where only these may come from outside the standard library.
 OUTSIDE: dict[str, tuple[str, ...]] = {
     "daemon.marfile": (),
+    "daemon.model_settings": (),
     "daemon.paths": (),
     "daemon.settings": (),
     "handlers.names": (),

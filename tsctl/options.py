@@ -1,4 +1,4 @@
-"""What several verbs share: the model argument, and the daemon's settings as options."""
+"""What several verbs share: the model argument, and the settings of the daemon and of a model as options."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 import click
 
+from daemon.model_settings import MODEL_SETTINGS, Kind, ModelSetting
+from daemon.model_settings.kinds import Boolean, Word
 from daemon.settings import MIB, SETTINGS, Setting, parse_boolean, parse_models
 from tsctl.completion import complete_model
 
@@ -31,6 +33,61 @@ class SettingType(click.ParamType[str]):
             self.fail(str(error), param, ctx)
         # The daemon has another working directory.
         return str(parsed) if isinstance(parsed, Path) else str(value)
+
+
+class KindType(click.ParamType[str]):
+    """Checks a value of a model's setting and passes its text on: the daemon reads it again."""
+
+    def __init__(self, kind: Kind) -> None:
+        self._kind = kind
+        self.name = kind.metavar.lower()
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            self._kind.parse(str(value))
+        except ValueError as error:
+            self.fail(f"`{value}` should be {error}", param, ctx)
+        return str(value)
+
+
+def register_options(function: F) -> F:
+    """Add an option for each setting of a model that a registration takes."""
+    return _model_options(function, lambda row: row.help + _default(row), [row for row in MODEL_SETTINGS if row.flag])
+
+
+def set_options(function: F) -> F:
+    """Add an option for each setting of a model that can be changed while it serves."""
+    rows = [row for row in MODEL_SETTINGS if row.flag and row.changes]
+    return _model_options(function, lambda row: f"{row.help} Counts {row.changes}.", rows)
+
+
+def _model_options(function: F, describe: Callable[[ModelSetting], str], rows: Sequence[ModelSetting]) -> F:
+    for row in reversed(rows):
+        flag, text = row.flag, describe(row)
+        if isinstance(row.kind, Boolean):
+            option = click.option(f"{flag}/--no-{flag.removeprefix('--')}", row.name, default=None, help=text)
+        elif isinstance(row.kind, Word):
+            option = click.option(flag, row.name, type=click.Choice(row.kind.words), help=text)
+        else:
+            option = click.option(flag, row.name, type=KindType(row.kind), metavar=row.kind.metavar, help=text)
+        function = option(function)
+    return function
+
+
+def _default(row: ModelSetting) -> str:
+    """Return the default of a setting for its help, where the help does not have it in words."""
+    if "default" in row.help:
+        return ""
+    if row.daemon:
+        usual = next(setting for setting in SETTINGS if setting.name == row.daemon)
+        return f" [default: the daemon's {usual.flag}]"
+    return "" if row.default is None else f" [default: {_shown(row.kind.show(row.default))}]"
+
+
+def model_parameters(given: dict[str, Any]) -> dict[str, str | None]:
+    """Make the parameters of a request of the options of a model's settings."""
+    values = {row.rest: given[row.name] for row in MODEL_SETTINGS if row.name in given}
+    return {name: str(value).lower() if isinstance(value, bool) else value for name, value in values.items()}
 
 
 def setting_options(function: F) -> F:

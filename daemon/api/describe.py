@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon.api.batching import batching_of
-from daemon.models.limits import cpus_text, size_text
+from daemon.model_settings import MODEL_SETTINGS
 from daemon.models.model import Model, ModelState
 from daemon.workers.engine import Worker
 from daemon.workers.state import State
@@ -143,36 +143,29 @@ def _optimized(model: Model) -> list[dict[str, Any]]:
     ]
 
 
-def settings_of(model: Model) -> dict[str, tuple[str, Any]]:
-    """Each setting: its name in `model-config.yaml`, and its value in that file's units."""
-    settings = model.settings
+def settings_of(model: Model) -> dict[str, Any]:
+    """Return each setting that has a name in `model-config.yaml`, in that file's units, by that name."""
+    values = vars(model.settings) | {"workers": model.min_workers, "max_workers": model.max_workers}
     return {
-        "batch_size": ("batchSize", settings.batch_size),
-        "max_delay": ("maxBatchDelay", round(settings.max_delay * 1000, 3)),
-        "policy": ("batching", settings.policy),
-        "workers": ("minWorkers", model.min_workers),
-        "response_timeout": ("responseTimeout", settings.response_timeout),
-        "startup_timeout": ("startupTimeout", settings.startup_timeout),
-        "queue_jobs": ("jobQueueSize", settings.queue_jobs),
-        "queue_timeout": ("queueTimeout", settings.queue_timeout),
-        "client_timeout": ("clientTimeoutInMills", round(settings.client_timeout * 1000, 3)),
-        "retry": ("retry", settings.retry),
-        "isolate": ("isolate", settings.isolate),
-        "record_input": ("recordInput", settings.record_input),
-        "quarantine": ("quarantine", settings.quarantine),
-        "optimize": ("optimize", None if settings.optimize is None else list(settings.optimize)),
-        "max_memory": ("maxMemory", None if settings.max_memory is None else size_text(settings.max_memory)),
-        "cpus": ("cpus", cpus_text(tuple(settings.cpus)) or None),
+        row.yaml: None if values[row.name] is None else row.written.show(values[row.name])
+        for row in MODEL_SETTINGS
+        if row.yaml
     }
 
 
 def _settings(model: Model) -> list[dict[str, Any]]:
-    """Each setting, and who said so."""
+    """Return each setting, who said so, and when a change of it counts while the version serves."""
     origins = dict(model.settings.origins)
-    wishes = model.request.wishes
+    wishes, values = model.request.wishes, settings_of(model)
     if wishes.workers is not None:
-        origins["workers"] = wishes.since.get("workers", "register")
+        origins["workers"] = origins["max_workers"] = wishes.since.get("workers", "register")
     return [
-        {"name": key, "value": value, "origin": origins.get(name, "default")}
-        for name, (key, value) in settings_of(model).items()
+        {
+            "name": row.yaml,
+            "value": values[row.yaml],
+            "origin": origins.get(row.name, "default"),
+            "changes": row.changes or None,
+        }
+        for row in MODEL_SETTINGS
+        if row.yaml
     ]

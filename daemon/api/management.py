@@ -29,7 +29,7 @@ from daemon.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response, status_response
 from daemon.http.router import Route
-from daemon.models.limits import parse_cpus, parse_memory
+from daemon.model_settings import MODEL_SETTINGS
 from daemon.models.model import Model
 from daemon.models.modelconfig import Wishes
 from daemon.models.registration import Progress, Registration, Request
@@ -124,26 +124,12 @@ def _register(registration: Registration, exchange: Exchange, local_paths: bool)
     if given.flag("s3_sse_kms", False):
         raise BadRequest("s3_sse_kms is true, and requests to S3 are not signed here: use a presigned URL.")
     replace = given.boolean("replace") or False
-    delay_ms = given.number("max_batch_delay")
     request = Request(
         url=url,
         model_name=given.text("model_name"),
         handler=given.text("handler"),
         runtime=runtime,
-        wishes=Wishes(
-            batch_size=given.whole("batch_size", least=1),
-            max_delay=None if delay_ms is None else delay_ms / 1000,
-            policy=given.text("batching"),
-            workers=given.whole("initial_workers"),
-            fallback_workers=given.whole("fallback_workers") or 0,
-            response_timeout=given.number("response_timeout"),
-            startup_timeout=given.number("startup_timeout"),
-            queue_timeout=given.number("queue_timeout"),
-            optimize=given.optimizations("optimize"),
-            quarantine=given.boolean("quarantine"),
-            max_memory=given.parsed("max_memory", parse_memory),
-            cpus=given.parsed("cpus", parse_cpus),
-        ),
+        wishes=Wishes(**{row.name: given.setting(row, absent=True) for row in MODEL_SETTINGS if row.rest}),
         synchronous=given.flag("synchronous", True),
         local_paths=local_paths,
     )

@@ -8,7 +8,6 @@ Operation = dict[str, Any]
 
 STRING: Schema = {"type": "string"}
 BOOLEAN: Schema = {"type": "boolean"}
-MILLISECONDS: Schema = {"type": "number", "minimum": 0}
 SECONDS: Schema = {"type": "number", "minimum": 0}
 STATUS: Schema = {"type": "object", "required": ["status"], "properties": {"status": STRING}}
 _ERROR: Schema = {

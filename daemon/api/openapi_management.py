@@ -4,7 +4,6 @@ from typing import Any
 
 from daemon.api.openapi import (
     BOOLEAN,
-    MILLISECONDS,
     SECONDS,
     STATUS,
     STRING,
@@ -20,10 +19,10 @@ from daemon.api.openapi import (
     query_parameters,
     whole,
 )
-from daemon.api.setting import PARAMETERS
+from daemon.api.setting import CHANGEABLE
+from daemon.model_settings import MODEL_SETTINGS
 
-_KINDS = {"integer": whole(1), "number": MILLISECONDS, "string": STRING, "boolean": BOOLEAN}
-_SETTINGS: dict[str, Schema] = {name: _KINDS[kind] for name, (_, kind, _) in PARAMETERS.items()}
+_SETTINGS: dict[str, Schema] = {row.rest: row.kind.schema for row in CHANGEABLE.values()}
 _SYNCHRONOUS = {"synchronous": BOOLEAN}
 # What registering takes by query, or as members of a JSON object; -1 is TorchServe's "not given".
 _REGISTERING: dict[str, Schema] = {
@@ -31,15 +30,8 @@ _REGISTERING: dict[str, Schema] = {
     "model_name": STRING,
     "handler": STRING,
     "runtime": {"type": "string", "enum": ["python", "python3"]},
-    "batch_size": whole(1),
-    "max_batch_delay": MILLISECONDS,
-    "batching": STRING,
-    "initial_workers": whole(0),
-    "response_timeout": SECONDS,
-    "startup_timeout": SECONDS,
-    "queue_timeout": SECONDS,
-    "optimize": STRING,
-    "quarantine": BOOLEAN,
+    **{row.rest: row.kind.schema for row in MODEL_SETTINGS if row.rest},
+    "s3_sse_kms": {"type": "boolean", "enum": [False]},  # TorchServe's; what it asks for is refused
     "replace": BOOLEAN,
     "warnings": BOOLEAN,
     **_SYNCHRONOUS,
@@ -48,6 +40,7 @@ _SCALING: dict[str, Schema] = {
     "min_worker": whole(0), "max_worker": whole(0), "warnings": BOOLEAN, **_SYNCHRONOUS,
 }  # fmt: skip
 
+_SETTING = members({"name": STRING, "value": {}, "origin": STRING, "changes": STRING | {"nullable": True}})
 _MODEL = members(
     {
         "modelName": STRING, "modelVersion": STRING, "modelUrl": STRING, "runtime": STRING, "minWorkers": whole(0),
@@ -56,7 +49,7 @@ _MODEL = members(
         "loadedAtStartup": BOOLEAN,
         "workers": listed(members({"id": STRING, "startTime": STRING, "status": STRING, "pid": whole()})),
         "jobQueueStatus": members({"remainingCapacity": whole(0), "pendingRequests": whole(0)}),
-        "tsctl": members({"state": STRING, "retryable": BOOLEAN, "settings": listed(members({"name": STRING}))}),
+        "tsctl": members({"state": STRING, "retryable": BOOLEAN, "settings": listed(_SETTING)}),
     },
     {"customizedMetadata": {"type": "object"}, "deviceIds": listed(whole(0))},
 )  # fmt: skip

@@ -70,7 +70,7 @@ def trace_of(model: Model) -> dict[str, Any]:
         "times": [round(moment - trace[0], 6) for moment in trace],
         "silence": round(model.clock.now() - trace[-1], 6) if trace else None,
         "workers": model.pool.wanted,
-        "settings": dict(settings_of(model).values()),
+        "settings": settings_of(model),
         "batching": batching_of(model),
     }
 

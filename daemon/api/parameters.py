@@ -1,14 +1,10 @@
 """The parameters of a management request: from the query, or from a JSON body."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from daemon.errors import BadRequest
 from daemon.http.messages import Request
-from daemon.models.modelconfig import MOST
-from handlers.names import parse_optimizations
-
-T = TypeVar("T")
+from daemon.model_settings import MOST, ModelSetting
 
 
 class Parameters:
@@ -80,19 +76,24 @@ class Parameters:
             raise BadRequest(f"{name} is {value!r}, and should be true or false.")
         return str(value).lower() == "true"
 
-    def optimizations(self, name: str) -> tuple[str, ...] | None:
-        """Names of optimisations: text with commas, in JSON also a list."""
-        return self.parsed(name, parse_optimizations)
+    def setting(self, row: ModelSetting, *, absent: bool = False) -> Any:
+        """A value of a model's setting, None if it is not given.
 
-    def parsed(self, name: str, parse: Callable[[Any], T]) -> T | None:
-        """What `parse` makes of a value; its ValueError says what the value should be."""
-        value = self._values.get(name)
+        Args:
+            absent: -1 is what TorchServe's clients send for a number that is not given.
+        """
+        value = self._values.get(row.rest)
         if value is None or value == "":
             return None
         try:
-            return parse(value)
+            if absent and row.kind.numeric and not isinstance(value, bool) and float(value) == -1:
+                return None
+        except (TypeError, ValueError, OverflowError):
+            pass
+        try:
+            return row.kind.parse(value) if isinstance(value, str) else row.kind.read(value)
         except ValueError as error:
-            raise BadRequest(f"{name} is {value!r}, and should be {error}.") from None
+            raise BadRequest(f"{row.rest} is {value!r}, and should be {error}.") from None
 
     def flag(self, name: str, default: bool) -> bool:
         value = self._values.get(name)

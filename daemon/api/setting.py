@@ -1,33 +1,21 @@
 """`PATCH /models/MODEL[/VERSION]`: change how a version is served, while it serves.
 
-By query or JSON object: `batch_size`, `max_batch_delay` (ms), `batching`, `response_timeout`,
-`startup_timeout` and `queue_timeout` (s), `job_queue_size`, `record_input`, `quarantine`. The answer tells each
-setting's value before and after, under its name in `model-config.yaml` and in that file's units.
+By query or JSON object: the parameters of `MODEL_SETTINGS` that can be changed. The answer has each setting's
+value before and after, under its name in `model-config.yaml` and in that file's units.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from daemon.api.describe import settings_of
 from daemon.api.parameters import Parameters
 from daemon.errors import BadRequest
+from daemon.model_settings import MODEL_SETTINGS, ModelSetting
 from daemon.models.model import Model
 from daemon.models.setting import change_settings
 
-Reader = Callable[[Parameters, str], Any]
-
-# Parameter → (setting, its JSON type, how its value is read).
-PARAMETERS: Mapping[str, tuple[str, str, Reader]] = {
-    "batch_size": ("batch_size", "integer", lambda given, name: given.whole(name, least=1, absent=None)),
-    "max_batch_delay": ("max_delay", "number", lambda given, name: _seconds(given.number(name, absent=None))),
-    "batching": ("policy", "string", lambda given, name: given.text(name)),
-    "response_timeout": ("response_timeout", "number", lambda given, name: given.number(name, absent=None)),
-    "startup_timeout": ("startup_timeout", "number", lambda given, name: given.number(name, absent=None)),
-    "queue_timeout": ("queue_timeout", "number", lambda given, name: given.number(name, absent=None)),
-    "job_queue_size": ("queue_jobs", "integer", lambda given, name: given.whole(name, least=1, absent=None)),
-    "record_input": ("record_input", "boolean", lambda given, name: given.boolean(name)),
-    "quarantine": ("quarantine", "boolean", lambda given, name: given.boolean(name)),
-}
+CHANGEABLE: Mapping[str, ModelSetting] = {row.rest: row for row in MODEL_SETTINGS if row.changes}
+_ELSE = "Workers are scaled with PUT; anything else takes a new registration."
 
 
 def asked_of(given: Parameters) -> dict[str, Any]:
@@ -37,15 +25,15 @@ def asked_of(given: Parameters) -> dict[str, Any]:
         BadRequest: nothing, or something that cannot be changed, or not to that.
     """
     for name in given.names:
-        if name not in PARAMETERS:
+        if name not in CHANGEABLE:
+            why = next((row.why for row in MODEL_SETTINGS if row.rest == name), _ELSE)
             raise BadRequest(
-                f"{name} cannot be changed while the model is served. What can: {', '.join(PARAMETERS)}."
-                " Workers are scaled with PUT; anything else takes a new registration."
+                f"{name} cannot be changed while the model is served. What can: {', '.join(CHANGEABLE)}. {why}"
             )
-    values = {setting: read(given, name) for name, (setting, _, read) in PARAMETERS.items()}
-    asked = {setting: value for setting, value in values.items() if value is not None}
+    values = {row.name: given.setting(row) for row in CHANGEABLE.values()}
+    asked = {name: value for name, value in values.items() if value is not None}
     if not asked:
-        raise BadRequest(f"Nothing is to be changed. What can be: {', '.join(PARAMETERS)}.")
+        raise BadRequest(f"Nothing is to be changed. What can be: {', '.join(CHANGEABLE)}.")
     return asked
 
 
@@ -59,7 +47,9 @@ def change(model: Model, asked: Mapping[str, Any]) -> dict[str, Any]:
     change_settings(model, asked)
     after = settings_of(model)
     changes = [
-        {"name": after[name][0], "from": before[name][1], "to": after[name][1]} for name in after if name in asked
+        {"name": row.yaml, "from": before[row.yaml], "to": after[row.yaml]}
+        for row in CHANGEABLE.values()
+        if row.name in asked
     ]
     told = ", ".join(f"{each['name']} from {_text(each['from'])} to {_text(each['to'])}" for each in changes)
     return {
@@ -68,10 +58,6 @@ def change(model: Model, asked: Mapping[str, Any]) -> dict[str, Any]:
         "modelVersion": model.version,
         "changes": changes,
     }
-
-
-def _seconds(milliseconds: float | None) -> float | None:
-    return None if milliseconds is None else milliseconds / 1000
 
 
 def _text(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 import logging
 import os
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,10 +12,10 @@ from daemon.logs import ModelLogs
 from daemon.marfile import Manifest, parse_manifest
 from daemon.models.archive import ArchiveMark
 from daemon.models.directories import Progress
-from daemon.models.limits import without_zero_timeouts
 from daemon.models.manifest import read_manifest
 from daemon.models.model import Model, Source
-from daemon.models.modelconfig import Wishes, merge, read_yaml, without_effect
+from daemon.models.modelconfig import Wishes, merge, without_zero_timeouts
+from daemon.models.modelyaml import read_yaml, without_effect
 from daemon.models.request import Request
 from daemon.models.requirements import Environments
 from daemon.models.snapshot import Entry
@@ -91,7 +90,7 @@ class Maker:
         for key in without_effect(document):
             _log.warning("%s: `%s` in %s has no effect here", name, key, manifest.config_file)
         # As TorchServe: a listed model for which nobody names a number has a worker for each core.
-        wishes = replace(request.wishes, fallback_workers=usable_cores()) if listed else request.wishes
+        wishes = request.wishes.changed({"fallback_workers": usable_cores()}) if listed else request.wishes
         return Model(
             Source(
                 request.url, directory, unpacked, manifest, document, mark=mark, listed=listed,

@@ -9,11 +9,10 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from daemon.errors import NotRemembered
 from daemon.models import snapshot
-from daemon.models.limits import TIMEOUTS
+from daemon.models.modelconfig import without_zero_timeouts
 from daemon.models.snapshot import BrokenSnapshot, Entry, Snapshot
 
 _log = logging.getLogger("daemon.models")
@@ -42,13 +41,15 @@ class Memory:
         self.notes: list[str] = []
         self.kept: frozenset[str] | None = frozenset()
         snapshot.remove_drafts(file.parent)
+        self._written: bytes | None = snapshot.encode_snapshot(self.last)  # what the file has; None if nobody knows
         try:
-            self.last = snapshot.read_snapshot(file) or self.last
+            content = snapshot.read_content(file)
+            if content is not None:  # as it is, and not as it would be written now: an earlier version may have
+                self.last, self._written = snapshot.decode_snapshot(content), content
             self.kept = _directories(self.last)
         except BrokenSnapshot as error:
             self.kept = None
             self._set_aside(error)
-        self._written: bytes | None = snapshot.encode_snapshot(self.last)  # None if nobody knows
         self.last = replace(self.last, models=tuple(map(_with_timeouts, self.last.models)))
 
     def keeps(self, unpacked: Path) -> bool:
@@ -100,13 +101,11 @@ class Memory:
 
 def _with_timeouts(entry: Entry) -> Entry:
     """Drop a timeout of 0 seconds, which an earlier version accepted: the daemon's own counts then."""
-    wishes = entry.request.wishes
-    for name in TIMEOUTS:
-        if getattr(wishes, name) == 0:
-            said = "%s/%s: %s was 0, which is refused now; the daemon's own counts"
-            _log.warning(said, entry.name, entry.version, name)
-            without: dict[str, Any] = {name: None}
-            wishes = replace(wishes, **without)
+    _, dropped = without_zero_timeouts(entry.request.wishes.said)
+    for name in dropped:
+        sentence = "%s/%s: %s was 0, which is refused now; the daemon's own counts"
+        _log.warning(sentence, entry.name, entry.version, name)
+    wishes = entry.request.wishes.changed(dict.fromkeys(dropped))
     return replace(entry, request=replace(entry.request, wishes=wishes))
 
 

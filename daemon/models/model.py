@@ -227,8 +227,8 @@ class Model:
 
     def start(self) -> None:
         """Have the workers that its settings ask for, unless it was stopped before they could be started."""
-        if self.settings.min_workers and not self.stopping:
-            self.scale(self.settings.min_workers, self.settings.max_workers)
+        if self.settings.workers and not self.stopping:
+            self.scale(self.settings.workers, self.settings.max_workers)
 
     def scale(self, least: int, most: int) -> None:
         """Have at least `least` and at most `most` workers."""
@@ -242,7 +242,7 @@ class Model:
         self.settings = settings
         if not settings.record_input:
             self.recorded = None
-        self.queue.max_jobs = settings.queue_jobs
+        self.queue.max_jobs, self.queue.max_bytes = settings.queue_jobs, settings.queue_bytes
         self.traffic.batch_size = settings.batch_size
         self.dispatcher.collector = self._make_collector()
         self._limit_waiting()

@@ -122,12 +122,12 @@ class Registration:
 
         model = await self._fetch(request, progress, make)
         if model in self._replacing.loading:
-            at_once = not model.settings.min_workers  # nothing to wait for, and it is answered as done
+            at_once = not model.settings.workers  # nothing to wait for, and it is answered as done
             await self._replacing.finish(model, progress, synchronous=request.synchronous or at_once)
             return model
         await self._start(model)
         try:
-            if request.synchronous and model.settings.min_workers:
+            if request.synchronous and model.settings.workers:
                 try:
                     await all_ready(model, model.pool.wanted, progress)
                 except DaemonError:
@@ -197,8 +197,7 @@ class Registration:
         _check_files(model)
         model.scale(least, most)
         wanted = model.pool.wanted
-        wishes = model.request.wishes
-        wishes = replace(wishes, workers=least, max_workers=most, since={**wishes.since, "workers": "scale"})
+        wishes = model.request.wishes.changed({"workers": least}, "scale").changed({"max_workers": most})
         model.request = replace(model.request, wishes=wishes)
         _log.info("scaled %s/%s to %d workers", model.name, model.version, model.pool.wanted)
         await self.remember(model)

@@ -46,7 +46,7 @@ def as_replacement(request: Request, old: Model) -> Request:
     """Ask for as many workers as the old one has, if neither the request nor the archive names a number."""
     if not old.min_workers:
         return request
-    return replace(request, wishes=replace(request.wishes, fallback_workers=old.min_workers))
+    return replace(request, wishes=request.wishes.changed({"fallback_workers": old.min_workers}))
 
 
 class Replacing:
@@ -114,7 +114,7 @@ class Replacing:
     async def _finish(self, new: Model, progress: Progress) -> None:
         old = self.loading[new]
         try:
-            if new.settings.min_workers:
+            if new.settings.workers:
                 await all_ready(new, new.pool.wanted, progress)
             self._registry.replace(old, new)
         except BaseException as error:

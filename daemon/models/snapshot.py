@@ -15,11 +15,13 @@ import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from daemon.marfile import NAME, VERSION
 from daemon.models.archive import ArchiveMark
+from daemon.models.modelconfig import ROWS, Wishes
 from daemon.models.request import Request
 
 FORMAT = 1
@@ -64,7 +66,7 @@ class Snapshot:
 
 def encode_snapshot(snapshot: Snapshot) -> bytes:
     """Make the file's content: JSON, indented, for people who look."""
-    return msgspec.json.format(msgspec.json.encode(snapshot), indent=2) + b"\n"
+    return msgspec.json.format(msgspec.json.encode(snapshot, enc_hook=_encode_wishes), indent=2) + b"\n"
 
 
 def decode_snapshot(content: bytes) -> Snapshot:
@@ -74,7 +76,7 @@ def decode_snapshot(content: bytes) -> Snapshot:
         BrokenSnapshot: it is no snapshot, or one of a form that this version does not know.
     """
     try:
-        snapshot = msgspec.json.decode(content, type=Snapshot)
+        snapshot = msgspec.json.decode(content, type=Snapshot, dec_hook=_decode_wishes)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BrokenSnapshot(str(error)) from None
     if snapshot.version != FORMAT:
@@ -82,6 +84,22 @@ def decode_snapshot(content: bytes) -> Snapshot:
     for entry in snapshot.models:
         _check(entry)
     return snapshot
+
+
+def _encode_wishes(wishes: Wishes) -> dict[str, Any]:
+    return {**wishes.said, "since": wishes.since}
+
+
+def _decode_wishes(_: type, document: Any) -> Wishes:
+    """Read wishes: of rows that another version knows, and this one does not, nothing is read.
+
+    Raises:
+        msgspec.ValidationError: a value is of the wrong type. (Its limits are checked when the version is made.)
+    """
+    values = msgspec.convert(document, dict[str, Any])
+    known = {name: ROWS[name].kind.stored for name in values.keys() & ROWS.keys() if values[name] is not None}
+    said = {name: msgspec.convert(values[name], kind) for name, kind in known.items()}
+    return Wishes(since=msgspec.convert(values.get("since", {}), dict[str, str]), **said)
 
 
 def _check(entry: Entry) -> None:
@@ -98,18 +116,24 @@ def _check(entry: Entry) -> None:
         raise BrokenSnapshot(f"`unpacked` of {entry.name}/{entry.version} is `{entry.unpacked}`, and no plain name")
 
 
-def read_snapshot(file: Path) -> Snapshot | None:
-    """Read a snapshot; None if there is none.
+def read_content(file: Path) -> bytes | None:
+    """Read a snapshot's bytes; None if there is none.
 
     Raises:
         BrokenSnapshot: it cannot be read.
     """
     try:
-        return decode_snapshot(file.read_bytes())
+        return file.read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
         raise BrokenSnapshot(str(error.strerror)) from None
+
+
+def read_snapshot(file: Path) -> Snapshot | None:
+    """Read and decode a snapshot, None if there is none; raises as `decode_snapshot`."""
+    content = read_content(file)
+    return None if content is None else decode_snapshot(content)
 
 
 def write_snapshot(file: Path, content: bytes) -> None:

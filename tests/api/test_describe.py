@@ -164,9 +164,11 @@ def test_each_setting_is_told_with_who_said_so(house: House) -> None:
         "maxBatchDelay": (25.5, "register"),
         "batching": ("auto", "default"),
         "minWorkers": (0, "default"),
+        "maxWorkers": (0, "default"),
         "responseTimeout": (120.0, "default"),
         "startupTimeout": (120.0, "default"),
-        "jobQueueSize": (2, "default"),
+        "jobQueueSize": (2, "the daemon's flag"),
+        "jobQueueBytes": ("256 MiB", "default"),
         "queueTimeout": (0.0, "default"),
         "clientTimeoutInMills": (0.0, "default"),
         "retry": (None, "default"),
@@ -176,6 +178,8 @@ def test_each_setting_is_told_with_who_said_so(house: House) -> None:
         "optimize": (None, "default"),
         "maxMemory": (None, "default"),
         "cpus": (None, "default"),
+        "deviceType": (None, "default"),
+        "deviceIds": (None, "default"),
     }
 
 

@@ -178,6 +178,18 @@ def test_torchserves_client_timeout_limits_every_request(house: House, asked: li
     assert f"{after * 1000:g} ms that {source} allows" in told(peer)[1]["message"]
 
 
+def test_a_client_timeout_that_was_set_counts_from_the_next_request(house: House) -> None:
+    serve(house, "batching: greedy")
+    before = house.send("POST", "/predictions/m")
+
+    status, answer = asyncio.run(house.tell("PATCH", "/models/m?client_timeout=0.5"))
+    after = house.send("POST", "/predictions/m")
+    house.clock.advance(5.0)
+
+    assert (status, answer["changes"]) == (200, [{"name": "clientTimeoutInMills", "from": 0.0, "to": 500.0}])
+    assert (before.statuses, after.statuses) == ([200], [504])
+
+
 def test_no_client_timeout_is_none(house: House) -> None:
     serve(house, "clientTimeoutInMills: 0\nqueueTimeout: 0")
     peers = [house.send("POST", "/predictions/m") for _ in range(3)]

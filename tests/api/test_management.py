@@ -125,10 +125,10 @@ def test_an_archive_file_is_unpacked_and_registered(house: House) -> None:
             400, "BadRequestException", "batch_size is '0', and should be a whole number of at least 1."),
             id="no batch"),
         pytest.param("/models?url=m&max_batch_delay=soon", error(
-            400, "BadRequestException", "max_batch_delay is 'soon', and should be a number of at least 0."),
+            400, "BadRequestException", "max_batch_delay is 'soon', and should be a number from 0 to 1e9."),
             id="no delay"),
         pytest.param("/models?url=m&batching=later", error(
-            400, "BadRequestException", "batching is `later`, and should be one of auto, fixed, greedy."),
+            400, "BadRequestException", "batching is 'later', and should be one of auto, fixed, greedy."),
             id="no policy"),
     ],
 )  # fmt: skip

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from daemon.api.parameters import Parameters
 from daemon.errors import BadRequest
 from daemon.http.messages import Request, json_body
+from daemon.models.modelconfig import ROWS
 
 JSON = [("Content-Type", "application/json")]
 
@@ -40,11 +41,11 @@ def test_a_json_body_has_the_parameters() -> None:
 
 
 def test_optimisations_are_text_or_a_list() -> None:
-    assert query("optimize=compile,bf16").optimizations("optimize") == ("bf16", "compile")
-    assert document({"optimize": ["none"]}).optimizations("optimize") == ("none",)
-    assert query("optimize=").optimizations("optimize") is None
+    assert query("optimize=compile,bf16").setting(ROWS["optimize"]) == ("bf16", "compile")
+    assert document({"optimize": ["none"]}).setting(ROWS["optimize"]) == ("none",)
+    assert query("optimize=").setting(ROWS["optimize"]) is None
     with pytest.raises(BadRequest, match=r"^optimize is 'int8', and should be a list of none, fast_images, fold, "):
-        query("optimize=int8").optimizations("optimize")
+        query("optimize=int8").setting(ROWS["optimize"])
 
 
 @pytest.mark.parametrize("content_type", ["application/json", "application/json; charset=utf-8"])

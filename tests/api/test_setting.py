@@ -95,15 +95,17 @@ def test_the_description_of_the_api_has_the_parameters(house: House) -> None:
         "response_timeout": "number",
         "startup_timeout": "number",
         "job_queue_size": "integer",
+        "job_queue_bytes": "string",
         "queue_timeout": "number",
+        "client_timeout": "number",
         "record_input": "boolean",
         "quarantine": "boolean",
     }
 
 
 NAMES = (
-    "batch_size, max_batch_delay, batching, response_timeout, startup_timeout, queue_timeout, job_queue_size,"
-    " record_input, quarantine"
+    "batch_size, max_batch_delay, batching, response_timeout, startup_timeout, job_queue_size, job_queue_bytes,"
+    " queue_timeout, client_timeout, record_input, quarantine"
 )
 
 
@@ -119,6 +121,12 @@ NAMES = (
             id="what cannot be changed",
         ),
         pytest.param(
+            "/models/m?retry=true", None,
+            f"retry cannot be changed while the model is served. What can: {NAMES}."
+            " A worker is made of it, so it takes new workers: `tsctl register --replace`.",
+            id="what a worker is made of",
+        ),
+        pytest.param(
             "/models/m?batch_size=0", None, "batch_size is '0', and should be a whole number of at least 1.",
             id="a batch of nothing",
         ),
@@ -127,7 +135,7 @@ NAMES = (
             id="what TorchServe takes for not given",
         ),
         pytest.param(
-            "/models/m", {"max_batch_delay": -1}, "max_batch_delay is -1, and should be a number of at least 0.",
+            "/models/m", {"max_batch_delay": -1}, "max_batch_delay is -1, and should be a number from 0 to 1e9.",
             id="a negative delay",
         ),
         pytest.param(
@@ -136,7 +144,7 @@ NAMES = (
         ),
         pytest.param(
             "/models/m?batch_size=8&batching=eager", None,
-            "batching is `eager`, and should be one of auto, fixed, greedy.",
+            "batching is 'eager', and should be one of auto, fixed, greedy.",
             id="an unknown policy",
         ),
     ],

@@ -18,7 +18,7 @@ from tests.conformance.replay import replay
 from tests.conformance.side import Side
 from tests.conformance.variants import Variant
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.heavy
 
 CASES = [
     pytest.param(group, case, id=f"{group.name}: {case.name}") for group in GROUPS for case in group.cases

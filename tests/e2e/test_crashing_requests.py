@@ -51,6 +51,7 @@ class Healthy:
             self.pings[self._served.ask("/ping", method="GET").status] += 1
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("handler", "config", "size"),
     [
@@ -82,6 +83,7 @@ def test_six_crashing_requests_of_one_client_cost_no_other_its_answers(
     assert state(served, "m") == "ready"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("config", "requests"), [("", SIX), ("retry: true\n", 2)], ids=["a handle of the user's", "with retry"]
 )

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from tests.e2e.served import Answer, Served
 
 EIGHT = ("a", "b", "c", "bad", "e", "f", "g", "h")
@@ -44,6 +46,7 @@ def test_where_it_is_forbidden_the_batch_fails_whole(served: Served) -> None:
     assert served.describe("spells")["tsctl"]["batching"]["isolated"] == {"batches": 0, "requestsFailed": 0}
 
 
+@pytest.mark.heavy
 def test_of_a_batch_that_hangs_only_the_request_fails_that_hangs_alone(served: Served) -> None:
     options = ("--batch-size", "2", "--batching", "fixed", "--max-delay", "60000", "--response-timeout", "1")
     served.register("spells", *options, "--workers", "2")

@@ -47,6 +47,7 @@ def test_a_large_file_in_a_form_arrives(served: Served) -> None:
     assert answer.body == content
 
 
+@pytest.mark.heavy
 def test_many_at_once_do_not_mix_and_their_memory_is_given_back(served: Served) -> None:
     served.register("mirror", "--batch-size", "4", "--max-delay", "5")
     bodies = [noise(10 * MIB, seed) for seed in range(8)]

@@ -98,6 +98,7 @@ def test_a_change_that_was_answered_survives_a_kill_at_once(served: Served) -> N
     assert [*listed(served)] == ["m0/1.0", "m1/1.0", "m2/1.0"]
 
 
+@pytest.mark.heavy
 def test_no_restore_ignores_what_was_registered_until_something_changes(served: Served) -> None:
     served.register("echo", "--workers", "0")
     stop(served)

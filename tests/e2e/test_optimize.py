@@ -34,6 +34,7 @@ def setting(served: Served, name: str) -> dict[str, Any]:
     return found  # type: ignore[no-any-return]
 
 
+@pytest.mark.heavy
 def test_what_the_handler_has_by_default_is_checked_and_told(served: Served, archive: str) -> None:
     served.tsctl("register", archive)
 
@@ -49,6 +50,7 @@ def test_what_the_handler_has_by_default_is_checked_and_told(served: Served, arc
     assert served.ask("/predictions/net", example_image()).status == 200
 
 
+@pytest.mark.heavy
 def test_what_is_asked_for_and_drifts_too_far_is_refused_and_leaves_nothing(served: Served, archive: str) -> None:
     refused = served.run("register", archive, "--optimize", "fold")
 
@@ -57,6 +59,7 @@ def test_what_is_asked_for_and_drifts_too_far_is_refused_and_leaves_nothing(serv
     assert "net" not in served.tsctl("ls")
 
 
+@pytest.mark.heavy
 def test_what_is_asked_for_survives_a_restart(served: Served, archive: str) -> None:
     served.tsctl("register", archive, "--optimize", "none,channels_last")
     served.tsctl("stop")

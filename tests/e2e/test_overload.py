@@ -34,6 +34,7 @@ def stack() -> Iterator[ExitStack]:
         yield opened
 
 
+@pytest.mark.heavy
 def test_slow_uploads_have_a_bound_together_and_the_rest_is_told_to_come_again(idle: Served, stack: ExitStack) -> None:
     idle.start("--max-receiving-bytes", "4MiB", "--max-request-size", "4MiB")
     idle.register("mirror")

@@ -41,9 +41,8 @@ def cheap_weights(file: Path) -> list[str]:
     return ["--weights", str(file)]
 
 
-@pytest.mark.parametrize(
-    "weights", [cheap_weights, pytest.param(lambda file: [], marks=pytest.mark.heavy)], ids=["given", "random"]
-)
+@pytest.mark.heavy
+@pytest.mark.parametrize("weights", [cheap_weights, lambda file: []], ids=["given", "random"])
 def test_the_quick_start_works_as_typed(idle: Served, tmp_path: Path, weights: Callable[[Path], list[str]]) -> None:
     """Only the port differs: 8080 may be taken on the machine that runs this."""
     if shutil.which("curl") is None:

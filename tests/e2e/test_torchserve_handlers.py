@@ -177,6 +177,7 @@ def test_texts_are_classified_in_one_batch(archives: Archives) -> None:
     assert archives.served.describe("reviews")["tsctl"]["batching"]["sizes"]["3"] == before + 1
 
 
+@pytest.mark.heavy
 def test_the_environment_puts_every_model_into_an_envelope(idle: Served) -> None:
     idle.environment["TS_SERVICE_ENVELOPE"] = "kserve"
     idle.start()

@@ -9,6 +9,7 @@ from tests.e2e.conftest import begin_upgrade
 from tests.e2e.served import Served, eventually
 
 
+@pytest.mark.heavy
 def test_clients_that_never_pause_notice_nothing_of_upgrades(tmp_path: Path) -> None:
     served = serve(tmp_path)
     try:

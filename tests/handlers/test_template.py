@@ -180,6 +180,7 @@ def test_workers_share_the_model_that_their_template_has_loaded(tmp_path: Path) 
     assert (tmp_path / "loads").read_text() == "loaded\n"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("further", "reason"),
     [

@@ -17,6 +17,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
     run.end()
 
 
+@pytest.mark.heavy
 @pytest.mark.slow
 def test_after_each_kill_what_was_answered_is_there_and_nothing_else_is(run: Run) -> None:
     for _ in range(KILLS):

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from daemon.config import Config
+from daemon.config import Config, resolve
 from daemon.errors import BadRequest, InvalidModel
-from daemon.models.modelconfig import ModelSettings, Wishes, merge, read_yaml, without_effect
+from daemon.models.modelconfig import ModelSettings, Wishes, merge
+from daemon.models.modelyaml import read_yaml, without_effect
 from tests.build import make_config
 
 MERGES = b"a0: &a0 {x: 1}\n" + b"".join(
@@ -25,7 +26,7 @@ def test_the_defaults(config: Config) -> None:
         batch_size=1,
         max_delay=0.1,
         policy="auto",
-        min_workers=0,
+        workers=0,
         max_workers=0,
         response_timeout=11.0,
         startup_timeout=12.0,
@@ -55,7 +56,7 @@ def test_the_archive_wins_over_the_defaults(config: Config) -> None:
         batch_size=8,
         max_delay=0.025,
         policy="greedy",
-        min_workers=2,
+        workers=2,
         max_workers=4,
         response_timeout=60.0,
         startup_timeout=30.5,
@@ -75,8 +76,8 @@ def test_the_archive_wins_over_the_defaults(config: Config) -> None:
         ({"response_timeout": 5.0}, {"responseTimeout": 60}, "response_timeout", 5.0),
         ({"startup_timeout": 5.0}, {"startupTimeout": 60}, "startup_timeout", 5.0),
         ({"queue_timeout": 0.0}, {"queueTimeout": 2}, "queue_timeout", 0.0),
-        ({"workers": 1}, {"minWorkers": 3}, "min_workers", 1),
-        ({"workers": 0}, {"minWorkers": 3}, "min_workers", 0),
+        ({"workers": 1}, {"minWorkers": 3}, "workers", 1),
+        ({"workers": 0}, {"minWorkers": 3}, "workers", 0),
         ({}, {"optimize": "compile,bf16"}, "optimize", ("bf16", "compile")),
         ({"optimize": ("none",)}, {"optimize": ["compile"]}, "optimize", ("none",)),
     ],
@@ -103,7 +104,7 @@ def test_the_registration_wins_over_the_archive(
 def test_workers(wishes: Wishes, document: dict[str, Any], workers: tuple[int, int], config: Config) -> None:
     chosen = merge(wishes, document, config)
 
-    assert (chosen.min_workers, chosen.max_workers) == workers
+    assert (chosen.workers, chosen.max_workers) == workers
 
 
 @pytest.mark.parametrize(
@@ -141,19 +142,19 @@ def test_a_large_value_is_shown_shortened(config: Config) -> None:
 @pytest.mark.parametrize(
     ("wishes", "sentence"),
     [
-        (Wishes(batch_size=0), "batch_size is 0, and should be at least 1."),
+        (Wishes(batch_size=0), "batch_size is 0, and should be a whole number of at least 1."),
         (
             Wishes(response_timeout=0.0),
-            "response_timeout is 0, and should be more than 0 seconds; without one the daemon's own counts"
-            " (`--response-timeout`).",
+            "response_timeout is 0, and should be more than 0 seconds; leave it out for the daemon's own.",
         ),
         (
             Wishes(startup_timeout=0.0),
-            "startup_timeout is 0, and should be more than 0 seconds; without one the daemon's own counts"
-            " (`--startup-timeout`).",
+            "startup_timeout is 0, and should be more than 0 seconds; leave it out for the daemon's own.",
         ),
-        (Wishes(policy="soon"), "batching is `soon`, and should be one of auto, fixed, greedy."),
-        pytest.param(Wishes(workers=1025), "1025 workers are wanted, and a model version may have 1024.", id="workers"),
+        (Wishes(policy="soon"), "batching is 'soon', and should be one of auto, fixed, greedy."),
+        pytest.param(
+            Wishes(workers=1025), "initial_workers is 1025, and should be a whole number from 0 to 1024.", id="workers"
+        ),
     ],
 )
 def test_a_wrong_wish_is_named(wishes: Wishes, sentence: str, config: Config) -> None:
@@ -189,8 +190,8 @@ def test_every_value_of_the_models_block_counts(config: Config) -> None:
     settings = merge(Wishes(fallback_workers=1), {}, config, BLOCK)
 
     assert (settings.max_delay, settings.response_timeout) == (0.05, 9.0)
-    assert (settings.min_workers, settings.max_workers) == (2, 3)
-    assert settings.origins["startup_timeout"] == settings.origins["policy"] == "default"
+    assert (settings.workers, settings.max_workers) == (2, 3)
+    assert (settings.origins["startup_timeout"], settings.origins["policy"]) == ("the daemon's flag", "default")
 
 
 def test_a_wrong_value_of_the_models_block_is_named(config: Config) -> None:
@@ -203,7 +204,9 @@ def test_a_wrong_value_of_the_models_block_is_named(config: Config) -> None:
 @pytest.mark.parametrize(
     ("wishes", "document", "default", "workers", "origin"),
     [
-        pytest.param(Wishes(fallback_workers=1), {}, "3", 3, "default", id="the operator's over the caller's"),
+        pytest.param(
+            Wishes(fallback_workers=1), {}, "3", 3, "the daemon's flag", id="the operator's over the caller's"
+        ),
         pytest.param(Wishes(fallback_workers=1), {}, "0", 1, "default", id="none says nothing"),
         pytest.param(Wishes(), {"minWorkers": 2}, "3", 2, "model-config.yaml", id="the archive's over the operator's"),
         pytest.param(Wishes(workers=0), {}, "3", 0, "register", id="the registration's over all"),
@@ -214,7 +217,20 @@ def test_the_usual_number_of_workers(
 ) -> None:
     settings = merge(wishes, document, make_config(tmp_path, default_workers=default))
 
-    assert (settings.min_workers, settings.origins["workers"]) == (workers, origin)
+    assert (settings.workers, settings.origins["workers"]) == (workers, origin)
+
+
+@pytest.mark.parametrize("border", ["flag", "environment", "file"])
+def test_the_daemons_own_setting_is_told_with_its_origin(border: str, tmp_path: Path) -> None:
+    file = tmp_path / "config.properties"
+    file.write_text("default_response_timeout=7\n")
+    flags = {"flag": {"response_timeout": "7"}, "environment": {}, "file": {"ts_config": str(file)}}[border]
+    environment = {"TSCTL_RESPONSE_TIMEOUT": "7"} if border == "environment" else {}
+
+    settings = merge(Wishes(), {}, resolve({"state_dir": str(tmp_path)} | flags, environment))
+
+    origin = f"file {file}" if border == "file" else border
+    assert (settings.response_timeout, settings.origins["response_timeout"]) == (7.0, f"the daemon's {origin}")
 
 
 def test_an_archive_without_a_config_says_nothing(tmp_path: Path) -> None:

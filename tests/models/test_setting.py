@@ -138,10 +138,22 @@ def test_a_smaller_queue_refuses_the_next_and_serves_those_that_wait() -> None:
     assert bench.client.statuses == {"a": 200, "b": 200, "c": 200}
 
 
+def test_fewer_bytes_of_queue_refuse_the_next_and_serve_those_that_wait() -> None:
+    bench = Bench(queue_bytes=10)
+    bench.model.submit(bench.client.job("a", b"12345", arrived=bench.clock.now()))
+
+    bench.change(queue_bytes=9)
+    with pytest.raises(QueueFull, match="5 of 9 bytes wait, and this request has 5"):
+        bench.model.submit(bench.client.job("b", b"12345", arrived=bench.clock.now()))
+    bench.clock.advance(11.0)
+
+    assert bench.client.statuses == {"a": 200}
+
+
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        ({"policy": "eager", "batch_size": 2}, "batching is `eager`, and should be one of auto, fixed, greedy"),
+        ({"policy": "eager", "batch_size": 2}, "batching is 'eager', and should be one of auto, fixed, greedy"),
         ({"response_timeout": 0.0, "batch_size": 2}, "response_timeout is 0, and should be more than 0 seconds"),
         ({"startup_timeout": 0.0, "batch_size": 2}, "startup_timeout is 0, and should be more than 0 seconds"),
     ],

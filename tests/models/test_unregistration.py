@@ -1,7 +1,6 @@
 """Unregistering and stopping drop nobody, and leave nothing."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -195,7 +194,7 @@ def test_no_timer_keeps_a_version_that_has_gone(tmp_path: Path) -> None:
 def test_a_version_that_was_unregistered_before_its_workers_started_starts_none(tmp_path: Path) -> None:
     async def scenario(bench: Bench) -> None:
         model = await bench.register(bench.mar(), workers=0)
-        model.settings = replace(model.settings, min_workers=1, max_workers=1)
+        model.settings = model.settings.changed({"workers": 1, "max_workers": 1}, "set")
         model.stop()
 
         model.start()

@@ -45,7 +45,7 @@ def test_as_many_clients_as_fit_a_batch_always_travel_together() -> None:
     assert throughput(row, "auto") >= 0.98 * throughput(row, "torchserve")
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("kept", [True, False], ids=["kept alive", "a connection a request"])
 def test_fewer_clients_than_fit_a_batch_travel_together_too(kept: bool) -> None:
     row = row_of(8, kept=kept)
@@ -54,7 +54,7 @@ def test_fewer_clients_than_fit_a_batch_travel_together_too(kept: bool) -> None:
     assert throughput(row, "auto") >= 2.2 * throughput(row, "torchserve")
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("model", [Model(workers=2), Model(a=0.006, c=0.024, batch_size=8, max_delay=0.05, workers=2)],
                          ids=["mostly fixed cost", "mostly cost a job"])  # fmt: skip
 @pytest.mark.parametrize("clients", [1, 2, 4, 8, 9, 33])
@@ -64,14 +64,14 @@ def test_two_workers_lose_nothing_against_greedy(clients: int, model: Model) -> 
     assert throughput(row, "auto") >= 0.98 * throughput(row, "greedy")
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_tiny_model_is_not_held_up() -> None:
     row = row_of(8, TINY)
 
     assert throughput(row, "auto") >= 0.97 * throughput(row, "greedy")
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("clients", [2, 8, 33])
 def test_service_times_that_vary_by_thirty_percent_cost_less_than_five(clients: int) -> None:
     steady, noisy = row_of(clients), row_of(clients, Model(noise=0.3))
@@ -79,7 +79,7 @@ def test_service_times_that_vary_by_thirty_percent_cost_less_than_five(clients: 
     assert throughput(noisy, "auto") >= 0.95 * throughput(steady, "auto")
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("factor", [0.1, 10.0])
 @pytest.mark.parametrize("clients", [1, 2, 8, 33])
 def test_batch_times_that_were_first_guessed_ten_times_wrong_cost_less_than_two_percent(
@@ -95,7 +95,7 @@ def test_batch_times_that_were_first_guessed_ten_times_wrong_cost_less_than_two_
     assert fmean(guessed) >= 0.98 * throughput(row, "auto")
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("row", CLOSED, ids=lambda row: row.name)
 def test_no_job_is_held_longer_than_the_delay_and_no_batch_is_too_large(row: Row) -> None:
     measured = row.world("auto").run(REQUESTS)
@@ -104,7 +104,7 @@ def test_no_job_is_held_longer_than_the_delay_and_no_batch_is_too_large(row: Row
     assert max(measured.sizes) <= row.model.batch_size
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("row", CLOSED, ids=lambda row: row.name)
 def test_no_other_servers_rule_is_much_better_anywhere(row: Row) -> None:
     auto = row.world("auto").run(REQUESTS).settled().throughput

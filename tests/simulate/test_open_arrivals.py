@@ -18,7 +18,7 @@ def runs(row: Row, policy: str) -> list[Measured]:
     return [row.world(policy, seed).run(REQUESTS).settled() for seed in SEEDS]
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("load", [0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.95])
 def test_independent_requests_are_answered_as_fast_as_by_greedy(load: float) -> None:
     row = Row("", Poisson(rate(load)))
@@ -49,7 +49,7 @@ def test_parallel_curls_travel_in_fewer_batches_and_wait_hardly_longer() -> None
     assert fmean(run.mean for run in fixed) > 0.1, "what a fixed delay costs them"
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_calls_that_come_in_threes_are_answered_sooner_than_by_any_other_rule() -> None:
     row = Row("", Bursts(3, 0.005, 0.3))
     auto = fmean(run.mean for run in runs(row, "auto"))
@@ -59,14 +59,14 @@ def test_calls_that_come_in_threes_are_answered_sooner_than_by_any_other_rule() 
         assert auto < fmean(run.mean for run in runs(row, policy)), policy
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_tiny_model_is_not_held_up() -> None:
     row = Row("", Poisson(rate(0.3, TINY)), TINY)
 
     assert fmean(run.mean for run in runs(row, "auto")) <= 1.03 * fmean(run.mean for run in runs(row, "greedy"))
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("row", [*OPEN, OVERLOAD], ids=lambda row: row.name)
 def test_no_job_is_held_longer_than_the_delay_and_no_batch_is_too_large(row: Row) -> None:
     measured = row.world("auto").run(REQUESTS)
@@ -75,7 +75,7 @@ def test_no_job_is_held_longer_than_the_delay_and_no_batch_is_too_large(row: Row
     assert max(measured.sizes) <= row.model.batch_size
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("row", [row for row in OPEN if row.beside is None], ids=lambda row: row.name)
 def test_auto_is_near_the_best_of_all_rules(row: Row) -> None:
     """But not beside another model on the same processor: there a delay that nobody gains from here helps the other."""

@@ -43,7 +43,7 @@ def chosen() -> list[Case]:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("case", chosen(), ids=lambda case: f"{case.clients} clients, {case.name}")
 def test_clients_are_cut_as_well_as_by_the_best_constant_cut(case: Case) -> None:
     result = measure(case, SEEDS, REQUESTS, FEWER)
@@ -51,7 +51,7 @@ def test_clients_are_cut_as_well_as_by_the_best_constant_cut(case: Case) -> None
     assert result.ratio >= NEAR_ENOUGH, result
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("cores", [2, 1], ids=["a core each", "one core"])
 @pytest.mark.parametrize("clients", [4, 8, 12])
 def test_batch_times_that_vary_by_thirty_percent_do_not_lead_astray(clients: int, cores: int) -> None:

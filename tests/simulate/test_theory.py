@@ -19,7 +19,7 @@ def runs(row: Row, policy: str) -> list[Measured]:
     return [row.world(policy, seed).run(4000).settled() for seed in (1, 2, 3, 4, 5)]
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("load", [0.15, 0.3, 0.5, 0.7, 0.9])
 def test_greedy_under_independent_arrivals_settles_at_a_cycle_of_a_over_one_minus_lambda_c(load: float) -> None:
     arrivals = rate(load)
@@ -33,7 +33,7 @@ def test_greedy_under_independent_arrivals_settles_at_a_cycle_of_a_over_one_minu
     assert 2.1 * cycle <= p99 <= 2.9 * cycle
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("load", [0.3, 0.5, 0.7])
 def test_its_mean_batch_is_the_arrivals_of_a_cycle(load: float) -> None:
     arrivals = rate(load)
@@ -43,7 +43,7 @@ def test_its_mean_batch_is_the_arrivals_of_a_cycle(load: float) -> None:
     assert batch == pytest.approx(arrivals * A / (1 - arrivals * C), rel=0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("clients", [4, 8, 16])
 def test_greedy_in_a_closed_loop_pays_the_fixed_cost_twice(clients: int) -> None:
     """Those that come back first are sent alone, and all others wait for them."""
@@ -52,7 +52,7 @@ def test_greedy_in_a_closed_loop_pays_the_fixed_cost_twice(clients: int) -> None
     assert fmean(run.throughput for run in measured) == pytest.approx(clients / (2 * A + C * clients), rel=0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("clients", [2, 4, 8, 16])
 def test_auto_in_a_closed_loop_reaches_full_batches(clients: int) -> None:
     measured = runs(Row("", Closed(clients)), "auto")
@@ -62,7 +62,7 @@ def test_auto_in_a_closed_loop_reaches_full_batches(clients: int) -> None:
     assert fmean(run.throughput for run in measured) == pytest.approx(full, rel=0.02)
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_worker_is_stable_up_to_full_batches_and_not_beyond() -> None:
     below, above = (Row("", Poisson(rate(load))).world("greedy").run(12_000).settled().mean for load in (0.98, 1.1))
 

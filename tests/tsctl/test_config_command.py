@@ -1,6 +1,7 @@
 """`tsctl config`: each value, and where it came from."""
 
 import json
+import re
 
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
@@ -39,11 +40,22 @@ def test_json_is_the_daemons_own(invoke: Invoke, daemon: FakeDaemon) -> None:
     assert json.loads(invoke("config", "--json").stdout) == SETTINGS
 
 
-def test_a_models_settings_are_asked_for_by_its_name(invoke: Invoke, daemon: FakeDaemon) -> None:
-    settings = [{"name": "batchSize", "value": 8, "origin": "model-config.yaml"}]
+def test_a_models_settings_have_their_units_and_when_a_change_counts(invoke: Invoke, daemon: FakeDaemon) -> None:
+    settings = [
+        {"name": "batchSize", "value": 8, "origin": "model-config.yaml", "changes": "from the next batch on"},
+        {"name": "maxBatchDelay", "value": 2.5, "origin": "set", "changes": "from the next decision on"},
+        {"name": "retry", "value": None, "origin": "default", "changes": None},
+        {"name": "clientTimeoutInMills", "value": 0.0, "origin": "default"},  # as an earlier daemon tells it
+    ]
     daemon.answer("GET /models/net/1.0", [{"tsctl": {"settings": settings}}])
 
     result = invoke("config", "net/1.0")
 
-    assert rows(result.stdout)[1] == ["batchSize", "8", "model-config.yaml"]
+    assert [re.split(r"\s{2,}", line.strip()) for line in result.stdout.splitlines()] == [
+        ["SETTING", "VALUE", "FROM", "A CHANGE COUNTS"],
+        ["batchSize", "8", "model-config.yaml", "from the next batch on"],
+        ["maxBatchDelay", "2.5 ms", "set", "from the next decision on"],
+        ["retry", "-", "default", "-"],
+        ["clientTimeoutInMills", "0 ms", "default", "-"],
+    ]
     assert json.loads(invoke("config", "net/1.0", "--json").stdout) == settings

@@ -20,6 +20,7 @@ def test_set_says_from_what_to_what(invoke: Invoke, daemon: FakeDaemon) -> None:
         changed(
             ("batchSize", 1, 8), ("maxBatchDelay", 100.0, 2.5), ("batching", "auto", "fixed"),
             ("responseTimeout", 120.0, 120.0), ("recordInput", False, True), ("queueTimeout", None, 3.0),
+            ("clientTimeoutInMills", 0.0, 2500.0), ("jobQueueBytes", "256 MiB", "1.5 GiB"), ("colour", "red", "blue"),
         ),
     )  # fmt: skip
 
@@ -32,6 +33,9 @@ def test_set_says_from_what_to_what(invoke: Invoke, daemon: FakeDaemon) -> None:
         "The response timeout of `net` 1.0 stays 120 s",
         "Set the recording of input of `net` 1.0 from off to on",
         "Set the queue timeout of `net` 1.0 from none to 3 s",
+        "Set the client timeout of `net` 1.0 from 0 to 2.5 s",
+        "Set the queue size in bytes of `net` 1.0 from 256 MiB to 1.5 GiB",
+        "Set the colour of `net` 1.0 from red to blue",
     ]
 
 
@@ -47,8 +51,8 @@ def test_set_passes_every_option_on(invoke: Invoke, daemon: FakeDaemon) -> None:
         "batch_size": "8",
         "max_batch_delay": "2.5",
         "batching": "greedy",
-        "response_timeout": "5.0",
-        "startup_timeout": "6.0",
+        "response_timeout": "5",
+        "startup_timeout": "6",
         "job_queue_size": "9",
         "record_input": "false",
     }

@@ -6,8 +6,11 @@ from typing import Any
 
 import click
 
+from daemon.model_settings import MODEL_SETTINGS
 from tsctl.client import Client, model_path
 from tsctl.options import json_option, optional_model_argument
+
+_UNITS = {row.yaml: f" {row.written.unit}" for row in MODEL_SETTINGS if row.written.unit}
 
 
 @click.command
@@ -20,7 +23,8 @@ def command(socket: Path | None, model: str | None, as_json: bool) -> None:
     \b
     A daemon's setting: flag, environment, a config.properties file, or default.
     A model's: register, set or scale since, its model-config.yaml, the models
-    block of config.properties, or default.
+    block of config.properties, the daemon's own setting, or default. The last
+    column tells when a change by `tsctl set` counts; `-` takes a registration.
     """
     client = Client(socket)
     if model is None:
@@ -33,7 +37,14 @@ def command(socket: Path | None, model: str | None, as_json: bool) -> None:
     from tsctl import render
 
     rows = [(setting["name"], _shown(setting["value"]), setting["origin"]) for setting in settings]
-    render.table(("SETTING", "VALUE", "FROM"), rows)
+    if model is None:
+        render.table(("SETTING", "VALUE", "FROM"), rows)
+        return
+    with_units = [
+        (name, value if value == "-" else value + _UNITS.get(name, ""), origin, setting.get("changes") or "-")
+        for (name, value, origin), setting in zip(rows, settings, strict=True)
+    ]
+    render.table(("SETTING", "VALUE", "FROM", "A CHANGE COUNTS"), with_units)
 
 
 def _shown(value: Any) -> str:

@@ -147,7 +147,7 @@ def draw_settings(chance: random.Random) -> ModelSettings:
         batch_size=pick((1, 2, 2, 3, 4, 8)),
         max_delay=pick((0.0, 0.005, 0.02, 0.1, 0.5)),
         policy=pick(("auto", "auto", "fixed", "greedy")),
-        min_workers=workers,
+        workers=workers,
         max_workers=workers,
         response_timeout=pick((0.05, 0.3, 1.0, 5.0, 5.0)),
         startup_timeout=pick((0.5, 3.0, 10.0)),

@@ -5,7 +5,6 @@ import functools
 import random
 import traceback
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -192,7 +191,7 @@ class World:
     def make(self, request: Request, manifest: Manifest) -> Served:
         """Make a model as its archive would have it."""
         settings = self.settings_of(manifest.model_name, manifest.model_version)
-        settings = replace(settings, quarantine=self.plan.quarantine)
+        settings = settings.changed({"quarantine": self.plan.quarantine}, "set")
         engine, clock = Engine(self), MarkingClock(self.loop)
         source = Source(request.url, Path(_NOWHERE), None, manifest, {})
         model = Model.__new__(Model)
@@ -282,7 +281,7 @@ def counted(metrics: VersionMetrics) -> dict[str, int]:
 def _words(settings: ModelSettings) -> str:
     return (
         f"{settings.policy}, batches of {settings.batch_size}, delay {settings.max_delay:g} s, "
-        f"{settings.min_workers} workers, response timeout {settings.response_timeout:g} s, startup timeout "
+        f"{settings.workers} workers, response timeout {settings.response_timeout:g} s, startup timeout "
         f"{settings.startup_timeout:g} s, queue {settings.queue_jobs} jobs, {settings.queue_bytes} bytes, "
         f"{settings.queue_timeout:g} s, client timeout {settings.client_timeout:g} s, retry {settings.retry}"
     )

@@ -107,7 +107,7 @@ class Rehearsal:
         served = self._order.trace["settings"]
         return ModelSettings(
             batch_size=setting.batch_size, max_delay=setting.max_delay, policy=setting.policy,
-            min_workers=setting.workers, max_workers=setting.workers, response_timeout=served["responseTimeout"],
+            workers=setting.workers, max_workers=setting.workers, response_timeout=served["responseTimeout"],
             startup_timeout=served["startupTimeout"], queue_jobs=2 * self._plan.clients + 100,
             queue_bytes=2**40, retry=False, devices=worker["devices"],
             optimize=worker["optimize"],

@@ -86,7 +86,7 @@ def _model(clock: LoopClock, answer: bytes) -> Model:
     manifest = parse_manifest({"model": {"modelName": "m", "modelVersion": "1.0", "handler": "none"}})
     source = Source("m", Path("/nowhere"), None, manifest, {})
     settings = ModelSettings(
-        batch_size=TOGETHER, max_delay=0.0, policy="greedy", min_workers=1, max_workers=1, response_timeout=60.0,
+        batch_size=TOGETHER, max_delay=0.0, policy="greedy", workers=1, max_workers=1, response_timeout=60.0,
         startup_timeout=60.0, queue_jobs=1000, queue_bytes=2**30,
     )  # fmt: skip
     engine = StubEngine(_AtOnce(asyncio.get_running_loop()), answer=lambda job: Reply(200, answer))

@@ -36,9 +36,13 @@ def own_directory(proc: Path = Path("/proc")) -> Path | None:
 
 
 def start_of(pid: int, proc: Path = Path("/proc")) -> int:
-    """Return when a process started, in ticks since the boot; 0 if there is none."""
+    """Return when a process started, in ticks since the boot; 0 if there is none, or if it only waits to be reaped.
+
+    A container's first process may take minutes until it reaps a daemon that was killed.
+    """
     try:
-        return int((proc / str(pid) / "stat").read_text().rpartition(")")[2].split()[19])
+        fields = (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
+        return 0 if fields[0] in ("Z", "X") else int(fields[19])
     except (OSError, ValueError, IndexError):
         return 0
 

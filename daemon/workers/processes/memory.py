@@ -9,9 +9,10 @@ what it cannot do is stay there.
 import re
 from pathlib import Path
 
+from daemon.settings import size_text
+
 LOOK_EVERY = 1.0  # seconds
 _KEPT = re.compile(r"^(?:RssAnon|VmSwap):\s+(\d+) kB$", re.MULTILINE)
-_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
 
 def memory_of(pid: int, proc: Path = Path("/proc")) -> int:
@@ -24,14 +25,6 @@ def memory_of(pid: int, proc: Path = Path("/proc")) -> int:
         return sum(map(int, _KEPT.findall((proc / str(pid) / "status").read_text()))) * 1024
     except OSError:
         return 0
-
-
-def size_text(size: int) -> str:
-    """Write a size as people do: `4 GiB`, `1.5 GiB`, `700 MiB`."""
-    for unit, name in _UNITS:
-        if size >= unit:
-            return f"{size / unit:.3g} {name}" if size < 1000 * unit else f"{size // unit} {name}"
-    return f"{size} bytes"
 
 
 def excess(used: int, limit: int) -> str | None:

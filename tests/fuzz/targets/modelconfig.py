@@ -9,7 +9,9 @@ from daemon.batching.policies import POLICIES
 from daemon.config import resolve
 from daemon.errors import BadRequest, InvalidModel
 from daemon.http.messages import error_response
-from daemon.models.modelconfig import MOST, MOST_WORKERS, ModelSettings, Wishes, merge, read_yaml, without_effect
+from daemon.model_settings import MODEL_SETTINGS, MOST, MOST_WORKERS
+from daemon.models.modelconfig import ModelSettings, Wishes, merge
+from daemon.models.modelyaml import read_yaml, without_effect
 from tests.fuzz.target import Target
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="tsctl-fuzz-")
@@ -36,7 +38,7 @@ def check(data: bytes) -> None:
 
 def _check_limits(settings: ModelSettings) -> None:
     assert 1 <= settings.batch_size <= MOST and 1 <= settings.queue_jobs <= MOST and settings.policy in POLICIES
-    assert 0 <= settings.min_workers <= settings.max_workers <= MOST_WORKERS
+    assert 0 <= settings.workers <= settings.max_workers <= MOST_WORKERS
     times = (settings.max_delay, settings.response_timeout, settings.startup_timeout, settings.queue_timeout)
     assert all(0 <= seconds <= 1e9 for seconds in (*times, settings.client_timeout))
     assert set(settings.devices) <= {0, 1}
@@ -49,11 +51,7 @@ def _plain(value: object) -> bool:
     return isinstance(value, (bool, int, float)) or (isinstance(value, str) and value.isprintable())
 
 
-_KEYS = (
-    "batchSize", "maxBatchDelay", "batching", "minWorkers", "maxWorkers", "responseTimeout", "startupTimeout",
-    "jobQueueSize", "queueTimeout", "clientTimeoutInMills", "retry", "isolate", "recordInput", "optimize", "deviceType",
-    "deviceIds", "sequenceBatching",
-)  # fmt: skip
+_KEYS = (*(row.yaml for row in MODEL_SETTINGS if row.yaml), "sequenceBatching")
 TARGET = Target(
     check,
     [

@@ -74,6 +74,7 @@ def test_a_fault_within_captum_is_not_taken_for_its_absence(monkeypatch: pytest.
         captum_attr()
 
 
+@pytest.mark.heavy
 @pytest.mark.slow
 def test_a_handler_is_imported_without_captum() -> None:
     program = "import sys, handlers.defaults.text_classifier, handlers.defaults.vision; print('captum' in sys.modules)"

@@ -25,7 +25,10 @@ from daemon.workers.hand import Hand
 from daemon.workers.local import LocalWorker
 from daemon.workers.pool import Pool
 
-pytestmark = pytest.mark.skipif(is_compiled(), reason="what is compiled cannot be changed to plant an error")
+pytestmark = [
+    pytest.mark.heavy,
+    pytest.mark.skipif(is_compiled(), reason="what is compiled cannot be changed to plant an error"),
+]
 SEEDS = range(900, 1701)  # the most; most are found among the first three hundred
 Plant = Callable[[pytest.MonkeyPatch], None]
 

@@ -21,7 +21,9 @@ def _quiet() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(1, 501, 50))
+@pytest.mark.parametrize(
+    "first", [pytest.param(first, marks=[pytest.mark.heavy] if first > 100 else []) for first in range(1, 501, 50)]
+)
 def test_the_invariants_hold(first: int) -> None:
     failed = [seed for seed in range(first, first + 50) if run(seed) is not None]
 

@@ -94,3 +94,14 @@ def test_those_of_a_daemon_that_is_no_more_are_killed_and_those_of_a_living_one_
     assert not dead.exists() and living.exists()
     Cgroups(living).end()
     assert not living.exists()
+
+
+def test_a_daemon_that_nobody_has_reaped_yet_has_ended() -> None:
+    process = subprocess.Popen(["sleep", "60"])
+    assert start_of(process.pid) > 0
+
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+    assert start_of(process.pid) == 0
+    process.wait()

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.workers.processes.memory import excess, memory_of, size_text
+from daemon.settings import size_text
+from daemon.workers.processes.memory import excess, memory_of
 
 STATUS = """Name:\tpython
 VmRSS:\t  900000 kB

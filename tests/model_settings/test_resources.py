@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from daemon.errors import BadRequest, InvalidModel
-from daemon.models.limits import cpus_text, missing_cpus, parse_cpus, parse_memory
-from daemon.models.modelconfig import Wishes, merge
+from daemon.model_settings.resources import Cpus, Size, cpus_text
+from daemon.models.modelconfig import Wishes, merge, missing_cpus
 from tests.build import make_config
 
 
@@ -15,13 +15,13 @@ from tests.build import make_config
     ("value", "size"), [("4GiB", 4 * 2**30), ("500 MB", 500_000_000), ("1000", 1000), (1000, 1000)]
 )
 def test_memory_is_a_size_with_its_unit_or_in_bytes(value: Any, size: int) -> None:
-    assert parse_memory(value) == size
+    assert Size().read(value) == size
 
 
-@pytest.mark.parametrize("value", ["", "0", 0, -1, True, 1.5, "much", "-4GiB", [4]])
+@pytest.mark.parametrize("value", ["", "0", 0, -1, True, 1.5, "much", "-4GiB", [4], 2**63, "9" * 5000])
 def test_what_is_no_size_is_refused(value: Any) -> None:
     with pytest.raises(ValueError, match="a size, such as 4GiB"):
-        parse_memory(value)
+        Size().read(value)
 
 
 @pytest.mark.parametrize(
@@ -37,18 +37,18 @@ def test_what_is_no_size_is_refused(value: Any) -> None:
     ],
 )
 def test_processors_are_numbers_and_ranges(value: Any, cpus: tuple[int, ...]) -> None:
-    assert parse_cpus(value) == cpus
+    assert Cpus().read(value) == cpus
 
 
 @pytest.mark.parametrize("value", ["", "3-0", "all", "-1", "0-", "0,,1", [], ["0"], True, 1.5, "0-1-2", {}])
 def test_what_names_no_processors_is_refused(value: Any) -> None:
     with pytest.raises(ValueError, match="processors by number"):
-        parse_cpus(value)
+        Cpus().read(value)
 
 
 @pytest.mark.parametrize("text", ["", "0", "0-3", "0-3,8", "1,3,5-6"])
 def test_processors_are_written_as_they_are_read(text: str) -> None:
-    assert cpus_text(parse_cpus(text) if text else ()) == text
+    assert cpus_text(Cpus().parse(text) if text else ()) == text
 
 
 def test_a_processor_that_the_daemon_may_not_use_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,19 @@
+"""Every setting of a model: its names, its limits, its default, when a change counts, its help.
+
+One table feeds the options of `tsctl register` and `tsctl set`, the parameters of `POST /models` and `PATCH`, the
+keys of model-config.yaml, the defaults, the descriptions of a model and of the API, the snapshot, and
+docs/model-settings.md. A new setting is a row of `MODEL_SETTINGS`, and whoever obeys it reads it from
+`daemon.models.modelconfig.ModelSettings` under its name.
+
+A value that was `set` wins over one of the registration, which wins over model-config.yaml, which wins over the
+`models` block of config.properties, which wins over the daemon's setting, which wins over the default.
+
+Standard library only: the command line comes in by this door.
+"""
+
+from daemon.model_settings.kinds import MOST as MOST
+from daemon.model_settings.kinds import Kind as Kind
+from daemon.model_settings.row import ModelSetting as ModelSetting
+from daemon.model_settings.table import MODEL_SETTINGS as MODEL_SETTINGS
+from daemon.model_settings.table import MOST_WORKERS as MOST_WORKERS
+from daemon.model_settings.table import POLICIES as POLICIES

@@ -1,0 +1,92 @@
+"""Kinds of values that name parts of the machine and of the program: sizes, processors, optimizations."""
+
+import re
+from typing import Any
+
+from daemon.model_settings.kinds import Kind
+from daemon.settings import parse_size, size_text
+from handlers.names import NO_OPTIMIZATION, OPTIMIZATIONS, parse_optimizations
+
+_LARGEST = 2**63 - 1  # bytes: what the snapshot and the messages to a worker can hold
+_RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
+
+
+class Optimizations(Kind):
+    """Names of `handlers.names.OPTIMIZATIONS`: a list, or text with commas; shown as a list."""
+
+    stored = tuple[str, ...]
+    metavar = "NAMES"
+
+    @property
+    def what(self) -> str:
+        return f"a list of {', '.join((NO_OPTIMIZATION, *OPTIMIZATIONS))}"
+
+    def read(self, value: Any) -> tuple[str, ...]:
+        return parse_optimizations(value)
+
+    def show(self, value: tuple[str, ...] | None) -> list[str] | None:
+        return None if value is None else list(value)
+
+
+class Size(Kind):
+    """A number of bytes, more than 0: `4GiB`, or a whole number."""
+
+    stored = int
+    metavar = "SIZE"
+    what = "a size, such as 4GiB"
+
+    def check(self, value: int) -> None:
+        if not 0 < value <= _LARGEST:
+            raise ValueError(self.what)
+
+    def read(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.parse(value)
+        if type(value) is not int:
+            raise ValueError(self.what)
+        self.check(value)
+        return value
+
+    def native(self, text: str) -> int:
+        return parse_size(text)
+
+    def show(self, value: int | None) -> str | None:
+        return None if value is None else size_text(value)
+
+
+class Cpus(Kind):
+    """Processors by number, as taskset(1) takes them: `0-3,8`, one number, or a list of numbers."""
+
+    stored = tuple[int, ...]
+    metavar = "LIST"
+    what = "processors by number, such as 0-3 or 0,2"
+
+    def read(self, value: Any) -> tuple[int, ...]:
+        if type(value) is int:
+            value = str(value)
+        elif isinstance(value, list) and value and all(type(each) is int for each in value):
+            value = ",".join(map(str, value))
+        found: set[int] = set()
+        for part in value.split(",") if isinstance(value, str) else [""]:
+            match = _RANGE.fullmatch(part.strip())
+            if match is None or int(match[1]) > int(match[2] or match[1]):
+                raise ValueError(self.what)
+            found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+        return tuple(sorted(found))
+
+    def show(self, value: tuple[int, ...]) -> str | None:
+        return cpus_text(value) or None
+
+
+def cpus_text(cpus: tuple[int, ...]) -> str:
+    """Write processors as `Cpus` reads them: `0-3,8`."""
+    parts: list[str] = []
+    first = last = -2
+    for cpu in (*cpus, -2):
+        if cpu == last + 1:
+            last = cpu
+            continue
+        if first >= 0:
+            parts.append(str(first) if first == last else f"{first}-{last}")
+        first = last = cpu
+    return ",".join(parts)

@@ -1,0 +1,149 @@
+"""The table `MODEL_SETTINGS`; see the package."""
+
+from typing import Any
+
+from daemon.model_settings.kinds import Boolean, Document, Duration, Whole, Word
+from daemon.model_settings.resources import Cpus, Optimizations, Size
+from daemon.model_settings.row import ModelSetting
+
+MOST_WORKERS = 1024  # of one version: more is a slip of the finger, and each is a process
+POLICIES = ("auto", "fixed", "greedy")
+
+_NEW_WORKER = "A worker is made of it, so it takes new workers: `tsctl register --replace`."
+_NEXT_BATCH = "from the next batch on"
+_NEXT_REQUEST = "from the next request on"
+
+
+def _are_numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(type(each) is int and each >= 0 for each in value)
+
+
+MODEL_SETTINGS: tuple[ModelSetting, ...] = (
+    ModelSetting(
+        name="batch_size", kind=Whole(1), label="batch size",
+        help="Requests in one batch, at most.",
+        yaml="batchSize", rest="batch_size", flag="--batch-size",
+        default=1, changes=_NEXT_BATCH,
+    ),
+    ModelSetting(
+        name="max_delay", kind=Duration("ms"), label="maximum delay",
+        help="Milliseconds that a batch waits to fill, at most.",
+        yaml="maxBatchDelay", rest="max_batch_delay", flag="--max-delay",
+        default=0.1, changes="from the next decision on",
+    ),
+    ModelSetting(
+        name="policy", kind=Word(POLICIES), label="batching",
+        help="How batches are formed.",
+        yaml="batching", rest="batching", flag="--batching",
+        default="auto", changes="from the next decision on",
+    ),
+    ModelSetting(
+        name="workers", kind=Whole(0, MOST_WORKERS), label="number of workers",
+        help="Worker processes; by default the archive's number, the daemon's, or 1.",
+        yaml="minWorkers", rest="initial_workers", flag="--workers",
+        default=0, daemon="default_workers", zero_is_unsaid=True,
+        why="`tsctl scale` (PUT, as in TorchServe) changes the number of workers.",
+    ),
+    ModelSetting(
+        name="max_workers", kind=Whole(0, MOST_WORKERS), label="largest number of workers",
+        help="Worker processes at most, where whoever chose `minWorkers` chose this, too.",
+        yaml="maxWorkers",
+        default=0, why="A registration names one number, as in TorchServe; `tsctl scale` gives a range.",
+    ),
+    ModelSetting(
+        name="fallback_workers", kind=Whole(0, MOST_WORKERS),
+        help="Worker processes where neither the registration, the archive nor the daemon names a number.",
+        rest="fallback_workers",
+        default=0, why="The client's own default: `tsctl register` asks for 1, clients of TorchServe for none.",
+    ),
+    ModelSetting(
+        name="response_timeout", kind=Duration(positive=True), label="response timeout",
+        help="Seconds that a worker may take for one batch.",
+        yaml="responseTimeout", rest="response_timeout", flag="--response-timeout",
+        daemon="response_timeout", changes=_NEXT_BATCH,
+    ),
+    ModelSetting(
+        name="startup_timeout", kind=Duration(positive=True), label="startup timeout",
+        help="Seconds that a worker may take to load the model.",
+        yaml="startupTimeout", rest="startup_timeout", flag="--startup-timeout",
+        daemon="startup_timeout", changes="for workers that start from now on",
+    ),
+    ModelSetting(
+        name="queue_jobs", kind=Whole(1), label="queue size",
+        help="Requests that may wait.",
+        yaml="jobQueueSize", rest="job_queue_size", flag="--queue-jobs",
+        daemon="queue_jobs", changes=f"{_NEXT_REQUEST}; those that wait beyond it are served",
+    ),
+    ModelSetting(
+        name="queue_bytes", kind=Size(), label="queue size in bytes",
+        help="Bytes of the requests that may wait.",
+        yaml="jobQueueBytes", rest="job_queue_bytes", flag="--queue-bytes",
+        daemon="queue_bytes", changes=f"{_NEXT_REQUEST}; those that wait beyond it are served",
+    ),
+    ModelSetting(
+        name="queue_timeout", kind=Duration(), label="queue timeout",
+        help="Seconds that a request may wait in the queue; 0 is no limit.",
+        yaml="queueTimeout", rest="queue_timeout", flag="--queue-timeout",
+        default=0.0, changes="at once, for requests that wait already, too",
+    ),
+    ModelSetting(
+        name="client_timeout", kind=Duration(), label="client timeout",
+        help="Seconds that a request may take, all in all; 0 is no limit.",
+        yaml="clientTimeoutInMills", rest="client_timeout", flag="--client-timeout", yaml_kind=Duration("ms"),
+        default=0.0, changes=_NEXT_REQUEST,
+    ),
+    ModelSetting(
+        name="retry", kind=Boolean(), label="retry",
+        help="Run a request again whose worker has ended; on by default for built-in handlers.",
+        yaml="retry", rest="retry", flag="--retry",
+        why=_NEW_WORKER,
+    ),
+    ModelSetting(
+        name="isolate", kind=Boolean(), label="isolation",
+        help="Run the requests of a failed batch one by one; on by default for built-in handlers.",
+        yaml="isolate", rest="isolate", flag="--isolate",
+        why=_NEW_WORKER,
+    ),
+    ModelSetting(
+        name="record_input", kind=Boolean(), label="recording of input",
+        help="Keep the latest request in memory, to repeat it; off by default.",
+        yaml="recordInput", rest="record_input", flag="--record-input",
+        default=False, changes=f"{_NEXT_REQUEST}; off forgets the one that was kept",
+    ),
+    ModelSetting(
+        name="quarantine", kind=Boolean(), label="quarantine",
+        help="Isolate requests that end workers, and refuse them for a while; on by default.",
+        yaml="quarantine", rest="quarantine", flag="--quarantine",
+        default=True, changes=_NEXT_REQUEST,
+    ),
+    ModelSetting(
+        name="optimize", kind=Optimizations(), label="optimizations",
+        help="Ways to make the model faster; the handler's own by default.",
+        yaml="optimize", rest="optimize", flag="--optimize",
+        why=_NEW_WORKER,
+    ),
+    ModelSetting(
+        name="max_memory", kind=Size(), label="memory of a worker",
+        help="Memory of each worker, such as 4GiB; one that passes it is replaced. No limit by default.",
+        yaml="maxMemory", rest="max_memory", flag="--max-memory",
+        why=_NEW_WORKER,
+    ),
+    ModelSetting(
+        name="cpus", kind=Cpus(), label="processors",
+        help="Processors that the workers may use, such as 0-3 or 0,2; all of them by default.",
+        yaml="cpus", rest="cpus", flag="--cpus",
+        default=(), why=_NEW_WORKER,
+    ),
+    ModelSetting(
+        name="device_type", kind=Word(("cpu", "gpu")), label="kind of device",
+        help="`cpu` for a model that is served without GPUs; else GPUs are used where there are any.",
+        yaml="deviceType",
+        why="The archive's to say: it holds the model in the form that a device runs.",
+    ),
+    ModelSetting(
+        name="device_ids", kind=Document("a list of whole numbers from 0", _are_numbers), label="GPUs",
+        help="GPUs that the workers may use, by number; all of them by default.",
+        yaml="deviceIds",
+        why="The archive's to say: it holds the model in the form that a device runs.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,64 @@
+"""The archive's `model-config.yaml`, read within limits."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from daemon.errors import InvalidModel
+
+# What PyYAML raises: for a month 13, an empty `!!int`, a `!!timestamp` of no date, and deep nesting not its own error.
+_NOT_YAML = (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError)
+
+# Features that change who gets which request: serving without them would be wrong, not slow.
+_REFUSED = ("sequenceBatching", "continuousBatching", "parallelType", "torchrun", "asyncCommunication")
+
+
+# TorchServe's keys that change nothing here; whoever set one should know.
+_WITHOUT_EFFECT = ("useJobTicket", "maxRetryTimeoutInSec", "parallelLevel")
+
+
+def without_effect(document: Mapping[str, Any]) -> list[str]:
+    """Name the keys that are set and mean nothing here."""
+    return [key for key in _WITHOUT_EFFECT if document.get(key)]
+
+
+_MOST_MERGED = 1000  # pairs
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe in what it makes, and in how much: merges (`<<`) copy, so that 400 bytes could be a billion pairs."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        for key, value in node.value:
+            if key.tag == "tag:yaml.org,2002:merge":
+                nodes = value.value if isinstance(value, yaml.SequenceNode) else [value]
+                mappings = [each for each in nodes if isinstance(each, yaml.MappingNode)]
+                for mapping in mappings:
+                    self.flatten_mapping(mapping)
+                if sum(len(mapping.value) for mapping in mappings) > _MOST_MERGED:
+                    raise yaml.constructor.ConstructorError(None, None, "it merges too much", key.start_mark)
+        super().flatten_mapping(node)
+
+
+def read_yaml(model_dir: Path, config_file: str | None) -> dict[str, Any]:
+    """Read the archive's `model-config.yaml`; an empty dict if it has none.
+
+    Raises:
+        InvalidModel: it is not YAML, or not a mapping, or asks for what is not served.
+    """
+    if config_file is None:
+        return {}
+    try:
+        document = yaml.load((model_dir / Path(config_file).name).read_bytes(), _Loader)
+    except _NOT_YAML as error:
+        raise InvalidModel(f"`{config_file}` is not YAML: {error}") from None
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise InvalidModel(f"`{config_file}` holds a {type(document).__name__}, and should hold a mapping.")
+    for key in _REFUSED:
+        if document.get(key):
+            raise InvalidModel(f"`{config_file}` asks for `{key}`, which tsctl does not serve.")
+    return document
