@@ -32,7 +32,7 @@ def connections_within(files: int) -> int:
 
 
 class Full(asyncio.Protocol):
-    """Answers a connection with 503, and closes it.
+    """Answers 503, and closes the connection.
 
     Args:
         limit: of connections.

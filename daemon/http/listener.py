@@ -125,15 +125,13 @@ class Listener:
 
     @property
     def busy(self) -> bool:
-        """Whether a client is or may soon be connected: failed TLS handshakes are not reported, so each has its
-        time.
-        """
+        """Whether a client is or may soon be connected: failed TLS handshakes go unreported, so each has its time."""
         if self.connections:
             return True
         return self._accepted > self._arrived and self.clock.now() < self._accepted_at + handshake_time(self.limits)
 
     def enter(self, connection: Connection, phase: Phase) -> None:
-        """Start a deadline for a connection; it replaces the previous one."""
+        """Start a deadline for a connection, in place of the previous one."""
         due = self._deadlines.enter(connection, phase, self.clock.now())
         if self._timer is None:
             self._arm(self.clock.now())

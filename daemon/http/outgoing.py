@@ -102,7 +102,7 @@ class Outgoing:
         self.transport.abort()
 
     def _hold(self, exchange: Exchange) -> None:
-        """Count the bytes that have to wait. Without room, answer with an error, or cut off what was begun."""
+        """Count the bytes that have to wait. Without room, answer with an error, or cut off one already begun."""
         sending, now, more = self._sending, self._clock.now(), exchange.size - exchange.counted
         if more < 0:
             sending.drop(self, -more)

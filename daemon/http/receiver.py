@@ -4,7 +4,7 @@ Received bytes are cut where requests end (boundaries.py), so that each request 
 `room` for; the rest is kept unparsed until there is room again.
 
 A client that keeps its connection mostly sends the same head again: such a head is compared, not parsed (repeated.py).
-A large body of known length is not parsed: it contains nothing to be found. The part that came with its
+A large body of known length is not parsed, as nothing in it matters here. The part that came with its
 headers is copied into the arena, and the rest is received there (`space`, `filled`).
 """
 

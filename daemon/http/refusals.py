@@ -7,7 +7,7 @@ MIN_RATE = 1000.0  # bytes a second: the lowest average rate of a body
 
 
 class Refused(DaemonError):
-    """The request is rejected before it is complete."""
+    """An incomplete request is rejected."""
 
     def __init__(self, status: int, kind: str, message: str) -> None:
         super().__init__(message)

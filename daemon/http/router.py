@@ -1,6 +1,6 @@
 """Choose the handler of a request by the path's first segment.
 
-A route is a plain function of the exchange and the path's further segments. It may answer at once,
+A route is a plain function of the exchange and the path's further segments. Routes may answer at once,
 keep the exchange for later, or return a coroutine that answers it.
 """
 

@@ -41,7 +41,7 @@ class NoRoomToSend(DaemonError):
 
 
 class NotRead(DaemonError):
-    """A streamed answer was ended because its client did not read it."""
+    """A streamed answer was ended because its client did not read."""
 
     status = 503
     kind = "ServiceUnavailableException"
