@@ -82,8 +82,8 @@ class Auto:
         if not times.known:
             company = callers.open > 1 or traffic.gap <= self._max_delay
             return Wait(due) if company else self._send(facts, "nobody_left")
-        # 7. Too little can be won by a timer. But what has already been sent to us is read first, while it brings more:
-        # eight clients of a handler that does nothing come in batches of 8, not 4, at 40 µs of CPU a request, not 50.
+        # 7. Too little can be won by a timer. But pending input is read first, while that brings more jobs: eight
+        # clients of a handler that does nothing come in batches of 8, not 4, at 40 µs of CPU a request, not 50.
         if times.a < LEAST_GAIN:
             if traffic.missing and waiting > self._seen:
                 self._seen = waiting

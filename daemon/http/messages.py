@@ -153,7 +153,7 @@ class Request(msgspec.Struct):
 
 
 class Framing(IntEnum):
-    """What follows the head of an answer, and how the head announces the length (RFC 9112, section 6.3)."""
+    """The body after the head of an answer, and how the head announces the length (RFC 9112, section 6.3)."""
 
     NOTHING = auto()  # no body and no length
     TOLD = auto()  # no body: the length is that of the body which another method would get
