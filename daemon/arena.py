@@ -16,8 +16,8 @@ own lease, which is a reference to a `Stored`:
     the job          ended, which a pidfd reports: not a kill,
                      not the end of a socket
 
-A worker reads a place at the beginning of the batch, and perhaps again later (isolation): so the lease does not depend on
-the fate of the job.
+A worker reads a place at the beginning of the batch, and perhaps again later (isolation): so the lease does not
+depend on the fate of the job.
 
 An announced body gets a place for all its bytes, so that they are received where they stay. Unreceived parts are the
 first to be reclaimed: when no place is left, bodies that are still arriving give up theirs, the one that began first
