@@ -240,7 +240,7 @@ async def _load(startup: Startup) -> None:
     try:
         if not startup.done:  # otherwise loaded before listening
             await startup.load()
-    except Exception:  # noqa: BLE001 - a bug, then: what could not be loaded was told already, one by one
+    except Exception:  # noqa: BLE001 - a bug, then: each failed load was reported already
         _log.exception("loading what is served from the start broke off")
 
 

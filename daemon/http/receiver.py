@@ -25,7 +25,7 @@ from daemon.http.repeated import LONGEST, Repeated, know
 from daemon.http.target import check_target
 
 CHEAP = 64 * 1024  # bytes of a body that are copied to free arena memory: 5 µs
-PATIENCE = 8  # heads, each unlike the one before, after which none is remembered: they all differ, say by a request id
+PATIENCE = 8  # unlike heads in a row, after which none is remembered: they all differ, say by a request id
 
 
 class Receiver:

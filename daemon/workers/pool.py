@@ -270,7 +270,7 @@ class Pool:
         if worker in self._idle:
             self._listener.worker_idle()
 
-    def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:  # noqa: ARG002 - whoever has it
+    def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:  # noqa: ARG002 - the job knows its client
         self._listener.job_streamed(job, piece)
 
     def lost(self, worker: Worker) -> None:

@@ -1,9 +1,9 @@
 """Predict how long a batch takes: l(n) = a + c·n, learned from finished batches.
 
-The linear model is that of Nexus (l(b) = αb + β; Shen et al., SOSP '19). The fit is least squares with exponential
-forgetting, from running sums. Until sizes have spread, the slope is unknown: the first time is halved between a and c,
-and later times change only the level. A batch that took ten times too long (a page fault, a garbage collection) counts
-as three times the prediction.
+The linear model is that of Nexus (l(b) = αb + β; Shen et al., SOSP '19). The fit is recursive least squares with
+exponential forgetting, from running sums. Until sizes have spread, the slope is unknown: the first time is halved
+between a and c, and later times change only the level. A batch that took ten times too long (a page fault, a garbage
+collection) counts as three times the prediction.
 """
 
 FORGETTING = 0.98
