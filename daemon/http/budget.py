@@ -18,7 +18,7 @@ def read_budget(text: str) -> float:
     """
     digits = text.lstrip("0")
     if not (text.isascii() and text.isdigit() and digits):
-        raise BadRequest(f"{HEADER} is `{text}`, and should be a whole number of milliseconds, at least 1.")
+        raise BadRequest(f"Invalid header {HEADER}: `{text}`; expected a whole number of milliseconds, at least 1.")
     return min(int(digits[:13]), _LONGEST) / 1000
 
 

@@ -22,7 +22,7 @@ class TooManyConnections(DaemonError):
 
     def __init__(self, limit: int) -> None:
         super().__init__(
-            f"There are {limit} connections, as many as the limit of open files allows (`ulimit -n`). Try again later."
+            f"Too many connections: the limit of open files (`ulimit -n`) allows {limit}. Try again later."
         )
 
 

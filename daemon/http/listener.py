@@ -101,7 +101,7 @@ class Listener:
             return Connection(self)
         if now - self._told_full >= TELL_EVERY:
             self._told_full = now
-            _log.warning("%d connections are open: further ones are turned away with 503", most)
+            _log.warning("%d connections are open: rejecting further ones with 503", most)
         return Full(most)
 
     def arrived(self, connection: Connection) -> None:

@@ -145,7 +145,7 @@ class Request(msgspec.Struct):
             BadRequest: the body is not JSON.
         """
         if len(self.body) > MOST_JSON:
-            raise BodyTooLarge("a JSON document here", len(self.body), MOST_JSON)
+            raise BodyTooLarge("a JSON document", len(self.body), MOST_JSON)
         try:
             return json.loads(bytes(self.body))
         except (ValueError, RecursionError) as error:
@@ -241,7 +241,9 @@ def reply_response(reply: Reply) -> Response:
     """Convert a job's reply to an HTTP response."""
     if not reply.error:
         if not 200 <= reply.status <= 999:  # three digits, and no interim answer: the client would wait for more
-            return error_response(PredictionFailed(f"The handler chose the status {reply.status}, which is none."))
+            return error_response(
+                PredictionFailed(f"Handler returned HTTP status {reply.status}; expected 200 to 999.")
+            )
         return Response(reply.status, reply.body, reply.headers, reply.phrase)
     message = reply.body.decode("utf-8", "replace")
     retry = () if reply.retry_after is None else (("Retry-After", str(reply.retry_after)),)

@@ -57,13 +57,17 @@ class Ours:
                 case b"content-length":
                     self.length = int(value) if value.isdigit() else 0
                 case b"transfer-encoding" if old:
-                    raise BadRequest("HTTP/1.0 has no transfer encodings.")
+                    raise BadRequest("HTTP/1.0 has no transfer encodings; send a Content-Length.")
                 case b"transfer-encoding" if value.lower() != "chunked":
-                    raise Refused(501, "BadRequestException", f"The transfer encoding `{value}` is not understood.")
+                    raise Refused(
+                        501, "BadRequestException", f"Unsupported transfer encoding `{value}`; expected `chunked`."
+                    )
                 case b"transfer-encoding":
                     self.chunked = True
                 case b"expect" if value.lower() != "100-continue":
-                    raise Refused(417, "BadRequestException", f"The expectation `{value}` cannot be met.")
+                    raise Refused(
+                        417, "BadRequestException", f"Unsupported expectation `{value}`; expected `100-continue`."
+                    )
                 case b"expect":
                     self.expects = not old
                 case b"x-request-id":
@@ -73,4 +77,4 @@ class Ours:
                 case b"x-request-priority":
                     self.priority = value
         if hosts > 1 or (not hosts and not old):
-            raise BadRequest("A request needs one Host header.")
+            raise BadRequest(f"The request has {hosts} Host headers; expected one.")

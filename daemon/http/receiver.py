@@ -313,9 +313,9 @@ class Receiver:
         self.body_began = self._now()
         version = self._parser.get_http_version()
         if self._boundaries.foreign:
-            raise BadRequest("Only HTTP is spoken here: the first line names another protocol.")
+            raise BadRequest("The request line names another protocol; use HTTP/1.1.")
         if version != "1.1" and version != "1.0":
-            raise Refused(505, "BadRequestException", f"HTTP/{version} is not spoken here: use HTTP/1.1.")
+            raise Refused(505, "BadRequestException", f"HTTP/{version} is not supported; use HTTP/1.1.")
         if self._parser.get_method() == b"CONNECT":
             raise MethodNotAllowed
         if self._url[:1] != b"/" or b"#" in self._url:

@@ -32,8 +32,8 @@ class NoRoom(DaemonError):
 
     def __init__(self, limit: float) -> None:
         super().__init__(
-            f"Too much is being received: all request bodies that are on their way may have {limit:.0f} bytes"
-            " together (max_receiving_bytes). Try again later."
+            f"The daemon is receiving too much: request bodies in flight may have {limit:.0f} bytes together"
+            " (max_receiving_bytes). Try again later."
         )
 
 

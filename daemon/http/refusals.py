@@ -22,7 +22,7 @@ def head_too_large(limits: HttpLimits) -> Refused:
 
 def body_too_large(limits: HttpLimits, size: str) -> Refused:
     """Return the error for a body of this size, as in `1000 bytes or more`."""
-    message = f"The body has {size}, and the limit is {limits.max_body} (max_request_size)."
+    message = f"The body has {size}; the limit is {limits.max_body} (max_request_size)."
     return Refused(413, "RequestEntityTooLargeException", message)
 
 
@@ -35,7 +35,7 @@ def slow_body(limits: HttpLimits, seconds: float, count: int) -> Refused | None:
     if seconds >= limits.body_timeout:
         return _too_slow(f"The body took longer than {limits.body_timeout:g} s to arrive.")
     if count < MIN_RATE * seconds:
-        return _too_slow(f"The body came more slowly than {MIN_RATE:g} bytes a second.")
+        return _too_slow(f"The body arrived more slowly than {MIN_RATE:g} bytes a second.")
     return None
 
 

@@ -35,8 +35,8 @@ class NoRoomToSend(DaemonError):
 
     def __init__(self, limit: float) -> None:
         super().__init__(
-            f"Too many answers wait for their clients: all of them may have {limit:.0f} bytes together"
-            f" (max_sending_bytes), those of one connection {limit / SHARE:.0f}. Read the answers, and try again."
+            f"Too many unread answers: they may have {limit:.0f} bytes together (max_sending_bytes),"
+            f" those of one connection {limit / SHARE:.0f}. Read the answers, and try again."
         )
 
 

@@ -26,7 +26,7 @@ class BodyTooLarge(DaemonError):
     kind = "RequestEntityTooLargeException"
 
     def __init__(self, what: str, size: int, limit: int) -> None:
-        super().__init__(f"The body has {size} bytes, and at most {limit} are read of {what}.")
+        super().__init__(f"The body has {size} bytes; the limit for {what} is {limit}.")
 
 
 class TargetTooLong(DaemonError):
@@ -36,4 +36,4 @@ class TargetTooLong(DaemonError):
     kind = "BadRequestException"
 
     def __init__(self, size: int, limit: int) -> None:
-        super().__init__(f"The request target has {size} characters, and at most {limit} are read.")
+        super().__init__(f"The request target has {size} characters; the limit is {limit}.")

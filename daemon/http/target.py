@@ -17,7 +17,7 @@ def check_host(host: str) -> None:
         BadRequest: the value is no host.
     """
     if not _HOST.fullmatch(host):
-        raise BadRequest("The Host header names no host.")
+        raise BadRequest("Invalid Host header; expected HOST or HOST:PORT.")
 
 
 def check_target(target: str, method: bytes) -> None:
@@ -28,4 +28,4 @@ def check_target(target: str, method: bytes) -> None:
     """
     for_all = target == "*" and method == b"OPTIONS"
     if "#" in target or not (for_all or _ABSOLUTE.fullmatch(target)):
-        raise BadRequest("The request target is neither a path nor an http address.")
+        raise BadRequest("Invalid request target; expected a path or an http address.")

@@ -153,7 +153,7 @@ def test_without_descriptors_clients_are_turned_away_and_the_operator_is_heard(i
         assert answer.status == 200
         assert cpu_of(idle.pid) - before < 1.0  # it does not turn in circles
     eventually(lambda: idle.ask("/predictions/mirror", b"x").status == 200, "connections are accepted again")
-    assert "connections are open: further ones are turned away with 503" in log_of(idle, "daemon.log")
+    assert "connections are open: rejecting further ones with 503" in log_of(idle, "daemon.log")
 
 
 def test_when_descriptors_run_out_altogether_the_daemon_lives_and_accepts_again(
