@@ -67,9 +67,8 @@ class Auto:
         # 4. Another busy worker would only slow the others down: join the clients that return from there.
         if self._parts and traffic.busy >= self._parts:
             return Wait(due)
-        # 5. All regular clients are here, or as many of them as share a batch. Connections count, not jobs: one may
-        # send
-        # several at once.
+        # 5. All regular clients are here, or as many of them as share a batch. Connections count, not
+        # jobs: one may send several at once.
         if not callers.strangers:
             callers.forget_silent(now, traffic.turnarounds)
             if callers.present == callers.regulars and not callers.strangers:

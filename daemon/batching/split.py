@@ -31,9 +31,8 @@ def best_parts(together: Together, jobs: int, workers: int, batch_size: int) -> 
 def parts_now(together: Together, jobs: int, idle: int, busy: int, rate: float) -> int:
     """Return into how many batches the jobs that wait now are best split, if later arrivals are unknown.
 
-    Splitting ends the jobs sooner. But if the split takes the last idle worker, jobs that arrive meanwhile wait until
-    its
-    end, for half of the time in the mean.
+    Splitting ends the jobs sooner. But if the split takes the last idle worker, jobs that arrive meanwhile wait
+    until its end, for half of the time in the mean.
 
     Args:
         jobs: at most a batch.

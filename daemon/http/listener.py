@@ -143,8 +143,7 @@ class Listener:
         """Answer each connection's next request as its last.
 
         Idle connections stay: closing one in the moment in which its client sends would reset it. An answer in progress
-        may
-        already have announced keep-alive, so its connection stays, too.
+        may already have announced keep-alive, so its connection stays, too.
         """
         self.stopping = True
 

@@ -21,8 +21,7 @@ def join(*tables: Mapping[str, Route]) -> dict[str, Route]:
     """Join several tables into one.
 
     Where two have a route for the same segment, the first that knows the path answers: a route rejects a path by
-    raising
-    ResourceNotFound at once, not from a coroutine.
+    raising ResourceNotFound at once, not from a coroutine.
     """
     joined: dict[str, Route] = {}
     for table in tables:
