@@ -145,7 +145,7 @@ class MissingToken(DaemonError):
     headers = (("WWW-Authenticate", "Bearer"),)
 
     def __init__(self) -> None:
-        super().__init__("This address asks for a token: send the header `Authorization: Bearer TOKEN`.")
+        super().__init__("Token missing (401): send the header `Authorization: Bearer TOKEN`.")
 
 
 class WrongToken(DaemonError):
@@ -155,7 +155,7 @@ class WrongToken(DaemonError):
     kind = "InvalidKeyException"
 
     def __init__(self) -> None:
-        super().__init__("The token of this request is not one that this address accepts.")
+        super().__init__("Invalid token (403): this address does not accept the token of this request.")
 
 
 class Forbidden(DaemonError):
@@ -211,7 +211,7 @@ class NotFailed(DaemonError):
     kind = "ConflictStatusException"
 
     def __init__(self, name: str, version: str, state: str, given_up: int, wanted: int) -> None:
-        sentence = f"Model version {version} of model {name} has not failed, it is: {state}. Nothing is tried again."
+        sentence = f"Model version {version} of model {name} has not failed (state: {state}); nothing to retry."
         if given_up:
             sentence += f" {given_up} of {wanted} workers failed:"
             sentence += f" `tsctl scale {name}/{version} --workers {wanted}` starts them again."
@@ -246,7 +246,7 @@ class Upgrading(DaemonError):
     retry_after = 5
 
     def __init__(self) -> None:
-        super().__init__("The daemon is being upgraded: nothing is changed until that is over. Try again later.")
+        super().__init__("The daemon is being upgraded, and rejects changes until that is done. Try again later.")
 
 
 class CutOff(Stopping):
@@ -349,7 +349,7 @@ class NotRemembered(DaemonError):
 
     def __init__(self, file: Path, reason: str) -> None:
         self.reason = f"cannot write `{file}`: {reason}"
-        super().__init__(f"The change is made, but a restart will not know of it: {self.reason}.")
+        super().__init__(f"Change applied, but it could not be saved and will be lost on restart: {self.reason}.")
 
 
 class UpgradeFailed(DaemonError):
@@ -361,7 +361,7 @@ class UpgradeFailed(DaemonError):
     """
 
     def __init__(self, reason: str, details: str = "") -> None:
-        first = f"The daemon was not upgraded, and goes on: {reason}"
+        first = f"Upgrade failed; the running daemon stays: {reason}"
         super().__init__(f"{first}\n\n{details}" if details else first)
 
 

@@ -53,8 +53,8 @@ def read_tokens(config: Config, environment: Mapping[str, str]) -> Tokens:
         )
     elif not management and not config.management_without_token:
         raise StartError(
-            f"the management address `{config.management_address}` needs a token: who reaches it can run code here",
-            "add `--token-file FILE`, or `--management-without-token` if everybody who reaches it may",
+            f"the management address `{config.management_address}` needs a token: its clients can run code here",
+            "add `--token-file FILE`, or `--management-without-token` if all its clients may do so",
         )
     origins = {"token": whence, "inference_token": inference_whence}
     return Tokens(management, inference, {name: origin for name, origin in origins.items() if origin})

@@ -20,14 +20,14 @@ REASONS: dict[str, str] = {
     "delay": "a request had been held for the maximum delay",
     "deadline": "a request would otherwise be answered too late",
     "stopping": "the version is being shut down",
-    "nobody_left": "everybody who could join was there already",
+    "nobody_left": "all clients that could join were already waiting",
     "no_gain": "waiting would have cost more than it saved",
     "split": "cut evenly over several idle workers",
     "ahead": "sent to a worker that was still busy with the batch before",
     "at_once": "the policy does not wait",
     "retry": "a request whose worker died or hung, alone",
-    "suspect": "a request with which a worker had ended, alone",
-    "solo": "a question to the handler about itself, alone",
+    "suspect": "a request that a worker had died with, alone",
+    "solo": "a request for the handler's description, alone",
 }
 
 

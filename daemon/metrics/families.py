@@ -83,19 +83,19 @@ def gpus(found: Iterable[Gpu]) -> Iterator[Metric]:
 def ours(metrics: Metrics) -> Iterator[Metric]:
     """Yield histograms and batches of each version."""
     batches = [(_version(v) | {"reason": why}, n) for v in metrics.counted for why, n in sorted(v.batches.items())]
-    yield family("tsctl_batches_total", "counter", "Batches sent to a worker, by why they were due", batches)
+    yield family("tsctl_batches_total", "counter", "Batches sent to a worker, by reason", batches)
     expired = [
         (_version(v) | {"where": where}, n) for v in metrics.counted for where, n in sorted(v.expirations.items())
     ]
-    text = "Requests whose time was over, by where they were: in the queue, or with a worker"
+    text = "Expired requests, by where they were: in the queue, or with a worker"
     yield family("tsctl_requests_expired_total", "counter", text, expired)
-    text = "Batches that failed, and whose requests ran again, each alone"
+    text = "Failed batches whose requests were run again, each alone"
     isolated = [(_version(v), v.isolated) for v in metrics.counted]
     yield family("tsctl_isolated_batches_total", "counter", text, isolated)
     failed = [(_version(v), v.failed_alone) for v in metrics.counted]
     yield family("tsctl_isolated_failures_total", "counter", "Requests of those batches that failed alone, too", failed)
     quarantined = [(_version(v), v.quarantined) for v in metrics.counted]
-    text = "Requests that were not run because the same had ended workers"
+    text = "Requests rejected because the same request had ended workers"
     yield family("tsctl_requests_quarantined_total", "counter", text, quarantined)
     live = [(_version(each), each) for each in metrics.versions]
     text = "Whether workers end one after the other while they run requests (1) or not (0)"
@@ -106,7 +106,7 @@ def ours(metrics: Metrics) -> Iterator[Metric]:
     yield histograms("tsctl_queue_time_seconds", text, [(labels, v.queue_time) for labels, v in live])
     text = "Time of a batch in the worker"
     yield histograms("tsctl_inference_time_seconds", text, [(labels, v.inference_time) for labels, v in live])
-    text = "Requests that travelled together"
+    text = "Requests in a batch"
     yield histograms("tsctl_batch_size", text, [(labels, v.batch_size) for labels, v in live])
     dropped = [
         (_version(v) | {"reason": why}, n) for v in metrics.counted for why, n in sorted(v.emitted.dropped.items())

@@ -84,7 +84,7 @@ class Upgrade:
         if self.step is not Step.SERVING:
             raise Upgrading
         if not self._ready():
-            raise Loading("The daemon still loads what it serves from the start. Upgrade it later.")
+            raise Loading("The daemon is still loading its initial models. Upgrade it later.")
         self._move(Event.ASKED)
         self._task = asyncio.get_running_loop().create_task(self._run(asked, report))
         try:
@@ -92,7 +92,7 @@ class Upgrade:
         except asyncio.CancelledError:
             if not self._task.cancelled():
                 raise
-            raise Stopping("The daemon was told to stop, and was not upgraded.") from None
+            raise Stopping("Upgrade cancelled: the daemon was told to stop.") from None
 
     async def settle(self) -> None:
         """Cancel an upgrade, as this daemon stops; if the handover has begun, wait for its outcome."""
@@ -123,7 +123,7 @@ class Upgrade:
                     version = await self._load(asked, report)
             except TimeoutError:
                 late = (
-                    "what was being changed was not done"
+                    "changes in progress did not finish"
                     if self.step is Step.CHECKING
                     else "the new daemon was not ready"
                 )
@@ -162,7 +162,7 @@ class Upgrade:
         try:
             await self._registration.save()  # on the disk now, unless the write failed, or nothing was to be restored
         except NotRemembered as error:
-            raise Gone(f"what is registered cannot be written for the new daemon: {error.reason}") from None
+            raise Gone(f"the snapshot for the new daemon cannot be written: {error.reason}") from None
         if asked.check_memory:
             short = shortage(await asyncio.to_thread(self._measure, os.getpid()))
             if short is not None:
@@ -207,9 +207,8 @@ class Upgrade:
             await self.successor.end(at_once=self.step is Step.HANDING)
             if self.step is Step.HANDING and not self._registration.memory.is_current():
                 # The successor had taken over and changed something before its end. The disk has the state that its
-                # clients
-                # were told of, and this daemon has not.
-                _log.critical("the new daemon had taken over and ended: this one ends, and the next start goes on")
+                # clients were told of, and this daemon has not.
+                _log.critical("the new daemon took over and died: this one stops; the next start uses the snapshot")
                 self._move(Event.TAKEN)
                 self.given.set()
                 return

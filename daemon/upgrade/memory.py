@@ -35,7 +35,7 @@ def shortage(memory: Memory) -> str | None:
     return (
         f"while both run, the new one needs about {_size(memory.needed)} more memory, as much as this one and its"
         f" workers take now, and {memory.where} has {_size(memory.available)} left."
-        " `--no-check-memory` tries it nevertheless."
+        " Free memory, or skip this check with `--no-check-memory`."
     )
 
 

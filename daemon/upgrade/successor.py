@@ -108,7 +108,7 @@ class NewDaemon:
         try:
             return decode_from_new(await self._channel.hear())
         except BrokenWord as error:
-            raise Gone(f"the new daemon said what is not understood: {error}") from None
+            raise Gone(f"the new daemon sent an invalid message: {error}") from None
         except HungUp:
             await self._ended(LEAVE_TIME)
             raise Gone(f"the new daemon {self._how()} before it was ready", self._printed.tail()) from None

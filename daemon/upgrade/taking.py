@@ -106,17 +106,17 @@ def _read_inheritance(sock: socket.socket) -> Inheritance:
     try:
         inheritance = decode(first_line(sock), Inheritance)
     except BrokenWord as error:
-        raise StartError(f"the running daemon does not say what is to be inherited: {error}") from None
+        raise StartError(f"the running daemon sent an invalid inheritance: {error}") from None
     if inheritance.form != FORM:
         raise StartError(
-            f"the running daemon hands over in form {inheritance.form}, and this tsctl knows {FORM}",
+            f"the running daemon uses upgrade protocol {inheritance.form}, and this tsctl supports {FORM}",
             "stop the daemon and start it",
         )
     return inheritance
 
 
 def _abandoned() -> StartError:
-    return StartError("the old daemon has gone, or given the upgrade up")
+    return StartError("the old daemon has ended, or cancelled the upgrade")
 
 
 def check_snapshot(file: Path) -> None:

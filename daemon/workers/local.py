@@ -32,7 +32,7 @@ from daemon.workers.state import Event, State, advance
 from handlers import wire
 from handlers.credit import PATIENCE, cost_of
 
-UNREAD = f"The client did not read the streamed answer; its batch waited for {PATIENCE:g} s, and goes on without it."
+UNREAD = f"The client did not read the streamed answer; its batch waited {PATIENCE:g} s, and continues without it."
 LEAVE_TIME = 5.0  # seconds between closing the socket and SIGKILL
 
 
@@ -278,7 +278,7 @@ class LocalWorker(asyncio.Protocol):
         except wire.BrokenMessage as error:
             self._babbles = True
             self._lose()
-            self._life.kill(f"it wrote what is no message to its connection to the daemon ({error})")
+            self._life.kill(f"it sent an invalid message to the daemon ({error})")
 
     def eof_received(self) -> None:
         return None

@@ -86,7 +86,7 @@ def test_a_full_disk_refuses_what_is_new_and_serves_what_is_there(idle: Served, 
     assert [model["name"] for model in idle.status["models"]] == ["echo"]  # nothing is half registered
     assert len(list((small_disk / "models").iterdir())) == 1
     forgotten = idle.run("set", "echo", "--batch-size", "2")
-    assert "a restart will not know of it" in forgotten.stderr and "No space left on device" in forgotten.stderr
+    assert "will be lost on restart" in forgotten.stderr and "No space left on device" in forgotten.stderr
 
     (small_disk / "filler").unlink()
     idle.tsctl("register", "mirror.mar")
