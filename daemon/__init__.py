@@ -14,7 +14,7 @@ imports torch, so it starts in well under a second; the command line imports nei
     __main__  server       arguments → Config → listen → serve
     ending                 stop in order: by a signal, or because another daemon has taken over
     config  settings       every setting: flag, environment name, key of config.properties, default
-    tsconfig environment   TorchServe's config.properties; the environment of workers
+    tsconfig environment   TorchServe's config.properties; what workers find in their environment
     paths  sockets         where files are; listening sockets and the lock
     place                  all of these together: taken, inherited, handed over, left
     logs  access  status   log files; a line for each request; the daemon's status documents
@@ -70,7 +70,7 @@ Six walks
 
 Bounds, and where they are: connections (http.full), bodies being received (http.receiving), a version's
 queue in jobs and bytes (batching.queue), a worker's memory and processors (workers.processes.memory,
-models.limits). A log that cannot be written loses its lines (logs). Each excess is reported.
+models.limits). A log that cannot be written costs its lines (logs). Past a bound somebody is told.
 
 Decisions are synchronous functions of facts with the time as an argument: collectors, the pool's
 plan and the registry have no asyncio and no clock, so that the same objects run in production, in

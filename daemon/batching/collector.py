@@ -55,7 +55,7 @@ class Facts(msgspec.Struct, frozen=True):
 def latest(facts: Facts, times: BatchTimes) -> float:
     """Return when the waiting jobs must be sent so that the first answer is in time; same clock, inf without deadlines.
 
-    Return -inf, now, if a deadline is set and the duration of a batch is unknown.
+    Return -inf if a deadline is set and the duration of a batch is unknown: then they must be sent at once.
     """
     if facts.deadline == math.inf:
         return math.inf

@@ -39,7 +39,8 @@ class Ours:
             version: of HTTP, `1.1` or `1.0`.
 
         Raises:
-            BadRequest: there is not exactly one valid Host header, or HTTP/1.0 comes with a transfer encoding.
+            BadRequest: the Host header is missing (in HTTP/1.1), repeated or invalid.
+            BadRequest: HTTP/1.0 comes with a transfer encoding.
             Refused: the transfer encoding (501) or the expectation (417) is not supported.
         """
         hosts, old = 0, version == "1.0"

@@ -27,7 +27,7 @@ def memory_of(pid: int, proc: Path = Path("/proc")) -> int:
 
 
 def size_text(size: int) -> str:
-    """Format a size for people: `4 GiB`, `1.5 GiB`, `700 MiB`."""
+    """Write a size as people do: `4 GiB`, `1.5 GiB`, `700 MiB`."""
     for unit, name in _UNITS:
         if size >= unit:
             return f"{size / unit:.3g} {name}" if size < 1000 * unit else f"{size // unit} {name}"
