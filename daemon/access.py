@@ -12,13 +12,13 @@ _LINES_AT_ONCE = 1000
 
 
 class AccessLog:
-    """Lines are written at most `FLUSH_EVERY` later, or at 1 000 of them."""
+    """Appends lines to the access log at most `FLUSH_EVERY` seconds later, or at 1 000 lines."""
 
     def __init__(self, path: Path, clock: Clock, *, foreground: bool) -> None:
         self._log = LineLog(path, foreground)
         self._clock = clock
         self._lines: list[str] = []
-        self._stamped = -1  # the second that `_stamp` is of
+        self._stamped = -1  # the second of `_stamp`
         self._stamp = ""
 
     def note(self, request: Request, status: int, seconds: float) -> None:
@@ -42,13 +42,13 @@ class AccessLog:
             self._lines = []
 
     def close(self) -> None:
-        """Write what is left; nothing may be added after."""
+        """Write the remaining lines; none may be added later."""
         self.flush()
         self._log.close()
 
 
 def line_of(request: Request, status: int, seconds: float, stamp: str) -> str:
-    """Write a request in one line; what does not print is escaped, as a client chose it."""
+    """Format a request as one line, with unprintable characters, which clients choose, escaped."""
     target = without_secrets(request.target) if "url=http" in request.target else request.target
     # With %: compiled, an f-string with formats costs 1 µs more.
     words = (stamp, request.peer, request.method, target, status, seconds * 1000, request.id)

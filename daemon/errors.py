@@ -1,4 +1,4 @@
-"""The daemon's errors: what a client is told, and with which status.
+"""The daemon's errors: their messages for clients, and their HTTP statuses.
 
     DaemonError
     ├─ ModelNotFound · VersionNotFound · ResourceNotFound        404
@@ -13,7 +13,7 @@
     ├─ NotFailed                                                 409
     ├─ NoReadyWorker · QueueFull · Stopping · Upgrading          503
     │  └─ CutOff (a Stopping)
-    ├─ PredictionFailed                                          503 (or what the handler chose)
+    ├─ PredictionFailed                                          503 (or the handler's choice)
     ├─ WorkerDied · ResponseTimeout · WorkersFailed · DescribeFailed   500
     ├─ NotRemembered · UpgradeFailed                             500
     ├─ RequestExpired                                            504
@@ -29,12 +29,12 @@ from pathlib import Path
 
 
 class DaemonError(Exception):
-    """Something a client or operator can be told about."""
+    """An error to be reported to a client or an operator."""
 
     status = 500
     kind = "InternalServerException"
     retry_after: int | None = None  # seconds, for the Retry-After header
-    headers: tuple[tuple[str, str], ...] = ()  # further headers of its answer
+    headers: tuple[tuple[str, str], ...] = ()  # further headers of the answer
 
 
 class ModelNotFound(DaemonError):
@@ -48,7 +48,7 @@ class ModelNotFound(DaemonError):
 
 
 class ArchiveNotFound(DaemonError):
-    """The archive that a registration names is not there, or may not be used."""
+    """The archive named by a registration does not exist, or may not be used."""
 
     status = 404
     kind = "ModelNotFoundException"
@@ -65,7 +65,7 @@ class VersionNotFound(DaemonError):
 
 
 class ResourceNotFound(DaemonError):
-    """No route of that name."""
+    """There is no route of that name."""
 
     status = 404
     kind = "ResourceNotFoundException"
@@ -75,7 +75,7 @@ class ResourceNotFound(DaemonError):
 
 
 class NoSample(DaemonError):
-    """There is no request of this model that could be sent again."""
+    """The model has no recorded request that could be sent again."""
 
     status = 404
     kind = "ResourceNotFoundException"
@@ -88,7 +88,7 @@ class NoSample(DaemonError):
 
 
 class MethodNotAllowed(DaemonError):
-    """The route exists, with other methods."""
+    """The route exists, but not with this method."""
 
     status = 405
     kind = "MethodNotAllowedException"
@@ -98,21 +98,21 @@ class MethodNotAllowed(DaemonError):
 
 
 class BadRequest(DaemonError):
-    """The request cannot be understood."""
+    """The request is invalid."""
 
     status = 400
     kind = "BadRequestException"
 
 
 class InvalidModel(DaemonError):
-    """The archive cannot be served as it is."""
+    """The archive cannot be served unchanged."""
 
     status = 400
     kind = "InvalidModelException"
 
 
 class NotUnpacked(DaemonError):
-    """The disk does not take the archive's files: it is full, or must not be written."""
+    """The archive cannot be unpacked: the disk is full or read-only."""
 
     status = 507
 
@@ -128,7 +128,7 @@ class RequirementsFailed(DaemonError):
 
 
 class DownloadFailed(DaemonError):
-    """The archive could not be had from its URL."""
+    """The archive could not be downloaded."""
 
     status = 400
     kind = "DownloadArchiveException"
@@ -138,35 +138,35 @@ class DownloadFailed(DaemonError):
 
 
 class MissingToken(DaemonError):
-    """The address asks for a token, and the request shows none."""
+    """The address requires a token, and the request has none."""
 
     status = 401
     kind = "InvalidKeyException"
     headers = (("WWW-Authenticate", "Bearer"),)
 
     def __init__(self) -> None:
-        super().__init__("This address asks for a token: send the header `Authorization: Bearer TOKEN`.")
+        super().__init__("Token missing (401): send the header `Authorization: Bearer TOKEN`.")
 
 
 class WrongToken(DaemonError):
-    """The request shows a token that is not one of ours."""
+    """The request's token is not accepted at this address."""
 
     status = 403
     kind = "InvalidKeyException"
 
     def __init__(self) -> None:
-        super().__init__("The token of this request is not one that this address accepts.")
+        super().__init__("Invalid token (403): this address does not accept the token of this request.")
 
 
 class Forbidden(DaemonError):
-    """The request is not answered here, whoever sends it."""
+    """The request is rejected here, whoever sends it."""
 
     status = 403
     kind = "ForbiddenException"
 
 
 class DefaultVersionKept(DaemonError):
-    """The default version cannot go while other versions stay."""
+    """The default version cannot be removed while other versions stay."""
 
     status = 403
     kind = "InvalidModelVersionException"
@@ -188,7 +188,7 @@ class Conflict(DaemonError):
 
 
 class BeingReplaced(Conflict):
-    """Another archive is about to take the version's place, so nothing else may change it."""
+    """Another archive is about to take the version's place, so no other change is allowed."""
 
     def __init__(self, name: str, version: str) -> None:
         super().__init__(
@@ -200,10 +200,10 @@ class BeingReplaced(Conflict):
 
 
 class NotFailed(DaemonError):
-    """Only a version that has failed is tried again.
+    """Only a version that has failed can be retried.
 
     Args:
-        state: what it is instead, in a word.
+        state: the version's present state, in a word.
         given_up: how many of its `wanted` places are without a worker, and stay so.
     """
 
@@ -211,7 +211,7 @@ class NotFailed(DaemonError):
     kind = "ConflictStatusException"
 
     def __init__(self, name: str, version: str, state: str, given_up: int, wanted: int) -> None:
-        sentence = f"Model version {version} of model {name} has not failed, it is: {state}. Nothing is tried again."
+        sentence = f"Model version {version} of model {name} has not failed (state: {state}); nothing to retry."
         if given_up:
             sentence += f" {given_up} of {wanted} workers failed:"
             sentence += f" `tsctl scale {name}/{version} --workers {wanted}` starts them again."
@@ -239,14 +239,14 @@ class Stopping(DaemonError):
 
 
 class Upgrading(DaemonError):
-    """Nothing is changed while the daemon is being replaced."""
+    """Changes are rejected while the daemon is being replaced."""
 
     status = 503
     kind = "ServiceUnavailableException"
     retry_after = 5
 
     def __init__(self) -> None:
-        super().__init__("The daemon is being upgraded: nothing is changed until that is over. Try again later.")
+        super().__init__("The daemon is being upgraded, and rejects changes until that is done. Try again later.")
 
 
 class CutOff(Stopping):
@@ -271,11 +271,11 @@ class PredictionFailed(DaemonError):
 
 
 class WorkerDied(DaemonError):
-    """The worker went away with the request, and it is not run again."""
+    """The worker died with the request, which is not retried."""
 
 
 class WorkerKilled(WorkerDied):
-    """SIGKILL ended the worker, and not ours: most likely the kernel's, out of memory."""
+    """The worker was killed by a SIGKILL from outside the daemon: most likely the kernel's, out of memory."""
 
     status = 507
 
@@ -285,17 +285,17 @@ class ResponseTimeout(DaemonError):
 
 
 class RequestExpired(DaemonError):
-    """The time that the request may take is over. (TorchServe has this word, and leaves such a request unanswered.)"""
+    """The request's deadline has passed. (TorchServe has this word, and leaves such a request unanswered.)"""
 
     status = 504
     kind = "RequestTimeoutException"
 
 
 class ReceivedTooSlowly(RequestExpired):
-    """The budget is spent, and the body has not arrived.
+    """The deadline has passed before the body has arrived.
 
     Args:
-        limit: seconds that the request may take; `source` says who set that.
+        limit: seconds that the request may take; `source` names who set that.
     """
 
     def __init__(self, limit: float, source: str) -> None:
@@ -306,12 +306,12 @@ class ReceivedTooSlowly(RequestExpired):
 
 
 class WaitedTooLong(RequestExpired):
-    """It was not run, because its answer would be too late, or because it has waited too long.
+    """The request was not run, because its answer would be too late, or because of its long wait.
 
     Args:
-        limit: seconds that it may take, or wait; `source` says who set that.
-        spent: what has become of them, in words.
-        needed: seconds that the model would still take, of this limit; 0.0 if that is not known, or does not count.
+        limit: seconds that the request may take, or wait; `source` names who set that.
+        spent: how that time was spent, in words.
+        needed: seconds that the model would still take; 0.0 if unknown, or irrelevant.
     """
 
     def __init__(self, limit: float, source: str, spent: str, needed: float = 0.0) -> None:
@@ -323,7 +323,7 @@ class WaitedTooLong(RequestExpired):
 
 
 class AnsweredTooLate(RequestExpired):
-    """A worker still has it when its budget is spent. Arguments as of WaitedTooLong."""
+    """The deadline has passed while a worker runs the request. Arguments as of WaitedTooLong."""
 
     def __init__(self, limit: float, source: str, spent: str) -> None:
         super().__init__(
@@ -349,7 +349,7 @@ class NotRemembered(DaemonError):
 
     def __init__(self, file: Path, reason: str) -> None:
         self.reason = f"cannot write `{file}`: {reason}"
-        super().__init__(f"The change is made, but a restart will not know of it: {self.reason}.")
+        super().__init__(f"Change applied, but it could not be saved and will be lost on restart: {self.reason}.")
 
 
 class UpgradeFailed(DaemonError):
@@ -361,12 +361,12 @@ class UpgradeFailed(DaemonError):
     """
 
     def __init__(self, reason: str, details: str = "") -> None:
-        first = f"The daemon was not upgraded, and goes on: {reason}"
+        first = f"Upgrade failed; the running daemon stays: {reason}"
         super().__init__(f"{first}\n\n{details}" if details else first)
 
 
 class CleaningTimedOut(DaemonError):
-    """A worker of what was unregistered is still there, though it was killed."""
+    """A worker of an unregistered version still exists, though already killed."""
 
     status = 408
     kind = "RequestTimeoutException"
@@ -382,7 +382,7 @@ class OutOfResources(DaemonError):
 
 
 def duration(seconds: float) -> str:
-    """Write a time as people who count in milliseconds do: `0.4 ms`, `50 ms`, `2.5 s`."""
+    """Format a time for people who count in milliseconds: `0.4 ms`, `50 ms`, `2.5 s`."""
     return f"{seconds * 1000:.3g} ms" if seconds < 1.0 else f"{seconds:.4g} s"
 
 
@@ -390,8 +390,8 @@ class StartError(Exception):
     """The daemon cannot start.
 
     Args:
-        message: what is wrong, with the value.
-        hint: what to do next, if there is something.
+        message: the problem, with the value.
+        hint: the remedy, if there is one.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:

@@ -59,7 +59,7 @@ def test_a_model_that_no_longer_loads_leaves_the_old_daemon_as_it_was(fragile: S
     failed = fragile.run("upgrade")
 
     assert failed.returncode == 1
-    assert "error: The daemon was not upgraded, and goes on: Failed to start workers for model fragile" in failed.stderr
+    assert "error: Upgrade failed; the running daemon stays: Failed to start workers for model fragile" in failed.stderr
     assert "in check" in failed.stderr
     assert "FileNotFoundError: the vocabulary is missing" in failed.stderr
     assert fragile.pid == pid
