@@ -1,6 +1,6 @@
-"""`json`: `{"instances": [row, …]}` in, `{"predictions": [item, …]}` out, as TensorFlow Serving has it.
+"""`json`: `{"instances": [row, …]}` in, `{"predictions": [item, …]}` out, as in TensorFlow Serving.
 
-A row, or a member of one, that is `{"b64": text}` becomes bytes.
+A row, or a member of a row, of the form `{"b64": text}` becomes bytes.
 """
 
 import base64
