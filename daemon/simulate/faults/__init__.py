@@ -1,8 +1,8 @@
-"""The daemon under faults: its objects as they run in production, on a virtual event loop.
+"""The daemon under faults: its production objects on a virtual event loop.
 
-Registration, registry, pools, dispatchers and the conversation with workers are real; worker processes, clients,
-operators, the disk and what goes wrong are drawn from a seed.
-A seed is a run, in the manner of FoundationDB's and TigerBeetle's simulators: the same seed, the same story.
+Registration, registry, pools, dispatchers and the worker protocol are real; worker processes, clients, operators, the
+disk and the faults are drawn from a seed. A seed determines a run, as in FoundationDB's and TigerBeetle's simulators:
+the same seed, the same story.
 
     plan        what a seed draws: models, traffic, faults
     loop        an event loop and a clock in virtual time; it can stall
@@ -16,5 +16,5 @@ A seed is a run, in the manner of FoundationDB's and TigerBeetle's simulators: t
     story       what happened, for people
     run         one seed
 
-A process of its own: `python -m daemon.simulate.faults`. There are many runs, so each is short: a few milliseconds.
+A separate process: `python -m daemon.simulate.faults`. There are many runs, so each is short: a few milliseconds.
 """
