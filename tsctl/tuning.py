@@ -1,4 +1,4 @@
-"""What `tsctl tune` shows: what was measured, the frontier as a table and a plot, and what to do."""
+"""The output of `tsctl tune`: measurements, the frontier as a table and a plot, and the recommended commands."""
 
 from typing import Any
 

@@ -1,8 +1,8 @@
-"""The load generator of `tsctl bench`: a process of its own, since it needs an event loop.
+"""The load generator of `tsctl bench`: a separate process, because it needs an event loop.
 
-`python -P -m tsctl.loadgen` reads one JSON line and the body from stdin (`order.py` says what), sends
-requests, and prints JSON lines: one `running` every fifth of a second, at last one `done` with what
-was counted. It ends early, with what it has so far, when its stdin is closed.
+`python -P -m tsctl.loadgen` reads one JSON line and the body from stdin (see `order.py`), sends requests, and prints
+JSON lines: one `running` every fifth of a second, finally one `done` with the figures. Closing its stdin ends the run
+early, with the figures so far.
 
     order         what is to be sent, where, and how much
     connection    one connection: a request out, an answer in
@@ -13,9 +13,8 @@ was counted. It ends early, with what it has so far, when its stdin is closed.
     tally         latencies by bucket, answers by status: figures
     processor     what the generator itself had of a core
 
-Closed or open? A closed loop measures what a server can do: it slows down with it. So it never sees
-the queue that real users would form, whose requests come whether or not the last was answered. That
-is what the open loop measures: each latency counts from the moment at which the request was meant to
-start, so a stall of the server is charged to all requests that it held up (no coordinated omission).
-Their spacing is that of independent users (Poisson), unless it is asked to be even.
+Closed or open? A closed loop measures a server's capacity: the load slows down with the server, so the queue of real
+users, who send without waiting for others' responses, never forms. The open loop measures that queue: each latency
+counts from the intended start of the request, so a stall of the server is charged to all requests it delayed (no
+coordinated omission). Requests are spaced as by independent users (Poisson), or evenly on demand.
 """
