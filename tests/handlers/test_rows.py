@@ -1,4 +1,4 @@
-"""What a handler sees of a request, and what becomes of what it returns."""
+"""A request as seen by a handler, and the response for its result."""
 
 import io
 import json

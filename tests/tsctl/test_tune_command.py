@@ -70,7 +70,7 @@ def order(tmp_path: Path, daemon: FakeDaemon) -> Path:
 
 @pytest.fixture
 def measuring(order: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Say what the measuring will say."""
+    """Replace the measuring process by one that prints given events."""
 
     def say(*events: dict[str, Any]) -> None:
         lines = "\n".join(json.dumps(event) for event in events)

@@ -19,7 +19,7 @@ PARAMS = [Param("body", "", b"x")]
 
 
 class AtOnce(LoopClock):
-    """Its timers are due at once, in order: a stub's batches take no time."""
+    """A clock whose timers are due at once, in order: a stub's batches take no time."""
 
     def later(self, delay: float, call: Callable[[], None]) -> FakeTimer:
         timer = FakeTimer(call)
