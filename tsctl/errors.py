@@ -1,7 +1,7 @@
 """The errors of the command line, with their exit codes.
 
-    CliError                 exit code 1: the daemon said no, or a file is not as it should be
-    ├─ NoDaemon              exit code 3: nobody listens on the socket
+    CliError                 exit code 1: the daemon rejected the request, or a file is invalid
+    ├─ NoDaemon              exit code 3: no daemon listens on the socket
     └─ Interrupted           exit code 130: Ctrl-C
 
 Wrong usage is click's own UsageError, exit code 2.

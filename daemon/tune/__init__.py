@@ -2,14 +2,14 @@
 
 A separate process, `python -P -m daemon.tune`: an order on stdin, JSON lines on stdout (order.py).
 
-    measuring/   batches of the real model in throw-away workers; a request's way through a daemon; a load's clients
-    times        what was measured as l(n): medians, between which is interpolated, and a fit a + c·n
-    overlap      batches and requests on the same cores: each makes the other take longer
-    load         which traffic to replay: recorded arrivals, clients that wait for their answers, a rate
+    measuring/   batches of the real model in throw-away workers; a request's way through a daemon; trials with clients
+    times        the measurements as l(n): medians with linear interpolation, and a fit a + c·n
+    overlap      batches and requests on the same cores slow each other down
+    load         the traffic to replay: recorded arrivals, clients that wait for their responses, a rate
     candidates   the settings to try
     replay       one setting under that traffic, in the simulator
-    simulating   all candidates, one short run each, the best a long one
-    checking     the few that matter are tried: the real model, served so for some seconds
+    simulating   all candidates: a short run each, a long one for the best
+    checking     trials of the most important ones: the real model, served for some seconds
     frontier     the settings that no other beats, and the one to recommend
 
 Predictions are from the client's point of view. The simulator (daemon.simulate) runs the same queue, dispatcher and
