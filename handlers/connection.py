@@ -312,6 +312,6 @@ def _number(limit: int) -> int:
 
 def _end_child() -> NoReturn:
     with contextlib.suppress(Exception):
-        print("a process that the handler forked came back from it, and ends here", file=sys.stderr, flush=True)  # noqa: T201
+        print("a process forked by the handler returned from the handler, and is ended", file=sys.stderr, flush=True)  # noqa: T201
         sys.stdout.flush()
     os._exit(0)

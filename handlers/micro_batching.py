@@ -52,7 +52,7 @@ class MicroBatching:
         wanted = dict.fromkeys(STAGES, 1) | self._parallelism | dict(parallelism)
         for stage, threads in wanted.items():
             if stage not in STAGES:
-                raise ValueError(f"`{stage}` is no stage of a handler: there are {', '.join(STAGES)}")
+                raise ValueError(f"`{stage}` is not a stage of a handler; the stages are {', '.join(STAGES)}")
             if not isinstance(threads, int) or threads < 1:
                 raise ValueError(f"the stage `{stage}` needs one thread or more, not {threads!r}")
         self.shutdown()

@@ -93,7 +93,7 @@ def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
             headers.append(("Content-Type", "application/json"))
     status = processor.get_response_status_code()
     if not isinstance(status, int) or not 200 <= status <= 599:
-        return failure(f"The handler set the response status {status!r}, which is none.")
+        return failure(f"The handler set the response status {status!r}; expected an integer from 200 to 599.")
     for name, value in headers:
         if len(name) > LONGEST_TEXT or len(value) > LONGEST_TEXT:
             return failure(f"The handler set a response header of more than {LONGEST_TEXT} characters: `{name[:100]}`.")

@@ -111,7 +111,7 @@ class Client:
         try:
             return json.loads(text)
         except ValueError:
-            raise CliError(f"what `{self.path}` answered is no JSON", "see `tsctl logs`") from None
+            raise CliError(f"the daemon at `{self.path}` did not answer with JSON", "see `tsctl logs`") from None
 
 
 def checked(status: int, document: Any) -> Any:

@@ -52,4 +52,4 @@ def _watched(client: Client, method: str, target: str, subject: str, **parameter
                     progress.show(f"loading {subject}, {done} of {total} workers ready", done, total or None)
                 case "done":
                     return checked(event["status"], event["document"])
-    raise CliError("the daemon ended before it was done", "see `tsctl logs`")
+    raise CliError("the daemon exited before the command was done", "see `tsctl logs`")

@@ -95,7 +95,7 @@ class Generator:
                     yield event
                     if event["stage"] == "done":
                         return
-        raise CliError(f"the load generator ended with exit code {self._process.wait()}; what it printed is above")
+        raise CliError(f"the load generator ended with exit code {self._process.wait()}; see its output above")
 
 
 @contextmanager

@@ -26,35 +26,35 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         ("--ncs", "--no-config-snapshots"),
         None,
-        "As --no-restore.",
+        "Same as --no-restore.",
         "`{flag}` is taken as `--no-restore`: nothing is restored, and changes are remembered for the next run",
     ),
     Flag(
         ("--disable-token-auth", "--dt"),
         None,
-        "As --management-without-token.",
+        "Same as --management-without-token.",
         "`{flag}` is taken as `--management-without-token`; predictions need a token only if one is configured",
     ),
     Flag(
         ("--enable-model-api",),
         None,
-        "Of no effect.",
+        "No effect.",
         "`{flag}` has no effect: models can always be registered, on the control socket",
     ),
     Flag(
         ("--log-config",),
         "FILE",
-        "Of no effect.",
+        "No effect.",
         "`{flag}` has no effect: there is no log4j here; see `--log-level`, `--access-log` and `tsctl logs`",
     ),
-    Flag(("--cpp-log-config",), "FILE", "Of no effect.", "`{flag}` has no effect: there is no C++ backend here"),
+    Flag(("--cpp-log-config",), "FILE", "No effect.", "`{flag}` has no effect: there is no C++ backend here"),
     Flag(
         ("--plugins-path", "--ppath"),
         "DIR",
-        "Of no effect.",
+        "No effect.",
         "`{flag}` has no effect: Java plugins are not loaded here",
     ),
-    Flag(("--workflow-store",), "DIR", "Of no effect.", "`{flag}` has no effect: workflows are not served here"),
+    Flag(("--workflow-store",), "DIR", "No effect.", "`{flag}` has no effect: workflows are not served here"),
 )
 
 

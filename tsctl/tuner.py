@@ -50,7 +50,7 @@ def run(order: dict[str, Any], body: bytes, name: str) -> tuple[dict[str, Any], 
                     raise CliError(event["message"], details=event["details"])
                 case "done":
                     return event, measured, notes
-    raise CliError("the measuring ended before it was done")
+    raise CliError("the measuring process ended without a result")
 
 
 def _events(order: dict[str, Any], body: bytes) -> Iterator[dict[str, Any]]:
@@ -64,7 +64,7 @@ def _events(order: dict[str, Any], body: bytes) -> Iterator[dict[str, Any]]:
         for line in process.stdout:
             yield json.loads(line)
     if process.returncode not in (0, 1):
-        raise CliError(f"the measuring ended with exit code {process.returncode}")
+        raise CliError(f"the measuring process ended with exit code {process.returncode}")
 
 
 def _workers(event: dict[str, Any]) -> str:

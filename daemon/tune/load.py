@@ -93,7 +93,7 @@ def plan_load(trace: Mapping[str, Any], worker: Mapping[str, Any], clients: int 
     if len(times) < LEAST_ARRIVALS:
         raise NoLoad(
             f"only {len(times)} requests have been recorded, and {LEAST_ARRIVALS} are needed to replay them;"
-            " say what to assume with `--clients N` or `--rate R`"
+            " set the load with `--clients N` or `--rate R`"
         )
     there = int(median(regulars)) if regulars else 0
     batch = _batch_seconds(trace["batching"])

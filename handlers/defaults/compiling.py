@@ -23,7 +23,7 @@ def check_valid_pt2_backend(backend: str) -> bool:
     """Return whether a name is one of TorchServe's backends of torch.compile; log a warning if not."""
     if backend in BACKENDS:
         return True
-    _log.warning("%s is no backend of torch.compile that TorchServe takes: %s", backend, ", ".join(sorted(BACKENDS)))
+    _log.warning("%s is not a backend of torch.compile in TorchServe: %s", backend, ", ".join(sorted(BACKENDS)))
     return False
 
 

@@ -41,15 +41,15 @@ def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str
         raise HandlerError("the archive has neither a model file nor a serialized file, so there is no model to load")
     match weights_path.suffix:
         case ".pt":
-            with _refused(f"`{weights_path.name}` is no TorchScript file, and weights alone need a model file"):
+            with _refused(f"`{weights_path.name}` is not a TorchScript file; weights alone need a model file"):
                 return torch.jit.load(str(weights_path), map_location=device).eval()
         case ".pt2" if is_compiled_package(weights_path):
-            with _refused(f"`{weights_path.name}` is no AOTInductor package that runs here"), _unpacked(device):
+            with _refused(f"`{weights_path.name}` is not an AOTInductor package for this machine"), _unpacked(device):
                 from torch._inductor import aoti_load_package
 
                 return aoti_load_package(str(weights_path), device_index=-1 if device.index is None else device.index)
         case ".pt2":
-            with _refused(f"`{weights_path.name}` is no torch.export file"):
+            with _refused(f"`{weights_path.name}` is not a torch.export file"):
                 # An exported program has inference mode built in, and no `eval`.
                 return torch.export.load(str(weights_path)).module().to(device)
         case ".onnx":

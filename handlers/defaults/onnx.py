@@ -31,7 +31,7 @@ def load_session(path: Path, device: torch.device) -> Any:
     try:
         return onnxruntime.InferenceSession(str(path), sess_options=options, providers=providers)
     except Exception as error:  # onnxruntime's errors have no common base class
-        raise HandlerError(f"`{path.name}` is no ONNX model that onnxruntime can run: {error}") from error
+        raise HandlerError(f"`{path.name}` is not an ONNX model that onnxruntime can run: {error}") from error
 
 
 def is_session(model: Any) -> bool:

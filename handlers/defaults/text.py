@@ -65,7 +65,7 @@ class TextHandler(BaseHandler):
             try:
                 payload = payload.decode()
             except UnicodeDecodeError as error:
-                raise UnreadablePayload(f"The request is no text in UTF-8: {error}") from None
+                raise UnreadablePayload(f"The request is not UTF-8 text: {error}") from None
         if not isinstance(payload, str):
             raise UnreadablePayload(f"The request should be a text, not a {type(payload).__name__}")
         return payload

@@ -42,11 +42,11 @@ def decode_image(encoded: bytes | bytearray) -> Image.Image:
         raise
     except UnidentifiedImageError as error:  # Pillow's own text names an object's address
         raise UnreadablePayload(
-            f"The request's {len(encoded)} bytes are no image: cannot identify image file"
+            f"The request's {len(encoded)} bytes are not an image: cannot identify image file"
         ) from error
     # Damaged files make Pillow's readers raise struct.error, RuntimeError, AttributeError and more.
     except Exception as error:
-        raise UnreadablePayload(f"The request's {len(encoded)} bytes are no image: {error}") from error
+        raise UnreadablePayload(f"The request's {len(encoded)} bytes are not an image: {error}") from error
 
 
 def as_rgb(image: Image.Image) -> Image.Image:
@@ -90,7 +90,7 @@ class VisionHandler(BaseHandler):
                 # Without white space: tools that write base64 break its lines.
                 payload = base64.b64decode("".join(payload.split()), validate=True)
             except ValueError as error:
-                raise UnreadablePayload(f"The request's text is no base64 of an image: {error}") from error
+                raise UnreadablePayload(f"The request's text is not a base64-encoded image: {error}") from error
         if isinstance(payload, (bytes, bytearray)):
             tensor: torch.Tensor = self.image_processing(decode_image(payload))
             return tensor

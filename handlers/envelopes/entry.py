@@ -51,7 +51,7 @@ def enveloped(entry: EntryPoint, name: str) -> EntryPoint:
     if name in ("", "default"):
         return entry
     if name not in ENVELOPES:
-        raise HandlerError(f"`{name}` is no service envelope: there are {', '.join(ENVELOPES)}")
+        raise HandlerError(f"`{name}` is not a service envelope; use {', '.join(ENVELOPES)}")
     module, attribute = ENVELOPES[name]
     envelope: Envelope = getattr(importlib.import_module(module), attribute)(entry.handle)
     return EnvelopedEntryPoint(entry, envelope)

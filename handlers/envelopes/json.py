@@ -36,4 +36,4 @@ def _decoded(value: Any) -> Any:
     try:
         return base64.b64decode("".join(value["b64"].split()), validate=True)
     except (AttributeError, ValueError) as error:
-        raise UnreadablePayload(f"A `b64` of the request is no base64: {error}") from None
+        raise UnreadablePayload(f"A `b64` of the request is not base64: {error}") from None

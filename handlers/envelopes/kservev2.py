@@ -69,7 +69,7 @@ def _output(name: str, item: Any) -> dict[str, Any]:
     except ValueError:  # lists of different lengths
         array = numpy.array(None)
     except TypeError as error:  # a tensor of a type that NumPy lacks
-        raise NotSerialisable(f"The output `{name}` is no array: {error}") from error
+        raise NotSerialisable(f"The output `{name}` is not an array: {error}") from error
     if array.dtype.kind in "US":
         datatype, data = "BYTES", array.flatten().tolist()
     elif str(array.dtype) in DATATYPES:

@@ -90,14 +90,14 @@ class _Work:
         self._batch_size = batch_size
         model = getattr(handler, "model", None)
         if not hasattr(handler, "load_again"):
-            raise NotApplied("the handler is no subclass of BaseHandler, so nobody knows what its model is")
+            raise NotApplied("the handler is not a subclass of BaseHandler, so its model cannot be found")
         if not isinstance(model, nn.Module):
             raise NotApplied(f"the model is a {type(model).__name__}, and only a torch.nn.Module can be optimised")
         if hasattr(model, "_orig_mod"):
             raise NotApplied("`pt2` in model-config.yaml has the model compiled already")
         rows = sample_rows(handler, model_dir, config)
         if not rows:
-            raise NotApplied("there is nothing to check it on: name a file of the archive as `warmup`")
+            raise NotApplied("there is no sample to check on: name a file of the archive as `warmup`")
         self._applied: list[Callable[[], None]] = []
         self._plain: PlainModel | None = None
         self._full_drift = 0.0  # of full batches, where these run differently from others

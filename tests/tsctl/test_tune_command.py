@@ -163,7 +163,7 @@ def test_applying_scales_where_the_number_of_workers_differs(
 def test_what_is_served_so_already_needs_no_command(invoke: Invoke, measuring: Any) -> None:
     measuring(*WORKING, DONE | {"frontier": [NOW], "recommended": 0})
 
-    assert "it is served so already" in invoke("tune", "net").stdout
+    assert "the model is already served with these settings" in invoke("tune", "net").stdout
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def read(stream: BinaryIO) -> Sending:
     while len(body) < order.body_bytes:
         piece = stream.read(order.body_bytes - len(body))
         if not piece:
-            raise ValueError(f"{len(body)} of {order.body_bytes} bytes of the body came")
+            raise ValueError(f"read {len(body)} of {order.body_bytes} bytes of the body")
         body += piece
     host = order.host if ":" not in order.host else f"[{order.host}]"
     lines = [

@@ -159,5 +159,8 @@ def _failure(outcomes: Sequence[Outcome]) -> str | None:
         if outcome.reply is None:
             return f"the worker died: {outcome.reason}"
         if outcome.reply.error or outcome.reply.status >= 400:
-            return outcome.reply.body.decode("utf-8", "replace") or f"it answered with status {outcome.reply.status}"
+            return (
+                outcome.reply.body.decode("utf-8", "replace")
+                or f"the model answered with status {outcome.reply.status}"
+            )
     return None

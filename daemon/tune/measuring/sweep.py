@@ -85,7 +85,9 @@ class Sweep:
                     raise
                 for curve in measured.values():
                     curve.pop(size, None)
-                self._tell("note", text=f"a batch of {size} failed, so none is larger: {str(error).splitlines()[0]}")
+                self._tell(
+                    "note", text=f"a batch of {size} failed, so larger ones were skipped: {str(error).splitlines()[0]}"
+                )
                 break
             poor = poor + 1 if _gain(measured[rig.workers]) < LITTLE else 0
             if poor == 2:
