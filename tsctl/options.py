@@ -1,4 +1,4 @@
-"""Options shared by several verbs: the model argument, and the daemon's settings as options."""
+"""What several verbs share: the model argument, and the daemon's settings as options."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
