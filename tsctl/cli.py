@@ -81,7 +81,14 @@ def print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> 
     envvar="TSCTL_SOCKET",
     help="The daemon's control socket [default: in $XDG_RUNTIME_DIR or /tmp/tsctl-UID].",
 )
-@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=print_version, help="Show it.")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=print_version,
+    help="Show the version and exit.",
+)
 @click.pass_context
 def main(ctx: click.Context, socket: Path | None) -> None:
     """Serve PyTorch models with dynamic batching.
@@ -91,7 +98,7 @@ def main(ctx: click.Context, socket: Path | None) -> None:
     tsctl register MODEL.mar --batch-size 8 serve a model
     curl http://127.0.0.1:8080/predictions/MODEL -T FILE
 
-    A model is MODEL or MODEL/VERSION, as in the URL; without a version it is the default one.
+    A model is MODEL or MODEL/VERSION, as in the URL; without a version, the default version.
     """
     ctx.obj = socket.absolute() if socket is not None else None
 
