@@ -1,4 +1,4 @@
-"""Read a model directory's manifest, and see that what it names is there."""
+"""Read a model directory's manifest, and check that the named files exist."""
 
 import importlib.util
 import json
@@ -20,11 +20,11 @@ def read_manifest(
     """Read and check the manifest of an unpacked archive.
 
     Args:
-        model_name, handler, runtime: win over the manifest's; with the first two given, it may be missing.
-        default_handler: stands in for a handler that neither names.
+        model_name, handler, runtime: win over the manifest's; with the first two given, the manifest may be missing.
+        default_handler: used if neither the argument nor the manifest names a handler.
 
     Raises:
-        InvalidModel: the manifest is missing or wrong, or names something that is not there.
+        InvalidModel: the manifest is missing or wrong, or names a file or handler that does not exist.
     """
     file = model_dir / MANIFEST
     document: object
@@ -84,7 +84,7 @@ def _check_handler(manifest: Manifest, model_dir: Path) -> None:
 
 
 def _installed(module: str) -> bool:
-    """Say whether a handler of this name could be imported from the environment; imports nothing."""
+    """Return whether a handler module of this name is installed in the environment; import nothing."""
     try:
         return module.isidentifier() and importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):

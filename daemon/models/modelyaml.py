@@ -8,19 +8,19 @@ import yaml
 
 from daemon.errors import InvalidModel
 
-# What PyYAML raises: for a month 13, an empty `!!int`, a `!!timestamp` of no date, and deep nesting not its own error.
+# Errors of PyYAML: for a month 13, an empty `!!int`, a `!!timestamp` of no date, and deep nesting not its own one.
 _NOT_YAML = (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError)
 
-# Features that change who gets which request: serving without them would be wrong, not slow.
+# Features that change where requests go: serving without them would be wrong, not slow.
 _REFUSED = ("sequenceBatching", "continuousBatching", "parallelType", "torchrun", "asyncCommunication")
 
 
-# TorchServe's keys that change nothing here; whoever set one should know.
+# TorchServe's keys that have no effect here; each one set is logged.
 _WITHOUT_EFFECT = ("useJobTicket", "maxRetryTimeoutInSec", "parallelLevel")
 
 
 def without_effect(document: Mapping[str, Any]) -> list[str]:
-    """Name the keys that are set and mean nothing here."""
+    """Return the keys that are set and have no effect here."""
     return [key for key in _WITHOUT_EFFECT if document.get(key)]
 
 
@@ -28,7 +28,7 @@ _MOST_MERGED = 1000  # pairs
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe in what it makes, and in how much: merges (`<<`) copy, so that 400 bytes could be a billion pairs."""
+    """A safe loader with bounded merges: `<<` copies, so that 400 bytes could become a billion pairs."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         for key, value in node.value:
@@ -43,10 +43,10 @@ class _Loader(yaml.SafeLoader):
 
 
 def read_yaml(model_dir: Path, config_file: str | None) -> dict[str, Any]:
-    """Read the archive's `model-config.yaml`; an empty dict if it has none.
+    """Read the archive's `model-config.yaml`; an empty dict if there is none.
 
     Raises:
-        InvalidModel: it is not YAML, or not a mapping, or asks for what is not served.
+        InvalidModel: the file is not YAML, is not a mapping, or asks for an unsupported feature.
     """
     if config_file is None:
         return {}
