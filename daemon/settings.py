@@ -1,11 +1,11 @@
-"""Every setting of the daemon: its default, its unit, its environment name, its help.
+"""Every setting of the daemon: default, unit, environment variable, help text.
 
 One table feeds the daemon's arguments, the options of `tsctl start` and `tsctl run`, and
 the environment: the setting `inference_address` is `--inference-address` and
-`TSCTL_INFERENCE_ADDRESS`; where TorchServe's config.properties has a key for it, `key` names it.
+`TSCTL_INFERENCE_ADDRESS`; `key` is the name in TorchServe's config.properties, if there is one.
 A flag wins over the environment, which wins over that file, which wins over the default.
 
-Standard library only: the command line comes in by this door.
+Standard library only: the command line imports this module.
 """
 
 import math
@@ -33,7 +33,7 @@ def parse_path(text: str) -> Path:
 
 
 def parse_seconds(text: str) -> float:
-    """Read a number of seconds, at least 0."""
+    """Parse a number of seconds, at least 0."""
     try:
         value = float(text)
     except ValueError:
@@ -44,7 +44,7 @@ def parse_seconds(text: str) -> float:
 
 
 def parse_timeout(text: str) -> float:
-    """Read a number of seconds, more than 0."""
+    """Parse a number of seconds, more than 0."""
     value = parse_seconds(text)
     if value == 0:
         raise ValueError(f"`{text}` is no timeout, which is more than 0 seconds; leave it out for the default")
@@ -52,7 +52,7 @@ def parse_timeout(text: str) -> float:
 
 
 def parse_size(text: str) -> int:
-    """Read a number of bytes; `64MiB` and `1GB` are understood."""
+    """Parse a number of bytes, such as `1048576`, `64MiB` or `1GB`."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"`{text}` is not a size (write 1048576, 64MiB or 1GB)")
@@ -60,7 +60,7 @@ def parse_size(text: str) -> int:
 
 
 def size_text(size: int) -> str:
-    """Return a size as people write it: `4 GiB`, `1.5 GiB`, `700 MiB`."""
+    """Return a size in bytes as readable text: `4 GiB`, `1.5 GiB`, `700 MiB`."""
     for unit, name in _SHOWN_UNITS:
         if size >= unit:
             return f"{size / unit:.3g} {name}" if size < 1000 * unit else f"{size // unit} {name}"
@@ -68,7 +68,7 @@ def size_text(size: int) -> str:
 
 
 def parse_count(text: str) -> int:
-    """Read a whole number, at least 1."""
+    """Parse a whole number, at least 1."""
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise ValueError(f"`{text}` is not a whole number of at least 1")
     return int(text)
@@ -88,7 +88,7 @@ def parse_level(text: str) -> str:
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """Read names with commas between them."""
+    """Parse comma-separated names, at least one."""
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not names:
         raise ValueError(f"`{text}` names nothing")
@@ -96,7 +96,7 @@ def parse_names(text: str) -> tuple[str, ...]:
 
 
 def parse_patterns(text: str) -> tuple[str, ...]:
-    """Read regular expressions with commas between them, which therefore hold none."""
+    """Parse comma-separated regular expressions, which therefore hold no comma."""
     patterns = parse_names(text)
     for pattern in patterns:
         try:
@@ -107,12 +107,12 @@ def parse_patterns(text: str) -> tuple[str, ...]:
 
 
 def parse_number(text: str) -> int:
-    """Read a whole number, at least 0."""
+    """Parse a whole number, at least 0."""
     return 0 if text == "0" else parse_count(text)
 
 
 def parse_models(text: str) -> tuple[str, ...]:
-    """Read a comma list of `ALL` and `[NAME=]ARCHIVE`; it may be empty."""
+    """Parse a comma-separated list of `ALL` and `[NAME=]ARCHIVE`, which may be empty."""
     models = tuple(filter(None, map(str.strip, text.split(","))))
     for model in models:
         name, equals, archive = model.partition("=")
@@ -139,9 +139,9 @@ class Setting:
     """One value that an operator may choose.
 
     Attributes:
-        default: None means that the daemon works it out (see `help`).
-        parse: text to value; raises ValueError with a sentence that quotes the text.
-        key: its name in TorchServe's config.properties; empty if it has none.
+        default: None if the daemon works out the value (see `help`).
+        parse: converts text to a value; raises ValueError with a sentence that quotes the text.
+        key: the name in TorchServe's config.properties; empty if there is none.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The table `MODEL_SETTINGS`; see the package."""
+"""The table `MODEL_SETTINGS`: one row for each setting of a model."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from daemon.model_settings.kinds import Boolean, Document, Duration, Whole, Word
 from daemon.model_settings.resources import Cpus, Optimizations, Size
 from daemon.model_settings.row import ModelSetting
 
-MOST_WORKERS = 1024  # of one version: more is a slip of the finger, and each is a process
+MOST_WORKERS = 1024  # of one version: more is a typing error, and each worker is a process
 POLICIES = ("auto", "fixed", "greedy")
 
 _NEW_WORKER = "A worker is made of it, so it takes new workers: `tsctl register --replace`."
