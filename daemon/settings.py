@@ -162,17 +162,26 @@ class Setting:
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("socket", None, parse_path, "PATH", "The control socket [default: in $XDG_RUNTIME_DIR or /tmp/tsctl-UID]."),
-    Setting("state_dir", None, parse_path, "DIR", "Logs and what is registered [default: ~/.local/state/tsctl]."),
+    Setting(
+        "state_dir", None, parse_path, "DIR", "The directory of logs and registrations [default: ~/.local/state/tsctl]."
+    ),
     Setting("ts_config", None, parse_path, "FILE", "TorchServe's config.properties."),
-    Setting("model_store", None, parse_path, "DIR", "The directory archives come from.", "model_store"),
-    Setting("models", None, parse_models, "MODELS", "Load ALL, or [NAME=]ARCHIVE with commas between.", "load_models"),
-    Setting("restore", True, parse_boolean, "true|false", "Register again what the last run had registered."),
+    Setting("model_store", None, parse_path, "DIR", "The directory of model archives.", "model_store"),
+    Setting(
+        "models",
+        None,
+        parse_models,
+        "MODELS",
+        "Models to load at the start: ALL, or comma-separated [NAME=]ARCHIVE.",
+        "load_models",
+    ),
+    Setting("restore", True, parse_boolean, "true|false", "Restore the models that the last run had registered."),
     Setting(
         "inference_address",
         "127.0.0.1:8080",
         str,
         "ADDRESS",
-        "Where predictions are answered: HOST:PORT.",
+        "The address of the inference API: HOST:PORT.",
         "inference_address",
     ),
     Setting(
@@ -180,16 +189,16 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         str,
         "ADDRESS",
-        "A further address that answers only /metrics: HOST:PORT.",
+        "An additional address that serves only /metrics: HOST:PORT.",
         "metrics_address",
     ),
-    Setting("metrics", True, parse_boolean, "true|false", "Answer /metrics.", "enable_metrics_api"),
+    Setting("metrics", True, parse_boolean, "true|false", "Serve /metrics.", "enable_metrics_api"),
     Setting(
         "management_address",
         None,
         str,
         "ADDRESS",
-        "Where TorchServe's management API is answered: HOST:PORT [default: nowhere but on the control socket].",
+        "The address of TorchServe's management API: HOST:PORT [default: only the control socket].",
         "management_address",
     ),
     Setting(
@@ -197,7 +206,7 @@ SETTINGS: tuple[Setting, ...] = (
         False,
         parse_boolean,
         "true|false",
-        "Let everybody who reaches the management address register code.",
+        "Let every client that reaches the management address register code.",
         "disable_token_authorization",
     ),
     Setting(
@@ -212,21 +221,21 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         parse_path,
         "FILE",
-        "A 0600 file with a token that predictions need, too [default: TSCTL_INFERENCE_TOKEN].",
+        "A 0600 file with the token of the inference API [default: TSCTL_INFERENCE_TOKEN].",
     ),
     Setting(
         "allowed_host",
         None,
         parse_names,
         "NAMES",
-        "Further names, with commas between them, by which clients may call the management address.",
+        "Additional host names of the management address, comma-separated.",
     ),
     Setting(
         "allowed_urls",
         None,
         parse_patterns,
         "PATTERNS",
-        "Regular expressions, with commas between them, of the URLs that archives may come from [default: none].",
+        "Comma-separated regular expressions of the URLs that archives may come from [default: none].",
         "allowed_urls",
     ),
     Setting(
@@ -234,7 +243,7 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         parse_path,
         "FILE",
-        "A PEM certificate with its chain: the addresses are https.",
+        "A PEM certificate with its chain, to serve HTTPS.",
         "certificate_file",
     ),
     Setting(
@@ -245,7 +254,7 @@ SETTINGS: tuple[Setting, ...] = (
         30.0,
         parse_seconds,
         "SECONDS",
-        "How long a stop waits for running requests.",
+        "How long a graceful shutdown waits for running requests.",
         "unregister_model_timeout",
     ),
     Setting("max_request_size", 64 * MIB, parse_size, "BYTES", "The largest request body.", "max_request_size"),
@@ -254,7 +263,7 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         parse_size,
         "BYTES",
-        "Bytes of all bodies that are being received [default: 512MiB, or twice the largest body].",
+        "The most bytes of request bodies received at once [default: 512MiB, or twice the largest body].",
         "max_receiving_bytes",
     ),
     Setting(
@@ -262,7 +271,7 @@ SETTINGS: tuple[Setting, ...] = (
         512 * MIB,
         parse_size,
         "BYTES",
-        "Bytes of all answers that wait for their clients; one connection may have an eighth.",
+        "The most bytes of all answers that wait for their clients; one connection may have an eighth.",
     ),
     Setting("queue_jobs", 100, parse_count, "JOBS", "Requests that may wait for one model version.", "job_queue_size"),
     Setting("queue_bytes", 256 * MIB, parse_size, "BYTES", "Bytes that may wait for one model version."),
@@ -285,14 +294,14 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("header_timeout", 10.0, parse_seconds, "SECONDS", "How long a request's headers may take to arrive."),
     Setting("body_timeout", 60.0, parse_seconds, "SECONDS", "How long a request's body may take to arrive."),
     Setting("keep_alive", 75.0, parse_seconds, "SECONDS", "How long an idle connection stays open."),
-    Setting("archive_bytes", 16 * 1024 * MIB, parse_size, "BYTES", "The most that one archive may unpack to."),
+    Setting("archive_bytes", 16 * 1024 * MIB, parse_size, "BYTES", "The most bytes that one archive may unpack to."),
     Setting("archive_files", 10_000, parse_count, "FILES", "The most files and directories that one archive may hold."),
     Setting(
         "install_requirements",
         False,
         parse_boolean,
         "true|false",
-        "Install the requirements.txt of archives, with pip.",
+        "Install the requirements.txt of archives with pip.",
         "install_py_dep_per_model",
     ),
     Setting(
@@ -300,7 +309,7 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         parse_number,
         "WORKERS",
-        "Workers of a model for which nobody names a number.",
+        "Workers of a model if neither the registration nor the archive names a number.",
         "default_workers_per_model",
     ),
     Setting(
@@ -340,12 +349,12 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         parse_pattern,
         "REGEX",
-        "Environment variables that workers do not get, by name.",
+        "Environment variables to hide from workers: a regular expression of names.",
         "blacklist_env_vars",
     ),
     Setting(
         "template", True, parse_boolean, "true|false", "Fork workers from a process that has imported torch already."
     ),
-    Setting("access_log", True, parse_boolean, "true|false", "Write a line for each request."),
-    Setting("log_level", "info", parse_level, "LEVEL", "What the daemon logs: debug, info, warning or error."),
+    Setting("access_log", True, parse_boolean, "true|false", "Log a line for each request."),
+    Setting("log_level", "info", parse_level, "LEVEL", "The daemon's log level: debug, info, warning or error."),
 )
