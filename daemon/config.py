@@ -123,8 +123,8 @@ def _receiving(chosen: int | None, largest: int) -> int:
         return max(512 * MIB, 2 * largest)
     if chosen < largest:
         raise StartError(
-            f"`max_receiving_bytes` is {chosen}, and one request may have {largest} bytes (`max_request_size`)",
-            "let more be received at once, or make the largest request smaller",
+            f"`max_receiving_bytes` is {chosen}, less than `max_request_size`, {largest} bytes",
+            "raise `--max-receiving-bytes`, or lower `--max-request-size`",
         )
     return chosen
 

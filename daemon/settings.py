@@ -25,11 +25,11 @@ _UNITS = {"b": 1, "kb": 1000, "kib": 1024, "mb": 10**6, "mib": MIB, "gb": 10**9,
 
 def parse_path(text: str) -> Path:
     if not text:
-        raise ValueError("an empty path")
+        raise ValueError("the path is empty")
     try:
         return Path(text).expanduser().absolute()
     except RuntimeError:
-        raise ValueError(f"`{text}` begins with a user that this machine does not know") from None
+        raise ValueError(f"`{text}` begins with an unknown user") from None
 
 
 def parse_seconds(text: str) -> float:
@@ -47,7 +47,7 @@ def parse_timeout(text: str) -> float:
     """Parse a number of seconds, more than 0."""
     value = parse_seconds(text)
     if value == 0:
-        raise ValueError(f"`{text}` is no timeout, which is more than 0 seconds; leave it out for the default")
+        raise ValueError(f"`{text}` is not a timeout of more than 0 seconds; leave the setting out for the default")
     return value
 
 
@@ -91,7 +91,7 @@ def parse_names(text: str) -> tuple[str, ...]:
     """Parse comma-separated names, at least one."""
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not names:
-        raise ValueError(f"`{text}` names nothing")
+        raise ValueError(f"`{text}` contains no name")
     return names
 
 
@@ -102,7 +102,7 @@ def parse_patterns(text: str) -> tuple[str, ...]:
         try:
             re.compile(pattern)
         except re.error as error:
-            raise ValueError(f"`{pattern}` is no regular expression: {error}") from None
+            raise ValueError(f"`{pattern}` is not a regular expression: {error}") from None
     return patterns
 
 
@@ -123,7 +123,7 @@ def parse_models(text: str) -> tuple[str, ...]:
 
 def parse_envelope(text: str) -> str:
     if text not in ENVELOPES:
-        raise ValueError(f"`{text}` is no request envelope ({', '.join(ENVELOPES)})")
+        raise ValueError(f"`{text}` is not a request envelope ({', '.join(ENVELOPES)})")
     return text
 
 
@@ -131,7 +131,7 @@ def parse_pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except re.error as error:
-        raise ValueError(f"`{text}` is no regular expression: {error}") from None
+        raise ValueError(f"`{text}` is not a regular expression: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)

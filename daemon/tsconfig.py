@@ -104,12 +104,12 @@ def read_config_file(path: Path, environment: Mapping[str, str]) -> ConfigFile:
     if unknown:
         notes.append(f"warning: {path} has unknown keys: {', '.join(unknown)}")
     if meaningless:
-        notes.append(f"note: {path} has keys without a meaning here: {', '.join(meaningless)}")
+        notes.append(f"note: {path} has keys that have no effect here: {', '.join(meaningless)}")
     settings = {KEYS[key]: value for key, value in given.items() if key in KEYS and value.text}
     snapshot = _read_snapshot(given.get(_SNAPSHOT))
     if snapshot is not None:
         if _LIST in given:
-            notes.append(f"note: {path}: `{_SNAPSHOT}` says what is loaded, and not `{_LIST}`")
+            notes.append(f"note: {path}: `{_SNAPSHOT}` selects the models; `{_LIST}` is ignored")
         settings[KEYS[_LIST]] = given[_SNAPSHOT]._replace(text=_listed(snapshot))
     return ConfigFile(settings, _read_block(given.get(_BLOCK)), snapshot or {}, tuple(notes))
 
@@ -142,7 +142,7 @@ def _read_properties(path: Path) -> dict[str, str]:
     try:
         return {key: value.strip() for key, value in javaproperties.loads(text).items()}
     except javaproperties.InvalidUEscapeError as error:
-        raise StartError(f"{path}: `{error.escape}` is no character") from None
+        raise StartError(f"{path}: `{error.escape}` is not a character") from None
 
 
 def _filled(text: str, where: str, environment: Mapping[str, str]) -> str:
@@ -155,7 +155,7 @@ def _filled(text: str, where: str, environment: Mapping[str, str]) -> str:
     def value_of(match: re.Match[str]) -> str:
         value = environment.get(match[1])
         if value is None:
-            raise StartError(f"{where}: `{match[0]}` stands for a variable that the environment does not have")
+            raise StartError(f"{where}: the environment has no variable for `{match[0]}`")
         return value
 
     return _VARIABLE.sub(value_of, text)
@@ -188,12 +188,12 @@ def _read_json(given: Given) -> Any:
     try:
         return json.loads(given.text)
     except (ValueError, RecursionError) as error:
-        raise StartError(f"{given.where}: this is not JSON: {error}") from None
+        raise StartError(f"{given.where}: the value is not JSON: {error}") from None
 
 
 def _checked_models(block: Given, document: Any) -> ModelValues:
     if not isinstance(document, dict):
-        raise StartError(f"{block.where}: this should be a JSON object of models")
+        raise StartError(f"{block.where}: the value should be a JSON object of models")
     for model, versions in document.items():
         if not isinstance(versions, dict) or not all(isinstance(values, dict) for values in versions.values()):
             raise StartError(f"{block.where}: `{model}` should be a JSON object of versions, each an object of values")

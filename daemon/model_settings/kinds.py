@@ -143,7 +143,7 @@ class Duration(Kind):
     @property
     def what(self) -> str:
         if self.positive:
-            return "more than 0 seconds; leave it out for the daemon's own"
+            return "more than 0 seconds; leave it out for the daemon's default"
         return "a number from 0 to 1e9"
 
     @property

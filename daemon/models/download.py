@@ -159,7 +159,7 @@ async def downloaded(
     try:
         place = _make_place(folder)
     except OSError as error:
-        raise DownloadFailed(url, f"there is no place for it in `{folder}`: {error.strerror}") from None
+        raise DownloadFailed(url, f"cannot write to `{folder}`: {error.strerror}") from None
     file = place / (PurePosixPath(unquote(urlsplit(url).path)).name[:200] or "archive")
     try:
         await _in_thread(lambda report: fetch(url, file, allowed, limit, report, stopped.is_set), progress)
@@ -231,9 +231,9 @@ def fetch(
             with file.open("xb") as written:
                 while not stopped():
                     if max(done, total) > limit:
-                        raise DownloadFailed(url, f"it has more than the {limit} bytes of archive_bytes")
+                        raise DownloadFailed(url, f"the archive is larger than the {limit} bytes of `archive_bytes`")
                     if time.monotonic() > deadline:
-                        raise DownloadFailed(url, f"it took longer than {LONGEST:g} s")
+                        raise DownloadFailed(url, f"the download took longer than {LONGEST:g} s")
                     piece = answer.read1(_CHUNK)
                     if not piece:
                         break
@@ -241,7 +241,7 @@ def fetch(
                     done += len(piece)
                     progress(done, total)
             if done < total and not stopped():
-                raise DownloadFailed(url, f"it ended after {done} of {total} bytes")
+                raise DownloadFailed(url, f"the download ended after {done} of {total} bytes")
     except (OSError, HTTPException, ValueError) as error:  # URLError and HTTPError are OSErrors
         raise DownloadFailed(url, _in_words(error)) from None
 
@@ -268,7 +268,7 @@ class _Redirects(HTTPRedirectHandler):
             check_url(newurl, self._allowed)
         except ArchiveNotFound as error:
             fp.close()
-            raise DownloadFailed(req.full_url, f"it leads elsewhere. {error}") from None
+            raise DownloadFailed(req.full_url, f"the redirection is not allowed. {error}") from None
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 

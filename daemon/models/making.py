@@ -88,7 +88,9 @@ class Maker:
             document, dropped = without_zero_timeouts(document)
             block, more = without_zero_timeouts(block)
             for key in (*dropped, *more):
-                _log.warning("%s/%s: `%s` is 0, which is refused now; the daemon's own counts", name, version, key)
+                _log.warning(
+                    "%s/%s: `%s` is 0, which is no longer accepted; the daemon's default is used", name, version, key
+                )
         for key in without_effect(document):
             _log.warning("%s: `%s` in %s has no effect here", name, key, manifest.config_file)
         # As in TorchServe, a listed model without a number of workers gets one for each core.

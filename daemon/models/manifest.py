@@ -36,7 +36,7 @@ def read_manifest(
     elif model_name and (handler or default_handler):
         document = {"runtime": "python", "model": {"modelName": model_name}}
     elif (model_dir / "WAR-INF").is_dir():
-        raise InvalidModel("This is the archive of a workflow, and tsctl serves models, not workflows.")
+        raise InvalidModel("The archive holds a workflow; tsctl serves only models.")
     else:
         raise InvalidModel(f"Model name is not defined. The archive has no {MANIFEST}; `tsctl archive` writes one.")
     if model_name and isinstance(document, dict) and isinstance(document.get("model"), dict):
@@ -62,7 +62,7 @@ def _check(manifest: Manifest, model_dir: Path) -> None:
         raise InvalidModel(f"`{manifest.model_version}` is no model version: letters, digits, `_`, `-`, `+`, `.` only.")
     for name in (manifest.model_file, manifest.serialized_file, manifest.config_file, manifest.requirements_file):
         if name is not None and not (model_dir / Path(name).name).is_file():
-            raise InvalidModel(f"The manifest names the file `{name}`, and the archive does not hold it.")
+            raise InvalidModel(f"The manifest names the file `{name}`, which the archive does not contain.")
     _check_handler(manifest, model_dir)
 
 
@@ -79,7 +79,7 @@ def _check_handler(manifest: Manifest, model_dir: Path) -> None:
         return
     names = ", ".join(BUILT_IN)
     raise InvalidModel(
-        f"Unknown handler `{manifest.handler}`: the archive holds no {module}.py, and built in are {names}."
+        f"Unknown handler `{manifest.handler}`: the archive contains no {module}.py; built in are {names}."
     )
 
 

@@ -74,7 +74,7 @@ class _ZipBytes(io.BufferedReader):
 
     def read(self, size: int | None = -1) -> bytes:
         if size is not None and size > self._most:
-            raise zipfile.BadZipFile(f"its directory has {size} bytes, and may have {self._most}")
+            raise zipfile.BadZipFile(f"its directory has {size} bytes, and at most {self._most} are allowed")
         return super().read(size)
 
 
@@ -149,7 +149,9 @@ class _Tar(Archive):
     def members(self) -> Iterator[tuple[str, bool, IO[bytes] | None]]:
         for info in self._tarred:
             if info.issparse():
-                raise InvalidModel(f"The archive holds a file with holes: `{shown(info.name)}`. Write it without.")
+                raise InvalidModel(
+                    f"The archive holds a sparse file: `{shown(info.name)}`. Make the archive without `--sparse`."
+                )
             if info.isdir():
                 yield info.name, True, None
             elif info.isreg():
@@ -167,7 +169,7 @@ class _Tar(Archive):
         while rest:
             count += len(rest)
             if rest.strip(b"\0") or count > _TAR_PADDING:
-                raise tarfile.ReadError("a damaged header, or more after the end")
+                raise tarfile.ReadError("a damaged header, or data after the end")
             rest = self._stream.read(CHUNK)
 
 

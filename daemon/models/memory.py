@@ -92,9 +92,9 @@ class Memory:
         try:
             aside = snapshot.set_aside(self._file)
         except OSError as failure:
-            said = f"the snapshot {self._file} is broken ({error}), and stays there: {failure.strerror}"
+            said = f"the snapshot {self._file} is broken ({error}), and cannot be renamed: {failure.strerror}"
         else:
-            said = f"the snapshot is broken, and nothing is restored; it is kept as {aside}: {error}"
+            said = f"the snapshot is broken, so no model is restored; the file is kept as {aside}: {error}"
         _log.error("%s", said)
         self.notes.append(f"warning: {said}")
 
@@ -103,7 +103,7 @@ def _with_timeouts(entry: Entry) -> Entry:
     """Return the entry without timeouts of 0 seconds, which earlier versions accepted: the daemon's own count."""
     _, dropped = without_zero_timeouts(entry.request.wishes.said)
     for name in dropped:
-        sentence = "%s/%s: %s was 0, which is refused now; the daemon's own counts"
+        sentence = "%s/%s: %s was 0, which is no longer accepted; the daemon's default is used"
         _log.warning(sentence, entry.name, entry.version, name)
     wishes = entry.request.wishes.changed(dict.fromkeys(dropped))
     return replace(entry, request=replace(entry.request, wishes=wishes))

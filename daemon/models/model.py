@@ -327,7 +327,7 @@ class Model:
                 self.name, self.version, self.pool.crashes, last,
             )  # fmt: skip
         else:
-            _log.info("%s/%s is not crashing any more", self.name, self.version)
+            _log.info("%s/%s is no longer crashing", self.name, self.version)
 
     def _changed(self) -> None:
         for listener in tuple(self.listeners):

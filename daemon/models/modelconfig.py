@@ -147,7 +147,7 @@ def merge(
     values["max_workers"], origins["max_workers"] = max(values["workers"], most or 0), origins["workers"]
     usable = missing_cpus(values["cpus"])
     if usable is not None:
-        raise BadRequest(f"cpus is {cpus_text(values['cpus'])}, and the daemon may use {usable}.")
+        raise BadRequest(f"cpus is {cpus_text(values['cpus'])}, but the daemon may only use {usable}.")
     return ModelSettings(devices=_devices(values["device_type"], values["device_ids"], gpus), origins=origins, **values)
 
 
@@ -183,7 +183,7 @@ def check(values: Mapping[str, Any]) -> None:
 def check_workers(count: int) -> None:
     """Raise BadRequest if `count` is more than `MOST_WORKERS`."""
     if count > MOST_WORKERS:
-        raise BadRequest(f"{count} workers are wanted, and a model version may have {MOST_WORKERS}.")
+        raise BadRequest(f"{count} workers are requested, but a model version may have at most {MOST_WORKERS}.")
 
 
 def wishes_of(values: Mapping[str, Any]) -> Wishes:
@@ -218,7 +218,7 @@ def _devices(kind: str | None, ids: Sequence[int] | None, gpus: int) -> Sequence
     if kind == "cpu" or not gpus:
         return ()
     if ids and max(ids) >= gpus:
-        raise InvalidModel(f"model-config.yaml: `deviceIds` is {ids}, and the GPUs here are 0 to {gpus - 1}.")
+        raise InvalidModel(f"model-config.yaml: `deviceIds` is {ids}, but this machine has GPUs 0 to {gpus - 1}.")
     return tuple(ids or range(gpus))
 
 

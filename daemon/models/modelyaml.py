@@ -38,7 +38,9 @@ class _Loader(yaml.SafeLoader):
                 for mapping in mappings:
                     self.flatten_mapping(mapping)
                 if sum(len(mapping.value) for mapping in mappings) > _MOST_MERGED:
-                    raise yaml.constructor.ConstructorError(None, None, "it merges too much", key.start_mark)
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"merges of more than {_MOST_MERGED} pairs", key.start_mark
+                    )
         super().flatten_mapping(node)
 
 
@@ -60,5 +62,5 @@ def read_yaml(model_dir: Path, config_file: str | None) -> dict[str, Any]:
         raise InvalidModel(f"`{config_file}` holds a {type(document).__name__}, and should hold a mapping.")
     for key in _REFUSED:
         if document.get(key):
-            raise InvalidModel(f"`{config_file}` asks for `{key}`, which tsctl does not serve.")
+            raise InvalidModel(f"`{config_file}` asks for `{key}`, which tsctl does not support.")
     return document

@@ -391,4 +391,4 @@ class Registration:
 
 def _check_files(model: Model) -> None:
     if model.lost:
-        raise BadRequest(f"{model.name}/{model.version} has no files to start workers from; register it again.")
+        raise BadRequest(f"The files of {model.name}/{model.version} are gone; register it again.")

@@ -116,7 +116,7 @@ class Replacing:
                 await all_ready(new, new.pool.wanted, progress)
             self._registry.replace(old, new)
         except BaseException as error:
-            old.replacement = Replacement(new.source.url, None, str(error) or "it was broken off")
+            old.replacement = Replacement(new.source.url, None, str(error) or "the replacement was cancelled")
             del self.loading[new]
             _log.warning("%s/%s is not replaced: %s", old.name, old.version, str(error).partition("\n")[0])
             if not new.stopping:  # else `stop` retires it

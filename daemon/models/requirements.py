@@ -88,7 +88,7 @@ class Environments:
         if manifest.requirements_file is None:
             return
         if not self._allowed:
-            hint = "they are not installed (--install-requirements would)"
+            hint = "they are not installed; `--install-requirements true` allows that"
             _log.warning("%s names requirements in %s: %s", manifest.model_name, manifest.requirements_file, hint)
             return
         progress(0, 0)
@@ -106,7 +106,9 @@ class Environments:
             return None
         python = kept_python(directory / Path(manifest.requirements_file).name, self._folder)
         if python is None:
-            raise RequirementsFailed(f"The Python environment of model {manifest.model_name} is not there.")
+            raise RequirementsFailed(
+                f"The Python environment of model {manifest.model_name} is missing; register the model again."
+            )
         return python
 
 

@@ -42,12 +42,12 @@ class Restoring:
         else:
             directory = unpacked = self._directories.named(entry.unpacked)
         if not directory.is_dir():
-            raise ArchiveNotFound(f"What was unpacked from {request.url} is gone.")
+            raise ArchiveNotFound(f"The files unpacked from {request.url} are gone.")
         root = model_root(directory)
         manifest = self._maker.manifest(request, root)
         name, version = manifest.model_name, manifest.model_version
         if (name, version) != (entry.name, entry.version):
-            raise ArchiveNotFound(f"{request.url} now holds {name}/{version}.")
+            raise ArchiveNotFound(f"{request.url} now contains {name}/{version}.")
         model = self._maker.make(
             request, manifest, root, unpacked, entry.archive, listed=entry.listed, restored=True
         )  # fmt: skip

@@ -35,7 +35,7 @@ def change_settings(model: Model, asked: Mapping[str, Any]) -> None:
     """
     check_unclaimed(model)
     if model.lost:
-        raise BadRequest(f"{model.name}/{model.version} has no files to be served from; register it again.")
+        raise BadRequest(f"The files of {model.name}/{model.version} are gone; register it again.")
     check(asked)
     model.request = replace(model.request, wishes=model.request.wishes.changed(asked, "set"))
     model.change(model.settings.changed(asked, "set"))

@@ -80,7 +80,7 @@ def decode_snapshot(content: bytes) -> Snapshot:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BrokenSnapshot(str(error)) from None
     if snapshot.version != FORMAT:
-        raise BrokenSnapshot(f"its form is {snapshot.version}, and this tsctl knows {FORMAT}")
+        raise BrokenSnapshot(f"its format is {snapshot.version}, and this tsctl reads {FORMAT}")
     for entry in snapshot.models:
         _check(entry)
     return snapshot
@@ -109,11 +109,13 @@ def _check(entry: Entry) -> None:
         BrokenSnapshot: a name holds characters that are not allowed.
     """
     if not NAME.fullmatch(entry.name):
-        raise BrokenSnapshot(f"`{entry.name}` is no model name")
+        raise BrokenSnapshot(f"`{entry.name}` is not a model name")
     if not VERSION.fullmatch(entry.version):
-        raise BrokenSnapshot(f"`{entry.version}` is no version of {entry.name}")
+        raise BrokenSnapshot(f"`{entry.version}` is not a version of {entry.name}")
     if entry.unpacked is not None and not _PLAIN.fullmatch(entry.unpacked):
-        raise BrokenSnapshot(f"`unpacked` of {entry.name}/{entry.version} is `{entry.unpacked}`, and no plain name")
+        raise BrokenSnapshot(
+            f"`unpacked` of {entry.name}/{entry.version} is `{entry.unpacked}`, not the name of a directory"
+        )
 
 
 def read_content(file: Path) -> bytes | None:

@@ -156,7 +156,7 @@ class Startup:
             try:
                 self._restoring.restore(entry)
             except (DaemonError, OSError, ValueError) as error:
-                _log.info("%s/%s needs its archive again: %s", *_names(entry), error)
+                _log.info("%s/%s must be unpacked from its archive again: %s", *_names(entry), error)
                 self._missing.append(entry)
             else:
                 _tell_if_changed(entry)
@@ -186,7 +186,7 @@ class Startup:
         self._set_default(entry.name, entry.version)
 
     def _lose(self, entry: Entry, error: Exception) -> None:
-        reason = f"It was registered in an earlier run, and cannot be restored: {error}"
+        reason = f"The registration of an earlier run cannot be restored: {error}"
         _log.error("%s/%s: %s", *_names(entry), reason)
         if not self._registry.holds(entry.name, entry.version):
             self._restoring.lose(entry, reason)
@@ -210,7 +210,7 @@ class Startup:
             return
         for entry in renewed:
             if _names(entry) != (model.name, model.version):
-                _log.info("%s/%s is not restored: %s no longer holds it", *_names(entry), listing.url)
+                _log.info("%s/%s is not restored: %s no longer contains this version", *_names(entry), listing.url)
         self._set_default(model.name, model.version)
 
     def _remembered(self, name: str, version: str) -> Wishes | None:
@@ -246,10 +246,10 @@ def _is_fresh(entry: Entry) -> bool:
 def _tell_if_changed(entry: Entry) -> None:
     url = entry.request.url
     if not _is_fresh(entry):
-        sentence = "%s was written after %s/%s was registered from it, which is served as it was; register it again"
+        sentence = "%s has changed since %s/%s was registered from it; the old files are served; register it again"
         _log.warning(sentence, url, *_names(entry))
     elif entry.archive is not None and mark_of(Path(entry.archive.file)) is None:
-        _log.warning("%s is gone; %s/%s is served from what was unpacked from it", url, *_names(entry))
+        _log.warning("%s is gone; %s/%s is served from its unpacked files", url, *_names(entry))
 
 
 def _names(entry: Entry) -> tuple[str, str]:
