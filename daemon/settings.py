@@ -5,6 +5,8 @@ the environment: the setting `inference_address` is `--inference-address` and
 `TSCTL_INFERENCE_ADDRESS`; `key` is the name in TorchServe's config.properties, if there is one.
 A flag wins over the environment, which wins over that file, which wins over the default.
 
+Each `parse_…` function raises ValueError with a sentence that quotes the text.
+
 Standard library only: the command line imports this module.
 """
 

@@ -25,7 +25,7 @@ Progress = Callable[[int, int], None]  # bytes done, bytes in all
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that one archive may hold: bytes in its files; files and directories."""
+    """The limits of one archive: bytes of all files; number of files and directories."""
 
     total_bytes: int
     files: int
@@ -86,7 +86,7 @@ def unpack(archive: Path, models_dir: Path, limits: Limits, progress: Progress =
                 raise
     except DAMAGED as error:
         raise InvalidModel(f"The archive `{archive.name}` is damaged or cut short: {shown(str(error))}.") from error
-    except (NotImplementedError, RuntimeError) as error:  # zipfile knows no such zip
+    except (NotImplementedError, RuntimeError) as error:  # a zip that zipfile does not support
         raise InvalidModel(f"The archive `{archive.name}` cannot be read: {shown(str(error))}.") from error
     except OSError as error:
         if error.errno in _OURS:

@@ -114,7 +114,7 @@ class Model:
         self.replacement: Replacement | None = None
         self.recorded: Sample | None = None
         self.clock = clock
-        self.listeners: dict[Callable[[], None], None] = {}  # in the order they came
+        self.listeners: dict[Callable[[], None], None] = {}  # in the order of their addition
         self.metrics = VersionMetrics(self.name, self.version)
         spec = WorkerSpec(
             model_name=self.name,

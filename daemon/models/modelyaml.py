@@ -11,7 +11,7 @@ from daemon.errors import InvalidModel
 # Errors of PyYAML: for a month 13, an empty `!!int`, a `!!timestamp` of no date, and deep nesting not its own one.
 _NOT_YAML = (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError)
 
-# Features that change where requests go: serving without them would be wrong, not slow.
+# Features that change which worker gets which request: serving without them would be wrong, not slow.
 _REFUSED = ("sequenceBatching", "continuousBatching", "parallelType", "torchrun", "asyncCommunication")
 
 

@@ -40,7 +40,7 @@ from daemon.models.model import Model
 from daemon.models.modelconfig import Wishes, check_workers
 from daemon.models.registry import Registry
 from daemon.models.replacing import Replacing, as_replacement, check_unclaimed
-from daemon.models.request import Request as Request  # callers find it here
+from daemon.models.request import Request as Request  # re-exported for callers
 from daemon.models.retiring import Retiring
 from daemon.models.snapshot import Entry
 from daemon.models.waiting import all_ready
