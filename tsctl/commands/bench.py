@@ -13,11 +13,11 @@ from tsctl.options import json_option, model_argument
 
 SECONDS = 10.0
 MOST_CONNECTIONS = 1000  # of the open loop
-BUSY = 0.85  # of the time; a load generator that runs so long, or waits for a core, may be what limits
-LACKING = 0.05  # of the time: what is worth telling
+BUSY = 0.85  # of the time: a load generator that computes, or waits for a core, this long may be the bottleneck
+LACKING = 0.05  # of the time: waiting for a core below this share is not reported
 
 
-# What becomes of a request that is not answered, in words.
+# Texts for requests without an answer.
 FAILURES = {
     "closed": "connection closed without an answer",
     "refused": "connection refused",
@@ -73,17 +73,17 @@ def command(
     token_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Send FILE (`-` is stdin) to MODEL many times, over HTTP, and measure.
+    """Send FILE (`-` is stdin) to MODEL repeatedly over HTTP; measure latency and throughput.
 
     \b
     Two kinds of load:
-      -c N      N clients; each sends again when it has its answer (closed loop).
-                Says what the model can do.
-      --rate R  requests start R times a second, whatever the model does (open
-                loop). Says what users would wait: a latency counts from the
-                moment the request was meant to start.
+      -c N      closed loop: N clients, each sends its next request when the
+                answer arrives. Measures the model's capacity.
+      --rate R  open loop: R requests start per second, whether the model keeps
+                up or not. Measures the latency of independent users, counted
+                from each request's scheduled start.
 
-    Latencies are those of good answers (2xx). Ctrl-C ends the run and shows the result so far.
+    Latencies count successful answers (2xx) only. Ctrl-C ends the run and shows the result so far.
     """
     if rate is not None and connections is not None:
         raise click.UsageError("`--connections` and `--rate` are two kinds of load: give one of them")
@@ -124,7 +124,7 @@ def _read(file: Path) -> bytes:
 def way_to_order(
     client: Client, model: str, file: Path, content_type: str | None, token_file: Path | None
 ) -> dict[str, Any]:
-    """Make the part of an order that says what is sent, and where."""
+    """Return the part of an order that holds the target, the headers and the address."""
     from tsctl.generator import way_to
 
     way = way_to(client, token_file)
@@ -140,7 +140,7 @@ def _batching(client: Client, model: str) -> dict[str, dict[str, int]]:
 
 
 def _gained(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
-    """What was counted between two looks; a model that was registered anew meanwhile began at zero."""
+    """Return the counts added between two snapshots; a model registered anew in between started at zero."""
     gained = {name: count - before.get(name, 0) for name, count in after.items()}
     if any(count < 0 for count in gained.values()):
         gained = dict(after)
@@ -148,7 +148,7 @@ def _gained(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
 
 
 def _run(order: dict[str, Any], body: bytes, model: str) -> dict[str, Any]:
-    """Run the load generator to its end, or to Ctrl-C; give what it counted."""
+    """Run the load generator until its end or Ctrl-C; return its final counts."""
     from tsctl.generator import generator
     from tsctl.render import live
 
@@ -175,7 +175,7 @@ def _run(order: dict[str, Any], body: bytes, model: str) -> dict[str, Any]:
 
 
 def notes(found: dict[str, Any]) -> list[str]:
-    """What one should know about the figures."""
+    """Return the warnings that belong to the figures."""
     said = []
     used, waited = found["generatorCpu"], found["generatorWaited"]
     if used + waited >= BUSY:
@@ -190,7 +190,7 @@ def notes(found: dict[str, Any]) -> list[str]:
 
 
 def show(document: dict[str, Any]) -> None:
-    """Print the result for people."""
+    """Print the result as text."""
     from tsctl import render
 
     load, latency = document["load"], document["latency"]

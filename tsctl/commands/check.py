@@ -25,9 +25,9 @@ CHECK = (sys.executable, "-P", "-m", "daemon.check")
     "--content-type", metavar="TYPE", help="Of the input [default: by its name for JSON and text, else none]."
 )
 def command(archive: Path, sample: Path | None, content_type: str | None) -> None:
-    """Load ARCHIVE in a throw-away worker and say what would happen. Needs no daemon.
+    """Load ARCHIVE in a temporary worker and report the result. Needs no daemon.
 
-    With --input the file is sent to the model as a request, and its answer printed on stdout.
+    With --input, send the file to the model as a request and print the answer on stdout.
     """
     given = [str(archive)]
     if sample is not None:
@@ -58,7 +58,7 @@ def command(archive: Path, sample: Path | None, content_type: str | None) -> Non
 
 
 def _events(arguments: list[str]) -> Iterator[dict[str, Any]]:
-    """Run the check as a process of its own; the worker's output goes to stderr as it comes."""
+    """Run the check as a process of its own and yield its events; the worker's output goes to stderr immediately."""
     with subprocess.Popen([*CHECK, *arguments], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:

@@ -16,7 +16,7 @@ from tsctl.options import json_option
 def command(socket: Path | None, as_json: bool) -> None:
     """List the registered models; `*` marks a default version among several.
 
-    REQ/S is the rate at which requests have come lately.
+    REQ/S is the recent arrival rate.
     """
     models = Client(socket).json("GET", "/tsctl/status")["models"]
     if as_json:

@@ -14,7 +14,7 @@ from tsctl.options import model_argument
 @click.option("--workers", type=click.IntRange(min=0), required=True, metavar="N", help="Worker processes to have.")
 @click.pass_obj
 def command(socket: Path | None, model: str, workers: int) -> None:
-    """Change how many workers MODEL has. Workers that go finish their batch first."""
+    """Change the number of workers of MODEL. Workers that are removed finish their batch first."""
     client = Client(socket)
     path = f"/models/{model_path(model)}"
     before = client.json("GET", path)[0]

@@ -11,7 +11,7 @@ from tsctl.errors import CliError
 from tsctl.options import json_option, model_argument
 
 _MORE_THAN_ZERO = click.FloatRange(min=0, min_open=True)
-# Settings of the daemon that its workers' environment depends on.
+# Settings of the daemon that are passed to its workers.
 _SURROUNDINGS = ("envelope", "decode_input", "limit_image_pixels", "hide_environment")
 
 
@@ -52,17 +52,17 @@ def command(
     applied: bool,
     as_json: bool,
 ) -> None:
-    """Measure MODEL, try its traffic under other settings, and recommend one.
+    """Measure MODEL, simulate its traffic with other settings, and recommend the best.
 
-    Measures how long batches of each size take, in throw-away workers, then replays in a simulator
-    the requests that the daemon has recorded (their times, no bodies). Without enough of them say
-    what to assume: --clients or --rate. Where clients wait for their answers, the best settings are
-    then tried with as many of them. MODEL goes on serving meanwhile; measure when it has little to do.
+    Measures the time of batches of each size in temporary workers, then replays the recorded arrival
+    times of requests (no bodies) in a simulator. If too few were recorded, describe the load with
+    --clients or --rate. If clients wait for their answers, the best settings are then tested with as
+    many clients. MODEL serves throughout; run this command while the load is low.
 
     \b
-    Recommended is the setting with the highest capacity of those
-      with --slo-p99   whose 99th percentile of latency is within it
-      else             whose 99th percentile is within 5 % of the least
+    The recommended setting has the highest capacity of those with
+      --slo-p99 MS   a p99 latency of at most MS
+      no --slo-p99   a p99 latency within 5 % of the lowest
     """
     if clients is not None and rate is not None:
         raise click.UsageError("`--clients` and `--rate` are two kinds of load: give one of them")
@@ -107,7 +107,7 @@ def command(
 
 
 def commands(name: str, best: dict[str, Any], trace: dict[str, Any]) -> list[str]:
-    """The commands that make a model be served as in `best`; none if it is."""
+    """Return the commands that apply the settings in `best`; empty if the model already has them."""
     asked = []
     now = trace["settings"]
     if any(best[key] != now[key] for key in ("batchSize", "maxBatchDelay", "batching")):
@@ -143,12 +143,12 @@ def _apply(client: Client, path: str, best: dict[str, Any], trace: dict[str, Any
 
 
 def _input(client: Client, path: str, sample: Path | None, content_type: str | None) -> tuple[bytes, str, str]:
-    """The request to measure with: its body, its content type, and where it is from."""
+    """Return the request to measure with: body, content type, source."""
     if sample is not None:
         return sample.read_bytes(), content_type_of(sample) if content_type is None else content_type, str(sample)
     answer = client.request("GET", f"/tsctl/input/{path}")
     if answer.status >= 400:
-        checked(answer.status, json.loads(answer.body))  # says what to do
+        checked(answer.status, json.loads(answer.body))  # raises the daemon's message, which has the remedy
     return answer.body, answer.content_type if content_type is None else content_type, "the daemon's input"
 
 

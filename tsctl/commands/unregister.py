@@ -14,9 +14,10 @@ from tsctl.render import live
 @model_argument
 @click.pass_obj
 def command(socket: Path | None, model: str) -> None:
-    """Take MODEL out of service; its running requests finish.
+    """Unregister MODEL; its running requests finish.
 
-    Without a version it is the default one, which can only go when it is the last.
+    Without a version, unregisters the default version, which is possible only if no other version
+    is registered.
     """
     try:
         with live() as progress:

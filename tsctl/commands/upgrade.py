@@ -44,8 +44,9 @@ def command(socket: Path | None, grace: float, timeout: float, check_memory: boo
     """Replace the running daemon by a new process, without a failed request.
 
     The new daemon runs the code of this `tsctl`, with the settings, environment and log files of the
-    old one. It loads every model first; until all workers are ready the old one serves, and refuses
-    changes. If anything fails the old one goes on. What it is asked already it finishes, then it ends.
+    old daemon, and first loads every model. Until all its workers are ready, the old daemon serves
+    and rejects changes. If any step fails, the old daemon keeps serving. After the handover, the old
+    daemon finishes its requests and exits.
     """
     client = Client(socket)
     parameters = {
@@ -83,7 +84,7 @@ def _watched(client: Client, progress: LiveProgress, parameters: dict[str, Any])
             case "done":
                 return checked(event["status"], event["document"])
             case _:
-                continue  # of a daemon of another version
+                continue  # a stage of a daemon of another version
         progress.show(text, done, total or None)
         if text != said and not sys.stderr.isatty():
             click.echo(text, err=True)
