@@ -1,4 +1,4 @@
-"""An OpenAPI description of the inference address, as `OPTIONS /` and `/api-description` answer it."""
+"""The OpenAPI description of the inference address, the answer to `OPTIONS /` and `/api-description`."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ _HEADERS = [
         "schema": {"type": "string", "enum": ["low", "normal"], "default": "normal"},
     },
 ]
-# What `operationId` and the parameters are made of: name of the operation → path.
+# The name of the operation (`operationId`) → path, with its parameters.
 _PREDICTIONS = {
     "predict": "/predictions/{model_name}",
     "predictVersion": "/predictions/{model_name}/{model_version}",
@@ -52,7 +52,7 @@ _PREDICTIONS = {
     "invoke": "/models/{model_name}/invoke",
     "invocations": "/invocations",
 }
-# Health: name of the operation → path, the status when all is well, and when it is not.
+# Health: name of the operation → path, descriptions by status.
 _HEALTH = {
     "ping": ("/ping", {"200": "Every default version has its workers.", "500": "One has not."}),
     "ready": ("/ready", {"200": "Every default version has a ready worker.", "503": "One has not."}),
@@ -63,7 +63,7 @@ _HEALTH = {
 
 
 def describe_api() -> dict[str, Any]:
-    """Describe every route of the inference address."""
+    """Return the description of every route of the inference address."""
     paths = {path: {"post": _prediction(name, path)} for name, path in _PREDICTIONS.items()}
     paths |= {path: {"get": _health(name, path, texts)} for name, (path, texts) in _HEALTH.items()}
     metrics = answer("Prometheus text, of the metrics that are asked for by `name[]`.", STRING, "text/plain")
@@ -75,7 +75,7 @@ def describe_api() -> dict[str, Any]:
 
 
 def describe_model(name: str) -> dict[str, Any]:
-    """Describe the routes of one model."""
+    """Return the description of the routes of one model."""
     chosen = [(operation, path) for operation, path in _PREDICTIONS.items() if path.endswith("/{model_name}")]
     filled = {operation: path.replace("{model_name}", name) for operation, path in chosen}
     return document({path: {"post": _prediction(operation, path)} for operation, path in filled.items()})

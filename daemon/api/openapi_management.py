@@ -1,4 +1,4 @@
-"""An OpenAPI description of the management API, as `OPTIONS /models` answers it, and of the control socket."""
+"""The OpenAPI description of the management API, the answer to `OPTIONS /models`, and of the control socket."""
 
 from typing import Any
 
@@ -24,14 +24,14 @@ from daemon.model_settings import MODEL_SETTINGS
 
 _SETTINGS: dict[str, Schema] = {row.rest: row.kind.schema for row in CHANGEABLE.values()}
 _SYNCHRONOUS = {"synchronous": BOOLEAN}
-# What registering takes by query, or as members of a JSON object; -1 is TorchServe's "not given".
+# The parameters of registering, by query or as members of a JSON object; -1 is TorchServe's "not given".
 _REGISTERING: dict[str, Schema] = {
     "url": STRING,
     "model_name": STRING,
     "handler": STRING,
     "runtime": {"type": "string", "enum": ["python", "python3"]},
     **{row.rest: row.kind.schema for row in MODEL_SETTINGS if row.rest},
-    "s3_sse_kms": {"type": "boolean", "enum": [False]},  # TorchServe's; what it asks for is refused
+    "s3_sse_kms": {"type": "boolean", "enum": [False]},  # TorchServe's; true is rejected
     "replace": BOOLEAN,
     "warnings": BOOLEAN,
     **_SYNCHRONOUS,
@@ -87,7 +87,7 @@ _COMMAND = {
 
 
 def describe_management(*, own: bool = False) -> dict[str, Any]:
-    """Describe the management API; with `own` also what only the control socket answers."""
+    """Return the description of the management API; with `own`, also of the routes of the control socket."""
     paths: dict[str, dict[str, Operation]] = {
         "/models": {"get": _list(), "post": _command("registerModel", "", _REGISTERING, required="url")}
     }
@@ -121,7 +121,7 @@ def _describe(name: str, path: str) -> Operation:
 
 
 def _command(name: str, path: str, query: dict[str, Schema], required: str = "") -> Operation:
-    """Describe one that starts workers, and may take a while; progress is told to who accepts application/x-ndjson."""
+    """Return the description of a long command; clients that accept application/x-ndjson receive its progress."""
     return operation(name, path_parameters(path) + query_parameters(query, required), _COMMAND, _CHANGED)
 
 

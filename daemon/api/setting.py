@@ -1,7 +1,7 @@
-"""`PATCH /models/MODEL[/VERSION]`: change how a version is served, while it serves.
+"""`PATCH /models/MODEL[/VERSION]`: change settings of a version while it serves.
 
-By query or JSON object: the parameters of `MODEL_SETTINGS` that can be changed. The answer has each setting's
-value before and after, under its name in `model-config.yaml` and in that file's units.
+By query or JSON object: the changeable parameters of `MODEL_SETTINGS`. The answer holds each setting's value
+before and after, under its name in `model-config.yaml` and in that file's units.
 """
 
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ _ELSE = "Workers are scaled with PUT; anything else takes a new registration."
 
 
 def asked_of(given: Parameters) -> dict[str, Any]:
-    """Read what is to be changed: settings → values.
+    """Return the requested changes: settings → values.
 
     Raises:
-        BadRequest: nothing, or something that cannot be changed, or not to that.
+        BadRequest: no change is requested, a setting cannot be changed, or a value is invalid.
     """
     for name in given.names:
         if name not in CHANGEABLE:
@@ -38,10 +38,10 @@ def asked_of(given: Parameters) -> dict[str, Any]:
 
 
 def change(model: Model, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Change it; the document that answers.
+    """Change settings of a version; return the document of the answer.
 
     Raises:
-        BadRequest: nothing is changed.
+        BadRequest: a value is not possible; no setting was changed.
     """
     before = settings_of(model)
     change_settings(model, asked)
