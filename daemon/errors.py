@@ -1,4 +1,4 @@
-"""The daemon's errors: what a client is told, and with which status.
+"""The daemon's errors: the messages and statuses that clients receive.
 
     DaemonError
     ├─ ModelNotFound · VersionNotFound · ResourceNotFound        404
@@ -13,7 +13,7 @@
     ├─ NotFailed                                                 409
     ├─ NoReadyWorker · QueueFull · Stopping · Upgrading          503
     │  └─ CutOff (a Stopping)
-    ├─ PredictionFailed                                          503 (or what the handler chose)
+    ├─ PredictionFailed                                          503 (or the handler's own status)
     ├─ WorkerDied · ResponseTimeout · WorkersFailed · DescribeFailed   500
     ├─ NotRemembered · UpgradeFailed                             500
     ├─ RequestExpired                                            504
@@ -29,7 +29,7 @@ from pathlib import Path
 
 
 class DaemonError(Exception):
-    """Something a client or operator can be told about."""
+    """Base class of the errors that are reported to clients and operators."""
 
     status = 500
     kind = "InternalServerException"
@@ -48,7 +48,7 @@ class ModelNotFound(DaemonError):
 
 
 class ArchiveNotFound(DaemonError):
-    """The archive that a registration names is not there, or may not be used."""
+    """The archive of a registration does not exist, or must not be used."""
 
     status = 404
     kind = "ModelNotFoundException"
@@ -65,7 +65,7 @@ class VersionNotFound(DaemonError):
 
 
 class ResourceNotFound(DaemonError):
-    """No route of that name."""
+    """The request's path has no route."""
 
     status = 404
     kind = "ResourceNotFoundException"
@@ -75,7 +75,7 @@ class ResourceNotFound(DaemonError):
 
 
 class NoSample(DaemonError):
-    """There is no request of this model that could be sent again."""
+    """The model has neither a recorded request nor a `warmup` sample."""
 
     status = 404
     kind = "ResourceNotFoundException"
@@ -88,7 +88,7 @@ class NoSample(DaemonError):
 
 
 class MethodNotAllowed(DaemonError):
-    """The route exists, with other methods."""
+    """The route exists, but not with this method."""
 
     status = 405
     kind = "MethodNotAllowedException"
@@ -98,21 +98,21 @@ class MethodNotAllowed(DaemonError):
 
 
 class BadRequest(DaemonError):
-    """The request cannot be understood."""
+    """The request is malformed, or a parameter is invalid."""
 
     status = 400
     kind = "BadRequestException"
 
 
 class InvalidModel(DaemonError):
-    """The archive cannot be served as it is."""
+    """The archive is invalid: nothing can be served from its files."""
 
     status = 400
     kind = "InvalidModelException"
 
 
 class NotUnpacked(DaemonError):
-    """The disk does not take the archive's files: it is full, or must not be written."""
+    """The archive's files cannot be written: the disk is full or read-only."""
 
     status = 507
 
@@ -128,7 +128,7 @@ class RequirementsFailed(DaemonError):
 
 
 class DownloadFailed(DaemonError):
-    """The archive could not be had from its URL."""
+    """The archive could not be downloaded from its URL."""
 
     status = 400
     kind = "DownloadArchiveException"
@@ -138,7 +138,7 @@ class DownloadFailed(DaemonError):
 
 
 class MissingToken(DaemonError):
-    """The address asks for a token, and the request shows none."""
+    """The address requires a token, and the request has none."""
 
     status = 401
     kind = "InvalidKeyException"
@@ -149,7 +149,7 @@ class MissingToken(DaemonError):
 
 
 class WrongToken(DaemonError):
-    """The request shows a token that is not one of ours."""
+    """The request's token is invalid."""
 
     status = 403
     kind = "InvalidKeyException"
@@ -159,14 +159,14 @@ class WrongToken(DaemonError):
 
 
 class Forbidden(DaemonError):
-    """The request is not answered here, whoever sends it."""
+    """This address rejects the request, whatever its token."""
 
     status = 403
     kind = "ForbiddenException"
 
 
 class DefaultVersionKept(DaemonError):
-    """The default version cannot go while other versions stay."""
+    """The default version cannot be unregistered while other versions are registered."""
 
     status = 403
     kind = "InvalidModelVersionException"
@@ -188,7 +188,7 @@ class Conflict(DaemonError):
 
 
 class BeingReplaced(Conflict):
-    """Another archive is about to take the version's place, so nothing else may change it."""
+    """The version is being replaced by another archive; further changes are rejected until then."""
 
     def __init__(self, name: str, version: str) -> None:
         super().__init__(
@@ -200,11 +200,11 @@ class BeingReplaced(Conflict):
 
 
 class NotFailed(DaemonError):
-    """Only a version that has failed is tried again.
+    """Only failed versions can be retried.
 
     Args:
-        state: what it is instead, in a word.
-        given_up: how many of its `wanted` places are without a worker, and stay so.
+        state: the version's present state, in a word.
+        given_up: how many of the `wanted` worker slots are permanently empty.
     """
 
     status = 409
@@ -239,7 +239,7 @@ class Stopping(DaemonError):
 
 
 class Upgrading(DaemonError):
-    """Nothing is changed while the daemon is being replaced."""
+    """Changes are rejected while the daemon is being upgraded."""
 
     status = 503
     kind = "ServiceUnavailableException"
@@ -250,7 +250,7 @@ class Upgrading(DaemonError):
 
 
 class CutOff(Stopping):
-    """A worker had the request, and did not finish it before its model or the daemon had to end."""
+    """The worker of the request was stopped before the answer: its model or the daemon had to end."""
 
     def __init__(self, reason: str, request: str) -> None:
         super().__init__(f"The worker was stopped while it ran this request: {reason}. (Request {request})")
@@ -271,11 +271,11 @@ class PredictionFailed(DaemonError):
 
 
 class WorkerDied(DaemonError):
-    """The worker went away with the request, and it is not run again."""
+    """The worker exited while running the request, which is not retried."""
 
 
 class WorkerKilled(WorkerDied):
-    """SIGKILL ended the worker, and not ours: most likely the kernel's, out of memory."""
+    """A SIGKILL not sent by the daemon ended the worker: most likely the kernel's, out of memory."""
 
     status = 507
 
@@ -285,17 +285,18 @@ class ResponseTimeout(DaemonError):
 
 
 class RequestExpired(DaemonError):
-    """The time that the request may take is over. (TorchServe has this word, and leaves such a request unanswered.)"""
+    """The request's deadline has passed. (TorchServe has this name, and leaves expired requests unanswered.)"""
 
     status = 504
     kind = "RequestTimeoutException"
 
 
 class ReceivedTooSlowly(RequestExpired):
-    """The budget is spent, and the body has not arrived.
+    """The deadline passed before the body had arrived.
 
     Args:
-        limit: seconds that the request may take; `source` says who set that.
+        limit: seconds that the request may take.
+        source: the header or setting that sets `limit`.
     """
 
     def __init__(self, limit: float, source: str) -> None:
@@ -306,12 +307,13 @@ class ReceivedTooSlowly(RequestExpired):
 
 
 class WaitedTooLong(RequestExpired):
-    """It was not run, because its answer would be too late, or because it has waited too long.
+    """The request was not run: its answer would be too late, or the queue timeout passed.
 
     Args:
-        limit: seconds that it may take, or wait; `source` says who set that.
-        spent: what has become of them, in words.
-        needed: seconds that the model would still take, of this limit; 0.0 if that is not known, or does not count.
+        limit: seconds that the request may take, or wait.
+        source: the header or setting that sets `limit`.
+        spent: how the time was spent, in words.
+        needed: seconds that the model would still need of `limit`; 0.0 if unknown or irrelevant.
     """
 
     def __init__(self, limit: float, source: str, spent: str, needed: float = 0.0) -> None:
@@ -323,7 +325,7 @@ class WaitedTooLong(RequestExpired):
 
 
 class AnsweredTooLate(RequestExpired):
-    """A worker still has it when its budget is spent. Arguments as of WaitedTooLong."""
+    """The deadline passed while a worker ran the request. Arguments as of WaitedTooLong."""
 
     def __init__(self, limit: float, source: str, spent: str) -> None:
         super().__init__(
@@ -345,7 +347,7 @@ class DescribeFailed(DaemonError):
 
 
 class NotRemembered(DaemonError):
-    """A change was made, but the snapshot could not be written."""
+    """A change was applied, but the snapshot could not be written."""
 
     def __init__(self, file: Path, reason: str) -> None:
         self.reason = f"cannot write `{file}`: {reason}"
@@ -353,7 +355,7 @@ class NotRemembered(DaemonError):
 
 
 class UpgradeFailed(DaemonError):
-    """No new daemon has taken over; this one carries on.
+    """The upgrade failed; the old daemon keeps serving.
 
     Args:
         reason: one sentence.
@@ -366,7 +368,7 @@ class UpgradeFailed(DaemonError):
 
 
 class CleaningTimedOut(DaemonError):
-    """A worker of what was unregistered is still there, though it was killed."""
+    """A worker of the unregistered version still exists after SIGKILL."""
 
     status = 408
     kind = "RequestTimeoutException"
@@ -382,7 +384,7 @@ class OutOfResources(DaemonError):
 
 
 def duration(seconds: float) -> str:
-    """Write a time as people who count in milliseconds do: `0.4 ms`, `50 ms`, `2.5 s`."""
+    """Format seconds in milliseconds below one second: `0.4 ms`, `50 ms`, `2.5 s`."""
     return f"{seconds * 1000:.3g} ms" if seconds < 1.0 else f"{seconds:.4g} s"
 
 
@@ -390,8 +392,8 @@ class StartError(Exception):
     """The daemon cannot start.
 
     Args:
-        message: what is wrong, with the value.
-        hint: what to do next, if there is something.
+        message: the problem, with the value.
+        hint: the remedy; empty without one.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
