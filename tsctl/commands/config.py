@@ -26,8 +26,8 @@ def command(socket: Path | None, model: str | None, as_json: bool) -> None:
       model    register, set or scale; its model-config.yaml; the models block
                of config.properties; the daemon's setting; default
 
-    For a model, the last column shows when a change by `tsctl set` takes effect; `-` means that the
-    setting changes only with `tsctl register --replace`.
+    For a model, the last column shows when a change by `tsctl set` takes effect. `-` means that
+    `tsctl set` cannot change the setting: use `tsctl register --replace`, or `tsctl scale` for workers.
     """
     client = Client(socket)
     if model is None:
