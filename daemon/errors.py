@@ -105,7 +105,7 @@ class BadRequest(DaemonError):
 
 
 class InvalidModel(DaemonError):
-    """The archive is invalid: nothing can be served from its files."""
+    """The archive, or the configuration of the model, is invalid."""
 
     status = 400
     kind = "InvalidModelException"

@@ -7,8 +7,8 @@
                   2. one of our own `Host` values: a page whose name was rebound to this machine sends its own name
                   3. the management token, unless the operator has turned the token off
 
-`guarded` puts a check before every route of a table, so that no new route lacks one. The control socket needs no check: the kernel
-authenticates its clients.
+`guarded` puts a check before every route of a table, so that no new route lacks one. The control socket
+needs no check: the kernel authenticates its clients.
 """
 
 import hmac

@@ -5,8 +5,8 @@ running                                 requests in workers now
 learned.batchMs, learned.requestMs      a batch of n takes batchMs + n · requestMs (l(b) = αb + β of Nexus, SOSP '19);
                                         None before the first batch
 learned.guess                           true while all batches had one size: the division into the two is a guess
-learned.together                        average time of recent batches ("ms"), by number of busy workers ("busy", with the
-                                        batch's own) and by batch size ("size")
+learned.together                        average time of recent batches ("ms"), by number of busy workers ("busy", with
+                                        the batch's own) and by batch size ("size")
 arrivalsPerSecond                       recent rate: the last two hundred requests or so, and the silence since
 turnaroundMs                            median from an answer to the same client's next request; None before the first
 regularConnections, openConnections     connections that send one request after the other; all open connections
