@@ -82,8 +82,8 @@ class NoSample(DaemonError):
 
     def __init__(self, name: str, version: str, reason: str) -> None:
         super().__init__(
-            f"There is no sample input of {name}/{version}: {reason}."
-            f" Name a file, or keep the next request with `tsctl set {name}/{version} --record-input`."
+            f"No sample input for {name}/{version}: {reason}."
+            f" Name a file, or record the next request with `tsctl set {name}/{version} --record-input`."
         )
 
 
@@ -145,7 +145,7 @@ class MissingToken(DaemonError):
     headers = (("WWW-Authenticate", "Bearer"),)
 
     def __init__(self) -> None:
-        super().__init__("This address asks for a token: send the header `Authorization: Bearer TOKEN`.")
+        super().__init__("This address requires a token: send the header `Authorization: Bearer TOKEN`.")
 
 
 class WrongToken(DaemonError):
@@ -155,7 +155,7 @@ class WrongToken(DaemonError):
     kind = "InvalidKeyException"
 
     def __init__(self) -> None:
-        super().__init__("The token of this request is not one that this address accepts.")
+        super().__init__("Invalid token: this address does not accept the token of the request.")
 
 
 class Forbidden(DaemonError):
@@ -195,7 +195,7 @@ class BeingReplaced(Conflict):
             name,
             version,
             f"Model version {version} of model {name} is being replaced."
-            f" Try again when that is done: `tsctl describe {name}/{version}` shows how far it is.",
+            f" Try again after the replacement: `tsctl describe {name}/{version}` shows its progress.",
         )
 
 
@@ -211,7 +211,9 @@ class NotFailed(DaemonError):
     kind = "ConflictStatusException"
 
     def __init__(self, name: str, version: str, state: str, given_up: int, wanted: int) -> None:
-        sentence = f"Model version {version} of model {name} has not failed, it is: {state}. Nothing is tried again."
+        sentence = (
+            f"Model version {version} of model {name} has not failed (state: {state}): there is nothing to retry."
+        )
         if given_up:
             sentence += f" {given_up} of {wanted} workers failed:"
             sentence += f" `tsctl scale {name}/{version} --workers {wanted}` starts them again."
@@ -246,7 +248,7 @@ class Upgrading(DaemonError):
     retry_after = 5
 
     def __init__(self) -> None:
-        super().__init__("The daemon is being upgraded: nothing is changed until that is over. Try again later.")
+        super().__init__("The daemon is being upgraded and rejects changes meanwhile. Try again later.")
 
 
 class CutOff(Stopping):
@@ -351,7 +353,7 @@ class NotRemembered(DaemonError):
 
     def __init__(self, file: Path, reason: str) -> None:
         self.reason = f"cannot write `{file}`: {reason}"
-        super().__init__(f"The change is made, but a restart will not know of it: {self.reason}.")
+        super().__init__(f"Change applied, but it could not be saved and will be lost on restart: {self.reason}.")
 
 
 class UpgradeFailed(DaemonError):
@@ -363,7 +365,7 @@ class UpgradeFailed(DaemonError):
     """
 
     def __init__(self, reason: str, details: str = "") -> None:
-        first = f"The daemon was not upgraded, and goes on: {reason}"
+        first = f"The upgrade failed, and the old daemon keeps serving: {reason}"
         super().__init__(f"{first}\n\n{details}" if details else first)
 
 

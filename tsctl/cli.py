@@ -11,23 +11,23 @@ VERBS: dict[str, tuple[str, str]] = {
     "start": ("Daemon", "Start the daemon in the background."),
     "run": ("Daemon", "Run the daemon in the foreground."),
     "stop": ("Daemon", "Stop the daemon; running requests finish."),
-    "upgrade": ("Daemon", "Replace the daemon by a new one; no request fails."),
+    "upgrade": ("Daemon", "Replace the daemon by a new process; no request fails."),
     "status": ("Daemon", "Show the daemon and its models."),
-    "config": ("Daemon", "Show each setting's value and where it came from."),
-    "logs": ("Daemon", "Show what the daemon or a model logged."),
+    "config": ("Daemon", "Show each setting's value and source."),
+    "logs": ("Daemon", "Show the log of the daemon or a model."),
     "archive": ("Models", "Pack a model into a .mar archive."),
-    "check": ("Models", "Try an archive without a daemon."),
+    "check": ("Models", "Load an archive without a daemon and report the result."),
     "register": ("Models", "Register a model and start its workers."),
-    "unregister": ("Models", "Take a model out of service."),
+    "unregister": ("Models", "Unregister a model."),
     "ls": ("Models", "List the registered models."),
     "describe": ("Models", "Show everything about a model."),
-    "scale": ("Models", "Change how many workers a model has."),
-    "retry": ("Models", "Try a model again that has failed."),
-    "set": ("Models", "Change how a model is served, while it serves."),
-    "default": ("Models", "Choose a model's default version."),
+    "scale": ("Models", "Change the number of workers of a model."),
+    "retry": ("Models", "Retry a failed model."),
+    "set": ("Models", "Change settings of a model while it serves."),
+    "default": ("Models", "Set a model's default version."),
     "predict": ("Models", "Send a file to a model and print the answer."),
-    "bench": ("Models", "Send a file to a model many times; measure it."),
-    "tune": ("Models", "Measure a model; find how it is served best."),
+    "bench": ("Models", "Load-test a model: measure latency and throughput."),
+    "tune": ("Models", "Measure a model and recommend settings."),
     "completion": ("Shell", "Print the completion script of a shell."),
 }
 
@@ -81,7 +81,14 @@ def print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> 
     envvar="TSCTL_SOCKET",
     help="The daemon's control socket [default: in $XDG_RUNTIME_DIR or /tmp/tsctl-UID].",
 )
-@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=print_version, help="Show it.")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=print_version,
+    help="Show the version and exit.",
+)
 @click.pass_context
 def main(ctx: click.Context, socket: Path | None) -> None:
     """Serve PyTorch models with dynamic batching.

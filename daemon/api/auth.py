@@ -66,7 +66,7 @@ def check_origin(request: Request) -> None:
         Forbidden: the request has an `Origin` header, of any value.
     """
     if any(name.lower() == "origin" for name, _ in request.headers):
-        raise Forbidden("This address answers programs, not web pages: leave out the `Origin` header.")
+        raise Forbidden("Requests of web pages are rejected: remove the `Origin` header.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def check_host(request: Request, hosts: Hosts) -> None:
     """
     host = host_of(request)
     if host not in hosts:
-        raise Forbidden(f"This address does not answer as `{host}`: allow the name with `--allowed-host`.")
+        raise Forbidden(f"Host `{host}` is not allowed at this address: allow the name with `--allowed-host`.")
 
 
 def inference_check(token: str, management_token: str) -> Check:

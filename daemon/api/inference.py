@@ -199,7 +199,7 @@ def _named(registry: Registry, params: list[Param]) -> str:
     for param in params:
         if param.name == "model_name":
             if len(param.value) > MOST_NAME:
-                raise BadRequest(f"model_name has {len(param.value)} bytes, at most {MOST_NAME} are read.")
+                raise BadRequest(f"model_name has {len(param.value)} bytes; at most {MOST_NAME} are allowed.")
             return bytes(param.value).decode("utf-8", "replace")
     only = registry.defaults()
     if len(only) != 1:

@@ -122,7 +122,7 @@ def _register(registration: Registration, exchange: Exchange, local_paths: bool)
     if runtime not in (None, "python", "python3"):
         raise BadRequest(f"Invalid RuntimeType value: {runtime}")
     if given.flag("s3_sse_kms", False):
-        raise BadRequest("s3_sse_kms is true, and requests to S3 are not signed here: use a presigned URL.")
+        raise BadRequest("s3_sse_kms is true, but requests to S3 are not signed: use a presigned URL.")
     replace = given.boolean("replace") or False
     request = Request(
         url=url,

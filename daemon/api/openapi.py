@@ -15,7 +15,7 @@ _ERROR: Schema = {
     "required": ["code", "type", "message"],
     "properties": {"code": {"type": "integer"}, "type": STRING, "message": STRING},
 }
-UNKNOWN_CALLER = {"401": "A token is asked for.", "403": "It is not that token, or not for you to ask."}
+UNKNOWN_CALLER = {"401": "The token is missing.", "403": "The token is invalid, or the client is not allowed."}
 # Over TCP, a token authenticates the client, if one is configured.
 _SECURITY = {"token": {"type": "http", "scheme": "bearer"}}
 
@@ -24,7 +24,11 @@ def document(paths: Mapping[str, Mapping[str, Operation]]) -> dict[str, Any]:
     """Return an OpenAPI document of `paths`: path → method → operation."""
     return {
         "openapi": "3.0.1",
-        "info": {"title": "tsctl API", "version": "1.0.0", "description": "PyTorch models, served in batches."},
+        "info": {
+            "title": "tsctl API",
+            "version": "1.0.0",
+            "description": "PyTorch models, served with dynamic batching.",
+        },
         "paths": paths,
         "components": {"schemas": {"Error": _ERROR}, "securitySchemes": _SECURITY},
     }

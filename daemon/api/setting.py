@@ -15,7 +15,7 @@ from daemon.models.model import Model
 from daemon.models.setting import change_settings
 
 CHANGEABLE: Mapping[str, ModelSetting] = {row.rest: row for row in MODEL_SETTINGS if row.changes}
-_ELSE = "Workers are scaled with PUT; anything else takes a new registration."
+_ELSE = "Scale workers with PUT; other settings take a new registration."
 
 
 def asked_of(given: Parameters) -> dict[str, Any]:
@@ -28,12 +28,12 @@ def asked_of(given: Parameters) -> dict[str, Any]:
         if name not in CHANGEABLE:
             why = next((row.why for row in MODEL_SETTINGS if row.rest == name), _ELSE)
             raise BadRequest(
-                f"{name} cannot be changed while the model is served. What can: {', '.join(CHANGEABLE)}. {why}"
+                f"{name} cannot be changed while the model serves. Changeable: {', '.join(CHANGEABLE)}. {why}"
             )
     values = {row.name: given.setting(row) for row in CHANGEABLE.values()}
     asked = {name: value for name, value in values.items() if value is not None}
     if not asked:
-        raise BadRequest(f"Nothing is to be changed. What can be: {', '.join(CHANGEABLE)}.")
+        raise BadRequest(f"No change is requested. Changeable: {', '.join(CHANGEABLE)}.")
     return asked
 
 

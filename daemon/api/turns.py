@@ -32,7 +32,7 @@ class TooManyForms(DaemonError):
 
     def __init__(self, limit: int, size: int) -> None:
         super().__init__(
-            f"Too many forms are being read: they may have {limit} bytes together, and this one has {size}."
+            f"Too many forms are being read: the limit is {limit} bytes in total, and this form has {size}."
             " Try again later."
         )
 
@@ -101,7 +101,7 @@ class Turns:
                 if exchange.done:
                     return False
                 if self._refused:
-                    raise Stopping("The daemon is being stopped: this request's form was not read to its end.")
+                    raise Stopping("The daemon is being stopped: this request's form was not read completely.")
                 if budget is not None and self._now() >= budget.since + budget.seconds:
                     spent = f"{duration(self._now() - budget.since)} have gone while its form was read"
                     raise WaitedTooLong(budget.seconds, budget.source, spent)

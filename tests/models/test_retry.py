@@ -77,7 +77,7 @@ def test_without_waiting_it_is_on_its_way(tmp_path: Path) -> None:
         await retry(bench, model, synchronous=False)
 
         assert model.state is ModelState.LOADING
-        with pytest.raises(NotFailed, match="has not failed, it is: loading"):
+        with pytest.raises(NotFailed, match=r"has not failed \(state: loading\)"):
             await retry(bench, model)
         await until(lambda: model.state is ModelState.READY)
 
@@ -94,7 +94,7 @@ def test_one_that_has_not_failed_is_left_alone(workers: int, word: str, tmp_path
 
         assert caught.value.status == 409
         assert str(caught.value) == (
-            f"Model version 1.0 of model m has not failed, it is: {word}. Nothing is tried again."
+            f"Model version 1.0 of model m has not failed (state: {word}): there is nothing to retry."
         )
         assert len(bench.engine.workers) == workers
 

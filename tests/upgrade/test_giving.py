@@ -117,7 +117,7 @@ def test_a_new_daemon_that_fails_is_seen_dead_and_the_old_one_goes_on(
         with pytest.raises(UpgradeFailed) as failed:
             await old.ask()
 
-        assert str(failed.value).startswith("The daemon was not upgraded, and goes on: ")
+        assert str(failed.value).startswith("The upgrade failed, and the old daemon keeps serving: ")
         assert reason in str(failed.value)
         assert old.successor.did[-1] == did
         assert old.reclaimed == 1

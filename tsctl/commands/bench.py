@@ -29,9 +29,9 @@ FAILURES = {
 @click.command
 @model_argument
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("-c", "--connections", type=click.IntRange(min=1), metavar="N", help="Clients at a time [default: 8].")
+@click.option("-c", "--connections", type=click.IntRange(min=1), metavar="N", help="Concurrent clients [default: 8].")
 @click.option(
-    "--rate", type=click.FloatRange(min=0, min_open=True), metavar="R", help="Start R requests a second, see above."
+    "--rate", type=click.FloatRange(min=0, min_open=True), metavar="R", help="Start R requests per second (open loop)."
 )
 @click.option("-n", "--requests", type=click.IntRange(min=1), metavar="N", help="Stop after N requests.")
 @click.option(
@@ -41,21 +41,23 @@ FAILURES = {
     "--spacing",
     type=click.Choice(["poisson", "constant"]),
     default="poisson",
-    help="Of requests with --rate: as of independent users [default], or even.",
+    help="Arrivals with --rate: random, as of independent users [default], or even.",
 )
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     default=60.0,
     metavar="S",
-    help="Seconds that an answer may take [default: 60].",
+    help="Timeout of an answer, in seconds [default: 60].",
 )
-@click.option("--content-type", metavar="TYPE", help="Of the file [default: by its name for JSON and text, else none].")
+@click.option(
+    "--content-type", metavar="TYPE", help="Content type of FILE [default: by its name for JSON and text, else none]."
+)
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="For predictions [default: TSCTL_INFERENCE_TOKEN, TSCTL_TOKEN, the daemon's file].",
+    help="Token for predictions [default: TSCTL_INFERENCE_TOKEN, TSCTL_TOKEN, the daemon's file].",
 )
 @json_option
 @click.pass_obj
@@ -86,7 +88,7 @@ def command(
     Latencies count successful answers (2xx) only. Ctrl-C ends the run and shows the result so far.
     """
     if rate is not None and connections is not None:
-        raise click.UsageError("`--connections` and `--rate` are two kinds of load: give one of them")
+        raise click.UsageError("`--connections` and `--rate` are two kinds of load: use one of them")
     body = _read(file)
     client = Client(socket)
     before = _batching(client, model)
@@ -111,7 +113,7 @@ def command(
     for note in notes(found):
         click.echo(f"{click.style('note:', fg='yellow')} {note}", err=True)
     if not found["latency"]["max"]:
-        raise CliError("no request was answered well")
+        raise CliError("no request was answered with status 2xx")
 
 
 def _read(file: Path) -> bytes:
@@ -171,7 +173,7 @@ def _run(order: dict[str, Any], body: bytes, model: str) -> dict[str, Any]:
                 if attempt:
                     raise
                 running.break_off()
-        raise CliError("the load generator said nothing")
+        raise CliError("the load generator ended without a result")
 
 
 def notes(found: dict[str, Any]) -> list[str]:
@@ -179,13 +181,13 @@ def notes(found: dict[str, Any]) -> list[str]:
     said = []
     used, waited = found["generatorCpu"], found["generatorWaited"]
     if used + waited >= BUSY:
-        without = f", and had none for {waited:.0%} of the time" if waited >= LACKING else ""
+        without = f", and waited for a core {waited:.0%} of the time" if waited >= LACKING else ""
         said.append(
             f"the load generator itself used {used:.0%} of a core{without}:"
-            " it may be what limits, not the model (wrk costs less)"
+            " the generator, not the model, may be the bottleneck (wrk needs less CPU)"
         )
     if found["brokenOff"]:
-        said.append("interrupted; these are the figures so far")
+        said.append("interrupted: these are the results so far")
     return said
 
 

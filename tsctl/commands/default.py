@@ -14,6 +14,6 @@ from tsctl.options import model_argument
 def command(socket: Path | None, model: str) -> None:
     """Set MODEL/VERSION as the default: the version that answers requests without a version."""
     if "/" not in model:
-        raise click.BadParameter(f"`{model}` names no version; write MODEL/VERSION", param_hint="MODEL")
+        raise click.BadParameter(f"`{model}` has no version: write MODEL/VERSION", param_hint="MODEL")
     document = Client(socket).json("PUT", f"/models/{model_path(model)}/set-default")
     click.echo(document["status"])

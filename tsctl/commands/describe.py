@@ -111,18 +111,18 @@ def _traffic(batching: dict[str, Any]) -> list[tuple[str, str]]:
     learned, turnaround = batching["learned"], batching["turnaroundMs"]
     facts = []
     if learned["batchMs"] is not None:
-        source = "a guess, while all batches have the same size" if learned["guess"] else "learned"
+        source = "a guess while all batches have the same size" if learned["guess"] else "learned"
         cost = f"{number_text(learned['batchMs'])} ms + {number_text(learned['requestMs'])} ms a request"
         facts.append(("a batch takes", f"{cost} ({source})"))
     beside = {kind["busy"]: kind for kind in learned.get("together", ())}  # of each number the largest batch
     if len(beside) > 1:
         texts = (f"{kind['size']} in {number_text(kind['ms'])} ms with {busy}" for busy, kind in beside.items())
         facts.append(("workers busy", ", ".join(texts)))
-    facts.append(("arrivals", f"{number_text(batching['arrivalsPerSecond'])} requests/s lately"))
+    facts.append(("arrivals", f"{number_text(batching['arrivalsPerSecond'])} requests/s recently"))
     regular, there = batching["regularConnections"], batching["openConnections"]
     facts.append(("connections", f"{regular} regular of {there} open"))
     if turnaround is not None:
-        facts.append(("turnaround", f"{number_text(turnaround)} ms from an answer to a request, the median"))
+        facts.append(("turnaround", f"{number_text(turnaround)} ms from an answer to the next request (median)"))
     facts.append(("longest hold", f"{number_text(batching['longestHoldMs'])} ms beside an idle worker"))
     return facts
 
@@ -136,10 +136,10 @@ def _replacement(replacement: dict[str, Any] | None) -> list[tuple[str, str]]:
         case "loading":
             text = f"{url} is loading, {replacement['ready']} of {replacement['wanted']} workers ready"
         case "failed":
-            text = f"{url} could not take its place, see below"
+            text = f"{url} failed to replace this version, see below"
         case _:
             running, queued = replacement["running"], replacement["queued"]
-            text = f"{url} was replaced, and finishes {running} running and {queued} waiting requests"
+            text = f"{url} was replaced, and still finishes {running} running and {queued} waiting requests"
     return [("replacement", text)]
 
 
@@ -188,7 +188,7 @@ def _isolated(isolated: dict[str, int]) -> list[tuple[str, str]]:
     if not isolated["batches"]:
         return []
     batches, failed = isolated["batches"], isolated["requestsFailed"]
-    return [("isolated", f"batches run again row by row: {batches}, requests that failed alone, too: {failed}")]
+    return [("isolated", f"batches run again row by row: {batches}, requests that also failed alone: {failed}")]
 
 
 def _quarantined(quarantine: dict[str, int] | None) -> list[tuple[str, str]]:
@@ -197,10 +197,10 @@ def _quarantined(quarantine: dict[str, int] | None) -> list[tuple[str, str]]:
         return []  # an older daemon
     texts = []
     if quarantine["crashesInARow"]:
-        texts.append(f"workers that ended in a row while they ran requests: {quarantine['crashesInARow']}")
+        texts.append(f"workers that crashed in a row while running requests: {quarantine['crashesInARow']}")
     if quarantine["suspects"]:
         suspects, refused = quarantine["suspects"], quarantine["refused"]
-        texts.append(f"requests that may have ended them: {suspects}, of these refused for now: {refused}")
+        texts.append(f"suspected requests: {suspects}, of these refused for now: {refused}")
     if quarantine["requestsRefused"]:
         texts.append(f"refused so far: {quarantine['requestsRefused']}")
     return [("quarantine", "; ".join(texts))] if texts else []

@@ -18,11 +18,14 @@ POLL = 0.2  # seconds
 
 
 @click.command
-@click.option("-f", "--follow", "following", is_flag=True, help="Go on with what is logged from now on.")
-@click.option("-n", "--lines", default=50, show_default=True, metavar="N", help="How many of the last lines.")
-@click.option("--access", is_flag=True, help="Show the access log.")
+@click.option("-f", "--follow", "following", is_flag=True, help="Keep printing lines as they are logged.")
+@click.option("-n", "--lines", default=50, show_default=True, metavar="N", help="Number of last lines to show.")
+@click.option("--access", is_flag=True, help="Show the access log instead.")
 @click.option(
-    "--state-dir", type=click.Path(path_type=Path), envvar="TSCTL_STATE_DIR", help="Where the daemon keeps its logs."
+    "--state-dir",
+    type=click.Path(path_type=Path),
+    envvar="TSCTL_STATE_DIR",
+    help="State directory of the daemon, which holds its logs.",
 )
 @optional_model_argument
 @click.pass_obj
@@ -43,7 +46,7 @@ def command(
     else:
         path = _model_log(client, state_dir, model)
     if not path.is_file() and not following:
-        raise CliError(f"nothing was logged to `{path}` yet")
+        raise CliError(f"log file `{path}` does not exist yet")
     with contextlib.suppress(KeyboardInterrupt):
         for line in tail(path, lines, following=following):
             click.echo(line, nl=False)

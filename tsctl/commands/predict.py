@@ -13,7 +13,9 @@ from tsctl.options import model_argument
 @click.command
 @model_argument
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--content-type", metavar="TYPE", help="Of the file [default: by its name for JSON and text, else none].")
+@click.option(
+    "--content-type", metavar="TYPE", help="Content type of FILE [default: by its name for JSON and text, else none]."
+)
 @click.pass_obj
 def command(socket: Path | None, model: str, file: Path, content_type: str | None) -> None:
     """Send FILE (`-` is stdin) to MODEL and print the unchanged answer on stdout."""

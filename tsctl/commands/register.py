@@ -16,7 +16,7 @@ from tsctl.options import model_parameters, register_options
 @register_options
 @click.option("--model-name", metavar="NAME", help="Register under this name instead of the archive's.")
 @click.option("--handler", metavar="HANDLER", help="Use this handler instead of the archive's.")
-@click.option("--replace", is_flag=True, help="Take the place of that version if it is registered, see above.")
+@click.option("--replace", is_flag=True, help="Replace the version if already registered, see above.")
 @click.option("--no-wait", is_flag=True, help="Return at once; a model that fails to load stays listed.")
 @click.pass_obj
 def command(
@@ -65,7 +65,7 @@ def command(
         "POST",
         "/models",
         subject=path.name,
-        hint="`tsctl describe` shows how far it is" if replace else "`tsctl ls` shows it, `tsctl unregister` undoes it",
+        hint="`tsctl describe` shows its progress" if replace else "`tsctl ls` shows it, `tsctl unregister` undoes it",
         url=str(path.absolute()) if path.exists() else archive,
         fallback_workers=1,
         model_name=model_name,

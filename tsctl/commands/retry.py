@@ -11,7 +11,7 @@ from tsctl.options import model_argument
 
 @click.command
 @model_argument
-@click.option("--no-wait", is_flag=True, help="Return at once; `tsctl ls` shows what comes of it.")
+@click.option("--no-wait", is_flag=True, help="Return at once; `tsctl ls` shows the result.")
 @click.pass_obj
 def command(socket: Path | None, model: str, no_wait: bool) -> None:
     """Retry a MODEL that has failed or is crashing: start its workers with a clean record.
@@ -30,7 +30,7 @@ def command(socket: Path | None, model: str, no_wait: bool) -> None:
     client = Client(socket)
     named = client.json("GET", f"/models/{model_path(model)}")[0]
     path = f"/models/{model_path(named['modelName'] + '/' + named['modelVersion'])}/retry"
-    hint = f"`tsctl describe {model}` shows how far it is"
+    hint = f"`tsctl describe {model}` shows its progress"
     document = work(
         client, "POST", path, subject=model, hint=hint, synchronous="false" if no_wait else "true"
     )  # fmt: skip

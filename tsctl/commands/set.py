@@ -30,7 +30,7 @@ def command(socket: Path | None, /, model: str, **settings: Any) -> None:
     """
     asked = model_parameters(settings)
     if all(value is None for value in asked.values()):
-        raise click.UsageError("nothing is to be changed: give at least one option, such as `--batch-size 8`")
+        raise click.UsageError("no change requested: add at least one option, such as `--batch-size 8`")
     document = Client(socket).json("PATCH", f"/models/{model_path(model)}", **asked)
     for change in document["changes"]:
         click.echo(_sentence(change, f"`{document['modelName']}` {document['modelVersion']}"))

@@ -17,25 +17,44 @@ _SURROUNDINGS = ("envelope", "decode_input", "limit_image_pixels", "hide_environ
 
 @click.command
 @model_argument
-@click.option("--slo-p99", type=_MORE_THAN_ZERO, metavar="MS", help="99 % of requests are to be answered within this.")
+@click.option(
+    "--slo-p99", type=_MORE_THAN_ZERO, metavar="MS", help="Target: 99 % of requests answered within MS milliseconds."
+)
 @click.option(
     "--input", "sample", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A request to measure with [default: the recorded one, or the archive's `warmup`].",
+    help="Request body to measure with [default: the recorded one, or the archive's `warmup`].",
 )  # fmt: skip
 @click.option(
-    "--content-type", metavar="TYPE", help="Of the input [default: by its name for JSON and text, else none]."
+    "--content-type",
+    metavar="TYPE",
+    help="Content type of the input [default: by its name for JSON and text, else none].",
 )
-@click.option("--clients", type=click.IntRange(min=1), metavar="N", help="Assume N clients that wait for their answer.")
-@click.option("--rate", type=_MORE_THAN_ZERO, metavar="R", help="Assume R independent requests a second.")
 @click.option(
-    "--max-batch-size", type=click.IntRange(min=1), default=32, metavar="N", help="The largest to try [default: 32]."
+    "--clients",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Assume N clients that wait for their answers (closed loop).",
+)
+@click.option("--rate", type=_MORE_THAN_ZERO, metavar="R", help="Assume R independent requests per second (open loop).")
+@click.option(
+    "--max-batch-size",
+    type=click.IntRange(min=1),
+    default=32,
+    metavar="N",
+    help="Largest batch size to try [default: 32].",
 )
 @click.option(
     "--workers", type=click.IntRange(min=1), multiple=True, metavar="N",
-    help="A number of workers to try; may be repeated [default: 1, 2, 4 … one a core].",
+    help="Number of workers to try; may be repeated [default: 1, 2, 4 … one per core].",
 )  # fmt: skip
-@click.option("--seconds", type=_MORE_THAN_ZERO, default=1.0, metavar="S", help="For each measurement [default: 1].")
-@click.option("--apply", "applied", is_flag=True, help="Serve the model as recommended, at once.")
+@click.option(
+    "--seconds",
+    type=_MORE_THAN_ZERO,
+    default=1.0,
+    metavar="S",
+    help="Duration of each measurement in seconds [default: 1].",
+)
+@click.option("--apply", "applied", is_flag=True, help="Apply the recommended settings.")
 @json_option
 @click.pass_obj
 def command(
@@ -61,11 +80,11 @@ def command(
 
     \b
     The recommended setting has the highest capacity of those with
-      --slo-p99 MS   a p99 latency of at most MS
-      no --slo-p99   a p99 latency within 5 % of the lowest
+      a p99 latency of at most MS           if --slo-p99 is given
+      a p99 latency within 5 % of the best  otherwise
     """
     if clients is not None and rate is not None:
-        raise click.UsageError("`--clients` and `--rate` are two kinds of load: give one of them")
+        raise click.UsageError("`--clients` and `--rate` are two kinds of load: use one of them")
     client = Client(socket)
     path = model_path(model)
     trace = client.json("GET", f"/tsctl/trace/{path}")
@@ -97,7 +116,7 @@ def command(
     else:
         tuning.show(found, f"{len(body)} B of {source}")
     if trace["silence"] is not None and trace["silence"] < 1.0:
-        notes.append("requests were served while it was measured, so batches took longer than they would alone")
+        notes.append("requests were served during the measurement, so batches took longer than on an idle machine")
     for note in notes:
         click.echo(f"{click.style('note:', fg='yellow')} {note}", err=True)
     if best is None:
@@ -130,7 +149,7 @@ def _apply(client: Client, path: str, best: dict[str, Any], trace: dict[str, Any
     workers = best["workers"]
     if workers != trace["workers"]:
         name = trace["modelName"]
-        hint = f"`tsctl describe {name}` shows how far it is"
+        hint = f"`tsctl describe {name}` shows its progress"
         work(
             client, "PUT", f"/models/{path}", subject=name, hint=hint, min_worker=workers, max_worker=workers,
             synchronous="true",
@@ -159,6 +178,8 @@ def _said(value: Any) -> str:
 def _none_will_do(found: dict[str, Any], slo_p99: float | None) -> CliError:
     able = [point for point in found["frontier"] if point["keepsUp"]]
     if not able:
-        return CliError("no setting keeps up with this load", "a larger machine, or a smaller model")
+        return CliError("no setting keeps up with this load", "use a larger machine, or a smaller model")
     least = min(point["p99"] for point in able) * 1000
-    return CliError(f"no setting answers 99 % of these requests within {slo_p99:g} ms; the least is {least:.3g} ms")
+    return CliError(
+        f"no setting answers 99 % of these requests within {slo_p99:g} ms; the lowest p99 is {least:.3g} ms"
+    )

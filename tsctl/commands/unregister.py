@@ -24,5 +24,5 @@ def command(socket: Path | None, model: str) -> None:
             progress.show(f"waiting for the requests of {model}")
             document = Client(socket).json("DELETE", f"/models/{model_path(model)}")
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; the daemon goes on with unregistering `{model}`") from None
+        raise Interrupted(f"interrupted: the daemon continues unregistering `{model}`") from None
     click.echo(document["status"])
