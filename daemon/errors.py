@@ -145,7 +145,7 @@ class MissingToken(DaemonError):
     headers = (("WWW-Authenticate", "Bearer"),)
 
     def __init__(self) -> None:
-        super().__init__("This address requires a token: send the header `Authorization: Bearer TOKEN`.")
+        super().__init__("Token missing (401): send the header `Authorization: Bearer TOKEN`.")
 
 
 class WrongToken(DaemonError):
@@ -155,7 +155,7 @@ class WrongToken(DaemonError):
     kind = "InvalidKeyException"
 
     def __init__(self) -> None:
-        super().__init__("Invalid token: this address does not accept the token of the request.")
+        super().__init__("Invalid token (403): this address does not accept the token of this request.")
 
 
 class Forbidden(DaemonError):
@@ -211,9 +211,7 @@ class NotFailed(DaemonError):
     kind = "ConflictStatusException"
 
     def __init__(self, name: str, version: str, state: str, given_up: int, wanted: int) -> None:
-        sentence = (
-            f"Model version {version} of model {name} has not failed (state: {state}): there is nothing to retry."
-        )
+        sentence = f"Model version {version} of model {name} has not failed (state: {state}); nothing to retry."
         if given_up:
             sentence += f" {given_up} of {wanted} workers failed:"
             sentence += f" `tsctl scale {name}/{version} --workers {wanted}` starts them again."
@@ -365,7 +363,7 @@ class UpgradeFailed(DaemonError):
     """
 
     def __init__(self, reason: str, details: str = "") -> None:
-        first = f"The upgrade failed, and the old daemon keeps serving: {reason}"
+        first = f"Upgrade failed; the running daemon stays: {reason}"
         super().__init__(f"{first}\n\n{details}" if details else first)
 
 

@@ -56,7 +56,7 @@ def test_a_second_failure_is_told_with_its_traceback(house: House) -> None:
 def test_one_that_has_not_failed_is_a_conflict(house: House) -> None:
     tell(house)
 
-    message = "Model version 1.0 of model m has not failed (state: ready): there is nothing to retry."
+    message = "Model version 1.0 of model m has not failed (state: ready); nothing to retry."
     assert tell(house) == error(409, "ConflictStatusException", message)
 
 

@@ -12,8 +12,7 @@ def test_predictions_go_on_and_a_change_says_that_it_is_not_remembered(served: S
     refused = served.command("PATCH", "/models/echo?batch_size=3")
 
     assert refused.status == 500
-    sentence = "Change applied, but it could not be saved and will be lost on restart: cannot write"
-    assert sentence in refused.json["message"]
+    assert "it could not be saved and will be lost on restart: cannot write" in refused.json["message"]
     assert served.ask("/predictions/echo", b"x").status == 200
     assert served.ask("/predictions/echo", bytes(100_000), content_type="application/octet-stream").status == 200
     archive = served.command("POST", f"/models?url={served.pack('echo', name='other')}")

@@ -93,9 +93,7 @@ def test_one_that_has_not_failed_is_left_alone(workers: int, word: str, tmp_path
             await retry(bench, model)
 
         assert caught.value.status == 409
-        assert str(caught.value) == (
-            f"Model version 1.0 of model m has not failed (state: {word}): there is nothing to retry."
-        )
+        assert str(caught.value) == (f"Model version 1.0 of model m has not failed (state: {word}); nothing to retry.")
         assert len(bench.engine.workers) == workers
 
     run(tmp_path, scenario)

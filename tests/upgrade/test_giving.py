@@ -117,7 +117,7 @@ def test_a_new_daemon_that_fails_is_seen_dead_and_the_old_one_goes_on(
         with pytest.raises(UpgradeFailed) as failed:
             await old.ask()
 
-        assert str(failed.value).startswith("The upgrade failed, and the old daemon keeps serving: ")
+        assert str(failed.value).startswith("Upgrade failed; the running daemon stays: ")
         assert reason in str(failed.value)
         assert old.successor.did[-1] == did
         assert old.reclaimed == 1
@@ -155,7 +155,7 @@ def test_what_a_new_daemon_acknowledged_before_it_died_is_not_overwritten(
             await old.ask()
 
         assert old.upgrade.given.is_set(), "the old one ends"
-        assert "this one ends, and the next start goes on" in caplog.text
+        assert "this one stops; the next start uses the snapshot" in caplog.text
 
     run(tmp_path, scenario)
 
@@ -209,7 +209,7 @@ def test_a_change_that_does_not_end_gives_the_upgrade_up(tmp_path: Path) -> None
         old = Old(bench, FakeSuccessor())
         with (
             bench.registration.gate.change(),
-            pytest.raises(UpgradeFailed, match=r"what was being changed was not done within 0\.01 s"),
+            pytest.raises(UpgradeFailed, match=r"changes in progress did not finish within 0\.01 s"),
         ):
             await old.ask(timeout=0.01)
 
@@ -226,9 +226,7 @@ def test_what_cannot_be_written_cannot_be_handed_over(tmp_path: Path) -> None:
         bench.registration.choose_default("m", "1.0")
         old = Old(bench, FakeSuccessor())
 
-        with pytest.raises(
-            UpgradeFailed, match="what is registered cannot be written for the new daemon: cannot write"
-        ):
+        with pytest.raises(UpgradeFailed, match="the snapshot for the new daemon cannot be written: cannot write"):
             await old.ask()
 
         assert old.serves()
