@@ -1,6 +1,6 @@
-"""The server of tsctl: the map of the house, and its words.
+"""The server of tsctl: the map of the house, and its vocabulary.
 
-Three rooms, each its own process at run time; between them there are bytes, never shared objects:
+Three rooms, each its own process at run time; they exchange bytes, never shared objects:
 
         tsctl  ─ daemon.paths, *settings, marfile ─▶  daemon  ─ handlers.wire, names ─▶  handlers
    command line,                 event loop, HTTP,                     worker process,
@@ -18,22 +18,22 @@ imports torch, so it starts in well under a second; the command line imports nei
     tsconfig environment   TorchServe's config.properties; what workers find in their environment
     paths  sockets         where files are; listening sockets and the lock
     place                  all of these together: taken, inherited, handed over, left
-    logs  access  status   log files; a line for each request; what the daemon says of itself
-    endpoints  tokens      the TCP addresses and what is served at each; the bearer tokens
+    logs  access  status   log files; a line for each request; the daemon's status documents
+    endpoints  tokens      the TCP addresses and the services at each; the bearer tokens
     guards                 the checks at an address, before a body is read and before a route is run
     marfile                the archive's manifest, and writing archives
-    job                    Job, Batch, Outcome, Reply: what travels
+    job                    Job, Batch, Outcome, Reply
     arena                  memory shared with the workers, for large bodies
-    clock  errors          time as an object; what clients are told
-    compiling              the wheel's build hook: what every request passes through, compiled; nobody imports it
-    http/                  bytes ↔ requests and answers; knows no models
-    api/                   the routes: predictions, TorchServe's management API; who may ask
-    models/                what is served and where it came from
-    batching/              when and with whom a job travels
+    clock  errors          time as an object; the errors that clients see
+    compiling              the wheel's build hook: compiles the path of a request; never imported
+    http/                  bytes ↔ requests and answers; independent of models
+    api/                   the routes: predictions, TorchServe's management API; authorisation
+    models/                the registered models and their archives
+    batching/              when a job is dispatched, and together with which others
     upgrade/               replacing a running daemon: steps, giving (the old one), taking (the new one)
-    metrics/               what is counted and measured, and its text for Prometheus
-    workers/               who does the work: engines, workers, pools
-    workers/processes/     where worker processes come from (templates, exec), what they print, how they end
+    metrics/               counters and measurements, and their text for Prometheus
+    workers/               engines, workers, pools
+    workers/processes/     how worker processes are made (templates, exec), their output, their end
     simulate/  tune/       processes of their own: policies compared on a virtual clock; `tsctl tune`
     simulate/faults/       all of this on a virtual event loop, under faults drawn from seeds: a seed is a run
 
@@ -58,37 +58,38 @@ Six walks
 4. An archive: store.locate → archive.unpack (in a thread, into a directory named by its content) →
    manifest → making (modelconfig) → registry.add → workers → memory.save (the snapshot is on the disk) →
    answer. A failure on the way leaves nothing behind.
-   To replace a version that serves: … → making → workers beside it → registry.replace → memory.save →
-   answer; the old one finishes what it has, and retires (replacing.py, retiring.py).
+   Replacing a version in service: … → making → workers beside it → registry.replace → memory.save →
+   answer; the old one finishes its jobs, and retires (replacing.py, retiring.py).
 5. A start: memory reads the snapshot → startup.plan: restore, load, forget → restoring.restore
-   from the directories that were kept (listed as loading) → the daemon listens → what must be
+   from the directories that were kept (listed as loading) → the daemon listens → archives that must be
    unpacked. A list of models wins over the snapshot; flags are never in it.
 6. An upgrade: api.upgrading → upgrade.giving: the gate (models.gate) closes, the snapshot is written, memory
    suffices → upgrade.successor starts `python -m daemon --inherit N` with our sockets and locks → there
-   upgrade.taking loads what the snapshot names, and all workers are ready → it asks, we give the place →
-   it listens, and opens its gate → ending.wind_down here; in the foreground upgrade.stand_in stays.
+   upgrade.taking loads the models of the snapshot, and all workers are ready → the new daemon asks to take over,
+   the old one agrees → the new one listens, and opens its gate → ending.wind_down in the old one; in the
+   foreground upgrade.stand_in stays.
 
-What is bounded, and where: connections (http.full), bodies on their way (http.receiving), a version's
+Bounds, and where they are: connections (http.full), bodies being received (http.receiving), a version's
 queue in jobs and bytes (batching.queue), a worker's memory and processors (workers.processes.memory,
 model_settings). A log that cannot be written costs its lines (logs). Past a bound somebody is told.
 
 Decisions are synchronous functions of facts with the time as an argument: collectors, the pool's
-plan and the registry know no asyncio and no clock, so that the same objects run in production, in
+plan and the registry have no asyncio and no clock, so that the same objects run in production, in
 tests on a fake clock, and in simulations. Time inside is float seconds on the monotonic clock.
 
-Words
+Vocabulary
 
-model: a name · version: one registered archive of a model · archive: the .mar file · manifest: what
-it says about itself · model store: the directory archives come from · registry: what is registered
+model: a name · version: one registered archive of a model · archive: the .mar file · manifest: the
+archive's own description · model store: the directory of archives · registry: the models registered
 now · snapshot: the registry on disk · list: the models to load at the start · handler: the user's
-code · request: what HTTP brought · exchange: a request and the answer owed · endpoint: a TCP address,
-and what is served there · job: a request waiting for a model's answer · queue: the jobs of one
-version · collector: decides when a batch is due · dispatcher: hands it over · batch: jobs that travel
+code · request: one HTTP request · exchange: a request and the answer owed · endpoint: a TCP address
+and its services · job: a request waiting for a model's answer · queue: the jobs of one
+version · collector: decides when a batch is due · dispatcher: sends batches to workers · batch: jobs run
 together · worker: one process with one version loaded · slot: a worker's place in the pool · engine:
-where workers live · template: a process that workers are forked from · frame: one message on the
-wire · reply: the answer to one job · place: what makes a process the daemon that
-clients find · upgrade: giving it to a new daemon · stand-in: what stays of a supervised daemon that was
-replaced · isolation: rows run alone after the handler raised for their
-batch · optimisation: a way to run a model faster, checked when it is loaded · drift: how far it moves
+starts workers · template: a process from which workers are forked · frame: one message between the daemon
+and a worker · reply: the answer to one job · place: the sockets and locks that make a process the daemon
+for its clients · upgrade: handing the place over to a new daemon · stand-in: the process that remains of a
+replaced, supervised daemon · isolation: rows run alone after the handler raised for their
+batch · optimisation: a way to run a model faster, checked when it is loaded · drift: how much it changes
 the model's answers · replacement: another archive that is to take a version's place.
 """

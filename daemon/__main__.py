@@ -1,8 +1,8 @@
 """`python -m daemon`: arguments → Config → run.
 
 Exit codes: 0 stopped as told, 1 could not start, 2 wrong arguments. With `--ready-fd N` one JSON
-object is written to that descriptor: where the daemon listens, or why it does not. With `--inherit N`,
-which only a running daemon gives, it replaces that one. A daemon in the foreground that has been
+object is written to that descriptor: where the daemon listens, or the reason why not. With `--inherit N`,
+which only a running daemon passes, this daemon replaces that one. A daemon in the foreground that has been
 replaced stays as a stand-in (upgrade/stand_in.py), and has the exit code of the last one.
 """
 
@@ -31,7 +31,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def launch_arguments(given: argparse.Namespace) -> list[str]:
-    """What to start the same daemon with once more."""
+    """Return the arguments that start the same daemon once more."""
     values = [(setting.flag, getattr(given, setting.name)) for setting in SETTINGS]
     said = [f"{flag}={value}" for flag, value in values if value is not None]
     return [*said, "--background"] if given.background else said
@@ -52,10 +52,10 @@ def main(arguments: Sequence[str]) -> int:
 
             predecessor = Predecessor(given.inherit)
         directory = os.getcwd()
-        config = resolve(vars(given), os.environ, Path(directory))  # it makes every path absolute
+        config = resolve(vars(given), os.environ, Path(directory))  # makes every path absolute
         if given.background:
             os.chdir("/")  # keep no directory busy
-        # Here, so that a wrong setting is told without the cost of these.
+        # Here, so that a wrong setting is reported without the cost of these imports.
         import uvloop
 
         from daemon.server import Daemon

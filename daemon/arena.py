@@ -1,27 +1,27 @@
-"""Memory that the daemon shares with its workers: large bodies are received into it, and read from it.
+"""Memory that the daemon shares with its workers: large bodies are received there, and read from there.
 
-One arena for all of the daemon, since nobody knows whose worker will get a body while it arrives. It is
+One arena serves the whole daemon, since a body's worker is unknown while the body arrives. The arena is
 a memfd of a fixed size, and takes real memory only where something was written. A worker gets a
-descriptor that only reads, so none can spoil another's request, and one that is killed harms nobody.
+read-only descriptor, so none can spoil another's request, and a killed worker harms no other.
 
-What does not fit goes the ordinary way, over the socket: the arena never fails.
+Bodies that do not fit go over the socket: the arena never fails.
 
-Who may still read or write a place owns it, and it is free again when nobody does. Each owner has a lease of its own,
-which is a reference to a `Stored`:
+A place in the arena is owned by its readers and writers, and is free when the last one has finished. Each owner has its
+own lease, which is a reference to a `Stored`:
 
     the connection   while the body is being received           http/receiver.py
     the job          until it ends                              job.py
-    each worker      until it has said that the batch is done,  workers/hand.py
-    that was sent    an overdue one too, or its process has
-    the job          ended, which a pidfd says: not a kill, not
-                     the end of a socket
+    each worker      until the batch is reported as done,       workers/hand.py
+    that was sent    even an overdue one, or the process has
+    the job          ended, which a pidfd reports: not a kill,
+                     not the end of a socket
 
-A worker reads a place when it begins the batch, and perhaps again later (isolation): so its lease does not depend on
-what becomes of the job meanwhile.
+A worker reads a place at the beginning of the batch, and perhaps again later (isolation): so the lease does not
+depend on the fate of the job.
 
-A body that is announced gets a place for all of it, so that it is received where it stays. What of it has not come is
-the first thing to go: where a place is wanted and none is left, bodies that are still arriving give up theirs, the one
-that began first before all others, and are received elsewhere.
+An announced body gets a place for all its bytes, so that they are received where they stay. Unreceived parts are the
+first to be reclaimed: when no place is left, bodies that are still arriving give up theirs, the one that began first
+before all others, and are received elsewhere.
 """
 
 import mmap
@@ -37,35 +37,35 @@ from daemon.places import Places, pages
 SHARED_FROM = 64 * 1024  # bytes; below, the socket costs less: eight bodies of 100 B 103 µs there and back
 SIZE = 1024**3  # bytes of addresses, not of memory
 # Freed memory below this offset is kept, so that it need not be cleared and mapped anew: the lowest free place
-# is taken first. What lies above is given back to the system.
+# is taken first. Memory above is returned to the system.
 KEPT = 32 * 1024**2
 GIVEN_AT_ONCE = 4 * 1024**2  # bytes: 0.7 ms; 64 MiB took the event loop 10 ms (tests/benchmarks/callbacks.py)
-_ASKED = 64  # bodies that are asked to give up their places for one, at most
+_ASKED = 64  # arriving bodies that are asked to give up their places for another, at most
 
 
 class Memory(Protocol):
-    """What places are in.
+    """The memory that contains places.
 
     Attributes:
-        view: all of it.
+        view: all of the memory.
     """
 
     @property
     def view(self) -> memoryview: ...
 
     def take(self, length: int) -> "Stored | None":
-        """Make room for `length` bytes; None if there is none."""
+        """Return a place of `length` bytes; None if there is none."""
 
     def free(self, offset: int, length: int, *, written: bool = True) -> None:
-        """Take a place, or pages of it, back: the last lease has ended. May be called at any time, on any thread.
+        """Free a place, or pages of it, after its last lease has ended. Callable at any time, on any thread.
 
         Args:
-            written: something may have been written there.
+            written: whether something may have been written there.
         """
 
 
 class Place:
-    """One place in the memory; its references are its leases, and it is free when the last one ends."""
+    """One place in the memory; its references are its leases, and the last one frees the place."""
 
     __slots__ = ("length", "memory", "offset")
 
@@ -85,7 +85,7 @@ class Place:
 
 
 class Stored:
-    """A lease of bytes in the arena: they stay there as long as anybody has one of them, or of another part."""
+    """A lease of bytes in the arena, which stay there as long as there is any lease of them, or of another part."""
 
     __slots__ = ("_place", "length", "offset")
 
@@ -112,17 +112,17 @@ class Stored:
         return Stored(self._place, self.offset + start, end - start)
 
     def beside(self, length: int) -> "Stored | None":
-        """Take another place in the same arena, of `length` bytes; None if there is none."""
+        """Return another place in the same arena, of `length` bytes; None if there is none."""
         return self._place.memory.take(length)
 
     def cut(self, length: int) -> None:
-        """Give back all but the first `length` bytes, at least 1: the rest, of which nothing was written."""
+        """Free all but the first `length` bytes, at least 1: the rest, of which nothing was written."""
         self._place.cut(length)
         self.length = length
 
 
 class Unshared:
-    """Memory of a body that gave up its place in the arena; it, too, takes room only where something was written."""
+    """Memory of a body that gave up its place in the arena; real memory is taken only where something was written."""
 
     def __init__(self, length: int, begins: memoryview) -> None:
         self.view = memoryview(mmap.mmap(-1, length))
@@ -136,14 +136,14 @@ Payload = bytes | Stored
 
 
 class Arriving(Protocol):
-    """Whoever receives a body into its place."""
+    """The receiver of a body in the arena."""
 
     def give_up_place(self) -> None:
-        """Give back what has not come of it, or all: others have come."""
+        """Release the unreceived part of the place, or the whole place: others need room."""
 
 
 class Storage(Protocol):
-    """Where a large body may be received."""
+    """Memory for large bodies."""
 
     def take(self, length: int, arriving: Arriving | None = None) -> Stored | None: ...
 
@@ -151,7 +151,7 @@ class Storage(Protocol):
 
 
 def gather(body: bytearray, storage: Storage | None) -> Payload:
-    """Copy a body that came in many pieces, once: a large one into the arena, from where no frame has to copy it."""
+    """Copy a body that arrived in many pieces, once: a large one into the arena, from where no frame has to copy it."""
     if storage is not None and len(body) >= SHARED_FROM and (stored := storage.take(len(body))) is not None:
         stored.view[:] = body
         return stored
@@ -159,19 +159,19 @@ def gather(body: bytearray, storage: Storage | None) -> Payload:
 
 
 class Arena:
-    """The memory.
+    """The shared memory.
 
     Args:
         size: bytes, a multiple of the page size.
 
     Attributes:
-        soon: makes a call in a later turn of the event loop, for what would take long; None to do all at once. Called
+        soon: makes a call in a later turn of the event loop, for slow work; None to do all at once. Called
             on the thread that made the arena.
-        descriptor: to be given to workers; it can only be read from.
-        view: all of it.
+        descriptor: to be passed to workers; read-only.
+        view: all of the memory.
 
     Raises:
-        OSError: the system gives no such memory.
+        OSError: the system provides no such memory.
     """
 
     def __init__(self, size: int = SIZE) -> None:
@@ -179,7 +179,7 @@ class Arena:
         self._thread = threading.get_ident()
         self._places = Places(size)
         self._arriving: dict[Arriving, None] = {}  # in the order in which they began
-        self._leaving: deque[tuple[int, int]] = deque()  # what is still to be given back: (offset, end)
+        self._leaving: deque[tuple[int, int]] = deque()  # still to be returned to the system: (offset, end)
         file = os.memfd_create("tsctl-bodies", os.MFD_CLOEXEC)
         try:
             os.ftruncate(file, size)
@@ -199,14 +199,14 @@ class Arena:
 
     @property
     def used(self) -> int:
-        """Bytes that are in use."""
+        """The number of bytes in use."""
         return self._places.used
 
     def take(self, length: int, arriving: Arriving | None = None) -> Stored | None:
-        """Make room for `length` bytes, whatever is in them now; None if there is none.
+        """Return a place of `length` bytes, with arbitrary content; None if there is none.
 
         Args:
-            arriving: asked to give the place up, once, when others want one; until `arrived`.
+            arriving: asked to give the place up, once, when others need room; until `arrived`.
         """
         offset = self._places.take(length)
         for _ in range(min(_ASKED, len(self._arriving)) if offset is None else 0):
@@ -223,7 +223,7 @@ class Arena:
         return Stored(Place(self, offset, length), offset, length)
 
     def arrived(self, arriving: Arriving) -> None:
-        """All of its body has come, or no more is waited for."""
+        """Note that all of a body has arrived, or no more is expected."""
         self._arriving.pop(arriving, None)
 
     def free(self, offset: int, length: int, *, written: bool = True) -> None:
@@ -243,7 +243,7 @@ class Arena:
             self.soon(self._give_back)
 
     def _give_back(self) -> None:
-        """Give a piece of a large place back to the system; until then nobody else gets it."""
+        """Return a piece of a large place to the system; until then the piece is not available."""
         if not self._leaving:
             return  # asked for twice: the collector freed a place in the middle of this
         offset, end = self._leaving.popleft()
@@ -257,7 +257,7 @@ class Arena:
 
 
 def open_arena(size: int = SIZE) -> Arena | None:
-    """Make an arena, if the system has such memory; without one, bodies go over the socket."""
+    """Return an arena, or None if the system has no such memory: then bodies go over the socket."""
     try:
         return Arena(size)
     except OSError:

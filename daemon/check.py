@@ -1,6 +1,6 @@
-"""`python -m daemon.check ARCHIVE`: load an archive in a throw-away worker, and say what would happen.
+"""`python -m daemon.check ARCHIVE`: load an archive in a throw-away worker, and report the outcome.
 
-Writes JSON objects, a line each, to stdout; what the worker prints goes to stderr. Uses the same
+Writes JSON objects, a line each, to stdout; the worker's output goes to stderr. Uses the same
 registration, pool and dispatcher as the daemon, in a temporary state directory, and listens nowhere.
 """
 
@@ -34,7 +34,7 @@ def tell(stage: str, **facts: Any) -> None:
 
 
 def describe(model: Model) -> dict[str, Any]:
-    """What the archive says, and how it would be served."""
+    """Return the archive's description, and the settings of its service."""
     manifest, settings = model.source.manifest, model.settings
     return {
         "name": model.name,
@@ -52,7 +52,7 @@ def describe(model: Model) -> dict[str, Any]:
 
 
 async def predict(model: Model, body: bytes, content_type: str) -> Reply:
-    """Run one request."""
+    """Run one request, and return its whole reply."""
     answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
     pieces: list[bytes] = []
     headers = [("url_path", ""), ("explain", "False")]
@@ -64,7 +64,7 @@ async def predict(model: Model, body: bytes, content_type: str) -> Reply:
 
 
 async def check(archive: Path, sample: bytes | None, content_type: str, state_dir: Path) -> bool:
-    """Load, and run the sample if there is one; give whether all went well."""
+    """Load the archive, run the sample if there is one, and return whether all went well."""
     loop = asyncio.get_running_loop()
     clock = LoopClock(loop)
     settings = {"state_dir": str(state_dir), "socket": str(state_dir / "none"), "grace": "5"}

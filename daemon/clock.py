@@ -1,6 +1,6 @@
 """Time for the daemon's decisions: the event loop's, or a test's.
 
-Decisions take the time as an argument; whoever calls them reads it from a
+Decisions take the time as an argument; their callers read it from a
 `Clock`, once per wake-up. `FakeClock` ships, so that tests and simulations run
 the same objects without sleeping.
 """
@@ -19,21 +19,21 @@ T = TypeVar("T")
 
 
 class Timer(Protocol):
-    """A call that is due later and can still be called off."""
+    """A scheduled call that can be cancelled."""
 
     def cancel(self) -> None: ...
 
 
 class Clock(Protocol):
-    """Monotonic seconds, and calls made at a later moment."""
+    """Monotonic seconds, and calls made at a later time."""
 
     def now(self) -> float: ...
 
     def soon(self, call: Callable[[], None]) -> None:
-        """Call after the input that has already arrived has been read."""
+        """Make a call after the input that has already arrived has been read."""
 
     def later(self, delay: float, call: Callable[[], None]) -> Timer:
-        """Call `delay` seconds from now; it may come early by less than a millisecond."""
+        """Make a call `delay` seconds from now; early by less than a millisecond at most."""
 
     def aside(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
         """Run `work` in another thread, and then call `then` with its result; one after the other, in order.
@@ -99,7 +99,7 @@ class FakeClock:
             self.held.append(call)
 
     def release(self) -> None:
-        """Let another thread do what it was held from, and hold nothing more."""
+        """Run the held work of another thread, and hold nothing more."""
         waiting, self.held = self.held or [], None
         self._soon.extend(waiting)
 
@@ -112,7 +112,7 @@ class FakeClock:
         return timer
 
     def step(self) -> bool:
-        """Make the next call, moving the time to it; say whether there was one."""
+        """Make the next call, moving the time to its due time; return whether there was one."""
         if self._soon:
             self._soon.popleft()()
             return True
@@ -129,7 +129,7 @@ class FakeClock:
         self.advance(0.0)
 
     def advance(self, seconds: float) -> None:
-        """Move the time forward, making each call at its own moment."""
+        """Move the time forward, making each call at its due time."""
         end = self._now + seconds
         while True:
             while self._soon:

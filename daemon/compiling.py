@@ -1,12 +1,12 @@
-"""Compiles what every request passes through, when a wheel is built: hatch calls this; the daemon never imports it.
+"""Compile the modules on the path of a request, when a wheel is built: a hook for hatch; the daemon never imports this.
 
 mypyc makes C extensions of the modules that pyproject.toml names. Their sources go into the wheel, too, and run where
-nothing was compiled: without a C compiler, or in an editable installation, where what was just changed has to run.
-The environment variable TSCTL_COMPILE decides otherwise: `1` makes it an error if nothing can be compiled, `0` does
-not try.
+nothing was compiled: without a C compiler, or in an editable installation, where changes have to run at once.
+The environment variable TSCTL_COMPILE decides otherwise: `1` makes a failed compilation an error, `0` does
+not compile.
 
-What mypyc asks of these modules: types that are true at run time, too; no class that an interpreted one inherits from;
-no function within a function on the way of a request, for each is a cycle until the collector comes.
+mypyc requires of these modules: types that are true at run time, too; no class that an interpreted one inherits from;
+no function within a function on the path of a request, for each is a cycle until the collector runs.
 """
 
 import os
@@ -19,7 +19,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 GROUP = "tsctl_compiled"  # all in one library, so that calls from one module to another are calls of C functions
-# Only what is named is judged: the rest need not have its libraries here.
+# Only the named modules are checked: the others' libraries need not be installed.
 MYPY = ("--follow-imports=silent", "--ignore-missing-imports")
 
 
@@ -55,7 +55,8 @@ def compile_modules(modules: Sequence[str], into: Path) -> None:
     """Compile these sources, from the project's folder; the extensions are in `into`/lib, by their packages.
 
     Raises:
-        SystemExit, Exception: they could not be compiled.
+        SystemExit: mypyc rejects a module.
+        Exception: the compiler is missing or fails.
     """
     from mypyc.build import mypycify
     from setuptools import Distribution
@@ -69,5 +70,5 @@ def compile_modules(modules: Sequence[str], into: Path) -> None:
     command.run()
 
 
-if __name__ == "__main__":  # python daemon/compiling.py FOLDER MODULE …: to see what mypyc says
+if __name__ == "__main__":  # python daemon/compiling.py FOLDER MODULE …: to see mypyc's messages
     compile_modules(sys.argv[2:], Path(sys.argv[1]))

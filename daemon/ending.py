@@ -1,12 +1,12 @@
-"""How a daemon ends: by signals, or because another one has taken its place.
+"""The end of a daemon: by signals, or because another one has taken its place.
 
-Stop, in this order: accept no request and no connection → what waits and runs finishes within the grace time →
+Stop, in this order: accept no request and no connection → waiting and running work finishes within the grace time →
 workers leave, leftovers are killed → logs are written → the socket and the locks go. A second
-signal to stop ends the grace time: what waits or runs is answered 503, and workers are killed.
+signal to stop ends the grace time: unfinished requests are answered 503, and workers are killed.
 
 Replaced (upgrade/), in this order: the other one accepts connections → this one does not → each
-connection's next request is its last; idle ones are closed when the upgrade's grace is over → what
-waits and runs finishes, however long it takes → as above, but the socket and the locks stay. A
+connection's next request is its last; idle ones are closed when the upgrade's grace is over → waiting
+and running work finishes, however long that takes → as above, but the socket and the locks stay. A
 signal, or the end of the other one, makes an ordinary stop of the rest.
 """
 
@@ -27,14 +27,14 @@ from daemon.upgrade.giving import Upgrade
 from daemon.upgrade.stand_in import daemon_of, lives
 from daemon.upgrade.steps import Drain, Step, drain, stops_successor
 
-_LOOK_EVERY = 0.05  # seconds, at the connections of a daemon that has been replaced
-_LAST_ANSWERS = 50  # looks, for clients that are reading them
+_LOOK_EVERY = 0.05  # seconds between two checks of the connections of a replaced daemon
+_LAST_ANSWERS = 50  # checks, for clients that are reading them
 
 _log = logging.getLogger("daemon.server")
 
 
 class Ending:
-    """Knows when this daemon is to end, and waits for what it owes.
+    """Detects when this daemon must end, and waits for the requests in flight.
 
     Args:
         grace: seconds that running requests have at a stop.
@@ -59,7 +59,7 @@ class Ending:
             loop.add_signal_handler(number, self._signalled)
 
     async def due(self, upgrade: Upgrade) -> None:
-        """Wait until this daemon is to accept nothing more; then it is known who the daemon is."""
+        """Wait until this daemon has to stop accepting; by then, a handover has succeeded or failed."""
         await first(self.wanted.wait(), upgrade.given.wait())
         if self.wanted.is_set():
             await upgrade.settle()
@@ -77,7 +77,7 @@ class Ending:
             server.close()
 
     async def wind_down(self, upgrade: Upgrade, listeners: Sequence[Listener]) -> None:
-        """Answer who is still connected to a daemon that has been replaced."""
+        """Answer the remaining clients of a daemon that has been replaced."""
         assert upgrade.successor is not None
         began = time.monotonic()
         outlived = asyncio.ensure_future(upgrade.successor.outlive())
@@ -96,7 +96,7 @@ class Ending:
         upgrade.finish()
 
     async def finish_forms(self, turns: Turns) -> None:
-        """Let the forms that are being read become requests of their models, which wait or run then."""
+        """Let the forms being read become requests of their models, which then wait or run."""
         reading, hurry = asyncio.ensure_future(turns.finish()), asyncio.ensure_future(self._hurry.wait())
         await asyncio.wait((reading, hurry), timeout=self._grace, return_when=asyncio.FIRST_COMPLETED)
         turns.refuse()
@@ -104,7 +104,7 @@ class Ending:
             each.cancel()
 
     async def stop_models(self, registration: Registration) -> None:
-        """Let what waits and runs finish, then end the workers."""
+        """Finish waiting and running requests, then end the workers."""
         _log.info("stopping; running requests have %g s", self._grace)
         stopping = asyncio.ensure_future(registration.stop(self._grace))
         hurry = asyncio.ensure_future(self._hurry.wait())
@@ -119,14 +119,14 @@ class Ending:
             stopping.result()
 
     async def let_answers_out(self, listeners: Sequence[Listener]) -> None:
-        """Give the last answers a moment to leave for clients that read them."""
+        """Wait a moment for the last answers to leave, for clients that read them."""
         for _ in range(_LAST_ANSWERS):
             if self._hurry.is_set() or not any(listener.connections for listener in listeners):
                 return
             await asyncio.sleep(0.02)
 
     def _alone(self) -> bool:
-        """Whether the daemon that has taken our place has ended, and none has taken its own."""
+        """Return whether the daemon that has taken our place has ended, without a successor."""
         return self.successor is None or not lives(daemon_of(str(self._pid_file), self.successor))
 
     def _signalled(self) -> None:
@@ -136,7 +136,7 @@ class Ending:
         self._pass_on(Step.DRAINING)
 
     def _pass_on(self, step: Step) -> None:
-        """Pass a signal on that came in this step, if it is for the daemon that has taken our place."""
+        """Forward a signal received in this step, if it is meant for the daemon that has taken our place."""
         if self.successor is not None and stops_successor(step, supervised=self._supervised):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(daemon_of(str(self._pid_file), self.successor), signal.SIGTERM)

@@ -1,12 +1,11 @@
-"""Which TCP addresses there are, what is served at each, and whether it is https.
+"""The TCP addresses, the services at each, and the choice between http and https.
 
     inference address     predictions and health
-    management address    TorchServe's management API; off unless it is given
-    metrics address       only /metrics, which the inference address answers, too; off unless it is given
+    management address    TorchServe's management API; off unless given
+    metrics address       only /metrics, which the inference address answers, too; off unless given
 
-Equal addresses share one socket (SageMaker and KServe expect that). What may be asked there says
-guards.py. An address may say `http://` or
-`https://`; one that says neither is https as soon as there is a certificate.
+Equal addresses share one socket (SageMaker and KServe expect that). guards.py authorises the requests.
+An address may begin with `http://` or `https://`; one without a scheme is https as soon as there is a certificate.
 """
 
 import asyncio
@@ -31,10 +30,10 @@ _GOODBYE = 2.0  # seconds that a client may take to agree to the end of a TLS co
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A TCP address, and what is served there.
+    """A TCP address, and its services.
 
     Attributes:
-        flag: the setting it comes from, for messages.
+        flag: the originating setting, for messages.
         port: 0 lets the kernel choose.
         roles: of `inference`, `management` and `metrics`.
     """
@@ -59,10 +58,10 @@ class Endpoint:
 
 
 def choose_endpoints(config: Config) -> list[Endpoint]:
-    """Say what to listen on: an endpoint for each address.
+    """Return an endpoint for each address to listen on.
 
     Raises:
-        StartError: an address cannot be read, or it and the certificate do not go together.
+        StartError: an address is invalid, or contradicts the certificate.
     """
     certificate = _has_certificate(config)
     given = [("inference", config.inference_address, INFERENCE_PORTS)]
@@ -100,7 +99,7 @@ def _has_certificate(config: Config) -> bool:
 
 
 def _read(text: str, ports: tuple[int, int], certificate: bool, flag: str) -> tuple[str, int, bool]:
-    """Read host, port and whether it is https."""
+    """Return an address's host, port and whether to use https."""
     scheme, separator, rest = text.partition("://")
     if not separator:
         scheme, rest = ("https" if certificate else "http"), text
@@ -119,7 +118,7 @@ def tls_context(config: Config) -> ssl.SSLContext | None:
     """Load the certificate, if there is one: TLS 1.2 and newer.
 
     Raises:
-        StartError: it cannot be used.
+        StartError: the certificate or its key cannot be used.
     """
     if config.certificate_file is None or config.private_key_file is None:
         return None
@@ -143,7 +142,7 @@ def tls_context(config: Config) -> ssl.SSLContext | None:
 
 
 def bind_endpoints(endpoints: Sequence[Endpoint]) -> list[socket.socket]:
-    """Bind each; all or none.
+    """Bind each endpoint; all or none.
 
     Raises:
         StartError: one cannot be bound.

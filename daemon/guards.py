@@ -1,7 +1,7 @@
-"""What answers at an endpoint: its routes, each behind its check.
+"""The routes of an endpoint, each behind its check.
 
-A request with a body is checked twice: before its body is read, so that nobody buffers what a
-stranger sends, and at its route, which also checks requests without a body and hides the token.
+A request with a body is checked twice: before its body is read, so that strangers cannot make the daemon
+buffer bytes, and at its route, which also checks requests without a body and hides the token.
 """
 
 import socket
@@ -35,17 +35,19 @@ class Guard:
         """Check a request whose head has arrived, and whose body has not.
 
         Raises:
-            Forbidden, MissingToken, WrongToken: its body need not be read.
+            Forbidden: the request is not allowed here, with any token.
+            MissingToken: the request has no token, and needs one.
+            WrongToken: the request's token is not accepted.
         """
         if self.endpoint.inference and (not self.endpoint.management or predicts(request.path)):
-            self.inference(request)  # also for `/ping`, which has no use for a body
+            self.inference(request)  # also for `/ping`, which ignores a body
         elif self.endpoint.management:
             self.management(request)
 
     def router(
         self, inference: Mapping[str, Route], management: Mapping[str, Route], metrics: Mapping[str, Route]
     ) -> Router:
-        """Make what answers here."""
+        """Return the endpoint's application."""
         tables: list[Mapping[str, Route]] = []
         if self.endpoint.inference:
             hide = (self.tokens.inference, self.tokens.management)
@@ -58,9 +60,9 @@ class Guard:
 
 
 def guard(endpoint: Endpoint, listening: socket.socket, config: Config, tokens: Tokens) -> Guard:
-    """Make the checks of an endpoint."""
+    """Return the checks of an endpoint."""
     host, port = listening.getsockname()[:2]
-    # At every address of this machine it is called by the machine's name.
+    # An endpoint on every address of this machine is called by the machine's name.
     own = (endpoint.host, host, *([socket.gethostname()] if host in ("0.0.0.0", "::") else []))
     names = [f"[{name}]" if ":" in name else name for name in own]
     hosts = own_hosts(names, port, config.allowed_host or (), tls=endpoint.tls)

@@ -1,4 +1,4 @@
-"""A job: one request waiting for its answer. And what travels with it.
+"""A job: one request waiting for its answer; and its batch, reply and outcome.
 
               ┌RETURN (once, if started)┐
               ▼                         │
@@ -7,13 +7,13 @@
               └──────────▶ ENDED ◀──────┘
                 ANSWER, EXPIRE, ABANDON
 
-A job ends exactly once: answered, expired because its time was over, or abandoned because its client
-left. While it is SENT, pieces of its answer may go to the client; from the first on it cannot return.
+A job ends exactly once: answered, expired at its deadline, or abandoned because its client
+left. While it is SENT, pieces of its answer may go to the client; from the first on, the job cannot return.
 A worker that dies, or hangs with a batch of several, gives its jobs back. A job that the worker had started
 may return to the queue once; one that was only sent ahead, while the worker was busy, returns as if it had
 never been sent.
-`attempt` says how often it was sent, less such returns. A worker may still have a job that has expired:
-what it says of that one is dropped. Only the dispatcher sends, requeues and ends jobs.
+`attempt` counts how often a job was sent, without such returns. A worker may still run an expired job:
+the answer is dropped. Only the dispatcher sends, requeues and ends jobs.
 """
 
 import math
@@ -30,9 +30,9 @@ MAX_ATTEMPTS = 2
 
 # IntEnum: the hash of a plain Enum is a Python call, eight of them for each request (0.8 µs).
 class Phase(IntEnum):
-    QUEUED = auto()  # it waits for a worker
-    SENT = auto()  # a worker has it
-    ENDED = auto()  # it was answered, or has expired, or was abandoned
+    QUEUED = auto()  # waits for a worker
+    SENT = auto()  # in flight at a worker
+    ENDED = auto()  # answered, expired or abandoned
 
 
 class Event(IntEnum):
@@ -68,7 +68,7 @@ class Param(NamedTuple):
     """One named part of a request body: a form field, a file, or the whole as `body`."""
 
     name: str
-    content_type: str  # as the client sent it; empty if it sent none
+    content_type: str  # as the client sent it; empty for none
     value: Payload
 
 
@@ -77,8 +77,8 @@ class Budget(NamedTuple):
 
     Attributes:
         seconds: how long, more than 0.
-        since: from when: its headers were complete; on the daemon's clock.
-        source: who set it, in words.
+        since: when its headers were complete, on the daemon's clock.
+        source: who set the limit, in words.
     """
 
     seconds: float
@@ -105,26 +105,26 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class Flow(Protocol):
-    """Where the pieces of one answer come from; it makes no more than its client takes.
+    """The source of one answer's pieces, which produces no more than the client reads.
 
     Attributes:
-        wanted: somebody waits for the pieces; set by whoever takes one.
+        wanted: a client waits for the pieces; set by the receiver of one.
     """
 
     wanted: bool
 
     def drained(self) -> None:
-        """All pieces so far have been written."""
+        """Note that all pieces so far have been written."""
 
     def refuse(self) -> None:
-        """Nobody waits for further pieces."""
+        """Note that further pieces are not wanted."""
 
 
 class Piece(Reply, frozen=True):
     """A piece of an answer that is not complete yet.
 
     Attributes:
-        unread: None, or why the answer ends here: its client does not read it.
+        unread: empty, or why the answer ends here: its client does not read.
     """
 
     flow: Flow | None = None
@@ -132,14 +132,14 @@ class Piece(Reply, frozen=True):
 
 
 class Home(Protocol):
-    """Where the jobs of a connection go: one version of a model."""
+    """The destination of a connection's jobs: one version of a model."""
 
     def left(self, caller: "Caller") -> None:
-        """The connection closed, or sends its jobs to another version now."""
+        """Note that the connection closed, or now sends its jobs to another version."""
 
 
 class Caller:
-    """A connection, as the versions know it that it sends jobs to; each connection has one."""
+    """A connection, as seen by the versions that receive its jobs; each connection has one."""
 
     __slots__ = ("_home",)
 
@@ -147,13 +147,13 @@ class Caller:
         self._home: Home | None = None
 
     def enter(self, home: Home) -> None:
-        """Its latest job went here."""
+        """Note that the connection's latest job went to this version."""
         if self._home is not None:
             self._home.left(self)
         self._home = home
 
     def close(self) -> None:
-        """The connection is closed."""
+        """Note that the connection is closed."""
         if self._home is not None:
             self._home.left(self)
             self._home = None
@@ -167,18 +167,18 @@ class Job:
         arrived: when the request was complete, on the daemon's clock.
         params: the parts of its body; none of a large one that has ended: a worker has leases of its own.
         size: bytes of its parameters; counts against the queue's limit.
-        solo: it travels alone, and before those that do not.
+        solo: the job asks to run alone, and goes before jobs that do not.
         low: others go before it, for a while.
-        budget, deadline: the time that it may take, and when that is over; None and inf if it may take any.
-        queued, sent: when it came into the queue, and went to a worker, the last time that it did; set by whoever
-            does that, 0.0 before it was sent.
-        attempt: how often it was sent to a worker, less the times that the worker went away before it started.
+        budget, deadline: the time that the job may take, and its end; None and inf for no limit.
+        queued, sent: when the job was last queued, and last sent to a worker (0.0 before the first time); set by the
+            caller.
+        attempt: how often the job was sent to a worker, without the times that the worker went away before starting.
         begun: a piece of its answer has gone to the client.
         unnamed: its client named no version; metrics tell these apart, as TorchServe does.
-        caller: the connection that it came by, or None.
-        standing: what the version knows of that connection; its own business.
-        held: since when it waits beside an idle worker, or None.
-        suspect: what it is known by as one that may end workers (batching/quarantine.py), or None.
+        caller: the connection of the request, or None.
+        standing: the version's record of that connection; opaque here.
+        held: since when the job waits beside an idle worker, or None.
+        suspect: its digest as one that may end workers (batching/quarantine.py), or None.
     """
 
     __slots__ = (
@@ -227,7 +227,7 @@ class Job:
 
     @property
     def alone(self) -> bool:
-        """It goes in a batch of its own: it asks for that, or a worker died with it, or with the same."""
+        """Whether the job needs its own batch: by its own wish, or after the death of a worker with it or its equal."""
         return self.solo or self.attempt > 0 or self.suspect is not None
 
     @property
@@ -239,13 +239,17 @@ class Job:
         self.attempt += 1
 
     def give_back(self) -> None:
-        """Back to the queue: its worker went away."""
+        """Return to the queue: the worker went away.
+
+        Raises:
+            IllegalTransition: no worker has the job, its attempts are used up, or a piece of its answer was sent.
+        """
         if not self.may_return:
             raise IllegalTransition(f"RETURN in {self.phase.name} after attempt {self.attempt}")
         self._advance(Event.RETURN)
 
     def give_back_unstarted(self) -> None:
-        """Back to the queue: its worker went away, and had not started it."""
+        """Return to the queue: the worker went away without having started the job."""
         self._advance(Event.RETURN)
         self.attempt -= 1
 
@@ -254,12 +258,12 @@ class Job:
         self._deliver(reply)
 
     def expire(self, reply: Reply) -> None:
-        """Its time is over, and `reply` says so."""
+        """End the job at its deadline, with `reply`."""
         self._advance(Event.EXPIRE)
         self._deliver(reply)
 
     def stream(self, piece: Reply) -> None:
-        """Give the client a piece of the answer; status and headers count in the first.
+        """Send the client a piece of the answer; status and headers count in the first.
 
         Raises:
             IllegalTransition: no worker has the job, or its client does not take pieces.
@@ -270,7 +274,7 @@ class Job:
         self._stream(piece)
 
     def abandon(self) -> None:
-        """Its client left: nobody is told anything."""
+        """End the job without an answer: its client left."""
         self._advance(Event.ABANDON)
 
     def _advance(self, event: Event) -> None:
@@ -279,16 +283,16 @@ class Job:
         except KeyError:
             raise IllegalTransition(f"{event.name} in {self.phase.name}") from None
         if self.phase is Phase.ENDED and self.size >= SHARED_FROM:
-            self.params = ()  # its lease ends; a worker that was sent it has one of its own
+            self.params = ()  # its lease ends; a worker that was sent the job has one of its own
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """Jobs that travel together.
+    """Jobs that run together.
 
     Attributes:
-        reason: why it was sent when it was; see `daemon.batching.collector`.
+        reason: why the batch was due; see `daemon.batching.collector`.
         sent: when, on the daemon's clock.
-        first: its worker has answered none before; it takes longer than others.
+        first: its worker has answered none before; such a batch takes longer than others.
     """
 
     id: int
@@ -302,7 +306,7 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 class Blame(IntEnum):
-    """What a job may have to do with the end of the worker that ran it."""
+    """A job's possible share in the end of the worker that ran it."""
 
     NONE = 0  # the worker lives, or was killed, or had not started the job
     SHARED = 1  # the worker ended of itself, and ran other jobs as well
@@ -311,15 +315,15 @@ class Blame(IntEnum):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How one job of a batch came back from a worker: answered, or returned unanswered.
+    """The result of one job of a batch: answered, or returned unanswered by the worker.
 
     Attributes:
         reply: the answer, or None if the worker went away with the job.
-        retry: whether the job may be run again; `reply` is for one that has been already.
-        reason: for a returned job: what became of the worker, in words.
-        killed: SIGKILL ended the worker, and we did not send it.
+        retry: whether the job may be run again; `reply` is for a job that may not.
+        reason: for a returned job: the worker's fate, in words.
+        killed: SIGKILL ended the worker, and not the daemon's.
         started: the worker had started the batch.
-        stopped: we ended the worker, because its model is being stopped or has fewer workers.
+        stopped: the daemon ended the worker, because its model is being stopped or has fewer workers.
         blame: whether the job may be why the worker ended.
     """
 

@@ -1,8 +1,8 @@
-"""The daemon's logs: its own, and one for what each model's workers print; access.py has the access log.
+"""The daemon's logs: its own, and one for the output of each model's workers; access.py has the access log.
 
 Under `tsctl start` they go to files in the state directory; under `tsctl run` to stderr as well.
-Files are rotated at 100 MB, five are kept. A file that cannot be written, say because the disk is full, costs
-its lines and nothing else: that is told once, on stderr, and in the file when it can be written again.
+Files are rotated at 100 MB, five are kept. A file that cannot be written, say because the disk is full, loses
+its lines and nothing else: that is reported once, on stderr, and in the file when it can be written again.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from daemon import paths
 MAX_BYTES = 100_000_000
 KEPT_FILES = 5
 
-# A URL as it is, or within another: scheme, who asks, where, and what is asked.
+# A URL as it is, or within another: scheme, user, host and path, and query.
 _URL = re.compile(
     r"(https?(?::|%3A)(?:/|%2F){2})(?:[^\s/?&]*?(?:@|%40))?((?:[^\s?&%]|%(?!3F))*)((?:\?|%3F)\S*)?", re.IGNORECASE
 )
@@ -30,7 +30,7 @@ _FORMAT = "%(asctime)s %(levelname)-7s %(message)s"
 
 
 def without_secrets(text: str) -> str:
-    """Leave out of its URLs what may open something: name and password, and the query, where signatures are."""
+    """Remove secrets from the URLs in a text: name and password, and the query, which holds signatures."""
     if "http" not in text:
         return text
     return _URL.sub(lambda url: f"{url[1]}{url[2]}{'?…' if url[3] else ''}", text)
@@ -42,15 +42,15 @@ class _Discreet(logging.Formatter):
 
 
 class _File(RotatingFileHandler):
-    """A log file that may fail, and is tried anew for each record."""
+    """A log file that may fail, and is retried for each record."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._lost = 0  # records that it could not take
+        self._lost = 0  # records that could not be written
         self._failed = False
 
     def _open(self) -> TextIOWrapper:
-        # 0600, whatever the umask: a line may hold what a client sent.
+        # 0600, whatever the umask: a line may hold a client's data.
         descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         return TextIOWrapper(open(descriptor, "ab"), encoding=self.encoding or "utf-8", errors=self.errors)
 
@@ -64,11 +64,11 @@ class _File(RotatingFileHandler):
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name in logging
         error = sys.exception()
-        if not isinstance(error, OSError):  # a bug in what is logged
+        if not isinstance(error, OSError):  # a bug in the logging call
             super().handleError(record)
             return
         self._failed = True
-        with contextlib.suppress(OSError):  # its buffer has what the disk did not take
+        with contextlib.suppress(OSError):  # its buffer has the bytes that the disk did not take
             if self.stream is not None:
                 self.stream.close()
         self.stream = None  # to be opened again
@@ -80,15 +80,15 @@ class _File(RotatingFileHandler):
 
 
 def _file_handler(path: Path, form: str | None = None) -> logging.Handler:
-    """Make the handler of a file; without a form its lines stay as they are."""
+    """Return the handler of a file; without a form its lines stay as they are."""
     handler = _File(path, maxBytes=MAX_BYTES, backupCount=KEPT_FILES, delay=True)
     handler.setFormatter(logging.Formatter("%(message)s") if form is None else _Discreet(form))
     return handler
 
 
 def set_up(state_dir: Path, level: str, *, foreground: bool) -> None:
-    """Send the logger `daemon` to the state directory, in the foreground to stderr too."""
-    with contextlib.suppress(paths.PathError):  # then its files cannot be opened either, and that is told
+    """Send the logger `daemon` to the state directory, in the foreground to stderr, too."""
+    with contextlib.suppress(paths.PathError):  # then its files cannot be opened either, and that is reported
         paths.make_private(paths.logs_dir(state_dir), strict=False)
     root = logging.getLogger("daemon")
     root.setLevel(level.upper())
@@ -101,7 +101,7 @@ def set_up(state_dir: Path, level: str, *, foreground: bool) -> None:
 
 
 class LineLog:
-    """Lines for one file, written without a level or a time of its own."""
+    """Lines for one file, written without an additional level or time."""
 
     def __init__(self, path: Path, foreground: bool) -> None:
         self._handlers: list[logging.Handler] = [_file_handler(path)]
@@ -119,7 +119,7 @@ class LineLog:
 
 
 class ModelLogs:
-    """The files that take what workers print: one for each model version, opened when it is registered."""
+    """The log files of the workers' output: one for each model version, opened at its registration."""
 
     def __init__(self, state_dir: Path, *, foreground: bool) -> None:
         self._state_dir = state_dir

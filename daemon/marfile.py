@@ -1,10 +1,10 @@
-"""The model archive: its manifest, and how one is written.
+"""The model archive: its manifest, and its writer.
 
 A `.mar` is a zip with the model's files at its root and `MAR-INF/MANIFEST.json`; the layout
 and the keys are those of torch-model-archiver 0.12. Reading and unpacking untrusted archives
-is `daemon.models.archive`; here is only what the command line shares with it.
+is in `daemon.models.archive`; here is only the part shared with the command line.
 
-Standard library only: the command line comes in by this door.
+Standard library only: the command line imports this module.
 """
 
 import glob
@@ -41,7 +41,7 @@ class PackError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an archive says about itself.
+    """An archive's own description.
 
     Attributes:
         handler: a built-in name, `file.py` or `file.py:function`; empty if the manifest names none.
@@ -61,10 +61,10 @@ class Manifest:
 
 
 def parse_manifest(document: object) -> Manifest:
-    """Read a manifest's JSON value.
+    """Parse a manifest's JSON value.
 
     Raises:
-        ManifestError: with TorchServe's sentence where it has one.
+        ManifestError: a value is missing or wrong; with TorchServe's sentence where there is one.
     """
     if isinstance(document, dict) and "model" not in document:
         raise ManifestError("Model name is not defined. (The manifest has no `model`.)")
@@ -96,7 +96,7 @@ def parse_manifest(document: object) -> Manifest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packing:
-    """What goes into an archive: the flags of torch-model-archiver."""
+    """The contents of an archive: the flags of torch-model-archiver."""
 
     model_name: str
     version: str
@@ -124,7 +124,7 @@ class Packing:
         return {"createdOn": now, "runtime": self.runtime, "model": model, "archiverVersion": "0.12.0"}
 
     def members(self) -> dict[str, Path]:
-        """Say which file goes where: name in the archive → path on this machine.
+        """Return the archive's files: name in the archive → path on this machine.
 
         Raises:
             PackError: a name is not allowed, a file is missing, or two want the same place.
@@ -170,12 +170,12 @@ class Packing:
 
 
 def _dropped(path: Path) -> bool:
-    """Whether a file of an extra directory stays out; hidden directories do, hidden files do not."""
+    """Return whether a file of an extra directory stays out; hidden directories do, hidden files do not."""
     return bool(_DROPPED & set(path.parts)) or any(part.startswith(".") for part in path.parts[:-1])
 
 
 def target_of(packing: Packing, directory: Path, archive_format: str) -> Path:
-    """Say where the archive of this format is written."""
+    """Return the path of the archive in this format."""
     suffix = {"tgz": ".tar.gz", "no-archive": ""}.get(archive_format, ".mar")
     return directory / (packing.model_name + suffix)
 
@@ -193,8 +193,8 @@ def write_archive(
     Args:
         directory: an existing directory; the file in it is named after the model.
         archive_format: one of `FORMATS`.
-        force: replace a target that exists.
-        progress: told the bytes read so far and in all.
+        force: replace an existing target.
+        progress: called with the bytes read so far and in all.
 
     Raises:
         PackError: something is missing, not allowed, or in the way.

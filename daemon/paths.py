@@ -1,18 +1,18 @@
-"""Where the daemon's files live.
+"""The places of the daemon's files.
 
     runtime directory   $XDG_RUNTIME_DIR/tsctl, else /tmp/tsctl-UID   0700
         control.sock    the control socket                            0600
-        control.pid     the daemon's pid; locked while it lives
+        control.pid     the daemon's pid; locked during its life
     state directory     $XDG_STATE_HOME/tsctl, else ~/.local/state/tsctl   0700
         lock            locked while a daemon uses the directory
         logs/           daemon.log, access.log, MODEL@VERSION.log
         models/         unpacked archives, named by their content
         environments/   Python environments, named by the requirements they were made for
         downloads/      archives that are being downloaded
-        compiled/       what torch.compile made of models, found again at the next start
-        snapshot.json   what is registered, for the next run
+        compiled/       models compiled by torch.compile, reused at the next start
+        snapshot.json   the registered models, for the next run
 
-Standard library only: the command line comes in by this door.
+Standard library only: the command line imports this module.
 """
 
 import os
@@ -27,14 +27,14 @@ class PathError(Exception):
 
 
 def default_socket() -> Path:
-    """Say where the control socket is when nobody says otherwise."""
+    """Return the default path of the control socket."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     directory = Path(runtime) / "tsctl" if runtime else Path(f"/tmp/tsctl-{os.getuid()}")
     return directory / "control.sock"
 
 
 def default_state_dir() -> Path:
-    """Say where logs and unpacked archives are when nobody says otherwise.
+    """Return the default state directory, for logs and unpacked archives.
 
     Raises:
         PathError: this user has no home directory, as in some containers.
@@ -87,7 +87,7 @@ def snapshot(state_dir: Path) -> Path:
 
 
 def check_socket_path(socket: Path) -> None:
-    """Refuse a path that the kernel cannot bind.
+    """Check that the kernel can bind a path.
 
     Raises:
         PathError: the path has more than 107 bytes.
@@ -100,21 +100,21 @@ def check_socket_path(socket: Path) -> None:
 
 
 def make_private(directory: Path, *, strict: bool) -> None:
-    """Create a directory that only its owner can enter, or check the one that is there.
+    """Create a directory that only its owner can enter, or check an existing one.
 
     Args:
         directory: created with its parents, 0700, whatever the umask.
-        strict: refuse an existing directory that others can enter, too; without it only a
-            foreign owner (other than root) is refused.
+        strict: reject an existing directory that others can enter, too; otherwise only a
+            foreign owner (other than root) is rejected.
 
     Raises:
-        PathError: somebody else owns it, it is no directory, or it cannot be made.
+        PathError: another user is the owner, the path is no directory, or mkdir fails.
     """
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         try:
             directory.mkdir(mode=0o700)
-            directory.chmod(0o700)  # the umask may have taken more away
+            directory.chmod(0o700)  # the umask may have removed more
         except FileExistsError:
             pass
         status = directory.lstat() if strict else directory.stat()

@@ -1,8 +1,8 @@
-"""What makes a process the daemon that clients find: addresses, the control socket, and two locks.
+"""The sockets and locks that make a process the daemon for its clients: addresses, the control socket, and two locks.
 
-It is taken at the start, or inherited from the daemon that this one replaces; it is left at the end,
-or handed over to the one that replaces this one. Inherited sockets are the same sockets, so that
-what waits to be accepted is accepted by whoever comes first, and the locks are held without a gap.
+They are taken at the start, or inherited from the replaced daemon; they are left at the end,
+or handed over to the successor. Inherited sockets are the same sockets, so that
+pending connections are accepted by either daemon, and the locks are held without a gap.
 """
 
 import os
@@ -21,7 +21,12 @@ from daemon.upgrade.words import Bound, Expected, Inheritance
 
 @dataclass
 class Place:
-    """Attributes: `inode`, of the control socket's file; `ours`, until it is handed over."""
+    """The daemon's sockets and locks.
+
+    Attributes:
+        inode: of the control socket's file.
+        ours: True until handed over.
+    """
 
     path: Path
     control: socket.socket
@@ -31,24 +36,24 @@ class Place:
     ours: bool = True
 
     def inheritance(self, models: Sequence[Expected], *, stand_in: bool) -> Inheritance:
-        """Say what a new daemon inherits; arguments as in that class."""
+        """Return the inheritance of a new daemon; arguments as in that class."""
         bound = [Bound(each.flag, each.host, each.port, listening.fileno()) for each, listening in self.bound]
         locks = self.locks[0].descriptor, self.locks[1].descriptor
         return Inheritance(bound, self.control.fileno(), self.inode, locks, list(models), stand_in)
 
     def claim(self) -> None:
-        """Write our pid where the daemon's is looked for."""
+        """Write our pid into the lock files, where clients look for the daemon's."""
         for lock in self.locks:
             lock.claim()
 
     def hand_over(self) -> None:
-        """It is another daemon's now: leave nothing, and take nothing with us."""
+        """Release everything to another daemon: remove no files, and close our copies of the locks."""
         self.ours = False
         for lock in self.locks:
             lock.forget()
 
     def leave(self) -> None:
-        """Leave nothing that a client or another daemon would find."""
+        """Remove all traces that a client or another daemon would find."""
         if self.ours:
             unlink_if_ours(self.path, self.inode)
             for lock in self.locks:
@@ -59,7 +64,7 @@ def take(config: Config, endpoints: Sequence[Endpoint]) -> Place:
     """Bind and lock everything.
 
     Raises:
-        StartError: another daemon is there, or something cannot be used.
+        StartError: another daemon is running, or something cannot be used.
     """
     locks = take_place(config.socket, config.state_dir)
     try:
@@ -73,13 +78,13 @@ def take(config: Config, endpoints: Sequence[Endpoint]) -> Place:
 
 
 def inherit(inheritance: Inheritance, config: Config, endpoints: Sequence[Endpoint]) -> Place:
-    """Use what another daemon has; until it is claimed, nothing on the disk changes.
+    """Use another daemon's sockets and locks; until `claim`, nothing on the disk changes.
 
     Raises:
         StartError: the settings now name other addresses.
     """
     for descriptor in (*inheritance.locks, inheritance.control, *(each.descriptor for each in inheritance.endpoints)):
-        os.set_inheritable(descriptor, False)  # no worker's
+        os.set_inheritable(descriptor, False)  # not for workers
     rest = list(inheritance.endpoints)
     found = []
     for endpoint in endpoints:

@@ -1,4 +1,4 @@
-"""Places in a range of bytes: numbers, and no memory."""
+"""Allocation of places in a range of bytes: offsets only, no memory."""
 
 import mmap
 import threading
@@ -14,7 +14,7 @@ def pages(length: int) -> int:
 
 
 class Allocator:
-    """Places in a range of bytes, in whole pages; the lowest that is large enough is taken.
+    """Allocates places in a range of bytes, in whole pages; the lowest gap that is large enough is used (first fit).
 
     A place costs time in proportion to the number of gaps before it.
     """
@@ -30,7 +30,7 @@ class Allocator:
 
     @property
     def gaps(self) -> list[tuple[int, int]]:
-        """What is free: (offset, length), by offset."""
+        """The free ranges: (offset, length), by offset."""
         return list(zip(self._starts, self._lengths, strict=True))
 
     def take(self, length: int) -> int | None:
@@ -50,7 +50,7 @@ class Allocator:
         return offset
 
     def free(self, offset: int, length: int) -> None:
-        """Give back what was taken, or whole pages of it."""
+        """Free a place, or whole pages of one."""
         length = pages(length)
         self.used -= length
         starts, lengths = self._starts, self._lengths
@@ -66,17 +66,17 @@ class Allocator:
 
 
 class Places:
-    """An allocator that may be interrupted, or called on another thread, while it works.
+    """An allocator that may be interrupted, or called on another thread, while working.
 
-    The garbage collector frees places too: on any thread, and in the middle of anything, `take` included. An allocator
+    The garbage collector frees places, too: on any thread, and in the middle of anything, `take` included. An allocator
     alone then gives one place to two requests.
     """
 
     def __init__(self, size: int) -> None:
         self._allocator = Allocator(size)
-        # Never waited for: the call that has it may be the one that the collector interrupted.
+        # Never waited for: the call that holds the lock may be the one that the collector interrupted.
         self._lock = threading.Lock()
-        self._freed: deque[tuple[int, int]] = deque()  # places that the allocator is still to be told of
+        self._freed: deque[tuple[int, int]] = deque()  # places that still have to be freed
 
     def __repr__(self) -> str:
         return repr(self._allocator)
@@ -87,7 +87,7 @@ class Places:
 
     @property
     def used(self) -> int:
-        """Bytes that are taken."""
+        """The number of bytes in use."""
         return self._allocator.used
 
     def take(self, length: int) -> int | None:
@@ -107,7 +107,7 @@ class Places:
         return offset
 
     def free(self, offset: int, length: int) -> None:
-        """Give back what was taken, or whole pages of it: at once, or when the call that this interrupts is done."""
+        """Free a place, or whole pages of one: at once, or when the call that this interrupts is done."""
         self._freed.append((offset, length))
         self._free_all()
 

@@ -1,4 +1,4 @@
-"""The daemon: build everything, listen, say so, serve, stop in order (ending.py)."""
+"""The daemon: build everything, listen, report that, serve, stop in order (ending.py)."""
 
 import asyncio
 import contextlib
@@ -49,13 +49,13 @@ from daemon.upgrade.taking import Predecessor, Report, check_snapshot, load
 from daemon.upgrade.words import Expected
 from daemon.workers.local import LocalEngine
 
-_METRICS_BODY = 64 * 1024  # bytes: who asks for metrics has nothing to say
+_METRICS_BODY = 64 * 1024  # bytes: requests for metrics need no body
 
 _log = logging.getLogger("daemon.server")
 
 
 class Daemon:
-    """One running daemon. `run` returns when it has stopped.
+    """One running daemon. `run` returns after the stop.
 
     Args:
         predecessor: the daemon to replace; None to start on our own.
@@ -80,11 +80,11 @@ class Daemon:
         """Serve until a signal to stop, or until replaced.
 
         Args:
-            ready: told, once, that the daemon listens, and where.
+            ready: called once when the daemon listens, with its addresses.
 
         Raises:
-            StartError: it cannot listen, or cannot replace the other one.
-            DaemonError: what the other one serves cannot be served.
+            StartError: the daemon cannot listen, or cannot replace the other one.
+            DaemonError: the other daemon's models cannot be served.
         """
         config = self._config
         tokens = read_tokens(config, os.environ)
@@ -167,7 +167,7 @@ class Daemon:
             registration.gate.close()  # until the other one knows that it is no longer the daemon
             ours.claim()
         listeners, servers = [private], [await listen_control(private, ours.control)]
-        # Of what comes by TCP: an operator is always heard.
+        # These limits apply to TCP only, so that the control socket stays reachable under overload.
         receiving, sending = Receiving(config.max_receiving_bytes), Sending(config.max_sending_bytes)
         limits = replace(limits, connections=connections_within(files))
         for endpoint, listening in ours.bound:
@@ -184,13 +184,13 @@ class Daemon:
             kind, _, sentence = note.partition(": ")
             _log.log(logging.WARNING if kind == "warning" else logging.INFO, sentence)
         if startup.empty:
-            engine.warm()  # else the models that are loaded say what they need
+            engine.warm()  # otherwise the loaded models decide which template to warm
         if self._predecessor is not None:
             await self._predecessor.taken()
             ours.ours = True
             registration.gate.open()
         else:
-            startup.restore()  # before the first request is read, so that nobody is told that there is no such model
+            startup.restore()  # before the first request is read, so that no client gets a 404 for a restored model
         loading = loop.create_task(_load(startup))
         where = (urls.inference, urls.management, urls.metrics, str(config.socket))
         _log.info("listening on %s, pid %d", ", ".join(dict.fromkeys(filter(None, where))), os.getpid())
@@ -220,7 +220,7 @@ class Daemon:
         _log.info("stopped")
 
     async def _take_over(self, predecessor: Predecessor, startup: Startup, registry: Registry) -> None:
-        """Load what the old daemon serves, and be given its place."""
+        """Load the old daemon's models, and take its place."""
 
         async def work(report: Report) -> None:
             await load(startup, registry, predecessor.inheritance.models, report)
@@ -238,14 +238,14 @@ class Daemon:
 
 async def _load(startup: Startup) -> None:
     try:
-        if not startup.done:  # else it was loaded before we listened
+        if not startup.done:  # otherwise loaded before listening
             await startup.load()
-    except Exception:  # noqa: BLE001 - a bug, then: what could not be loaded was told already, one by one
+    except Exception:  # noqa: BLE001 - a bug, then: each failed load was reported already
         _log.exception("loading what is served from the start broke off")
 
 
 def _raise_file_limit() -> int:
-    """A connection is a descriptor: take as many as the hard limit allows, and say how many those are."""
+    """Raise the limit of open files, which connections need, to the hard limit; return the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         with contextlib.suppress(ValueError, OSError):

@@ -1,4 +1,4 @@
-"""Listening sockets, and the lock that says that a daemon lives.
+"""Listening sockets, and the lock that a living daemon holds.
 
 Listeners are made from sockets, so that they can also come from elsewhere: a service manager, or
 the daemon that this one replaces.
@@ -20,10 +20,10 @@ _PORT = re.compile(r"[0-9]{1,5}")
 
 
 class Lock:
-    """A file that is locked while this process lives; it holds the pid.
+    """A file that is locked while this process lives, and contains its pid.
 
     Raises:
-        StartError: another process has it; the message is `taken` with `{pid}` filled in.
+        StartError: another process has the lock; the message is `taken` with `{pid}` filled in.
     """
 
     def __init__(self, file: Path, taken: str, hint: str) -> None:
@@ -44,7 +44,7 @@ class Lock:
 
     @classmethod
     def inherited(cls, file: Path, descriptor: int) -> "Lock":
-        """Share the lock of another daemon; it is free when both have closed it."""
+        """Share the lock of another daemon; the lock is free when both have closed it."""
         lock = cls.__new__(cls)
         lock._file, lock._descriptor = file, descriptor
         return lock
@@ -54,9 +54,9 @@ class Lock:
         return self._descriptor
 
     def claim(self) -> None:
-        """Say that it is ours: one write, as long as what was there, so that nobody reads a mixture."""
+        """Write our pid: one write, as long as the old content, so that readers never see a mixture."""
         width = max(0, os.fstat(self._descriptor).st_size - 1)
-        with contextlib.suppress(OSError):  # the disk is full: it is the lock that counts
+        with contextlib.suppress(OSError):  # the disk is full: the lock itself counts
             os.pwrite(self._descriptor, f"{os.getpid():>{width}}\n".encode(), 0)
 
     def _still_there(self) -> bool:
@@ -65,24 +65,24 @@ class Lock:
         return False
 
     def release(self) -> None:
-        """Remove the file while it is still locked, so that nobody meets a stale one."""
+        """Remove the file while still locked, so that no stale file is ever visible."""
         with contextlib.suppress(FileNotFoundError):
             self._file.unlink()
         os.close(self._descriptor)
 
     def forget(self) -> None:
-        """Leave it to the other daemon that shares it."""
+        """Leave the lock to the other daemon."""
         os.close(self._descriptor)
 
 
 def bind_control(path: Path) -> tuple[socket.socket, int]:
-    """Bind the control socket, 0600. The caller holds the lock, so a file that is there is stale.
+    """Bind the control socket, 0600. The caller holds the lock, so an existing file is stale.
 
     Returns:
         The socket, and the inode of its file.
 
     Raises:
-        StartError: it cannot be bound.
+        StartError: the socket cannot be bound.
     """
     with contextlib.suppress(FileNotFoundError):
         path.unlink()
@@ -101,17 +101,17 @@ def bind_control(path: Path) -> tuple[socket.socket, int]:
 
 
 def unlink_if_ours(path: Path, inode: int) -> None:
-    """Remove the control socket's file, unless another daemon has put its own there."""
+    """Remove the control socket's file, unless another daemon has replaced the file."""
     with contextlib.suppress(FileNotFoundError):
         if path.stat().st_ino == inode:
             path.unlink()
 
 
 def parse_address(text: str, default_port: int = 8080) -> tuple[str, int]:
-    """Split `HOST:PORT`, `http://HOST:PORT` or `[IPV6]:PORT`; the port may be left out.
+    """Parse `HOST:PORT`, `http://HOST:PORT` or `[IPV6]:PORT`; the port may be left out.
 
     Raises:
-        StartError: it is none of these.
+        StartError: the text has none of these forms.
     """
     address = text.removeprefix("http://").rstrip("/")
     host, colon, port = address.rpartition(":")
@@ -153,19 +153,19 @@ def bind_tcp(text: str, flag: str = "--inference-address") -> socket.socket:
 
 
 def address_of(listening: socket.socket, scheme: str = "http") -> str:
-    """Say where a socket listens, as a URL."""
+    """Return a socket's listening address, as a URL."""
     host, port = listening.getsockname()[:2]
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def take_place(socket_path: Path, state_dir: Path) -> tuple[Lock, Lock]:
-    """Make the runtime and state directories ours, and lock both.
+    """Create the runtime and state directories, and lock both.
 
     Returns:
         The locks of the control socket and of the state directory.
 
     Raises:
-        StartError: another daemon is there, or a directory cannot be used.
+        StartError: another daemon holds a lock, or a directory cannot be used.
     """
     try:
         paths.check_socket_path(socket_path)

@@ -1,4 +1,4 @@
-"""What `/tsctl/status` and `/tsctl/config` answer: where the daemon is, what it serves, how it is set."""
+"""The documents of `/tsctl/status` and `/tsctl/config`: addresses, models and settings of the daemon."""
 
 import os
 import re
@@ -19,12 +19,12 @@ from daemon.tokens import Tokens
 
 
 def is_compiled() -> bool:
-    """Whether what every request passes through was compiled when tsctl was installed (compiling.py)."""
+    """Return whether the modules on the path of a request were compiled at the installation (compiling.py)."""
     return not str(job.__file__).endswith(".py")
 
 
 def tsctl_version() -> str:
-    """The installed version, or `unknown` in an uninstalled tree."""
+    """Return the installed version, or `unknown` in an uninstalled tree."""
     try:
         return version("tsctl")
     except PackageNotFoundError:
@@ -33,7 +33,7 @@ def tsctl_version() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Urls:
-    """Where the daemon listens on TCP; None for what is nowhere."""
+    """The TCP addresses of the services; None for a service without one."""
 
     inference: str
     management: str | None = None
@@ -41,7 +41,7 @@ class Urls:
 
 
 def urls_of(bound: Sequence[tuple[Endpoint, socket.socket]]) -> Urls:
-    """Say where each role is answered; metrics only where they have an address of their own, or share management's."""
+    """Return the URL of each role; metrics only with their own address, or management's."""
     found: dict[str, str] = {}
     for endpoint, listening in bound:
         url = address_of(listening, "https" if endpoint.tls else "http")
@@ -50,7 +50,7 @@ def urls_of(bound: Sequence[tuple[Endpoint, socket.socket]]) -> Urls:
 
 
 def status_document(config: Config, urls: Urls, registry: Registry, started: float) -> dict[str, Any]:
-    """Say what `tsctl status` shows; `started` in seconds since the epoch."""
+    """Return the document of `tsctl status`; `started` in seconds since the epoch."""
     return {
         "pid": os.getpid(),
         "version": tsctl_version(),
@@ -86,7 +86,7 @@ def status_document(config: Config, urls: Urls, registry: Registry, started: flo
 
 
 def settings_document(config: Config, tokens: Tokens) -> list[dict[str, Any]]:
-    """Each setting, its value and where that came from; of a token only that it is set."""
+    """Return each setting with its value and origin; instead of a token only `set`."""
     return _secrets(tokens.origins) + [
         {
             "name": setting.name,

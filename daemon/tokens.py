@@ -1,4 +1,4 @@
-"""The bearer tokens of the TCP addresses: where they come from, and what may not be left open.
+"""The bearer tokens of the TCP addresses: their sources, and the rules that require them.
 
     management    --token-file, else TSCTL_TOKEN
     inference     --inference-token-file, else TSCTL_INFERENCE_TOKEN
@@ -22,7 +22,7 @@ _MOST = 4096  # bytes of a token; a header has its limit, too
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What a client must show; empty where it need show nothing.
+    """The tokens that clients must send; empty where none is required.
 
     Attributes:
         origins: `token` and `inference_token`, as far as they are set → "flag" or "environment".
@@ -37,7 +37,7 @@ def read_tokens(config: Config, environment: Mapping[str, str]) -> Tokens:
     """Read both tokens, once.
 
     Raises:
-        StartError: a token cannot be used, would protect nothing, or is missing where it is needed.
+        StartError: a token cannot be used, would protect nothing, or is missing where one is required.
     """
     management, whence = _token(config, "token_file", environment, MANAGEMENT_VARIABLE)
     inference, inference_whence = _token(config, "inference_token_file", environment, INFERENCE_VARIABLE)
@@ -53,15 +53,15 @@ def read_tokens(config: Config, environment: Mapping[str, str]) -> Tokens:
         )
     elif not management and not config.management_without_token:
         raise StartError(
-            f"the management address `{config.management_address}` needs a token: who reaches it can run code here",
-            "add `--token-file FILE`, or `--management-without-token` if everybody who reaches it may",
+            f"the management address `{config.management_address}` needs a token: its clients can run code here",
+            "add `--token-file FILE`, or `--management-without-token` if all its clients may do so",
         )
     origins = {"token": whence, "inference_token": inference_whence}
     return Tokens(management, inference, {name: origin for name, origin in origins.items() if origin})
 
 
 def _token(config: Config, setting: str, environment: Mapping[str, str], variable: str) -> tuple[str, str]:
-    """Read one token and say where it comes from; both are empty if there is none."""
+    """Return one token and its origin; both are empty if there is none."""
     file: Path | None = getattr(config, setting)
     if file is not None:
         return _checked(_read_private(file), f"the token in `{file}`"), config.origins[setting]

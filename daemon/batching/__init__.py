@@ -1,1 +1,1 @@
-"""When, and with whom, a job travels."""
+"""Decide when a job is dispatched, and together with which others."""

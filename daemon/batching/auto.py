@@ -1,11 +1,11 @@
-"""`auto`: waits only where waiting pays, and only then.
+"""`auto`: waits only where waiting pays, and only as long.
 
 The contract: batching delays a job only while a worker is idle, at most once, and never longer than the
 maximum delay.
 
-A batch of n takes a + c·n, so a job that joins saves a. Waiting pays where arrivals hang together: with our own
-replies, because the same clients come back (a closed loop), or with each other (bursts). Under independent arrivals it
-never does. So a batch is held while the expected saving is larger than the expected cost:
+A batch of n takes a + c·n (l(b) = αb + β in Nexus, SOSP '19), so a job that joins saves a. Waiting pays where arrivals
+are correlated: with our own replies, because the same clients come back (a closed loop), or with each other (bursts).
+Under independent arrivals waiting never pays. So a batch is held while the expected saving exceeds the expected cost:
 
     bursts       a·P(an arrival within x | silent so far) − (n + λ·l(n))·E[min(gap, x)]
     closed loop  a·P(each missing client back within x | elapsed) − E[min(the last one's return, x)]
@@ -17,14 +17,20 @@ from daemon.batching.learned.traffic import Traffic
 from daemon.batching.split import best_parts, parts_now
 
 LEAST_GAIN = 0.002  # seconds; timers step by a millisecond, so less cannot be won by waiting
-LEAST_HOLD = 0.001  # seconds, a step of a timer; what pays only for less is not waited for
-# Of the gain of bursts: the gaps between bursts are in the histogram too, so it expects too little within one.
+LEAST_HOLD = 0.001  # seconds, a step of a timer; a hold that pays only for less is not started
+# Factor on the gain of bursts: the gaps between bursts are in the histogram, too, so it underestimates within a burst.
 # Three calls in 5 ms, every 300 ms, simulated: mean 11.6 ms at 1.0, 11.5 at 1.1, 11.4 at 1.2, 12.5 at 1.4.
 OPTIMISM = 1.1
 
 
 class Auto:
-    """Args: `batch_size` at least 1; `max_delay` in seconds, at least 0; `traffic` as the dispatcher tells it."""
+    """The collector `auto`.
+
+    Args:
+        batch_size: at least 1.
+        max_delay: seconds, at least 0.
+        traffic: statistics of the version, kept up to date by the dispatcher.
+    """
 
     name = "auto"
 
@@ -32,36 +38,36 @@ class Auto:
         self._batch_size = batch_size
         self._max_delay = max_delay
         self._traffic = traffic
-        self._return_due = 0.0  # until when the last batch's clients are waited for
-        self._seen = 0  # how many waited when it was last left to the input to bring more
-        self._parts = 0  # over how many workers the clients are cut; 0 where it is not known who they are …
-        self._share = batch_size  # … and how many of them travel together
+        self._return_due = 0.0  # until when the last batch's clients are awaited
+        self._seen = 0  # how many jobs waited when pending input was last read first
+        self._parts = 0  # over how many workers the clients are split; 0 while the clients are unknown …
+        self._share = batch_size  # … and how many of them share a batch
         self._clients = 0
-        self._found = 0  # the same as `_parts`, as found …
-        self._found_for = (0, 0, 0)  # … for so many clients, workers and batches that were learned from
+        self._found = 0  # `_parts`, as last computed …
+        self._found_for = (0, 0, 0)  # … for so many clients, workers and changes of the learned times
 
     def decide(self, facts: Facts, now: float) -> Send | Wait:
         waiting, traffic = facts.waiting, self._traffic
         times, callers = traffic.times, traffic.callers
         if facts.idle + traffic.busy > 1 or self._parts:
             self._plan(facts, now)
-        # 1. A whole batch.
+        # 1. A full batch.
         if waiting >= self._batch_size:
             return self._send(facts, "full")
         # 2. A job has been held for the maximum delay.
         due = (now if facts.held is None else facts.held) + self._max_delay
         if now >= due:
             return self._send(facts, "delay")
-        # 3. No time is left, or nobody comes any more.
+        # 3. No time is left, or no further job is accepted.
         if facts.stopping:
             return self._send(facts, "stopping")
         due = min(due, latest(facts, times))
         if now >= due:
             return self._send(facts, "deadline")
-        # 4. Another busy worker would only slow the others down: join those that come back from there.
+        # 4. Another busy worker would only slow the others down: join the clients that return from there.
         if self._parts and traffic.busy >= self._parts:
             return Wait(due)
-        # 5. All who come regularly are here, or as many of them as shall travel together. Connections count, not
+        # 5. All regular clients are here, or as many of them as share a batch. Connections count, not
         # jobs: one may send several at once.
         if not callers.strangers:
             callers.forget_silent(now, traffic.turnarounds)
@@ -75,17 +81,17 @@ class Auto:
         if not times.known:
             company = callers.open > 1 or traffic.gap <= self._max_delay
             return Wait(due) if company else self._send(facts, "nobody_left")
-        # 7. Too little can be won by a timer. But what has already been sent to us is read first, while it brings more:
-        # eight clients of a handler that does nothing come in batches of 8, not 4, at 40 µs of CPU a request, not 50.
+        # 7. Too little can be won by a timer. But pending input is read first, while that brings more jobs: eight
+        # clients of a handler that does nothing come in batches of 8, not 4, at 40 µs of CPU a request, not 50.
         if times.a < LEAST_GAIN:
             if traffic.missing and waiting > self._seen:
                 self._seen = waiting
                 return Wait(now)
             return self._send(facts, "no_gain")
-        # 8. Hold while it pays.
+        # 8. Hold while holding pays.
         missing = self._missing()
         if now < self._return_due and missing:
-            return Wait(min(due, self._return_due))  # each that comes back makes it pay the more
+            return Wait(min(due, self._return_due))  # each client that returns increases the gain
         hold = self._returning(min(missing, self._share - waiting), now)
         if hold:
             self._return_due = now + hold
@@ -104,7 +110,7 @@ class Auto:
         if self._parts:
             room = min(facts.idle, self._parts - self._traffic.busy)
             if room > 0:
-                share = size if reason == "deadline" else self._share  # one that must go is not left behind
+                share = size if reason == "deadline" else self._share  # jobs at their deadline are not left behind
                 if reason == "nobody_left":
                     over = min(room, -(-waiting * self._parts // self._clients))
                 else:
@@ -125,7 +131,7 @@ class Auto:
         return Send(count, reason)
 
     def _plan(self, facts: Facts, now: float) -> None:
-        """Find over how many workers the clients are best cut, where they are known and there are several workers."""
+        """Choose over how many workers the clients are split, if they are known and there are several workers."""
         traffic = self._traffic
         callers, workers = traffic.callers, facts.idle + traffic.busy
         self._parts, self._share = 0, self._batch_size
@@ -137,7 +143,7 @@ class Auto:
         clients = max(callers.regulars, facts.waiting + traffic.running)
         together = traffic.together
         found_for = (clients, workers, together.changes)
-        if self._found_for != found_for:  # seldom: what is known seldom changes
+        if self._found_for != found_for:  # seldom: the learned times seldom change
             self._found = best_parts(together, clients, workers, self._batch_size)
             self._found_for = found_for
         self._clients = clients
@@ -145,18 +151,18 @@ class Auto:
         self._share = min(self._batch_size, -(-clients // self._found))
 
     def _burst(self, waiting: int, now: float) -> float:
-        """Seconds to hold for the next arrival, 0.0 if it does not pay."""
+        """Return the seconds to hold for the next arrival, 0.0 if that does not pay."""
         gaps, times = self._traffic.gaps, self._traffic.times
         cost = waiting + gaps.rate * times.of(waiting)  # jobs that a second of waiting delays
         return _best(gaps, now - self._traffic.last_arrival, 1, OPTIMISM * times.a / cost)
 
     def _missing(self) -> int:
-        """How many clients are between an answer and their next request; of the last batch, where not all are known."""
+        """Return how many clients are between an answer and their next request, of the last batch or of all known."""
         callers = self._traffic.callers
         return callers.regulars - callers.present if self._parts else self._traffic.missing
 
     def _returning(self, missing: int, now: float) -> float:
-        """Seconds to hold for so many clients, 0.0 if it does not pay."""
+        """Return the seconds to hold for so many clients, 0.0 if that does not pay."""
         if missing <= 0:
             return 0.0
         traffic = self._traffic
@@ -164,15 +170,15 @@ class Auto:
 
 
 def _best(law: Survival, elapsed: float, count: int, gain: float) -> float:
-    """Find x that makes gain·P(all of `count` have come within x) − E[min(the last one's time, x)] largest.
+    """Find x that maximises gain·P(all of `count` have come within x) − E[min(the last one's time, x)].
 
     Args:
-        law: of one of them; independent of each other.
+        law: distribution of one client's time; the clients are independent of each other.
         elapsed: seconds that all have been silent.
         gain: seconds.
 
     Returns:
-        Seconds from now; 0.0 if nothing is better than not to wait.
+        Seconds from now; 0.0 if not waiting is best.
     """
     left = law.after(elapsed)
     if left <= 0.0:

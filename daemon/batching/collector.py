@@ -1,7 +1,7 @@
 """The collector: decides when a batch is due, and how large.
 
-A collector is a plain object. It is asked only while a worker is idle and a job waits, gets the
-facts and the time, and answers `Send` or `Wait`. It knows no clock, no asyncio and no jobs, so
+A collector is a plain object, asked only while a worker is idle and a job waits. Its method receives the
+facts and the time, and returns `Send` or `Wait`. A collector has no clock, no asyncio and no jobs, so
 the same object serves in production, in tests and in simulations.
 
 Each batch has a reason, which is counted and shown; see `REASONS`.
@@ -20,28 +20,28 @@ REASONS: dict[str, str] = {
     "delay": "a request had been held for the maximum delay",
     "deadline": "a request would otherwise be answered too late",
     "stopping": "the version is being shut down",
-    "nobody_left": "everybody who could join was there already",
+    "nobody_left": "all clients that could join were already waiting",
     "no_gain": "waiting would have cost more than it saved",
     "split": "cut evenly over several idle workers",
     "ahead": "sent to a worker that was still busy with the batch before",
     "at_once": "the policy does not wait",
     "retry": "a request whose worker died or hung, alone",
-    "suspect": "a request with which a worker had ended, alone",
-    "solo": "a question to the handler about itself, alone",
+    "suspect": "a request that a worker had died with, alone",
+    "solo": "a request for the handler's description, alone",
 }
 
 
 # Structs, not frozen dataclasses: made for each decision, at a tenth of the cost (tests/benchmarks/layers/queue.py).
 class Facts(msgspec.Struct, frozen=True):
-    """What a decision may depend on.
+    """The inputs of a decision.
 
     Attributes:
         waiting: jobs in the queue, at least 1.
-        idle: workers that have nothing; at least 1 where a collector decides.
+        idle: idle workers; at least 1 where a collector decides.
         held: since when a job has waited beside an idle worker, seconds on the clock of `now`; None if none has.
         deadline: when the first answer is due, same clock.
-        arrived: when the first of the jobs came, same clock.
-        stopping: nothing new is accepted any more.
+        arrived: when the first of the jobs arrived, same clock.
+        stopping: new jobs are not accepted any more.
     """
 
     waiting: int
@@ -53,9 +53,9 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 def latest(facts: Facts, times: BatchTimes) -> float:
-    """When those that wait must go, so that the first answer is in time; same clock, inf if it has any time.
+    """Return when the waiting jobs must be sent so that the first answer is in time; same clock, inf without deadlines.
 
-    Where nothing is known of how long a batch takes, there is no time to lose: -inf.
+    Return -inf if a deadline is set and the duration of a batch is unknown: then they must be sent at once.
     """
     if facts.deadline == math.inf:
         return math.inf
@@ -63,7 +63,7 @@ def latest(facts: Facts, times: BatchTimes) -> float:
 
 
 class Send(msgspec.Struct, frozen=True):
-    """Send this many jobs now, cut evenly into batches for `over` idle workers; no batch is over the batch size."""
+    """Send this many jobs now, cut evenly into batches for `over` idle workers; no batch exceeds the batch size."""
 
     count: int
     reason: str
@@ -71,9 +71,9 @@ class Send(msgspec.Struct, frozen=True):
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """Ask again at this time, or when a job arrives or a worker comes free.
+    """Ask again at this time, or when a job arrives or a worker becomes idle.
 
-    If the time has come: after the input that has already arrived has been read.
+    A time that has passed means: after the input that has already arrived has been read.
     """
 
     until: float
@@ -85,7 +85,7 @@ class Collector(Protocol):
     name: str
 
     def decide(self, facts: Facts, now: float) -> Send | Wait:
-        """Say whether a batch is due."""
+        """Return whether a batch is due, and how large, or when to ask again."""
 
     def drained(self) -> None:
-        """The queue is empty, though no batch was sent: the jobs' clients left."""
+        """Note that the queue is empty although no batch was sent: the jobs' clients left."""

@@ -1,7 +1,8 @@
-"""Jobs by their deadline: the next one first, any of them taken out at any time.
+"""Jobs by their deadline: the earliest first, removable at any time.
 
-A heap of which entries are only emptied (as a rule a job leaves it long before its deadline), and swept when more than
-half of them are empty. So a job costs O(log n), one without a deadline nothing, and none is kept alive, with its body.
+A heap with lazy deletion: removed entries are emptied (as a rule a job leaves long before its deadline), and swept when
+more than half are empty. So a job costs O(log n), one without a deadline nothing, and no removed job (with its body) is
+kept alive.
 """
 
 import heapq
@@ -15,10 +16,10 @@ _FEW = 64  # empty entries that are not worth sweeping
 
 
 class Deadlines:
-    """Jobs that have a deadline; others are never in it."""
+    """Jobs that have a deadline; jobs without one are never added."""
 
     def __init__(self) -> None:
-        self._heap: list[list[Any]] = []  # [deadline, a number that no other has, job or None]
+        self._heap: list[list[Any]] = []  # [deadline, a unique number, job or None]
         self._entries: dict[Job, list[Any]] = {}
         self._numbers = itertools.count()
 
@@ -40,13 +41,13 @@ class Deadlines:
         return math.inf
 
     def add(self, job: Job) -> None:
-        """Watch a job; one without a deadline is left alone."""
+        """Add a job, if it has a deadline."""
         if job.budget is not None:
             entry = self._entries[job] = [job.deadline, next(self._numbers), job]
             heapq.heappush(self._heap, entry)
 
     def discard(self, job: Job) -> None:
-        """Watch it no more, if it was watched."""
+        """Remove a job, if present."""
         if job.budget is None or job not in self._entries:
             return
         self._entries.pop(job)[2] = None
@@ -55,7 +56,7 @@ class Deadlines:
             heapq.heapify(self._heap)
 
     def first(self, now: float, margin: float = 0.0) -> Job | None:
-        """Give the job with the earliest deadline, if that is not more than `margin` seconds away."""
+        """Return the job with the earliest deadline, if that is at most `margin` seconds away."""
         first = self.next
         if first == math.inf or first - margin > now:  # written as the timer is set: to the last bit
             return None

@@ -1,20 +1,19 @@
 """The dispatcher: brings the jobs of one model version to its workers, and ends them.
 
 `_pump` is one synchronous function that matches the queue to idle workers; nothing else sends,
-requeues or ends a job, so no half-states exist. It runs once per turn of the event loop, after
+requeues or ends a job, so no half-states exist. The pump runs once per turn of the event loop, after
 the bytes that have already arrived have become jobs.
 
-A worker may get a second batch while it runs one (ahead.py): then it need not wait for us in between.
+A worker may get a second batch while it runs one (ahead.py), to start without waiting for the daemon.
 
-A job whose worker died comes back to the head of the queue once, and then travels alone: if it
-is what kills workers, it takes nobody with it. So do the jobs of a batch of several that took longer
-than the response timeout. Jobs of a batch that the worker had not started
-come back as they went.
+A job whose worker died returns to the head of the queue once, and then runs alone: if that job kills
+workers, no other job is lost with it. The same holds for the jobs of a batch of several that exceeded
+the response timeout. Jobs of a batch that the worker had not started are requeued unchanged.
 
-A job that has no time left is answered then, by a timer if need be, wherever it is (see expiry.py).
+A job that has no time left is answered then, by a timer if need be, waiting or running (see expiry.py).
 
-A job that may end its worker, because the same has done so before, travels alone as well, and is refused
-after that has happened twice (see quarantine.py). It has its worker for itself: nothing is sent ahead behind it.
+A job that may end its worker, because the same request has done so before, runs alone as well, and is rejected
+after that has happened twice (see quarantine.py). No batch is sent ahead behind such a job.
 """
 
 import itertools
@@ -42,18 +41,18 @@ def reply_of(error: DaemonError) -> Reply:
 
 
 class Dispatcher:
-    """Jobs in by `submit`, batches out to the workers, outcomes back by `ended`.
+    """Takes jobs by `submit`, sends batches to the workers, and takes outcomes back by `ended`.
 
     Args:
-        traffic: told of every arrival, batch and reply; collectors may learn from it.
-        metrics: told of every batch and answer.
-        on_expired: called when jobs have ended because their time was over.
+        traffic: notified of every arrival, batch and reply; collectors may learn from it.
+        metrics: notified of every batch and answer.
+        on_expired: called when jobs have expired.
         quarantine: knows which jobs may end their workers.
 
     Attributes:
         collector: the policy; may be replaced at any time.
-        running: jobs that a worker has now.
-        expiry: which jobs have no time left.
+        running: jobs in flight at the workers.
+        expiry: finds the jobs that have no time left.
         reasons, sizes: how many batches were sent for each reason, and of each size.
         longest_hold: the most seconds that a job has waited beside an idle worker.
         expired: how many jobs had no time left, by where they were: "queue" or "worker".
@@ -101,11 +100,11 @@ class Dispatcher:
         """Queue a job.
 
         Raises:
-            QueueFull: a limit of the queue would be passed.
+            QueueFull: a limit of the queue would be exceeded.
             Quarantined: the same request has ended workers.
         """
         queue = self._queue
-        # What is sent ahead waits too; it is counted only where it may matter.
+        # Jobs sent ahead wait, too; they are counted only near the limit.
         ahead = self._workers.unstarted if queue.waiting + self.running >= queue.max_jobs else 0
         if self.quarantine.watching and self.quarantine.concerns(job):
             self._compare(job, ahead)
@@ -116,7 +115,7 @@ class Dispatcher:
             self.wake()
 
     def abandon(self, job: Job) -> None:
-        """The client left: a queued job is taken out, a running one is not run again."""
+        """Drop a job whose client left: a queued job is removed, a running one is not retried."""
         if job.phase is Phase.QUEUED:
             self._queue.remove(job)
             self._callers.taken(job)
@@ -129,7 +128,7 @@ class Dispatcher:
             self.expiry.sent.discard(job)
 
     def wake(self) -> None:
-        """Look again in this turn of the loop: a job arrived or a worker came free."""
+        """Schedule `_pump` in this turn of the loop: a job arrived or a worker became idle."""
         if not self._awake:
             self._awake = True
             self._clock.soon(self._pump)
@@ -154,12 +153,12 @@ class Dispatcher:
             self.wake()
 
     def streamed(self, job: Job, piece: Reply) -> None:
-        """Pass a piece of an answer on, unless its client has gone or its time is over."""
+        """Forward a piece of an answer, unless the client has gone or the job has expired."""
         if job.phase is Phase.SENT and job not in self._left:
             job.stream(piece)
 
     def refuse_all(self, error: DaemonError) -> None:
-        """Answer everything that waits with an error: nobody will come for it."""
+        """Answer all waiting jobs with an error: no worker will run them."""
         now = self._clock.now()
         for job in list(self._queue.parked):
             self._queue.remove(job)
@@ -172,7 +171,7 @@ class Dispatcher:
         self.collector.drained()
 
     def close(self) -> None:
-        """The version has gone: call its timers off, which would keep it until the last deadline has passed."""
+        """Cancel the timers, which would keep the removed version alive until the last deadline."""
         for timer in (self._timer, self._alarm):
             if timer is not None:
                 timer.cancel()
@@ -183,7 +182,7 @@ class Dispatcher:
         job = outcome.job
         if job.phase is Phase.ENDED:
             self.quarantine.release(job)
-            return  # it has expired
+            return  # expired
         if job.budget is not None:
             self.expiry.sent.discard(job)
         refusal = None
@@ -196,7 +195,7 @@ class Dispatcher:
                 job.give_back()
                 job.queued = now
             else:
-                job.give_back_unstarted()  # it has waited all the time
+                job.give_back_unstarted()  # the job has waited all the time
             self._queue.put_back(job)
             self._callers.queued(job)
             return
@@ -220,10 +219,11 @@ class Dispatcher:
             job.answer(reply_of(error))
 
     def _compare(self, job: Job, ahead: int) -> None:
-        """Queue a job that is as large as a suspect: compared, or parked until it is.
+        """Queue a job that is as large as a suspect: compared at once, or parked until compared.
 
         Raises:
-            QueueFull, Quarantined: it is not accepted.
+            QueueFull: a limit of the queue would be exceeded.
+            Quarantined: the same request has ended workers.
         """
         if self.quarantine.compare_at_once(job):
             refusal = self.quarantine.refusal(job)
@@ -236,28 +236,28 @@ class Dispatcher:
             self.quarantine.compare_aside(job, self._compared)
 
     def _compare_waiting(self, size: int) -> None:
-        """Look at the jobs of this size that wait: a worker has ended with one that may be the same."""
+        """Compare the waiting jobs of this size: a worker has ended with one that may be the same."""
         for job in self._queue.of_size(size):
             if job.suspect is None:
                 if not self.quarantine.compare_at_once(job):
-                    if not job.attempt:  # else it travels alone already
+                    if not job.attempt:  # otherwise it is already set to run alone
                         self._queue.withdraw(job)
                         self.quarantine.compare_aside(job, self._compared)
                     continue
-                if not job.alone:  # not `suspect`: compiled, it is taken to be None still
+                if not job.alone:  # not `suspect`: compiled, that is still taken to be None
                     continue
             if not self._refuse(job) and not job.attempt:
                 self._queue.admit(job)
 
     def _compared(self, job: Job) -> None:
-        """Send a parked job on its way, or refuse it; unless it has expired, or left."""
+        """Admit or reject a parked job that was compared, and has neither expired nor left."""
         if job in self._queue.parked:
             if not self._refuse(job):
                 self._queue.admit(job)
             self.wake()
 
     def _refuse(self, job: Job) -> bool:
-        """Answer a job that waits if the same has ended workers; return whether that is so."""
+        """Answer a waiting job if the same request has ended workers; return whether that is so."""
         refusal = self.quarantine.refusal(job)
         if refusal is None:
             return False
@@ -284,18 +284,18 @@ class Dispatcher:
             self._match(now)
 
     def _match(self, now: float) -> None:
-        """Send what is due to idle workers, and set the timer for what is not."""
+        """Send the due batches to idle workers, and set the timer for the rest."""
         queue, workers = self._queue, self._workers
         queue.age(now)
         while len(queue) and workers.idle:
             head = queue.head
-            # 1. A job whose worker died goes alone, and first; so does one that asks for that.
+            # 1. A job whose worker died goes alone, and first; so does one that asks to run alone.
             if head.alone:
                 feared = head.suspect is not None or (head.attempt > 0 and self.quarantine.watching)
                 worker = workers.take_idle(alone=feared)
                 self._send(worker, 1, "retry" if head.attempt else "solo" if head.solo else "suspect", now)
                 continue
-            # 2. The collector says that a batch is due …
+            # 2. The collector decides that a batch is due …
             decision = self.collector.decide(self._facts(), now)
             if isinstance(decision, Send):
                 left = decision.count
@@ -311,7 +311,7 @@ class Dispatcher:
                 return
             self._timer = self._clock.later(decision.until - now, self._pump)
             return
-        # 4. Nobody is idle: whole batches go ahead.
+        # 4. No worker is idle: full batches are sent ahead.
         while len(queue) and workers.granting and self._may_send_ahead(now):
             self._send(workers.take_granting(), self._traffic.batch_size, "ahead", now)
 
@@ -323,7 +323,7 @@ class Dispatcher:
     def _may_send_ahead(self, now: float) -> bool:
         head, size = self._queue.head, self._traffic.batch_size
         if head.alone or len(self._queue) < size:
-            return False  # nearly always, and then it need not be thought about
+            return False  # nearly always, and decided without further computation
         seconds = self._traffic.times.of(size)
         facts = self._facts()
         if self._queue.low:
@@ -331,7 +331,7 @@ class Dispatcher:
         return may_send_ahead(facts, self._workers.ready, size, seconds, now)
 
     def _expire(self, now: float) -> None:
-        """Answer those that have no time left."""
+        """Answer the jobs that have no time left."""
         before = self.expired.total()
         for job, where, error in self.expiry.due(now, self.running > 0):
             if where == "queue":
@@ -351,7 +351,7 @@ class Dispatcher:
             self._on_expired()
 
     def _set_alarm(self, now: float) -> None:
-        """See to it that somebody looks when the next job has no time left; looking too early does no harm."""
+        """Set the timer for the next job that has no time left; a timer that fires early does no harm."""
         due = self.expiry.next(now, self.running > 0)
         if due < self._alarm_at:
             if self._alarm is not None:
@@ -370,7 +370,7 @@ class Dispatcher:
         return jobs
 
     def _note_hold(self, held: float | None, now: float) -> None:
-        """A job is sent that has waited since `held`; beside an idle worker, unless that one got work meanwhile."""
+        """Note that a job held since `held` is sent; a hold ends when the last idle worker gets work."""
         if held is not None and held >= self._all_busy_at:
             self.longest_hold = max(self.longest_hold, now - held)
         if not self._workers.idle:

@@ -1,4 +1,4 @@
-"""Which jobs have no time left: those that have waited too long, and those that cannot be answered in time.
+"""Find the jobs that have no time left: they have waited too long, or cannot be answered in time.
 
 waits       expires when now + l(1) ≥ its deadline, l(1) being the expected time of a batch of one
             or when it has waited for the queue timeout
@@ -21,7 +21,11 @@ JUST = 1.0  # seconds
 
 
 class Expired(NamedTuple):
-    """Attributes: `where` it was, "queue" or "worker"."""
+    """An expired job.
+
+    Attributes:
+        where: the job's place, "queue" or "worker".
+    """
 
     job: Job
     where: str
@@ -29,15 +33,15 @@ class Expired(NamedTuple):
 
 
 class Expiry:
-    """Watches over the jobs of one version.
+    """The deadlines and the queue timeout of one version's jobs.
 
     Args:
-        queue: those that wait.
-        traffic: how long batches take.
+        queue: the waiting jobs.
+        traffic: knows how long batches take.
 
     Attributes:
-        queue_timeout: seconds that a job may wait, each time that it does; inf for ever.
-        sent: the deadlines of the jobs that workers have.
+        queue_timeout: seconds that a job may wait, each time in the queue; inf for no limit.
+        sent: the deadlines of the jobs in flight.
     """
 
     def __init__(self, queue: Queue, traffic: Traffic) -> None:
@@ -51,11 +55,11 @@ class Expiry:
 
     @property
     def watching(self) -> bool:
-        """A job may expire some time."""
+        """Whether any job may expire at some time."""
         return self.queue_timeout < math.inf or bool(self.sent) or bool(self._queue.deadlines)
 
     def next(self, now: float, busy: bool) -> float:
-        """When to look again, inf for never: no job expires before. `busy`: a batch is running."""
+        """Return when to check again, inf for never: no job expires before. `busy`: a batch is running."""
         due = self.sent.next
         waiting = self._queue.deadlines.next
         if waiting < math.inf:
@@ -65,7 +69,7 @@ class Expiry:
         return due
 
     def due(self, now: float, busy: bool) -> Iterator[Expired]:
-        """Give each job that has expired; the caller ends it before asking for the next."""
+        """Yield each expired job; the caller ends it before asking for the next."""
         needed = self._needed(now, busy)
         while (job := self._queue.deadlines.first(now, needed)) is not None:
             assert job.budget is not None
@@ -79,26 +83,26 @@ class Expiry:
             yield Expired(job, "worker", AnsweredTooLate(job.budget.seconds, job.budget.source, _spent(job, now)))
 
     def _needed(self, now: float, busy: bool) -> float:
-        """Seconds that a batch of one is expected to take, 0.0 if that is not known."""
+        """Return the expected seconds of a batch of one, 0.0 if unknown."""
         traffic = self._traffic
         if not busy and now - traffic.last_return > JUST:
             return 0.0
         return min(traffic.times.of(1), traffic.last_time)
 
     def _overdue(self, now: float) -> Job | None:
-        """A job that has waited for the queue timeout."""
+        """Return a job that has waited for the queue timeout, None if there is none."""
         if self.queue_timeout == math.inf:
             return None
         return next((job for job in self._oldest() if job.queued + self.queue_timeout <= now), None)
 
     def _oldest(self) -> Iterator[Job]:
-        """Yield the job of each lane, and of those that are parked, that has waited longest."""
+        """Yield the longest-waiting job of each lane, and the parked jobs."""
         yield from self._queue.oldest()
         yield from self._queue.parked
 
 
 def _spent(job: Job, now: float) -> str:
-    """Say what became of a job's time."""
+    """Describe how a job's time was spent."""
     assert job.budget is not None
     running = job.phase is Phase.SENT
     parts = []

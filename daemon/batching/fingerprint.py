@@ -1,9 +1,9 @@
-"""What makes two requests to one version the same: all that the handler sees, but for what names a request.
+"""Identify equal requests to one version: a digest of the handler's whole input, except the request's identity.
 
-Hashed are, in their order and with their lengths, the headers that the handler finds (the route among them, as
-`explain` and `url_path`), and each parameter's name, content type and value. Left out is what differs each time the
-same is asked, and what says how a request travelled. A header that is not listed here counts, whatever it is for: a
-request that differs in one may be a good one.
+The digest covers, in order and with their lengths, the headers that the handler receives (the route among them, as
+`explain` and `url_path`), and each parameter's name, content type and value. Headers that differ each time the same
+request is sent, and headers about its transport, are left out. Any header that is not listed here counts, whatever its
+purpose: a request that differs in one may be a good one.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from daemon.job import Param
 
-# Headers, in small letters.
+# Header names, in lower case.
 NAMES_OF_REQUESTS = frozenset({
     "x-request-id", "x-correlation-id", "request-id", "idempotency-key",
     # Tracing: W3C, Zipkin (also `x-b3-…`), Jaeger, AWS, Google, Datadog (also `x-datadog-…`), Sentry.
@@ -19,7 +19,7 @@ NAMES_OF_REQUESTS = frozenset({
     "sentry-trace",
 })  # fmt: skip
 TRACING = ("x-b3-", "x-datadog-")
-# The values themselves are hashed with their lengths, so what announced them adds nothing.
+# The values themselves are hashed with their lengths, so the headers that announce those add nothing.
 TRAVEL = frozenset({
     "date", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "expect",
     "x-request-deadline-ms",
@@ -28,7 +28,7 @@ _LEFT_OUT = NAMES_OF_REQUESTS | TRAVEL
 
 
 def fingerprint(params: Sequence[Param], headers: Sequence[tuple[str, str]]) -> bytes:
-    """Return a digest of 32 bytes (BLAKE2b, RFC 7693); may be called in any thread while the values are there."""
+    """Return a digest of 32 bytes (BLAKE2b, RFC 7693). Thread-safe as long as the values are not released."""
     made = hashlib.blake2b(digest_size=32)
     for name, text in headers:
         lower = name.lower()

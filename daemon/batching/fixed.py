@@ -3,7 +3,7 @@
 An idle worker takes the first job and waits up to the maximum delay for company, counted from
 that moment, not from the job's arrival; jobs that already wait join at once. A batch size of 1
 never waits. (TorchServe 0.12, BatchAggregator and Model.pollBatch.) Only a deadline, which TorchServe
-has not, shortens the wait.
+does not have, shortens the wait.
 """
 
 from daemon.batching.collector import Facts, Send, Wait, latest
@@ -11,7 +11,13 @@ from daemon.batching.learned.times import BatchTimes
 
 
 class Fixed:
-    """Args: `batch_size` at least 1; `max_delay` in seconds, at least 0; `times` for what a deadline leaves."""
+    """The collector `fixed`.
+
+    Args:
+        batch_size: at least 1.
+        max_delay: seconds, at least 0.
+        times: predict how long a batch takes, for deadlines.
+    """
 
     name = "fixed"
 

@@ -1,10 +1,14 @@
-"""`greedy`: an idle worker takes whatever waits, at once."""
+"""`greedy`: an idle worker takes all waiting jobs, up to a batch, at once."""
 
 from daemon.batching.collector import Facts, Send
 
 
 class Greedy:
-    """Args: `batch_size` at least 1."""
+    """The collector `greedy`.
+
+    Args:
+        batch_size: at least 1.
+    """
 
     name = "greedy"
 
@@ -17,4 +21,4 @@ class Greedy:
         return Send(facts.waiting, "at_once")
 
     def drained(self) -> None:
-        """It has no state."""
+        """Do nothing: this collector has no state."""

@@ -11,7 +11,7 @@ DEFAULT_POLICY = "auto"
 
 
 def make_collector(policy: str, batch_size: int, max_delay: float, traffic: Traffic) -> Collector:
-    """Make a collector; `policy` is one of `POLICIES`, `max_delay` in seconds."""
+    """Return a new collector; `policy` is one of `POLICIES`, `max_delay` in seconds."""
     if policy == "greedy":
         return Greedy(batch_size)
     if policy == "fixed":

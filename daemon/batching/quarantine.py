@@ -1,7 +1,7 @@
-"""Keeps requests that end workers from the others: finds out which they are, and says which are refused.
+"""Keep requests that end workers apart from others: identify them, and decide which are rejected.
 
-Small requests are hashed at once, in microseconds; larger ones in a thread of the clock's, one after the other.
-So a request that arrives after a worker's end is compared only when all that ended with that worker are known.
+Small requests are hashed at once, in microseconds; larger ones one after the other in a thread of the clock's.
+So a request that arrives after a worker's end is compared only when all requests that ended with it are known.
 """
 
 import logging
@@ -24,14 +24,14 @@ _log = logging.getLogger("daemon.models")
 
 
 class Quarantined(DaemonError):
-    """The same request has ended several workers, so it is not run for a while.
+    """The same request has ended several workers, and is rejected for a while.
 
-    The status is that of a worker's end (500), not 503: a proxy must not carry it to the next daemon at once.
+    The status is that of a worker's end (500), not 503: a proxy must not carry the request to the next daemon at once.
 
     Args:
         model: MODEL/VERSION.
-        deaths: workers that ended while they ran it and nothing else; the last one `ago` seconds ago, for `reason`.
-        left: seconds for which it is still refused.
+        deaths: workers that ended while they ran this request alone; the last one `ago` seconds ago, for `reason`.
+        left: seconds for which the request is still rejected.
         request: its id.
 
     Attributes:
@@ -49,13 +49,13 @@ class Quarantined(DaemonError):
 
 
 class Quarantine:
-    """The suspects of one version, and who is compared with them.
+    """The suspects of one version, and the jobs to be compared with them.
 
     Args:
         model: the version's name, for messages: `MODEL/VERSION`.
 
     Attributes:
-        watching: there are suspects, or may be soon; asked for each request.
+        watching: there are suspects, or may be soon; read for each request.
         at_once: bytes of one request that is hashed on the loop.
     """
 
@@ -67,8 +67,8 @@ class Quarantine:
         self._model = model
         self._enabled = True
         self._pending: Counter[int] = Counter()  # size → requests that ended with a worker, and are being hashed
-        self._era = 0  # what was begun before it was cleared counts no more
-        self._kept: dict[Job, Sequence[Param]] = {}  # of jobs that have expired while a worker has them
+        self._era = 0  # work begun before the last `set` is ignored
+        self._kept: dict[Job, Sequence[Param]] = {}  # of jobs that have expired while a worker runs them
         self._spent = 0  # bytes that were hashed in this turn of the loop
 
     def __repr__(self) -> str:
@@ -83,31 +83,31 @@ class Quarantine:
         self.watching = False
 
     def keep(self, job: Job) -> None:
-        """Keep the values of a job that expires while a worker has it: the worker may still end with it."""
+        """Keep the values of a job that expires while a worker runs it: the worker may still end with it."""
         if self._enabled:
             self._kept[job] = job.params
 
     def release(self, job: Job) -> None:
-        """The worker is done with a job that had expired."""
+        """Release the values of an expired job that its worker has finished."""
         self._kept.pop(job, None)
 
     def concerns(self, job: Job) -> bool:
-        """Return whether the job has to be compared: a suspect is as large."""
+        """Return whether the job has to be compared: a suspect has the same size."""
         return (self.suspects.has_size(job.size) or job.size in self._pending) and not job.solo
 
     def compare_at_once(self, job: Job) -> bool:
-        """Mark the job if it is a suspect. Returns False, with nothing done, if it has to be hashed in a thread."""
+        """Mark the job if it is a suspect. Return False, with nothing done, if hashing needs a thread."""
         if not self._fits(job, job.params):
             return False
         self._mark(job, fingerprint(job.params, job.headers))
         return True
 
     def compare_aside(self, job: Job, then: Callable[[Job], None]) -> None:
-        """As `compare_at_once`, in a thread; `then` is told when it is done. The values must stay until then."""
+        """As `compare_at_once`, in a thread, then call `then`. The values must not be released before."""
         self._clock.aside(partial(fingerprint, job.params, job.headers), partial(self._compared, job, then))
 
     def refusal(self, job: Job) -> Quarantined | None:
-        """Return why a job that was compared is not to be run; None if it may."""
+        """Return why a compared job is rejected; None if not."""
         if job.suspect is None:
             return None
         now = self._clock.now()
@@ -117,10 +117,11 @@ class Quarantine:
         return Quarantined(self._model, suspect.deaths, now - suspect.died, suspect.reason, left, job.id)
 
     def blame(self, outcomes: Sequence[Outcome], then: Callable[[int], None]) -> None:
-        """Note that a worker ended of itself with these, before they are answered: their values go then.
+        """Note that a worker ended of itself with these jobs. To be called before their answers, which release the
+        values.
 
         Args:
-            then: told the size of each that had to be hashed in a thread, when that is done.
+            then: called with the size of each job that had to be hashed in a thread, when that is done.
         """
         if not self._enabled:
             return
@@ -128,7 +129,7 @@ class Quarantine:
             job = outcome.job
             params = self._kept.get(job, job.params)
             if job.solo or (job.size and not params):
-                continue  # a question to the handler; or nothing is left to know it by
+                continue  # a question to the handler; or the values are gone
             if job.suspect is not None:
                 self._died(job.suspect, outcome)
             elif self._fits(job, params):
@@ -141,7 +142,7 @@ class Quarantine:
             self.watching = True
 
     def answered(self, job: Job) -> None:
-        """A worker has answered the job, and lives: the same is no suspect any more."""
+        """Clear a request: a worker has answered the job, and lives."""
         if job.suspect is not None:
             self.suspects.answered(job.suspect)
             self._look()

@@ -1,15 +1,15 @@
-"""The jobs of one model version that wait for a worker: in lanes, bounded twice.
+"""The jobs of one model version that wait for a worker: in lanes, bounded in number and in bytes.
 
-    alone    those that travel alone: before all others, so no batch ever has one in its middle
-    suspects may end their worker, and travel alone, too; a lane of their own, in which first in is first out
-    aged     of low priority, and they have let others go before for long enough
+    alone    jobs that run alone: before all others, so no batch ever has one in its middle
+    suspects may end their worker, and run alone, too; a lane of their own, first in, first out
+    aged     of low priority, after letting others go before for long enough
     normal
     low      of low priority
 
-Beside the lanes are those that are parked: they wait until it is known whether they are suspects, count against
-the limits, and may expire or leave. `len` and the head know nothing of them.
+Parked jobs are in no lane: they wait until they have been compared with the suspects, count against
+the limits, and may expire or leave. `len` and the head ignore them.
 
-The head is that of the first lane that has any; within a lane, first in is first out.
+The head is that of the first lane that is not empty; within a lane, first in is first out.
 """
 
 import math
@@ -26,23 +26,23 @@ Lane = OrderedDict[Job, None]  # a linked list: both ends and the middle in O(1)
 
 
 def patience(max_delay: float) -> float:
-    """Seconds that a job of low priority lets others go first; no delay says nothing, so the usual time counts."""
+    """Return the seconds that a job of low priority lets others go first; `USUAL_PATIENCE` for a delay of 0."""
     return 4 * max_delay or USUAL_PATIENCE
 
 
 class Queue:
-    """A bounded queue from which any job can be taken out in constant time, or O(log n) if it has a deadline.
+    """A bounded queue from which any job can be removed in constant time, or O(log n) for one with a deadline.
 
-    Those that travel alone stand before all others, so no batch ever has one in its middle.
+    Jobs that run alone stand before all others, so no batch ever has one in its middle.
 
     Args:
         name: the model, for messages.
-        max_jobs, max_bytes: limits; a job larger than `max_bytes` is taken when the queue is empty.
+        max_jobs, max_bytes: limits; a job larger than `max_bytes` is accepted when the queue is empty.
 
     Attributes:
-        patience: seconds that a job of low priority lets others go before it.
-        deadlines: of those that wait, parked or not.
-        parked: those that are not to be sent yet.
+        patience: seconds that a job of low priority lets others go first.
+        deadlines: of the waiting jobs, parked or not.
+        parked: jobs that must not be sent yet.
     """
 
     def __init__(self, name: str, max_jobs: int, max_bytes: int, patience: float = math.inf) -> None:
@@ -70,16 +70,16 @@ class Queue:
 
     @property
     def waiting(self) -> int:
-        """Return how many there are, parked or not."""
+        """The number of jobs, parked or not."""
         return self._count + len(self.parked)
 
     @property
     def low(self) -> int:
-        """How many are of low priority, and have not waited long enough to go first."""
+        """The number of jobs of low priority that have not waited long enough to go first."""
         return len(self._low)
 
     def oldest(self) -> Iterator[Job]:
-        """Give the job of each lane that has waited longest."""
+        """Yield the job of each lane that has waited longest."""
         if self._alone:
             yield next(reversed(self._alone))  # each new one goes before the others
         for lane in (self._suspects, self._aged, self._normal, self._low):
@@ -87,11 +87,11 @@ class Queue:
                 yield next(iter(lane))
 
     def of_size(self, size: int) -> list[Job]:
-        """Return those in the lanes with so many bytes, but for those that ask to travel alone."""
+        """Return the jobs in the lanes with so many bytes, except those that ask to run alone."""
         return [job for lane in self._lanes for job in lane if job.size == size and not job.solo]
 
     def since(self) -> tuple[float | None, float]:
-        """Since when the first has waited beside an idle worker, None if none has; and when the first came."""
+        """Return since when a job has been held beside an idle worker, None if none has; and when the first arrived."""
         if not (self._aged or self._low):
             head = self.head
             return head.held, head.arrived
@@ -100,7 +100,7 @@ class Queue:
         return held, min(job.arrived for job in oldest)
 
     def hold(self, now: float) -> None:
-        """Note that all wait beside an idle worker; whoever did so before keeps its moment."""
+        """Note that all jobs wait beside an idle worker; jobs already held keep their time."""
         for jobs in (reversed(self._normal), chain(reversed(self._low), reversed(self._aged))):
             for job in jobs:
                 if job.held is not None:
@@ -108,7 +108,7 @@ class Queue:
                 job.held = now
 
     def age(self, now: float) -> None:
-        """Let those of low priority go first that have waited long enough."""
+        """Let jobs of low priority go first that have waited long enough."""
         while self._low:
             job = next(iter(self._low))
             if now - job.queued < self.patience:
@@ -117,13 +117,13 @@ class Queue:
             self._aged[job] = None
 
     def put(self, job: Job, ahead: int = 0) -> None:
-        """Add a job: at the end of its lane, or at the head of all if it travels alone.
+        """Add a job: at the end of its lane, or at the head of all if it asks to run alone.
 
         Args:
             ahead: jobs that wait elsewhere, with a busy worker; they count against the limit of jobs.
 
         Raises:
-            QueueFull: a limit would be passed; the queue is as before.
+            QueueFull: a limit would be exceeded; the queue is as before.
         """
         self._check(job, ahead)
         self._add(job, first=job.solo)
@@ -139,7 +139,7 @@ class Queue:
         self._park(job)
 
     def admit(self, job: Job) -> None:
-        """Put a job to its place by the time that it came, among the suspects if it is one. No limit refuses it."""
+        """Move a job to its place by time of arrival, among the suspects if it is one. Limits do not apply."""
         self.remove(job)
         self.put_back(job)
 
@@ -161,17 +161,17 @@ class Queue:
             )
 
     def put_back(self, job: Job) -> None:
-        """Add a job where it was: at the head of its lane. It was accepted once, so no limit refuses it now."""
+        """Return a job to the head of its lane. Limits do not apply to an accepted job."""
         lane = self._add(job, first=True)
         if lane is self._alone:
             return
-        # Several workers may give back what went ahead to them, the one with the oldest first.
+        # Several workers may give back jobs sent ahead to them, the one with the oldest first.
         after = iter(lane)
         next(after)
         older = list(takewhile(lambda other: other.queued < job.queued, after))
         for other in reversed(older):
             lane.move_to_end(other, last=False)
-        if job.held is None:  # else those behind it would have been held for longer, and `hold` would stop there
+        if job.held is None:  # otherwise jobs behind it would be held for longer, and `hold` would stop there
             following = next(islice(lane, len(older) + 1, None), None)
             job.held = None if following is None else following.held
 
@@ -188,7 +188,7 @@ class Queue:
         raise KeyError(job)
 
     def take(self, count: int) -> list[Job]:
-        """Take up to `count` jobs, each the head of those left."""
+        """Remove and return up to `count` jobs, each the head of those left."""
         taken: list[Job] = []
         for lane in self._lanes:
             while lane and len(taken) < count:

@@ -1,7 +1,7 @@
-"""Over how many workers the clients are best cut.
+"""Choose over how many workers the clients are split.
 
-k batches at the same time take what was learned for k busy workers (learned/together.py): where workers share cores,
-cutting saves nothing, and where each has its own, it saves all but the fixed cost.
+k simultaneous batches take the time learned for k busy workers (learned/together.py): where workers share cores,
+splitting saves nothing, and where each has its own, splitting saves all but the fixed cost.
 """
 
 from daemon.batching.learned.together import Together
@@ -10,13 +10,13 @@ WORTH_IT = 1.02  # times as fast: for less no further worker is used
 
 
 def best_parts(together: Together, jobs: int, workers: int, batch_size: int) -> int:
-    """Return into how many batches at the same time jobs that come again and again are best cut.
+    """Return into how many simultaneous batches recurring jobs are best split, for the most answers a second.
 
-    That is the number with the most answers a second. What is over `batch_size` waits for the next round.
+    Jobs over `batch_size` wait for the next round.
 
     Args:
         jobs: at least 1.
-        workers: that are there, busy or not; at least 1.
+        workers: present, busy or not; at least 1.
     """
     best, most = 1, 0.0
     for parts in range(1, min(workers, jobs) + 1):
@@ -29,10 +29,10 @@ def best_parts(together: Together, jobs: int, workers: int, batch_size: int) -> 
 
 
 def parts_now(together: Together, jobs: int, idle: int, busy: int, rate: float) -> int:
-    """Return into how many batches jobs that wait now are best cut, where nobody knows who comes next.
+    """Return into how many batches the jobs that wait now are best split, if later arrivals are unknown.
 
-    Cutting them ends them sooner. But if it takes the last idle worker, those that come meanwhile wait until it is
-    over, for half of the time in the mean.
+    Splitting ends the jobs sooner. But if the split takes the last idle worker, jobs that arrive meanwhile wait
+    until its end, for half of the time in the mean.
 
     Args:
         jobs: at most a batch.

@@ -1,15 +1,14 @@
-"""Requests that may end the worker that runs them, and for how long the same are refused.
+"""Requests that may end their worker, and for how long equal requests are rejected.
 
     unknown ──its worker ended of itself──▶ SUSPECT: travels alone ──the second time alone──▶ REFUSED for a minute
        ▲                                       │      ▲                                          │
        └──answered; forgotten; cleared─────────┘      └─────────────the minute is over───────────┘
 
-A worker that ended while it ran several requests tells nothing of one of them, so only ends alone count towards
-REFUSED. After the minute one more end alone is enough for another minute. An answer, whatever it says, clears a
-request.
+A worker that ended while it ran several requests does not incriminate one of them, so only ends alone count towards
+REFUSED. After the minute one more end alone is enough for another minute. Any answer clears a request.
 
-A request is known by a digest of all that its handler sees (fingerprint.py). Digests are compared only with those of
-requests of the same size, so that a service without suspects computes none, and one with some only a few.
+A request is identified by a digest of its handler's whole input (fingerprint.py). Digests are compared only with those
+of requests of the same size, so a service without suspects computes none, and one with suspects only a few.
 """
 
 from collections import Counter, OrderedDict
@@ -18,16 +17,16 @@ from dataclasses import dataclass
 DEATHS = 2  # workers that ended with it alone
 REFUSED = 60.0  # seconds
 KEPT = 600.0  # seconds after the last end
-MOST = 256  # suspects; one more, and the one whose last worker ended first is forgotten
+MOST = 256  # suspects; beyond, the one whose last worker ended first is forgotten
 
 
 @dataclass(slots=True)
 class Suspect:
-    """What is known of one request.
+    """The record of one request.
 
     Attributes:
         size: bytes of its parameters.
-        deaths: workers that ended of themselves while they ran it and nothing else.
+        deaths: workers that ended of themselves while they ran this request alone.
         died: when the last worker ended with it, alone or not.
         reason: how that worker ended, in words.
     """
@@ -38,7 +37,7 @@ class Suspect:
     reason: str
 
     def refused_for(self, now: float) -> float:
-        """Return the seconds for which the same request is refused; 0.0 if it may run."""
+        """Return the seconds for which an equal request is rejected; 0.0 for none."""
         return max(0.0, self.died + REFUSED - now) if self.deaths >= DEATHS else 0.0
 
 
@@ -60,7 +59,7 @@ class Suspects:
         return size in self._sizes
 
     def refused(self, now: float) -> int:
-        """Return how many are refused."""
+        """Return how many suspects are rejected now."""
         return sum(suspect.refused_for(now) > 0.0 for suspect in self._known.values())
 
     def died(self, digest: bytes, size: int, alone: bool, reason: str, now: float) -> Suspect:
@@ -86,12 +85,12 @@ class Suspects:
         return self._known.get(digest)
 
     def answered(self, digest: bytes) -> None:
-        """Clear a request: a worker has answered it, and lives."""
+        """Clear a request that a worker has answered and survived."""
         if digest in self._known:
             self._remove(digest)
 
     def forget(self, now: float) -> None:
-        """Drop those that have ended no worker for `KEPT` seconds."""
+        """Drop the suspects that have ended no worker for `KEPT` seconds."""
         while self._known:
             oldest = next(iter(self._known))
             if now - self._known[oldest].died < KEPT:

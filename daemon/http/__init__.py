@@ -1,1 +1,1 @@
-"""Bytes to requests, answers to bytes: HTTP/1.1 without knowing what is asked."""
+"""Parse bytes into requests and encode responses as bytes: HTTP/1.1, independent of the API above."""

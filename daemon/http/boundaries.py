@@ -1,11 +1,11 @@
-"""Where the requests end in what has arrived, so that the parser never gets bytes of two at once.
+"""Find where requests end in the received bytes, so that the parser is never fed bytes of two requests at once.
 
-The parser does not tell how far it has come. Yet three things need to know where a request begins and ends: a head
-that is to be known again (repeated.py), the limit of unanswered requests, which is kept for each, and the protocol
-that the first line names: the parser takes `GET / RTSP/1.0` for HTTP/1.0.
+The parser does not report its position. Three features need a request's boundaries: a head that is remembered
+(repeated.py), the limit of unanswered requests, which is kept for each request, and the protocol that the first line
+names: the parser takes `GET / RTSP/1.0` for HTTP/1.0.
 
-A head ends with an empty line, and so does a body in chunks; a body of known length, where that says. Within a chunk
-there may be empty lines, too: a boundary there costs one more call of the parser, and nothing else.
+A head and a chunked body end with an empty line, a body of known length ends where its length says. A chunk may
+contain empty lines, too: a false boundary there costs one more call of the parser, and nothing else.
 """
 
 END = b"\r\n\r\n"
@@ -21,18 +21,18 @@ class Boundaries:
 
     def __init__(self) -> None:
         self.foreign = False
-        self._line_open = False  # that first line has not ended
-        self._tail = b""  # of the head, or of the body in chunks, that has come in part; empty for neither
+        self._line_open = False  # the first line of the present request has not ended
+        self._tail = b""  # of a head or a chunked body that has arrived in part; empty for neither
 
     def end_of_blank(self, data: bytes, at: int) -> int:
-        """Return where the empty lines end that may come before a request."""
+        """Return the index after the empty lines that may precede a request."""
         size = len(data)
         while at < size and (data[at] == 13 or data[at] == 10):
             at += 1
         return at
 
     def end_of_head(self, data: bytes, at: int) -> int:
-        """Return where the head that begins at `at` ends; -1 if `data` has only a part of it."""
+        """Return the index after the head that begins at `at`; -1 if `data` has only a part of the head."""
         self.foreign = self._line_open = False
         line = data.find(b"\r\n", at)
         if line < 0:
@@ -46,7 +46,7 @@ class Boundaries:
         return end + len(END)
 
     def end_of_part(self, data: bytes, at: int) -> int:
-        """Return where a head or a body in chunks may end of which some has come; the end of `data` for nowhere."""
+        """Return where a partly received head or chunked body may end; the end of `data` for no such place."""
         if at == 0 and self._tail:
             if self._line_open:
                 self._read_line(data)
@@ -60,16 +60,16 @@ class Boundaries:
         return end + len(END)
 
     def keep(self, data: bytes, begins: int) -> None:
-        """Remember the end of what has arrived, which is a part of a head or of a body in chunks.
+        """Remember the end of the received bytes, which are a part of a head or of a chunked body.
 
         Args:
-            begins: where in `data` that part begins; 0 for before it.
+            begins: where in `data` that part begins; 0 if the part began before `data`.
         """
         tail = data[max(begins, len(data) - _TAIL) :]
         self._tail = tail if begins else (self._tail + tail)[-_TAIL:]
 
     def forget(self) -> None:
-        """Remember nothing: what comes next begins a request, or belongs to a body of known length."""
+        """Forget the tail: the next bytes begin a request, or belong to a body of known length."""
         self._tail = b""
 
     def _read_line(self, data: bytes) -> None:
@@ -82,5 +82,5 @@ class Boundaries:
 
 
 def _is_foreign(line: bytes) -> bool:
-    """Whether the first line names one of the protocols that the parser knows beside HTTP."""
+    """Return whether the first line names one of the protocols that the parser knows beside HTTP."""
     return line[-9:].startswith(b" RTSP/") or line[-8:].startswith(b" ICE/")

@@ -1,4 +1,4 @@
-"""The header `x-request-deadline-ms`: how long its client will wait for a request's answer."""
+"""The header `x-request-deadline-ms`: a request's deadline, in milliseconds from the end of its headers."""
 
 from collections.abc import Callable
 
@@ -7,27 +7,27 @@ from daemon.errors import BadRequest, DaemonError, ReceivedTooSlowly
 
 HEADER = "x-request-deadline-ms"
 PRIORITY_HEADER = "x-request-priority"
-_LONGEST = 10**12  # milliseconds; more is no limit, and timers do not take any number
+_LONGEST = 10**12  # milliseconds; more counts as this: timers do not take any number
 
 
 def read_budget(text: str) -> float:
-    """Give seconds.
+    """Parse the header `x-request-deadline-ms`, and return seconds.
 
     Raises:
-        BadRequest: it is not a whole number of milliseconds from 1.
+        BadRequest: `text` is not a whole number of milliseconds from 1.
     """
     digits = text.lstrip("0")
     if not (text.isascii() and text.isdigit() and digits):
-        raise BadRequest(f"{HEADER} is `{text}`, and should be a whole number of milliseconds, at least 1.")
+        raise BadRequest(f"Invalid header {HEADER}: `{text}`; expected a whole number of milliseconds, at least 1.")
     return min(int(digits[:13]), _LONGEST) / 1000
 
 
 class BodyBudget:
-    """Bounds the arrival of one body by the time that its request may take; whoever runs the model bounds the rest.
+    """Enforces a request's deadline while its body arrives; the dispatcher enforces the deadline afterwards.
 
     Args:
-        text: the header's value. Where that is no budget nothing is bounded: the route refuses it.
-        began: when the headers were complete, on this clock.
+        text: the header's value. An invalid value bounds nothing here: the route rejects the request.
+        began: when the headers were complete, in seconds on this clock.
     """
 
     def __init__(self, clock: Clock, text: str, began: float) -> None:
@@ -40,12 +40,12 @@ class BodyBudget:
         self._ends = began + (self._seconds or 0.0)
 
     def start(self, refuse: Callable[[DaemonError], None]) -> None:
-        """Call `refuse` when the time is over; at once, if it is."""
+        """Call `refuse` at the deadline; at once, if the deadline has passed."""
         self._refuse = refuse
         self._look()
 
     def stop(self) -> None:
-        """The body is complete, or not waited for."""
+        """Cancel the deadline: the body is complete, or no longer awaited."""
         self._seconds = None
         if self._timer is not None:
             self._timer.cancel()

@@ -1,8 +1,8 @@
 """Deadlines of many connections with one timer and constant cost.
 
-Every phase has one fixed allowance, so connections enter and expire in the same order: each phase
-keeps them in a dict by entry, and only its first can be the next to expire. A connection is in one
-phase at a time. No clock here: the time is an argument.
+Every phase has one fixed timeout, so connections enter and expire in the same order: each phase keeps its connections
+in a dict by time of entry, and only the first can be the next to expire. A connection is in one phase at a time.
+Deadlines have no clock: the time is an argument.
 """
 
 from collections.abc import Hashable, Mapping
@@ -14,16 +14,16 @@ T = TypeVar("T", bound=Hashable)
 
 class Phase(IntEnum):  # its hash is not a Python call, as a plain Enum's is
     IDLE = auto()  # nothing received, nothing owed: keep-alive
-    HEADERS = auto()  # a request has begun, its headers are not complete
-    BODY = auto()  # its body is not complete; the first look at its rate comes then
-    BODY_RATE = auto()  # further looks
-    ROOM = auto()  # its body waits for room, and we do not read
-    STUCK = auto()  # the client does not read our answer
-    LINGER = auto()  # answered and shut down; what still comes is thrown away
+    HEADERS = auto()  # a request has begun; its headers are not complete
+    BODY = auto()  # the body is not complete; its rate is checked first when this phase expires
+    BODY_RATE = auto()  # further checks of the rate
+    ROOM = auto()  # the body waits for room, and the connection is not read
+    STUCK = auto()  # the client does not read its answer
+    LINGER = auto()  # answered and shut down; further input is discarded
 
 
 class Deadlines(Generic[T]):
-    """Args: `allowances`, seconds that each phase may last."""
+    """Args: `allowances`, the timeout of each phase in seconds."""
 
     def __init__(self, allowances: Mapping[Phase, float]) -> None:
         self._allowances = dict(allowances)
@@ -37,7 +37,7 @@ class Deadlines(Generic[T]):
         return self._phase.get(who)
 
     def enter(self, who: T, phase: Phase, now: float) -> float:
-        """Start the phase's allowance anew, and say when it ends."""
+        """Start the phase's timeout anew, and return when it expires."""
         before = self._phase.get(who)
         if before is not None:
             del self._entered[before][who]
@@ -46,17 +46,17 @@ class Deadlines(Generic[T]):
         return due
 
     def leave(self, who: T) -> None:
-        """Nothing is expected of it any more."""
+        """Cancel the connection's deadline."""
         phase = self._phase.pop(who, None)
         if phase is not None:
             del self._entered[phase][who]
 
     def next(self) -> float | None:
-        """When the first will expire, or None."""
+        """Return when the first deadline expires, or None if there is none."""
         return min((next(iter(entered.values())) for entered in self._entered.values() if entered), default=None)
 
     def expired(self, now: float) -> list[tuple[T, Phase]]:
-        """Take out, and return, all whose time is over."""
+        """Remove and return all expired connections, with their phases."""
         over: list[tuple[T, Phase]] = []
         for phase, entered in self._entered.items():
             while entered:

@@ -1,7 +1,7 @@
 """A request and the answer owed for it.
 
-An application answers an exchange once: whole, by `respond`, or in pieces, by `start`, `send` and
-`finish`. It may do so at any later time; the connection keeps the answers in order.
+An application answers an exchange once: whole, by `respond`, or in pieces, by `start`, `send` and `finish`. The answer
+may come at any later time; the connection keeps the answers in order.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from daemon.http.messages import Framing, Request, Response, error_response, fra
 from daemon.http.sending import OVERHEAD
 from daemon.job import Caller, Flow
 
-JOINED_BODY = 16 * 1024  # bytes; a smaller answer is one string, a larger one is not copied
+JOINED_BODY = 16 * 1024  # bytes; a smaller answer is joined with its head into one string, a larger one is not copied
 
 
 class Owner(Protocol):
@@ -22,13 +22,13 @@ class Owner(Protocol):
     caller: Caller
 
     def flush(self, exchange: "Exchange") -> None:
-        """Write what may be written, after this exchange got more to write."""
+        """Write as much as possible, after this exchange's buffer grew."""
 
     def answered(self, exchange: "Exchange") -> None:
-        """An answer is complete, though perhaps not yet written."""
+        """Note that an answer is complete, though perhaps not yet written."""
 
     def break_off(self, exchange: "Exchange", error: DaemonError) -> None:
-        """End an answer that has begun: with the error if none of it was written, else with the connection."""
+        """Abort an answer that has begun: send the error if nothing was written yet, else close the connection."""
 
 
 class Exchange:
@@ -38,10 +38,10 @@ class Exchange:
         close: the connection closes after this answer.
         on_leave: called when the client closes its side (argument False) or the connection is lost
             (True); returns whether an answer is still on its way.
-        buffer, size: what is not written yet, and its bytes, with what pieces cost beside their own.
-        counted: how many of these bytes count as held (sending.py); the connection's business.
-        written: some of the answer was written.
-        flow: where the pieces of the answer come from; None for a whole answer.
+        buffer, size: the unwritten data, and its size in bytes, including the overhead of pieces.
+        counted: how many of these bytes count as held (sending.py); maintained by the connection.
+        written: a part of the answer was written.
+        flow: the source of the answer's pieces; None for a whole answer.
     """
 
     __slots__ = (
@@ -72,11 +72,11 @@ class Exchange:
 
     @property
     def started(self) -> bool:
-        """An answer has begun, or is complete."""
+        """Whether an answer has begun, or is complete."""
         return bool(self.status)
 
     def respond(self, response: Response) -> None:
-        """Answer, once. After the client has left it does nothing."""
+        """Answer, once. After the client has left, do nothing."""
         if self.done:
             return
         self.status = response.status
@@ -94,7 +94,7 @@ class Exchange:
         self._end()
 
     def fail(self, error: DaemonError) -> None:
-        """Answer with an error; an answer that has begun is cut off, visibly."""
+        """Answer with an error; an answer that has begun is visibly cut off."""
         if self.done:
             return
         if self.status:
@@ -105,8 +105,8 @@ class Exchange:
     def start(self, response: Response) -> None:
         """Begin an answer in pieces; `response.body` is not sent.
 
-        The pieces are chunks; an HTTP/1.0 client reads until we close. Where nothing may follow the head, the answer
-        is complete with that.
+        The pieces are sent as chunks; an HTTP/1.0 client reads until the connection closes. An answer without a body is
+        complete with its head.
         """
         if self.done:
             return
@@ -126,7 +126,7 @@ class Exchange:
         """Send a piece of an answer that was begun by `start`.
 
         Args:
-            flow: where the pieces come from; it is told when they have been written.
+            flow: the source of the pieces; notified when they have been written.
         """
         if self.done:
             return
@@ -146,7 +146,7 @@ class Exchange:
             self._end()
 
     def replace(self, error: DaemonError) -> None:
-        """Forget the answer, of which nothing was written, and put an error in its place. Nothing is flushed."""
+        """Replace the answer, of which nothing was written, by an error. Nothing is flushed."""
         response = error_response(error)
         self.status, self.done = response.status, True
         framing = framing_of(self.request, response.status, whole=True)
@@ -155,7 +155,7 @@ class Exchange:
         self.size = len(self.buffer[0])
 
     def let_go(self) -> None:
-        """Tell those who make the answer that nobody waits for it."""
+        """Notify the answer's producers that the client has left."""
         on_leave, self.on_leave = self.on_leave, None
         if on_leave is not None:
             on_leave(True)
@@ -164,12 +164,12 @@ class Exchange:
             self.flow = None
 
     def take_all(self) -> list[bytes | memoryview]:
-        """Take out all that is to be written."""
+        """Remove and return all unwritten data."""
         taken, self.buffer, self.size = self.buffer, [], 0
         return taken
 
     def take(self, most: int) -> list[bytes | memoryview]:
-        """Take out the first bytes that are to be written, at most so many.
+        """Remove and return the first unwritten bytes, at most `most`.
 
         A large piece counts until its last byte is out: until then all of it is in memory.
         """
@@ -207,7 +207,7 @@ class Exchange:
 
 
 def write_all(transport: asyncio.Transport, pieces: list[bytes | memoryview]) -> None:
-    """Write these, small ones as one."""
+    """Write these pieces, small ones joined into one."""
     if sum(map(len, pieces)) <= JOINED_BODY:
         transport.write(b"".join(pieces))
     else:

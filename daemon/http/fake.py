@@ -1,30 +1,30 @@
-"""A transport in memory: what a connection writes is kept, what its peer does is a call."""
+"""A transport in memory: records what a connection writes; the peer's actions are method calls."""
 
 import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any
 
-HIGH, LOW = 64 * 1024, 16 * 1024  # bytes unsent above which writing pauses, and below which it goes on
+HIGH, LOW = 64 * 1024, 16 * 1024  # bytes unsent above which writing pauses, and below which writing resumes
 
 
 class FakeTransport(asyncio.Transport):
     """The transport of one protocol, without a socket and without a loop.
 
     Args:
-        protocol: told at once that the connection is made.
+        protocol: its `connection_made` is called at once.
         soon: makes a call when the present one has returned, as `FakeClock.soon` does: a transport
             does not call back into a protocol that is calling it.
-        extra: what `get_extra_info` answers.
+        extra: the values that `get_extra_info` returns.
 
     Attributes:
-        written: all that was written; a test may clear it.
+        written: all bytes written; a test may clear them.
         eof: our side was shut down.
         closed: nothing goes out any more, whether by `close` or by `abort`.
-        aborted: it was `abort`.
-        reading: what arrives is delivered.
-        unsent: bytes that the peer has not taken yet, as a test sets it.
+        aborted: the transport was closed by `abort`.
+        reading: arriving bytes are delivered.
+        unsent: bytes that the peer has not taken yet, as set by a test.
         window: bytes that the peer takes from now on (see `take`); None for any number.
-        half_closes: our side alone can be shut down; over TLS it cannot.
+        half_closes: our side alone can be shut down, which TLS cannot.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class FakeTransport(asyncio.Transport):
         flags = [word for word in ("eof", "aborted", "closed") if getattr(self, word)]
         return f"<FakeTransport {len(self.written)} bytes {' '.join(flags) or 'open'}>"
 
-    # What the peer does.
+    # Actions of the peer.
 
     def receive(self, data: bytes) -> None:
         """Deliver bytes from the peer; while reading is paused they wait."""
@@ -63,7 +63,7 @@ class FakeTransport(asyncio.Transport):
                 data = self._deliver(data)
 
     def _deliver(self, data: bytes) -> bytes:
-        """Deliver what fits where the protocol wants it; give the rest."""
+        """Deliver as many bytes as the protocol's buffer holds; return the rest."""
         if not self.reading:
             self._waiting += data
             return b""
@@ -77,23 +77,23 @@ class FakeTransport(asyncio.Transport):
         return data[count:]
 
     def receive_eof(self) -> None:
-        """The peer closes its side."""
+        """Close the peer's side."""
         if not self.closed and not self._protocol.eof_received():
             self.close()
 
     def lose(self) -> None:
-        """The connection breaks."""
+        """Break the connection."""
         self._end()
 
     def stop_taking(self) -> None:
-        """The peer reads no longer, and what was written piles up."""
+        """Let the peer stop reading: writing pauses."""
         self._protocol.pause_writing()
 
     def take_again(self) -> None:
         self._protocol.resume_writing()
 
     def take(self, count: int) -> None:
-        """The peer, which has a window, reads so many bytes more."""
+        """Let the peer, which has a window, read `count` more bytes."""
         assert self.window is not None
         read = min(count, self.unsent)
         self.unsent -= read
@@ -102,7 +102,7 @@ class FakeTransport(asyncio.Transport):
             self._paused = False
             self._protocol.resume_writing()
 
-    # What the protocol does.
+    # Actions of the protocol.
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if self.eof:

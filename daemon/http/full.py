@@ -1,7 +1,7 @@
-"""A connection too many: it is told so, and closed before it says anything.
+"""Reject a connection beyond the limit: answer 503 and close, before any request is read.
 
-Descriptors are what a daemon runs out of first. Those that clients may not have are for the control socket, for
-workers and for files: so an operator is heard, and a worker is replaced, however many clients there are.
+File descriptors are the first resource that a daemon runs out of. Some are reserved for the control socket, for
+workers and for files: so operators can connect, and workers are replaced, however many clients there are.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ KEPT = 128  # descriptors that no client gets, or half of few; an idle daemon ha
 
 
 class TooManyConnections(DaemonError):
-    """Clients have as many connections as they may."""
+    """The limit of client connections is reached."""
 
     status = 503
     kind = "ServiceUnavailableException"
@@ -22,17 +22,21 @@ class TooManyConnections(DaemonError):
 
     def __init__(self, limit: int) -> None:
         super().__init__(
-            f"There are {limit} connections, as many as the limit of open files allows (`ulimit -n`). Try again later."
+            f"Too many connections: the limit of open files (`ulimit -n`) allows {limit}. Try again later."
         )
 
 
 def connections_within(files: int) -> int:
-    """How many connections clients may have, of so many open files."""
+    """Return how many client connections fit into `files` open files."""
     return max(1, files - min(KEPT, files // 2))
 
 
 class Full(asyncio.Protocol):
-    """Args: `limit`, of connections."""
+    """Answers 503, and closes the connection.
+
+    Args:
+        limit: of connections.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

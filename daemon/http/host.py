@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Host(Protocol):
-    """What a connection needs of its listener."""
+    """The interface of a listener towards its connections."""
 
     limits: HttpLimits
     clock: Clock

@@ -1,4 +1,4 @@
-"""What a connection may cost, and how many there may be."""
+"""Limits of a connection's resources, and of the number of connections."""
 
 from dataclasses import dataclass
 
@@ -8,9 +8,9 @@ class HttpLimits:
     """Sizes in bytes, times in seconds.
 
     Attributes:
-        connections: how many a listener may have.
-        pipeline: requests that one connection may have unanswered; those that were read beyond wait unparsed, and we
-            stop reading from it.
+        connections: the most that a listener may have.
+        pipeline: requests that one connection may have unanswered; further requests that were read wait unparsed, and
+            reading from the connection pauses.
     """
 
     max_body: int

@@ -1,4 +1,4 @@
-"""What all connections of one listening socket share: the application, the limits, the timer."""
+"""The state shared by all connections of one listening socket: the application, the limits, the timer."""
 
 import logging
 import math
@@ -17,14 +17,14 @@ from daemon.http.sending import Sending
 
 RATE_FROM = 10.0  # seconds after which a body must have come at MIN_RATE on average
 RATE_EVERY = 1.0
-LINGER = 2.0  # seconds without a byte from an uploader that has been refused
-LINGERING = 128  # such uploaders that are heard out at a time
-TELL_EVERY = 60.0  # seconds between two notes that there are too many connections
+LINGER = 2.0  # seconds without a byte from a rejected uploader, after which its connection is closed
+LINGERING = 128  # rejected uploaders whose input is discarded at a time
+TELL_EVERY = 60.0  # seconds between two warnings about too many connections
 _HANDSHAKE_LEAST = 1.0  # seconds that a TLS handshake may take, however short the header timeout is
 
 
 def handshake_time(limits: HttpLimits) -> float:
-    """Say how many seconds a TLS handshake may take."""
+    """Return how many seconds a TLS handshake may take."""
     return max(limits.header_timeout, _HANDSHAKE_LEAST)
 
 
@@ -35,11 +35,12 @@ Access = Callable[[Request, int, float], None]  # request, status, seconds from 
 
 
 class Listener:
-    """Makes connections for `loop.create_server`, and watches over their deadlines.
+    """Creates connections for `loop.create_server`, and enforces their deadlines.
 
     Args:
         peer_allowed: whether a process of this user may connect to a Unix socket.
-        admit: raises a DaemonError for a request, known by its head, whose body is not to be read.
+        admit: called with a request whose head is known; raises a DaemonError to reject the request without
+            reading its body.
         receiving: the budget for bodies, shared with other listeners; None for one without a limit.
         sending: the budget for answers that wait for their clients, likewise.
 
@@ -71,7 +72,7 @@ class Listener:
         self.stopping = False
         self._told_full = -math.inf
         self.connections: set[Connection] = set()
-        self._uploading: dict[Connection, None] = {}  # those that were refused, and still send; the first one first
+        self._uploading: dict[Connection, None] = {}  # rejected, and still sending; the first one first
         self._accepted = self._arrived = 0
         self._accepted_at = 0.0  # the latest
         self._deadlines: Deadlines[Connection] = Deadlines({
@@ -92,7 +93,7 @@ class Listener:
         return f"<Listener {len(self.connections)} connections{' stopping' if self.stopping else ''}>"
 
     def connect(self) -> Connection | Full:
-        """The protocol factory: a connection has been accepted; over TLS, it is yet to be made."""
+        """Return the protocol for an accepted connection (a factory); over TLS, the handshake is yet to come."""
         most, now = self.limits.connections, self.clock.now()
         if len(self.connections) < most:
             self._accepted += 1
@@ -100,21 +101,21 @@ class Listener:
             return Connection(self)
         if now - self._told_full >= TELL_EVERY:
             self._told_full = now
-            _log.warning("%d connections are open: further ones are turned away with 503", most)
+            _log.warning("%d connections are open: rejecting further ones with 503", most)
         return Full(most)
 
     def arrived(self, connection: Connection) -> None:
-        """It is made."""
+        """Register an established connection."""
         self._arrived += 1
         self.connections.add(connection)
 
     def left(self, connection: Connection) -> None:
-        """It is lost, or closed."""
+        """Forget a connection that is lost or closed."""
         self.connections.discard(connection)
         self._uploading.pop(connection, None)
 
     def uploads_on(self, connection: Connection) -> None:
-        """It has been refused, and still sends: hear it out, so that it reads why; too many cost the first its turn."""
+        """Let a rejected client send on, to read the answer; beyond `LINGERING`, abort the first such connection."""
         uploading = self._uploading
         uploading[connection] = None
         if len(uploading) > LINGERING:
@@ -124,13 +125,13 @@ class Listener:
 
     @property
     def busy(self) -> bool:
-        """Somebody is connected, or may be about to be. A TLS handshake that fails is not told: it has its time."""
+        """Whether a client is or may soon be connected: failed TLS handshakes go unreported, so each has its time."""
         if self.connections:
             return True
         return self._accepted > self._arrived and self.clock.now() < self._accepted_at + handshake_time(self.limits)
 
     def enter(self, connection: Connection, phase: Phase) -> None:
-        """Start a deadline for a connection; it replaces the one it had."""
+        """Start a deadline for a connection, in place of the previous one."""
         due = self._deadlines.enter(connection, phase, self.clock.now())
         if self._timer is None:
             self._arm(self.clock.now())
@@ -141,8 +142,8 @@ class Listener:
     def wind_down(self) -> None:
         """Answer each connection's next request as its last.
 
-        Idle ones stay: closing one in the moment in which its client sends would reset it. What is being answered
-        may have told its client already that the connection stays, so it does.
+        Idle connections stay: closing one in the moment in which its client sends would reset it. An answer in progress
+        may already have announced keep-alive, so its connection stays, too.
         """
         self.stopping = True
 

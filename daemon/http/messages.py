@@ -20,7 +20,7 @@ from daemon.job import Reply
 
 JSON = ("Content-Type", "application/json")
 
-# On every answer, as TorchServe does; a handler cannot change them.
+# On every answer, as in TorchServe; a handler cannot change these headers.
 _FIXED = (
     "Pragma: no-cache\r\n"
     "Cache-Control: no-cache; no-store, must-revalidate, private\r\n"
@@ -40,9 +40,9 @@ _UNPRINTABLE = dict.fromkeys((*range(9), *range(10, 32), 127), " ")  # CR and LF
 
 
 def new_request_id() -> str:
-    """Make a UUID (version 4 in form): the daemon's own random digits and a number that does not repeat.
+    """Return a UUID (version 4 in form): the daemon's own random digits and a number that does not repeat.
 
-    Not a secret, so it need not be random: that costs 0.9 µs, this 0.3 (tests/benchmarks/layers/http.py).
+    The id is not a secret, so it need not be random: that costs 0.9 µs, this 0.3 (tests/benchmarks/layers/http.py).
     """
     number = next(_numbers)
     # The factor is odd: 2³² different ones. With %: compiled, an f-string with formats costs 1 µs more.
@@ -62,7 +62,7 @@ def _segments(target: str) -> tuple[str, ...]:
     return tuple(segments)
 
 
-_SHORT = 256  # characters; what clients choose is not remembered if it is longer
+_SHORT = 256  # characters; longer texts that clients choose are not cached
 _known_segments = lru_cache(256)(_segments)
 
 
@@ -74,7 +74,7 @@ class Request(msgspec.Struct):
         headers: names and values as sent, in order.
         began, received: when its headers, and all of it, were complete, seconds on the daemon's clock.
         budget, priority: the headers `x-request-deadline-ms` and `x-request-priority` as sent, None without.
-        peer: who sent it, for the access log.
+        peer: the client's name, for the access log.
     """
 
     method: str
@@ -89,15 +89,15 @@ class Request(msgspec.Struct):
     priority: str | None = None
     peer: str = ""
     id: str = ""
-    kind: str | None = None  # the content type, once it was asked for
+    kind: str | None = None  # the content type, once it was read
 
     @property
     def path(self) -> list[str]:
         """The path's segments, percent-decoded; empty ones at the end are dropped.
 
         Raises:
-            TargetTooLong: target, with the query, has more than `MOST_TARGET` characters.
-            BadRequest: it has more than `MOST_SEGMENTS`.
+            TargetTooLong: the target, with the query, has more than `MOST_TARGET` characters.
+            BadRequest: the path has more than `MOST_SEGMENTS` segments.
         """
         target = self.target
         if len(target) <= _SHORT:
@@ -108,7 +108,7 @@ class Request(msgspec.Struct):
 
     @property
     def content_type(self) -> str:
-        """The value of that header, or an empty string."""
+        """The value of the header `Content-Type`, or an empty string."""
         if self.kind is None:
             self.kind = self.header("content-type")
         return self.kind
@@ -118,7 +118,8 @@ class Request(msgspec.Struct):
         """The query's parameters; of repeated ones the last counts.
 
         Raises:
-            TargetTooLong, BadRequest: it is too long, or has more than `MOST_QUERY_FIELDS`.
+            TargetTooLong: the target has more than `MOST_TARGET` characters.
+            BadRequest: the query has more than `MOST_QUERY_FIELDS` parameters.
         """
         target = self.target
         if len(target) > MOST_TARGET:
@@ -129,7 +130,7 @@ class Request(msgspec.Struct):
         return dict(parse_qsl(query, keep_blank_values=True))
 
     def header(self, name: str) -> str:
-        """The value of a header, or an empty string; of repeated ones the last counts."""
+        """Return the value of a header, or an empty string; of repeated ones the last counts."""
         name = name.lower()
         for key, value in reversed(self.headers):
             if key.lower() == name:
@@ -137,14 +138,14 @@ class Request(msgspec.Struct):
         return ""
 
     def json(self) -> Any:
-        """Parse the body, where little is expected.
+        """Parse the body as JSON, for documents of limited size.
 
         Raises:
-            BodyTooLarge: it has more than `MOST_JSON` bytes.
-            BadRequest: it is not JSON.
+            BodyTooLarge: the body has more than `MOST_JSON` bytes.
+            BadRequest: the body is not JSON.
         """
         if len(self.body) > MOST_JSON:
-            raise BodyTooLarge("a JSON document here", len(self.body), MOST_JSON)
+            raise BodyTooLarge("a JSON document", len(self.body), MOST_JSON)
         try:
             return json.loads(bytes(self.body))
         except (ValueError, RecursionError) as error:
@@ -152,20 +153,20 @@ class Request(msgspec.Struct):
 
 
 class Framing(IntEnum):
-    """What follows the head of an answer, and what the head says of it."""
+    """The body after the head of an answer, and how the head announces the length (RFC 9112, section 6.3)."""
 
-    NOTHING = auto()  # nothing
-    TOLD = auto()  # nothing: the length is that of the body which another method would get
-    SIZED = auto()  # a body of the length that is said
+    NOTHING = auto()  # no body and no length
+    TOLD = auto()  # no body: the length is that of the body which another method would get
+    SIZED = auto()  # a body of the announced length
     CHUNKED = auto()  # chunks, and their end
-    UNTIL_CLOSE = auto()  # a body that ends when the connection does
+    UNTIL_CLOSE = auto()  # a body that ends when the connection closes
 
 
 def framing_of(request: Request, status: int, *, whole: bool) -> Framing:
-    """Decide what may follow the head of an answer (RFC 9112, section 6.3); no other place does.
+    """Return what may follow the head of an answer (RFC 9112, section 6.3); the only place that decides so.
 
     Args:
-        whole: the answer's body is known; else it comes in pieces.
+        whole: the answer's body is known; otherwise the body comes in pieces.
     """
     if status in _BODILESS or status < 200:
         return Framing.NOTHING
@@ -185,7 +186,7 @@ class Response(msgspec.Struct):
     phrase: str = ""
 
     def head(self, request_id: str, *, keep_alive: bool, framing: Framing = Framing.SIZED) -> bytes:
-        """Encode everything before the body; that comes, or does not, as `framing` has it."""
+        """Encode everything before the body; `framing` says whether and how a body follows."""
         first = _first_lines(self.status, self.phrase, tuple(self.headers))
         last = _KEEP if keep_alive else _CLOSE
         if framing is Framing.SIZED or framing is Framing.TOLD:
@@ -199,7 +200,7 @@ class Response(msgspec.Struct):
 
 @lru_cache(256)  # most answers begin alike; each of these costs 0.6 µs
 def _first_lines(status: int, phrase: str, headers: Sequence[tuple[str, str]]) -> str:
-    """The status line and an answer's own headers, up to the value of the request id."""
+    """Return the status line and an answer's own headers, up to the value of the request id."""
     lines = [f"HTTP/1.1 {status} {_clean(phrase) or _PHRASES.get(status, '')}\r\n"]
     lines += [
         f"{name}: {_clean(value)}\r\n"
@@ -214,7 +215,7 @@ def _clean(text: str) -> str:
 
 
 def json_body(document: Any) -> bytes:
-    """Encode as TorchServe prints JSON: two spaces, a newline at the end."""
+    """Encode a document as TorchServe prints JSON: indented by two spaces, with a newline at the end."""
     return json.dumps(document, indent=2).encode() + b"\n"
 
 
@@ -223,7 +224,7 @@ def json_response(document: Any, status: int = 200, headers: Sequence[tuple[str,
 
 
 def status_response(text: str, status: int = 200) -> Response:
-    """TorchServe's answer to a command: one sentence."""
+    """Return TorchServe's answer to a command: one sentence."""
     return json_response({"status": text}, status)
 
 
@@ -237,10 +238,12 @@ def error_response(error: DaemonError) -> Response:
 
 
 def reply_response(reply: Reply) -> Response:
-    """Make a job's reply an HTTP answer."""
+    """Convert a job's reply to an HTTP response."""
     if not reply.error:
         if not 200 <= reply.status <= 999:  # three digits, and no interim answer: the client would wait for more
-            return error_response(PredictionFailed(f"The handler chose the status {reply.status}, which is none."))
+            return error_response(
+                PredictionFailed(f"Handler returned HTTP status {reply.status}; expected 200 to 999.")
+            )
         return Response(reply.status, reply.body, reply.headers, reply.phrase)
     message = reply.body.decode("utf-8", "replace")
     retry = () if reply.retry_after is None else (("Retry-After", str(reply.retry_after)),)

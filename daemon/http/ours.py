@@ -1,4 +1,4 @@
-"""The headers that say something to us: where the body ends, and what the client expects of the answer."""
+"""The request headers that the daemon interprets: the body's length, and the client's expectations of the answer."""
 
 from daemon.errors import BadRequest
 from daemon.http.refusals import Refused
@@ -9,17 +9,17 @@ NAMES = frozenset((
     b"x-request-priority",
 ))  # fmt: skip
 LENGTHS = frozenset(map(len, NAMES))  # so that most names need not be made lower case
-LONGEST_ID = 128  # characters of an `x-request-id` that is taken from the client
+LONGEST_ID = 128  # characters of an `x-request-id` that is accepted from the client
 
 
 class Ours:
-    """What these headers of one request say.
+    """The interpreted headers of one request.
 
     Attributes:
-        length: bytes of the body; -1 if no header tells.
+        length: bytes of the body; -1 if no header gives the length.
         chunked: the body comes in chunks.
         expects: the client waits for `100 Continue`; never in HTTP/1.0.
-        id: the client's name for the request; empty if it gave none that can be used.
+        id: the client's name for the request; empty if there is none, or none that can be used.
         budget, priority: see Request.
     """
 
@@ -29,17 +29,19 @@ class Ours:
         self.id = ""
         self.budget: str | None = None
         self.priority: str | None = None
-        self._host = ""  # the last that was found to be one: nearly always that of the request before
+        self._host = ""  # the last valid host: nearly always that of the request before
 
     def read(self, headers: list[tuple[bytes, str]], version: str) -> None:
-        """Read them anew.
+        """Read the headers of another request.
 
         Args:
             headers: those whose names are in `NAMES`, with their names in lower case.
             version: of HTTP, `1.1` or `1.0`.
 
         Raises:
-            DaemonError: what they say is refused.
+            BadRequest: the Host header is missing (in HTTP/1.1), repeated or invalid.
+            BadRequest: HTTP/1.0 comes with a transfer encoding.
+            Refused: the transfer encoding (501) or the expectation (417) is not supported.
         """
         hosts, old = 0, version == "1.0"
         self.length = -1
@@ -56,13 +58,17 @@ class Ours:
                 case b"content-length":
                     self.length = int(value) if value.isdigit() else 0
                 case b"transfer-encoding" if old:
-                    raise BadRequest("HTTP/1.0 has no transfer encodings.")
+                    raise BadRequest("HTTP/1.0 has no transfer encodings; send a Content-Length.")
                 case b"transfer-encoding" if value.lower() != "chunked":
-                    raise Refused(501, "BadRequestException", f"The transfer encoding `{value}` is not understood.")
+                    raise Refused(
+                        501, "BadRequestException", f"Unsupported transfer encoding `{value}`; expected `chunked`."
+                    )
                 case b"transfer-encoding":
                     self.chunked = True
                 case b"expect" if value.lower() != "100-continue":
-                    raise Refused(417, "BadRequestException", f"The expectation `{value}` cannot be met.")
+                    raise Refused(
+                        417, "BadRequestException", f"Unsupported expectation `{value}`; expected `100-continue`."
+                    )
                 case b"expect":
                     self.expects = not old
                 case b"x-request-id":
@@ -72,4 +78,4 @@ class Ours:
                 case b"x-request-priority":
                     self.priority = value
         if hosts > 1 or (not hosts and not old):
-            raise BadRequest("A request needs one Host header.")
+            raise BadRequest(f"The request has {hosts} Host headers; expected one.")

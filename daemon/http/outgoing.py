@@ -1,7 +1,7 @@
-"""The answers that one connection owes, and what of them waits: they leave in the order of the requests.
+"""The answers that one connection owes, and their unwritten bytes: answers leave in the order of the requests.
 
-What the client does not read stays here, where it is counted (sending.py): the transport gets an answer piece by piece,
-and nothing while it is paused. Over TLS, too: there the transport does not say what it holds.
+Bytes that the client does not read stay here, where they are counted (sending.py): the transport gets an answer piece
+by piece, and nothing while writing is paused. The same holds over TLS, where the transport does not report its buffer.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ class Owner(Protocol):
     """The connection, as its outgoing side sees it."""
 
     def enter_stuck(self) -> None:
-        """Start the time anew that a client has to read something."""
+        """Restart the timeout within which the client has to read something."""
 
 
 class Outgoing:
@@ -26,9 +26,9 @@ class Outgoing:
 
     Attributes:
         transport: set when the connection is made.
-        exchanges: those that are not answered, or whose answers are not written yet; the oldest first.
+        exchanges: those whose answers are not complete or not written yet; the oldest first.
         paused: the client does not read, and nothing is written.
-        unsent: bytes in the transport when the client was last found not to read.
+        unsent: bytes in the transport when writing was last paused.
         held: bytes that count in `sending`.
     """
 
@@ -47,7 +47,7 @@ class Outgoing:
         """Write the answers that are ready, as far as the client reads them.
 
         Args:
-            exchange: the one that got more to write.
+            exchange: the one whose buffer grew.
 
         Returns:
             Whether the last answer of the connection is out.
@@ -69,16 +69,16 @@ class Outgoing:
         return False
 
     def break_off(self, exchange: Exchange, error: DaemonError) -> bool:
-        """End an answer that has begun. Return whether it could be replaced by the error, as none of it was written."""
+        """Abort an answer that has begun. Return whether the error replaced it, as nothing was written yet."""
         if exchange.written:
-            self.transport.abort()  # whatever comes after it is lost too
+            self.transport.abort()  # the answers after this one are lost, too
             return False
         exchange.let_go()
         exchange.replace(error)
         return True
 
     def cut(self, kept: int) -> None:
-        """Forget the exchanges after the first `kept`: their answers will not be sent."""
+        """Drop the exchanges after the first `kept`: their answers will not be sent."""
         while len(self.exchanges) > kept:
             exchange = self.exchanges.pop()
             exchange.done = True
@@ -88,7 +88,7 @@ class Outgoing:
             exchange.buffer = []
             exchange.let_go()
 
-    # The budget asks.
+    # The interface towards the budget (sending.py).
 
     def has_taken(self) -> bool:
         if self.paused and self.transport.get_write_buffer_size() >= self.unsent:
@@ -102,7 +102,7 @@ class Outgoing:
         self.transport.abort()
 
     def _hold(self, exchange: Exchange) -> None:
-        """Count what has to wait. Without room for it, put an error in its place, or cut what was begun."""
+        """Count the bytes that have to wait. Without room, answer with an error, or cut off one already begun."""
         sending, now, more = self._sending, self._clock.now(), exchange.size - exchange.counted
         if more < 0:
             sending.drop(self, -more)

@@ -1,23 +1,23 @@
 """HTTP/1.1 on one connection.
 
 A connection reads requests and owes an answer for each. Answers leave in the order of their
-requests, whatever the order in which they are ready. What a peer may do wrong or slowly:
+requests, whatever the order in which they are ready. Wrong or slow peers are handled so:
 
     headers too slow, body too slow     408, close
     body slower than its budget         504, close
     head too long, body too long        431, 413, without reading the rest
-    may not ask                         what `admit` raises, without reading the body
+    not authorised                      the error that `admit` raises, without reading the body
     no room for its body                503 after a second, without reading the rest (receiving.py)
     not HTTP                            400
-    sends many requests ahead           they wait as they came: 32 are owed an answer at a time (limits.py)
-    does not read its answers           reading stops, what waits is bounded (sending.py), after a while it is closed
-    closes its side (FIN)               queued work is cancelled; what is running is still answered
-    closes its side of TLS              it has left: TLS has no half-closed connections
+    sends many requests ahead           32 may be unanswered at a time, further ones wait unparsed (limits.py)
+    does not read its answers           reading stops, waiting bytes are bounded (sending.py), closed after a timeout
+    closes its side (FIN)               queued work is cancelled; running work is still answered
+    closes its side of TLS              the client has left: TLS has no half-closed connections
 
-An answer that leaves input unread is followed by shutting down our side and throwing away what
-still arrives: closing at once would reset the connection, and an uploader would never see the
-answer (RFC 9112, section 9.6). That lasts as long as something comes every 2 s, at most 30 s,
-and for 128 uploaders at a time; one more ends it for the first of them (listener.py).
+After an answer that leaves input unread, the connection shuts down its own side and discards further input: closing at
+once would reset the connection, and an uploader would never see the answer (RFC 9112, section 9.6). Discarding lasts
+as long as bytes arrive every 2 s, at most 30 s, and for 128 uploaders at a time; one more ends it for the first of
+them (listener.py).
 """
 
 import asyncio
@@ -38,8 +38,8 @@ from daemon.http.refusals import slow_body, slow_head
 from daemon.http.sending import PIECE
 from daemon.job import Caller
 
-LINGER_MOST = 30.0  # seconds that an uploader may take, in all, to read its refusal and stop
-# Bytes read at once. Of a large body, so much at most passes through the parser and is copied.
+LINGER_MOST = 30.0  # seconds that an uploader may take, in all, to read its rejection and stop
+# Bytes read at once. At most so much of a large body passes through the parser and is copied.
 READ_SIZE = 32 * 1024
 _ARRIVING = memoryview(bytearray(READ_SIZE))
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -48,8 +48,8 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 class Connection(asyncio.BufferedProtocol):
     """One client's connection.
 
-    The transport asks where to put what arrives, receives it, and tells at once: so what is not a large body
-    may come into one buffer for all connections.
+    The transport asks for a buffer, receives into it, and reports at once: so all input but large bodies can share one
+    buffer for all connections.
     """
 
     def __init__(self, host: Host) -> None:
@@ -59,8 +59,8 @@ class Connection(asyncio.BufferedProtocol):
             host.limits, host.clock.now, self._requested, self._expected, host.storage, host.admit
         )
         self._pipeline = self._receiver.room = host.limits.pipeline
-        self._going_on = False  # what the receiver has kept will be parsed soon
-        self._in_place = False  # what arrives next is a part of a body, and comes to its place
+        self._going_on = False  # input kept by the receiver will be parsed soon
+        self._in_place = False  # the next bytes belong to a body, and are received in their final place
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
         self._out = Outgoing(self, host.sending, host.clock)
         self._exchanges = self._out.exchanges
@@ -68,18 +68,18 @@ class Connection(asyncio.BufferedProtocol):
         self._continue_owed = False
         self._budget: BodyBudget | None = None  # of the request being received, if it has one
         self._counted = 0  # bytes of the body being received that count in `receiving`
-        self._no_room = False  # for more of it
+        self._no_room = False  # for more of the body
         self._reading_paused = False
         self._finished = False  # the client has closed its side
-        self._lingering = False  # answered and shut down: what still comes is thrown away
-        self._linger_ends = 0.0  # however much comes
-        self._heard = False  # something came since the last look
+        self._lingering = False  # answered and shut down: further input is discarded
+        self._linger_ends = 0.0  # the end of discarding, even if input continues
+        self._heard = False  # input arrived since the last check
         self._lost = False
 
     def __repr__(self) -> str:
         return f"<Connection {self._peer} owes {len(self._exchanges)}>"
 
-    # The transport tells.
+    # Callbacks of the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = self._out.transport = cast(asyncio.Transport, transport)
@@ -114,18 +114,18 @@ class Connection(asyncio.BufferedProtocol):
             self._end_with(error)
             return
         if self._receiver.begun or self._reading_paused or not 0 < len(self._exchanges) < self._pipeline:
-            self._watch()  # else it is our turn, and `_requested` saw to that
+            self._watch()  # otherwise the connection owes an answer, and `_requested` has set the state
 
     def eof_received(self) -> bool:
         self._finished = True
         self._leave_off()
         if not self._transport.can_write_eof():
-            self._close()  # TLS has no half-closed connection: who closes its side has left
+            self._close()  # TLS has no half-closed connection: a client that closes its side has left
             return False
         kept = 0
         for exchange in self._exchanges:
             if not (exchange.done or exchange.on_leave is None or exchange.on_leave(False)):
-                break  # cancelled: a gap that nothing after it may fill
+                break  # cancelled: a gap that no later answer may fill
             kept += 1
         self._out.cut(kept)
         if not self._exchanges:
@@ -133,7 +133,7 @@ class Connection(asyncio.BufferedProtocol):
             return False
         self._exchanges[-1].close = True
         self._watch()
-        return True  # keep our side open for what is still to be answered
+        return True  # keep our side open for the answers still owed
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - lost is lost
         self._lost = True
@@ -160,7 +160,7 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._watch()
 
-    # The receiver tells.
+    # Callbacks of the receiver.
 
     def _requested(self, request: Request) -> None:
         request.peer = self._peer
@@ -176,33 +176,33 @@ class Connection(asyncio.BufferedProtocol):
         self._receiver.room = self._room()
         if exchange.close or self._host.stopping:
             exchange.close = True
-            self._leave_off()  # whatever it sends after its last request is not for us
+            self._leave_off()  # input after the last request is ignored
         self._host.application(exchange)
 
     def _expected(self) -> None:
         self._continue_owed = True
         self._send_continue()
 
-    # The listener tells.
+    # Calls from the listener.
 
     def expired(self, phase: Phase, now: float) -> None:
-        """A deadline is over."""
+        """Handle an expired deadline."""
         if phase is Phase.HEADERS:
             self._refuse(slow_head(self._host.limits))
         elif phase in (Phase.BODY, Phase.BODY_RATE):
             self._check_body(now)
         elif phase is Phase.ROOM:
-            if self._no_room:  # else another that had no room was refused a moment ago
+            if self._no_room:  # otherwise another connection without room was rejected a moment ago
                 self._end_with(NoRoom(self._host.receiving.limit))
         elif phase is Phase.IDLE:
             self._close()
         elif phase is Phase.LINGER and self._transport.get_write_buffer_size():
-            self.enter_stuck()  # it has not got all of the answer yet
+            self.enter_stuck()  # the client has not received the whole answer yet
         elif phase is Phase.LINGER and self._heard and now < self._linger_ends:
             self._heard = False
             self._host.enter(self, Phase.LINGER)
         elif phase is Phase.STUCK and self._transport.get_write_buffer_size() < self._out.unsent:
-            self.enter_stuck()  # it reads, if slowly
+            self.enter_stuck()  # the client reads, if slowly
         else:
             self._transport.abort()
 
@@ -241,7 +241,7 @@ class Connection(asyncio.BufferedProtocol):
         self._watch()
 
     def _room(self) -> int:
-        """Return how many requests may be read now: none while the connection is owed much that is ready."""
+        """Return how many requests may be read now: none while more than a piece of ready answers is unsent."""
         return self._pipeline - len(self._exchanges) if self._out.held <= PIECE else 0
 
     def _send_continue(self) -> None:
@@ -251,7 +251,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.write(CONTINUE)
 
     def _refuse(self, error: DaemonError) -> None:
-        """Answer what is being received with an error, and read nothing more."""
+        """Answer the request being received with an error, and stop reading."""
         self._leave_off()
         self._continue_owed = False
         request = self._receiver.request_so_far()
@@ -261,11 +261,11 @@ class Connection(asyncio.BufferedProtocol):
         exchange.respond(error_response(error))
 
     def _shut_down(self) -> None:
-        """The last answer is out: say so, and throw away what still comes."""
+        """Shut down our side after the last answer, and discard further input."""
         self._leave_off()
         self._out.cut(0)
         if self._finished or not (self._transport.can_write_eof() or self._receiver.begun):
-            self._close()  # over TLS, that nothing more comes can only be said by closing
+            self._close()  # over TLS, the end of the answers can be signalled only by closing
             return
         with contextlib.suppress(OSError, RuntimeError):  # the client may have gone meanwhile
             self._transport.write_eof()
@@ -289,12 +289,12 @@ class Connection(asyncio.BufferedProtocol):
     # Deadlines and back-pressure.
 
     def _watch(self) -> None:
-        """Put the connection under the deadline that its state asks for."""
+        """Enter the deadline phase that the connection's state requires."""
         if self._lost or self._out.paused or self._lingering:
             return
         if self._reading_paused or self._receiver.room <= 0:
             if self._receiver.kept and self._receiver.room > 0 and not self._going_on:
-                # not at once: whoever has just answered may be in the middle of its own work
+                # not at once: the caller, who has just answered, may be in the middle of its own work
                 self._going_on = True
                 self._host.clock.soon(self._go_on_parsing)
             self._update_reading()
@@ -309,12 +309,12 @@ class Connection(asyncio.BufferedProtocol):
                 self._budget = BodyBudget(self._host.clock, self._receiver.budget, self._receiver.body_began)
                 self._budget.start(self._end_with)
         elif self._exchanges:
-            self._host.leave(self)  # it is our turn
+            self._host.leave(self)  # the daemon owes an answer
         else:
             self._host.enter(self, Phase.IDLE)
 
     def _go_on_parsing(self) -> None:
-        """There is room for what was read ahead."""
+        """Parse the input that was read ahead, now that there is room."""
         self._going_on = False
         if not (self._lost or self._out.paused or self._receiver.closed):
             try:
@@ -323,10 +323,10 @@ class Connection(asyncio.BufferedProtocol):
                 self._refuse(error)
             self._watch()
 
-    # The bytes of a body, among those of all connections.
+    # The bytes of this connection's body, counted together with those of all connections.
 
     def _count_body(self) -> None:
-        """Count what has come of it; without room for more, read no further."""
+        """Count the newly received bytes of the body; without room for more, pause reading."""
         receiving = self._host.receiving
         count = self._receiver.body_bytes - self._counted
         self._counted += count
@@ -346,7 +346,7 @@ class Connection(asyncio.BufferedProtocol):
         self._host.receiving.free(counted, self)
 
     def _leave_off(self) -> None:
-        """Receive nothing more."""
+        """Stop receiving."""
         self._receiver.leave()
         if self._counted:
             self._uncount()

@@ -1,10 +1,10 @@
-"""Bytes to requests: llhttp (httptools) parses, this puts the pieces together and keeps the limits.
+"""Parse bytes into requests: llhttp (httptools) parses; this module joins the pieces and enforces the limits.
 
-What arrives is cut where requests end (boundaries.py), so that each is parsed for itself: as many as may be told
-(`room`); the rest is kept as it came, and parsed when there is room again.
+Received bytes are cut where requests end (boundaries.py), so that each request is parsed alone: as many as there is
+`room` for; the rest is kept unparsed until there is room again.
 
-A client that keeps its connection mostly sends the same head again: that is compared, not parsed (repeated.py).
-A large body whose length is known is not parsed: there is nothing in it to be found. What came with its
+A client that keeps its connection mostly sends the same head again: such a head is compared, not parsed (repeated.py).
+A large body of known length is not parsed, as nothing in it matters here. The part that came with its
 headers is copied into the arena, and the rest is received there (`space`, `filled`).
 """
 
@@ -24,30 +24,30 @@ from daemon.http.refusals import Refused, body_too_large, head_too_large
 from daemon.http.repeated import LONGEST, Repeated, know
 from daemon.http.target import check_target
 
-CHEAP = 64 * 1024  # bytes of a body that are copied for others' sake: 5 µs
-PATIENCE = 8  # heads, none like the one before, after which none is remembered: each differs, say by a request id
+CHEAP = 64 * 1024  # bytes of a body that are copied to free arena memory: 5 µs
+PATIENCE = 8  # unlike heads in a row, after which none is remembered: they all differ, say by a request id
 
 
 class Receiver:
     """Reads the requests of one connection.
 
     Args:
-        limits: what is refused.
-        now: the time, for `Request.received`.
+        limits: requests beyond these are rejected.
+        now: returns the time, for `Request.received`.
         on_request: called with each complete request.
         on_expect: called when a client waits for `100 Continue` before it sends its body.
-        storage: where large bodies are received; None for nowhere in particular.
-        on_head: called with the head of each request that has a body, before that is read; what it raises
-            refuses the request. None for nobody to ask.
+        storage: where large bodies are received; None for ordinary memory.
+        on_head: called with the head of each request that has a body, before the body is read; a raised error
+            rejects the request. None for no check.
 
     Attributes:
         begun: a request has begun and is not complete.
         in_body: its headers are complete.
-        body_bytes, body_began: what has come of its body, and since when.
-        budget, priority: headers of it, see Request.
+        body_bytes, body_began: the received bytes of its body, and when the body began.
+        budget, priority: its headers, see Request.
         stored: where its body is received, if that is large.
-        room: requests that may be told; whoever is told of one says how many more.
-        kept: what has arrived beyond those; it is not parsed before `go_on`.
+        room: requests that may be passed to `on_request`, which updates this number.
+        kept: input beyond those; parsed only by `go_on`.
         closed: nothing more is read.
     """
 
@@ -78,22 +78,22 @@ class Receiver:
         self._on_head = on_head
         self._parser = httptools.HttpRequestParser(self)
         self._boundaries, self._said = Boundaries(), Ours()
-        self._length = -1  # of the body, where its head has told it
+        self._length = -1  # of the body, if its head has a length
         self._url = b""
         self._headers: list[tuple[str, str]] = []
         self._ours: list[tuple[bytes, str]] = []
         self._head_bytes = 0
-        self._told = False  # the parser has told something of what it was fed
-        self._untold_bytes = 0  # what it keeps to itself: a header, a trailer or a chunk's size without an end
+        self._told = False  # the parser has called back for the bytes it was fed
+        self._untold_bytes = 0  # bytes without a callback: a header, a trailer or a chunk's size without an end
         self._upgrade = False
         self._body: bytes | bytearray = b""
-        self._known: Repeated | None = None  # the head of the request before
-        self._again: tuple[Repeated, bytes] | None = None  # that of the request that has begun, and its length
-        self._raw: bytes | None = None  # that of the request that has begun, if it may be known again
+        self._known: Repeated | None = None  # the head of the previous request
+        self._again: tuple[Repeated, bytes] | None = None  # a repeated head, and its length
+        self._raw: bytes | None = None  # the head of the request that has begun, if the head may be remembered
         self._unlike = 0 if on_head is None else PATIENCE  # heads since one was like the one before
 
     def space(self) -> memoryview | None:
-        """Return where the next bytes belong, and no others: the rest of a large body. None if they are to be fed."""
+        """Return where the rest of a large body belongs, and no other bytes. None if the next bytes are to be fed."""
         if self.stored is None or self.closed:
             return None
         space = self.stored.view[self.body_bytes :]
@@ -103,7 +103,7 @@ class Receiver:
         return space
 
     def filled(self, count: int) -> None:
-        """Take so many bytes that were put where `space` said."""
+        """Account for `count` bytes that were received into `space`."""
         self.body_bytes += count
         if self.stored is None or self.body_bytes < self._length:
             return
@@ -117,7 +117,7 @@ class Receiver:
             self._complete(parser)
 
     def give_up_place(self) -> None:
-        """Receive the body elsewhere: at once if little of it has come, else where what has come ends."""
+        """Move the body out of the arena: at once if little of it has come, else from the end of the received part."""
         stored = self.stored
         if isinstance(stored, Stored):
             stored.cut(max(1, self.body_bytes))
@@ -125,14 +125,14 @@ class Receiver:
                 self.stored = Unshared(self._length, stored.view[: self.body_bytes])
 
     def _whole(self) -> Payload:
-        """The large body that is complete."""
+        """Return the completed large body."""
         stored, self.stored = self.stored, None
         assert stored is not None and self._storage is not None
         self._storage.arrived(self)
         return stored if isinstance(stored, Stored) else bytes(stored)
 
     def leave(self) -> None:
-        """Nothing more comes."""
+        """Stop receiving."""
         self.closed = True
         if self.stored is not None and self._storage is not None:
             self.stored = None
@@ -140,10 +140,10 @@ class Receiver:
         self._body = self.kept = b""
 
     def feed(self, data: bytes | memoryview) -> None:
-        """Take what has arrived.
+        """Parse received bytes.
 
         Raises:
-            DaemonError: what is being received is refused; nothing more can be read.
+            DaemonError: the request being received is rejected; nothing more can be read.
         """
         if self.begun and self.body_bytes + len(data) <= self._length:
             self._parse(data)  # a part of a body, and nothing else
@@ -155,7 +155,7 @@ class Receiver:
             self._take_apart(data)
 
     def go_on(self) -> None:
-        """Take what was kept, as far as there is room for it.
+        """Parse the kept input, as far as there is room.
 
         Raises:
             DaemonError: as `feed`.
@@ -165,7 +165,7 @@ class Receiver:
     def _take_apart(self, data: bytes) -> None:
         """Parse request by request."""
         boundaries, self.kept = self._boundaries, b""
-        at = begins = 0  # of the part to come, and of the request that it belongs to
+        at = begins = 0  # of the next part, and of the request that it belongs to
         size = len(data)
         while at < size and not self.closed:
             if not self.begun:
@@ -191,7 +191,7 @@ class Receiver:
         else:
             boundaries.forget()
         if self.begun and self.stored is None:
-            self._raw = None  # such a request is never known again: it does not come in one piece
+            self._raw = None  # such a request is never remembered: it does not come in one piece
 
     def _parse(self, data: bytes | memoryview) -> None:
         """Parse a part of one request."""
@@ -214,7 +214,7 @@ class Receiver:
                 raise head_too_large(self._limits)
 
     def _is_known(self, known: Repeated, data: bytes) -> bool:
-        """Whether this is one whole request with that head, which has been told then, or begins one."""
+        """Return whether `data` was taken: one whole request with the known head, or the beginning of one."""
         found = None if self.closed else known.beginning_of(data)
         if found is None or not self._take(known, *found):
             self._known = None
@@ -223,7 +223,7 @@ class Receiver:
         return True
 
     def _take(self, known: Repeated, body: bytes, digits: bytes) -> bool:
-        """Take a request whose head is known, whole or with its body to come; says whether that could be done."""
+        """Take a request whose head is known, whole or with its body to come; return whether that was possible."""
         length = int(digits)
         if length > self._limits.max_body:
             return False
@@ -251,7 +251,7 @@ class Receiver:
         )  # fmt: skip
 
     def _decline_upgrade(self) -> None:
-        """Read a head again as if it did not offer an upgrade: of a request that does, httptools skips the body."""
+        """Parse a head again without its offer of an upgrade: httptools skips the body of a request that offers one."""
         self._upgrade = True
         version = self._parser.get_http_version()
         start = f"{self._parser.get_method().decode()} {self._url.decode('latin-1')} HTTP/{version}"
@@ -260,7 +260,7 @@ class Receiver:
         self._parse("\r\n".join((start, *headers, "\r\n")).encode("latin-1"))
 
     def request_so_far(self) -> Request:
-        """What is known of the request being received, for the answer that refuses it."""
+        """Return the known part of the request being received, for the answer that rejects it."""
         if self._again is not None:
             return self._repeat(*self._again, b"", self.body_began)
         method = self._parser.get_method().decode("latin-1") if self.in_body else "-"
@@ -272,7 +272,7 @@ class Receiver:
         method, target = self._parser.get_method().decode("latin-1"), self._url.decode("latin-1")
         return Request(method, target, self._headers, received=self._now(), id=self._said.id)
 
-    # The parser calls these.
+    # Callbacks of the parser.
 
     def on_message_begin(self) -> None:
         self.begun = self._told = True
@@ -299,7 +299,7 @@ class Receiver:
         if self._head_bytes > self._limits.max_head:
             raise head_too_large(self._limits)
         if self.in_body:
-            return  # a trailer: nobody here has a use for it, and it must not pass for a header
+            return  # a trailer: unused, and not to be mistaken for a header
         text = value.rstrip(b" \t").decode("latin-1")
         headers = self._headers
         headers.append((name.decode("latin-1"), text))
@@ -313,15 +313,15 @@ class Receiver:
         self.body_began = self._now()
         version = self._parser.get_http_version()
         if self._boundaries.foreign:
-            raise BadRequest("Only HTTP is spoken here: the first line names another protocol.")
+            raise BadRequest("The request line names another protocol; use HTTP/1.1.")
         if version != "1.1" and version != "1.0":
-            raise Refused(505, "BadRequestException", f"HTTP/{version} is not spoken here: use HTTP/1.1.")
+            raise Refused(505, "BadRequestException", f"HTTP/{version} is not supported; use HTTP/1.1.")
         if self._parser.get_method() == b"CONNECT":
             raise MethodNotAllowed
         if self._url[:1] != b"/" or b"#" in self._url:
             check_target(self._url.decode("latin-1"), self._parser.get_method())
         if self._parser.should_upgrade():
-            return  # to be read again
+            return  # the head is parsed again
         said = self._said
         said.read(self._ours, version)
         self._length = said.length
@@ -348,14 +348,14 @@ class Receiver:
         else:
             if isinstance(self._body, bytes):
                 self._body = bytearray(self._body)
-            self._body += body  # not a list: chunks of two bytes would cost twenty times what they hold
+            self._body += body  # not a list: chunks of two bytes would cost twenty times their size
 
     def on_message_complete(self) -> None:
         if not self._parser.should_upgrade():
             self._complete(self._parser)
 
     def _complete(self, parser: httptools.HttpRequestParser) -> None:
-        """The request is complete; its parser knows the first line."""
+        """Emit the complete request; its parser knows the first line."""
         self.begun = False
         body: Payload
         if self.stored is not None:
@@ -369,7 +369,7 @@ class Receiver:
             self._headers,
             body,
             http_1_0=parser.get_http_version() == "1.0",
-            # A client that offers to upgrade gets its answer in HTTP/1.1, and is done.
+            # A client that offers to upgrade is answered in HTTP/1.1, and the connection closes.
             keep_alive=parser.should_keep_alive() and not self._upgrade,
             began=self.body_began,
             received=self._now(),
@@ -382,7 +382,7 @@ class Receiver:
         self._on_request(request)
 
     def _remember(self, head: bytes, request: Request, named: str) -> None:
-        """Know this head again; it is the one of this request, which the client has given that id."""
+        """Remember the head of this request, to which the client gave the id `named` (empty for none)."""
         self._raw = None
         if not (self._upgrade or self._said.expects):
             kind = request.content_type

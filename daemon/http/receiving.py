@@ -1,12 +1,12 @@
-"""Bytes of bodies that are being received: one budget for all connections, so that slow uploads have a bound together.
+"""Bytes of bodies that are being received: one budget for all connections, so that slow uploads are bounded together.
 
-Bytes count when they have arrived, not when they are announced: who announces much and sends nothing takes
-nothing away. A body that comes whole in one piece never counts, and one that is complete counts no more: the
-queue of its version has bounds of its own, in jobs and in bytes, and a version whose workers are slow must not
-keep others from being asked.
+Bytes count when they arrive, not when they are announced: a client that announces much and sends nothing takes
+nothing away. A body that arrives whole in one piece never counts, and a complete body counts no more: the
+queue of its version has its own bounds, in jobs and in bytes, and a version with slow workers must not
+block requests to other versions.
 
-Where the budget is spent, a connection reads no further until there is room, at most for `PATIENCE` seconds;
-the first that waits goes on first.
+When the budget is spent, a connection reads no further until there is room, at most for `PATIENCE` seconds;
+the first connection to wait resumes first.
 """
 
 import math
@@ -15,15 +15,15 @@ from typing import Protocol
 from daemon.errors import DaemonError
 from daemon.places import PAGE
 
-STEP = 64 * 1024  # bytes that who has waited may receive before it is asked again
+STEP = 64 * 1024  # bytes that a waiting connection may receive before it is counted again
 PATIENCE = 1.0  # seconds
 
 
 class NoRoom(DaemonError):
-    """So many bodies are being received that this one found no room.
+    """The budget for request bodies is spent.
 
     Args:
-        limit: bytes that all of them may have together.
+        limit: bytes of all bodies together.
     """
 
     status = 503
@@ -32,8 +32,8 @@ class NoRoom(DaemonError):
 
     def __init__(self, limit: float) -> None:
         super().__init__(
-            f"Too much is being received: all request bodies that are on their way may have {limit:.0f} bytes"
-            " together (max_receiving_bytes). Try again later."
+            f"The daemon is receiving too much: request bodies in flight may have {limit:.0f} bytes together"
+            " (max_receiving_bytes). Try again later."
         )
 
 
@@ -41,15 +41,15 @@ class Waiting(Protocol):
     """A connection whose body has to wait."""
 
     def go_on(self, granted: int) -> None:
-        """Read again; so many bytes more count as received already."""
+        """Resume reading; `granted` more bytes are already counted."""
 
 
 class Receiving:
-    """The budget.
+    """The budget for bodies that are being received.
 
     Args:
-        limit: bytes. More may be there by what each connection reads at once when it finds that there is no room:
-            a page of a large body, 32 KiB of one that comes in chunks.
+        limit: bytes. A connection that finds no room may exceed the limit by one read: a page of a large body, 32 KiB
+            of a chunked one.
     """
 
     def __init__(self, limit: float = math.inf) -> None:
@@ -62,23 +62,23 @@ class Receiving:
 
     @property
     def at_once(self) -> float:
-        """The most bytes that one connection should read now: a part of what is left.
+        """The most bytes that one connection should read now: a part of the remaining budget.
 
-        Only a part, so that all that read in one turn of the loop do not pass the limit together.
+        A part only, so that all connections that read in one turn of the loop do not exceed the limit together.
         """
         return max(PAGE, (self.limit - self.used) / 16)
 
     def add(self, count: int) -> bool:
-        """Count what has arrived; False if nothing more may."""
+        """Count received bytes; return False if no more may be received."""
         self.used += count
         return self.used <= self.limit
 
     def wait(self, who: Waiting) -> None:
-        """Tell `who`, once, when there is room."""
+        """Call `who.go_on`, once, when there is room."""
         self._waiting[who] = None
 
     def free(self, count: int, who: Waiting) -> None:
-        """Count no more what was counted for a body, which does not wait any more, and let others go on."""
+        """Release a body's bytes, stop its waiting, and resume other waiting connections in order."""
         self.used -= count
         self._waiting.pop(who, None)
         while self._waiting and self.used + STEP <= self.limit:

@@ -1,13 +1,13 @@
-"""Requests that are answered before they are complete, and with what."""
+"""Errors for requests that are rejected before they are complete."""
 
 from daemon.errors import DaemonError
 from daemon.http.limits import HttpLimits
 
-MIN_RATE = 1000.0  # bytes a second that a body must come at, on average
+MIN_RATE = 1000.0  # bytes a second: the lowest average rate of a body
 
 
 class Refused(DaemonError):
-    """The request is answered before it is complete."""
+    """An incomplete request is rejected."""
 
     def __init__(self, status: int, kind: str, message: str) -> None:
         super().__init__(message)
@@ -21,8 +21,8 @@ def head_too_large(limits: HttpLimits) -> Refused:
 
 
 def body_too_large(limits: HttpLimits, size: str) -> Refused:
-    """Return the refusal of a body of this size, as in `1000 bytes or more`."""
-    message = f"The body has {size}, and the limit is {limits.max_body} (max_request_size)."
+    """Return the error for a body of this size, as in `1000 bytes or more`."""
+    message = f"The body has {size}; the limit is {limits.max_body} (max_request_size)."
     return Refused(413, "RequestEntityTooLargeException", message)
 
 
@@ -31,11 +31,11 @@ def slow_head(limits: HttpLimits) -> Refused:
 
 
 def slow_body(limits: HttpLimits, seconds: float, count: int) -> Refused | None:
-    """Return the refusal of a body of which `count` bytes came in so many seconds; None if that is fast enough."""
+    """Return the error for a body of which `count` bytes came in so many seconds; None if the rate suffices."""
     if seconds >= limits.body_timeout:
         return _too_slow(f"The body took longer than {limits.body_timeout:g} s to arrive.")
     if count < MIN_RATE * seconds:
-        return _too_slow(f"The body came more slowly than {MIN_RATE:g} bytes a second.")
+        return _too_slow(f"The body arrived more slowly than {MIN_RATE:g} bytes a second.")
     return None
 
 

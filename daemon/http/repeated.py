@@ -1,8 +1,8 @@
-"""A head that a client sends again and again, and what it says: the same bytes say the same.
+"""Cache of a request head that a client sends again and again, with its parsed request.
 
-Programs that keep a connection alive send one head after the other that differ in the content length, if at all.
-Comparing costs 0.4 µs, parsing such a head 6 to 15 (tests/benchmarks/layers/http.py). Known again are a whole request
-that came in one piece, and the beginning of one whose body is received elsewhere; all others are parsed.
+Clients that keep a connection alive send heads that differ in the content length, if at all. Comparing costs 0.4 µs,
+parsing such a head 6 to 15 (tests/benchmarks/layers/http.py). The cache serves a whole request that came in one piece,
+and the beginning of one whose body is received elsewhere; all others are parsed.
 """
 
 import re
@@ -13,8 +13,8 @@ from daemon.http.messages import Request
 
 _LENGTH = re.compile(rb"\r\ncontent-length: ([0-9]{1,8})(?=\r\n)", re.IGNORECASE)
 _FRAMING = ("content-length", "transfer-encoding")
-_DIGITS = 8  # so many at most: larger bodies do not come in one piece
-LONGEST = 2048  # bytes of a head that is worth knowing
+_DIGITS = 8  # at most: larger bodies do not come in one piece
+LONGEST = 2048  # bytes of a head that is worth remembering
 
 
 class Repeated(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ class Repeated(msgspec.Struct, frozen=True):
     place: int
 
     def beginning_of(self, data: bytes) -> tuple[bytes, bytes] | None:
-        """What has come of the body, and the digits of its length, if `data` begins such a request; else None."""
+        """Return the received body and the digits of its length, if `data` begins with this head; else None."""
         if not self.after:
             return (b"", self.digits) if data == self.before else None
         if not data.startswith(self.before):
@@ -50,7 +50,7 @@ class Repeated(msgspec.Struct, frozen=True):
         return data[end + len(self.after) :], digits
 
     def headers_of(self, digits: bytes) -> list[tuple[str, str]]:
-        """The headers, with this length."""
+        """Return the headers, with this length."""
         headers = self.request.headers
         if digits == self.digits:
             return headers
@@ -60,11 +60,11 @@ class Repeated(msgspec.Struct, frozen=True):
 
 
 def know(head: bytes, request: Request) -> Repeated | None:
-    """Remember a head; None if it cannot be known again.
+    """Return the remembered head; None if this head cannot be recognised again.
 
     Args:
         head: the bytes of one head, and no others.
-        request: what was parsed from them, without its body.
+        request: parsed from these bytes, without its body.
     """
     found = _LENGTH.search(head)
     framing = [index for index, (name, _) in enumerate(request.headers) if name.lower() in _FRAMING]

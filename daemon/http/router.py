@@ -1,6 +1,6 @@
-"""Which handler answers a request: by the path's first segment.
+"""Choose the handler of a request by the path's first segment.
 
-A route is a plain function of the exchange and the path's further segments. It may answer at once,
+A route is a plain function of the exchange and the path's further segments. Routes may answer at once,
 keep the exchange for later, or return a coroutine that answers it.
 """
 
@@ -18,10 +18,10 @@ _log = logging.getLogger("daemon.http")
 
 
 def join(*tables: Mapping[str, Route]) -> dict[str, Route]:
-    """Make one table of several.
+    """Join several tables into one.
 
-    Where two have a route for the same segment, the first that knows the path answers: a route says
-    that it does not by raising ResourceNotFound at once, not from a coroutine.
+    Where two have a route for the same segment, the first that knows the path answers: a route rejects a path by
+    raising ResourceNotFound at once, not from a coroutine.
     """
     joined: dict[str, Route] = {}
     for table in tables:

@@ -7,8 +7,8 @@ does not read. An answer that goes to the client at once never counts. An answer
     all connections    hold nothing at all, or at most the budget with it
 
 so one answer of any size can be sent while nothing else waits. Where all connections hold too much, those whose clients
-have taken nothing for `STUCK` seconds are closed, the longest stuck first, until the answer fits. Where it still does
-not fit, it is replaced by 503 if none of it was sent, and its connection is closed otherwise.
+have read nothing for `STUCK` seconds are closed, the longest stuck first, until the answer fits. An answer that still
+does not fit is replaced by 503 if none of it was sent; otherwise its connection is closed.
 """
 
 import math
@@ -16,17 +16,17 @@ from typing import Protocol
 
 from daemon.errors import DaemonError
 
-STUCK = 2.0  # seconds without a byte taken, after which a connection is closed where others need room
+STUCK = 2.0  # seconds without a byte read, after which a connection is closed where others need room
 SHARE = 8  # one connection may hold this part of the budget
 PIECE = 256 * 1024  # bytes written at once; the transport holds so many more, and they do not count
 OVERHEAD = 64  # bytes that each piece of a stream costs beside its own: an object, and a place in a list
 
 
 class NoRoomToSend(DaemonError):
-    """So many answers wait for their clients that this one found no room.
+    """The budget for unread answers is spent.
 
     Args:
-        limit: bytes that all of them may have together.
+        limit: bytes of all waiting answers together.
     """
 
     status = 503
@@ -35,13 +35,13 @@ class NoRoomToSend(DaemonError):
 
     def __init__(self, limit: float) -> None:
         super().__init__(
-            f"Too many answers wait for their clients: all of them may have {limit:.0f} bytes together"
-            f" (max_sending_bytes), those of one connection {limit / SHARE:.0f}. Read the answers, and try again."
+            f"Too many unread answers: they may have {limit:.0f} bytes together (max_sending_bytes),"
+            f" those of one connection {limit / SHARE:.0f}. Read the answers, and try again."
         )
 
 
 class NotRead(DaemonError):
-    """A streamed answer was ended because its client did not read it."""
+    """A streamed answer was ended because its client did not read."""
 
     status = 503
     kind = "ServiceUnavailableException"
@@ -54,23 +54,23 @@ class Holder(Protocol):
     held: int  # bytes
 
     def has_taken(self) -> bool:
-        """Return whether the client took anything since the last call, or is not what the answers wait for."""
+        """Return whether the client read anything since the last call, or its reading is not the bottleneck."""
 
     def give_up(self) -> None:
-        """Close the connection at once, and release what it holds."""
+        """Close the connection at once, and release its buffers."""
 
 
 class Sending:
-    """The budget.
+    """The budget for answers that wait for their clients.
 
     Args:
-        limit: bytes. Each connection has some more in its transport: a piece, and what the kernel takes.
+        limit: bytes. Each connection has some more in its transport: a piece, and the kernel's buffer.
     """
 
     def __init__(self, limit: float = math.inf) -> None:
         self.limit = limit
         self.used = 0
-        self._since: dict[Holder, float] = {}  # when each holder's client took something, the longest ago first
+        self._since: dict[Holder, float] = {}  # when each holder's client last read something, the longest ago first
 
     def __repr__(self) -> str:
         return f"<Sending {self.used}/{self.limit} bytes of {len(self._since)} connections>"
@@ -87,7 +87,7 @@ class Sending:
         return True
 
     def add(self, who: Holder, count: int, now: float) -> None:
-        """Count bytes for which there must be room: a sentence in place of an answer."""
+        """Count bytes without asking for room: an error in place of an answer."""
         if who not in self._since:
             self._since[who] = now
         who.held += count
@@ -110,7 +110,7 @@ class Sending:
         return not self.used or self.used + count <= self.limit
 
     def _make_room(self, who: Holder, count: int, now: float) -> None:
-        """Close connections that are stuck until `count` bytes fit, but never the one that asks."""
+        """Close stuck connections until `count` bytes fit, but never the one that asks."""
         for other, since in list(self._since.items()):
             if since > now - STUCK or self._fits(count):
                 return

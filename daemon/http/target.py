@@ -1,23 +1,31 @@
-"""What a request is for, as it says so: the host and the target of its first line."""
+"""Checks of a request's host and target."""
 
 import re
 
 from daemon.errors import BadRequest
 
-# RFC 3986, section 3.2.2: a name, an address, or an address of IPv6 in brackets; then a port. It may be empty.
+# RFC 3986, section 3.2.2: a name, an address, or an IPv6 address in brackets; then a port, which may be empty.
 _AUTHORITY = r"(?:\[[0-9A-Za-z:.%_~\-]+\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?"
 _HOST = re.compile(_AUTHORITY)
 _ABSOLUTE = re.compile(rf"https?://(?![:/?]|$){_AUTHORITY}(?:[/?].*)?", re.IGNORECASE)
 
 
 def check_host(host: str) -> None:
-    """Refuse a Host header that names no host."""
+    """Check that a Host header names a host.
+
+    Raises:
+        BadRequest: the value is no host.
+    """
     if not _HOST.fullmatch(host):
-        raise BadRequest("The Host header names no host.")
+        raise BadRequest("Invalid Host header; expected HOST or HOST:PORT.")
 
 
 def check_target(target: str, method: bytes) -> None:
-    """Refuse a request target that is neither a path nor an address (RFC 9112, section 3.2)."""
+    """Check that a request target is a path or an address (RFC 9112, section 3.2).
+
+    Raises:
+        BadRequest: the target is neither.
+    """
     for_all = target == "*" and method == b"OPTIONS"
     if "#" in target or not (for_all or _ABSOLUTE.fullmatch(target)):
-        raise BadRequest("The request target is neither a path nor an http address.")
+        raise BadRequest("Invalid request target; expected a path or an http address.")

@@ -1,25 +1,25 @@
-"""What the daemon counts and measures, and its text for Prometheus.
+"""The daemon's metrics, and their text for Prometheus.
 
-Observers are plain objects that are told what happened, with the time as an argument; they know no
-clock and no loop. A model version has one, held by whoever tells it, so that nothing is looked up
-for a request. Families for `prometheus_client` are made from them when somebody asks.
+Observers are plain objects that are notified of events, with the time as an argument, and have no
+clock and no loop. A model version has one, held by its sources, so that no request needs a look-up.
+Families for `prometheus_client` are made from the observers at each scrape.
 
     histogram              plain numbers: counts by bucket, and a sum
     version                one model version: requests, queue, batches, inference
-    emitted                what the handlers of one version measured (`context.metrics`)
+    emitted                measurements of one version's handlers (`context.metrics`)
     metrics                all of it: versions by name, answers by status
-    host  gpu              this machine, read when asked
-    families  merged       what is shown, as families; merged: what handlers emitted
+    host  gpu              this machine, read at each scrape
+    families  merged       the exposed families; merged: those emitted by handlers
     exposition             families → prometheus_client → text
 
-What stays when a version is unregistered: its counters, so that a sum over the host never falls and
-the same version registered again goes on counting. Its gauges and histograms go with it.
+The counters of a version stay after unregistration, so that a sum over the host never falls and
+the same version registered again goes on counting. Its gauges and histograms are removed.
 
-Names. TorchServe's keep its names, labels and units (0.12, ts/configs/metrics.yaml); ours begin with
-`tsctl_`, count in seconds and carry `model` and `version`. What a handler emits keeps its name and
+Names. TorchServe's keep their names, labels and units (0.12, ts/configs/metrics.yaml); ours begin with
+`tsctl_`, count in seconds and carry `model` and `version`. A handler's metric keeps its name and
 dimensions and gains `Hostname`, `ModelName` and `ModelVersion`, unless it has them.
 
-A name has one type in Prometheus' text, whatever handlers do with it. Within a version the first
-type counts, and what comes with another is dropped, counted and logged once. Between versions the
+A name has one type in Prometheus' text, whatever handlers do. Within a version the first
+type counts, and measurements of another are dropped, counted and logged once. Between versions the
 one registered last counts, so that a corrected handler needs no restart.
 """

@@ -1,8 +1,8 @@
-"""What the handlers of one model version have measured, put together from its workers' deltas.
+"""The measurements of one model version's handlers, summed from its workers' deltas.
 
-A worker that dies takes nothing with it but what it had not sent. What a handler may do wrong is
-put right or dropped here, so that the text for Prometheus stays one: names and labels get the
-characters that they may have, a name keeps its first type, and a version has at most `MOST_SERIES`.
+A worker that dies loses only its unsent measurements. Mistakes of a handler are
+corrected or dropped here, so that the text for Prometheus stays valid: invalid characters of names and labels
+are replaced, a name keeps its first type, and a version has at most `MOST_SERIES`.
 """
 
 import itertools
@@ -38,7 +38,7 @@ class Series:
     Attributes:
         kind: `counter`, `gauge` or `histogram`.
         value: of a counter or a gauge.
-        stamp: rises with each update, over all series there are.
+        stamp: rises with each update, over all series.
     """
 
     __slots__ = ("histogram", "kind", "labels", "name", "stamp", "unit", "value")
@@ -53,7 +53,7 @@ class Series:
         self.histogram = Histogram(BOUNDS if kind == "histogram" else ())
 
     def update(self, value: float, buckets: Sequence[int]) -> None:
-        """Take a delta: see `handlers.wire.Measurement`."""
+        """Add a delta: see `handlers.wire.Measurement`."""
         self.stamp = next(_stamps)
         if self.kind == "histogram":
             self.histogram.add(buckets, value)
@@ -65,7 +65,7 @@ class Emitted:
     """The series of one version.
 
     Attributes:
-        dropped: measurements that are not shown, by reason: `name` (taken, or none), `type` (the name
+        dropped: the number of measurements that are not shown, by reason: `name` (reserved or empty), `type` (the name
             has another), `limit` (too many series).
     """
 
@@ -73,21 +73,21 @@ class Emitted:
         self.dropped: Counter[str] = Counter()
         self._model = (model_name, model_version)
         self._known: dict[tuple[str, str, tuple[tuple[str, str], ...]], Series] = {}
-        self._kinds: dict[str, str] = {}  # name → the type it has
+        self._kinds: dict[str, str] = {}  # name → its type
         self._told: set[str] = set()  # names that the log has mentioned
 
     @property
     def series(self) -> list[Series]:
-        """What is to be shown."""
+        """The series to be shown."""
         return [each for each in self._known.values() if self._kinds.get(each.name, each.kind) == each.kind]
 
     @property
     def counters(self) -> list[Series]:
-        """What stays of a version that was unregistered."""
+        """The series that stay when the version is unregistered."""
         return [each for each in self.series if each.kind == "counter"]
 
     def take(self, measurements: Iterable[Measurement]) -> None:
-        """Take what a worker sent."""
+        """Add a worker's measurements."""
         for measured in measurements:
             series = self._known.get((measured.kind, measured.name, measured.labels))
             if series is None:
@@ -123,7 +123,7 @@ class Emitted:
         return series
 
     def _labels(self, name: str, measured: Measurement) -> dict[str, str]:
-        """Make the labels: its own dimensions, then the host and the model, as far as they are not among them."""
+        """Return the labels: the measurement's own dimensions, then the host and the model, unless given."""
         labels: dict[str, str] = {}
         for dimension, value in measured.labels:
             label = _LABEL.sub("_", dimension).lstrip("_") or "_"

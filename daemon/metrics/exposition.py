@@ -15,14 +15,14 @@ Labels = dict[str, str]
 
 
 def family(name: str, kind: str, text: str, values: Iterable[tuple[Labels, float]]) -> Metric:
-    """Make a family of counters or gauges, one sample for each of `values`."""
+    """Return a family of counters or gauges, one sample for each of `values`."""
     made = Metric(name, text, kind)
     made.samples = [Sample(name, labels, value) for labels, value in values]
     return made
 
 
 def histograms(name: str, text: str, values: Iterable[tuple[Labels, Histogram]]) -> Metric:
-    """Make a family of histograms."""
+    """Return a family of histograms."""
     made = Metric(name, text, "histogram")
     for labels, histogram in values:
         count = 0
@@ -40,16 +40,16 @@ def _bounds(bounds: Sequence[float]) -> list[str]:
 
 
 def texts(families: Iterable[Metric], names: Collection[str] = ()) -> Iterator[bytes]:
-    """Make the text, a family at a time.
+    """Return the text, a family at a time.
 
     Args:
-        names: of families or of single samples; if there are any, only those are told.
+        names: of families or of single samples to select; empty for all.
     """
     return (_text(each) for each in families if _keep(each, names))
 
 
 def render(families: Iterable[Metric], names: Collection[str] = ()) -> bytes:
-    """Make the whole text at once."""
+    """Return the whole text."""
     return b"".join(texts(families, names))
 
 
@@ -60,7 +60,7 @@ def _keep(made: Metric, names: Collection[str]) -> bool:
 
 
 class _One:
-    """One family, as the library wants it."""
+    """A collector of one family, for the library."""
 
     def __init__(self, made: Metric) -> None:
         self._made = made
@@ -74,7 +74,7 @@ def _text(made: Metric) -> bytes:
     if made.type != "counter":
         return text
     # The library ends a counter's name with `_total` in the head, whatever its samples are called;
-    # TorchServe's counters have no such end, and neither have those of handlers.
+    # TorchServe's counters do not end so, and neither do those of handlers.
     for word in (b"HELP", b"TYPE"):
         name = made.name.encode()
         text = text.replace(b"# %s %s_total " % (word, name), b"# %s %s " % (word, name), 1)

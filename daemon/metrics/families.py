@@ -1,4 +1,4 @@
-"""What was measured, as families: names, labels, units and help. Handlers' own are in merged.py."""
+"""The daemon's metrics as families: names, labels, units and help. Handlers' own are in merged.py."""
 
 import socket
 from collections import defaultdict
@@ -17,13 +17,13 @@ _UNITS = {"CPU": "percent", "Mem": "megabytes", "Dis": "gigabytes"}
 
 
 def answered(metrics: Metrics) -> Iterator[Metric]:
-    """Answers by status, on every address."""
+    """Yield the answers by status, on every address."""
     for group, count in metrics.answers.items():
         yield family(f"Requests{group}", "counter", f"Answers with a status of {group.lower()}", [(HOST, count)])
 
 
 def sums(metrics: Metrics) -> Iterator[Metric]:
-    """TorchServe's three counters; requests that named no version count under `default`, whichever that was."""
+    """Yield TorchServe's three counters; requests without a version count under `default`, whichever that was."""
     by_labels: defaultdict[tuple[str, str], Sums] = defaultdict(Sums)
     for each in metrics.counted:
         by_labels[each.name, each.version].add(each.named)
@@ -47,7 +47,7 @@ def sums(metrics: Metrics) -> Iterator[Metric]:
 
 
 def last_batches(metrics: Metrics) -> Iterator[Metric]:
-    """TorchServe's gauges of the last batch: of the host, all models mixed, and of each model."""
+    """Yield TorchServe's gauges of the last batch: of the host, all models mixed, and of each model."""
     sent = max((v for v in metrics.versions if v.sent_at), key=lambda v: v.sent_at, default=None)
     if sent is not None:
         text = "How long the first request of the last batch waited, milliseconds"
@@ -63,14 +63,14 @@ def last_batches(metrics: Metrics) -> Iterator[Metric]:
 
 
 def machine(values: Mapping[str, float]) -> Iterator[Metric]:
-    """Processor, memory and disk; see `Host.read`."""
+    """Yield processor, memory and disk; see `Host.read`."""
     for name, value in values.items():
         unit = "percent" if name.endswith("Utilization") else _UNITS[name[:3]]
         yield family(name, "gauge", f"{name} of this machine, {unit}", [(HOST, value)])
 
 
 def gpus(found: Iterable[Gpu]) -> Iterator[Metric]:
-    """This machine's GPUs."""
+    """Yield the gauges of this machine's GPUs."""
     labelled = [({"Level": "Host", "DeviceId": gpu.index, "Hostname": _hostname}, gpu) for gpu in found]
     busy = [(labels, gpu.busy) for labels, gpu in labelled if gpu.busy is not None]
     used = [(labels, 100.0 * gpu.used / gpu.total) for labels, gpu in labelled if gpu.total]
@@ -81,21 +81,21 @@ def gpus(found: Iterable[Gpu]) -> Iterator[Metric]:
 
 
 def ours(metrics: Metrics) -> Iterator[Metric]:
-    """Histograms and batches of each version."""
+    """Yield histograms and batches of each version."""
     batches = [(_version(v) | {"reason": why}, n) for v in metrics.counted for why, n in sorted(v.batches.items())]
-    yield family("tsctl_batches_total", "counter", "Batches sent to a worker, by why they were due", batches)
+    yield family("tsctl_batches_total", "counter", "Batches sent to a worker, by reason", batches)
     expired = [
         (_version(v) | {"where": where}, n) for v in metrics.counted for where, n in sorted(v.expirations.items())
     ]
-    text = "Requests whose time was over, by where they were: in the queue, or with a worker"
+    text = "Expired requests, by where they were: in the queue, or with a worker"
     yield family("tsctl_requests_expired_total", "counter", text, expired)
-    text = "Batches that failed, and whose requests ran again, each alone"
+    text = "Failed batches whose requests were run again, each alone"
     isolated = [(_version(v), v.isolated) for v in metrics.counted]
     yield family("tsctl_isolated_batches_total", "counter", text, isolated)
     failed = [(_version(v), v.failed_alone) for v in metrics.counted]
     yield family("tsctl_isolated_failures_total", "counter", "Requests of those batches that failed alone, too", failed)
     quarantined = [(_version(v), v.quarantined) for v in metrics.counted]
-    text = "Requests that were not run because the same had ended workers"
+    text = "Requests rejected because the same request had ended workers"
     yield family("tsctl_requests_quarantined_total", "counter", text, quarantined)
     live = [(_version(each), each) for each in metrics.versions]
     text = "Whether workers end one after the other while they run requests (1) or not (0)"
@@ -106,7 +106,7 @@ def ours(metrics: Metrics) -> Iterator[Metric]:
     yield histograms("tsctl_queue_time_seconds", text, [(labels, v.queue_time) for labels, v in live])
     text = "Time of a batch in the worker"
     yield histograms("tsctl_inference_time_seconds", text, [(labels, v.inference_time) for labels, v in live])
-    text = "Requests that travelled together"
+    text = "Requests in a batch"
     yield histograms("tsctl_batch_size", text, [(labels, v.batch_size) for labels, v in live])
     dropped = [
         (_version(v) | {"reason": why}, n) for v in metrics.counted for why, n in sorted(v.emitted.dropped.items())

@@ -1,7 +1,7 @@
-"""This machine's GPUs, as `nvidia-smi` tells them. Without that program there are none.
+"""This machine's GPUs, as `nvidia-smi` reports them. Without that program there are none.
 
-It takes from 20 ms to seconds and can hang with its driver, so it runs beside the loop: one at a
-time, with a time-out, and not again for a while after it failed. Those who ask within `FRESH`
+The program takes from 20 ms to seconds and can hang with its driver, so it runs beside the loop: one at a
+time, with a timeout, and not again for a while after a failure. Reads within `FRESH`
 seconds of an answer get the same.
 """
 
@@ -15,14 +15,14 @@ from daemon.clock import Clock
 
 FRESH = 5.0  # seconds
 TIMEOUT = 3.0  # seconds
-LAST_WORDS = 1.0  # seconds that it may take to die
-BACKOFF = 60.0  # seconds without asking after a failure
+LAST_WORDS = 1.0  # seconds that the program may take to die
+BACKOFF = 60.0  # seconds without another attempt after a failure
 QUERY = ("--query-gpu=index,utilization.gpu,memory.used,memory.total", "--format=csv,noheader,nounits")
 
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One GPU. `busy` is None where the driver does not say, as with MIG."""
+    """One GPU. `busy` is None where the driver does not report it, as with MIG."""
 
     index: str
     busy: float | None  # percent
@@ -31,7 +31,7 @@ class Gpu:
 
 
 def parse_gpus(text: str) -> list[Gpu]:
-    """Read a line for each GPU: index, percent busy, MiB used, MiB in all. What is not a number is `[N/A]`."""
+    """Parse a line for each GPU: index, percent busy, MiB used, MiB in all. A missing number is `[N/A]`."""
     gpus = []
     for line in text.splitlines():
         words = [word.strip() for word in line.split(",")]
@@ -42,7 +42,7 @@ def parse_gpus(text: str) -> list[Gpu]:
 
 
 class Gpus:
-    """Asks for the GPUs.
+    """Reads the GPUs' state.
 
     Args:
         program: `nvidia-smi`, or None if this machine has none.
@@ -52,7 +52,7 @@ class Gpus:
         self._clock = clock
         self._program = program
         self._gpus: list[Gpu] = []
-        self._next = clock.now()  # when it is asked again
+        self._next = clock.now()  # the time of the next query
         self._asking: asyncio.Task[None] | None = None
 
     @classmethod
@@ -61,11 +61,11 @@ class Gpus:
 
     @property
     def any(self) -> bool:
-        """Whether asking is of any use."""
+        """Whether this machine has the program."""
         return self._program is not None
 
     async def read(self) -> list[Gpu]:
-        """Tell the GPUs; none while the program fails. Takes at most `TIMEOUT` and a little."""
+        """Return the GPUs; none while the program fails. Takes at most little more than `TIMEOUT`."""
         if self._program is not None and self._clock.now() >= self._next:
             if self._asking is None:
                 self._asking = asyncio.ensure_future(self._ask(self._program))

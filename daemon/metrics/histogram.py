@@ -1,4 +1,4 @@
-"""Plain numbers: how many values were at most so large, and their sum."""
+"""A histogram of plain numbers: the count of values in each bucket, and their sum."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ class Histogram:
     """Counts by bucket.
 
     Args:
-        bounds: the largest value of each bucket, rising; one more bucket takes what is larger.
+        bounds: the largest value of each bucket, rising; one more bucket takes larger values.
 
     Attributes:
         counts: values in each bucket alone, `len(bounds) + 1` of them.
@@ -30,7 +30,7 @@ class Histogram:
         self.sum += value
 
     def add(self, counts: Sequence[int], total: float) -> None:
-        """Take over what was counted elsewhere, by the same bounds."""
+        """Add the counts of another histogram with the same bounds."""
         for index, count in enumerate(counts):
             self.counts[index] += count
         self.sum += total

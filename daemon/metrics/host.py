@@ -1,4 +1,4 @@
-"""This machine's processor, memory and disk, read from /proc when somebody asks.
+"""This machine's processor, memory and disk, read from /proc at each scrape.
 
 Names and units are TorchServe's: percent, megabytes of 1024² bytes, gigabytes of 1024³.
 """
@@ -17,7 +17,7 @@ class Host:
 
     Args:
         proc: where the proc file system is.
-        disk: a path on the disk that is measured.
+        disk: a path on the measured disk.
     """
 
     def __init__(self, proc: Path = Path("/proc"), disk: str = "/") -> None:
@@ -28,7 +28,7 @@ class Host:
         self.processor()  # the first answer counts from here
 
     def read(self) -> dict[str, float]:
-        """Name → value. What cannot be read is left out."""
+        """Return name → value, without unreadable values."""
         values: dict[str, float] = {}
         for part in (self.processor, self.memory, self.disk):
             with contextlib.suppress(OSError, ValueError, KeyError):
@@ -36,20 +36,20 @@ class Host:
         return values
 
     def processor(self) -> Mapping[str, float]:
-        """How busy all cores were since this was last asked. proc(5), stat: ticks by what they were spent on."""
+        """Return how busy all cores were since the last call, in percent. proc(5), stat: ticks by kind of use."""
         try:
             with (self._proc / "stat").open() as file:
                 ticks = [int(word) for word in file.readline().split()[1:9]]  # user … steal; guests are in user
         except OSError:
             return {}
-        total, busy = sum(ticks), sum(ticks) - sum(ticks[3:5])  # less idle and iowait
-        if total > self._total:  # else not a tick has passed, and the last answer stands
+        total, busy = sum(ticks), sum(ticks) - sum(ticks[3:5])  # without idle and iowait
+        if total > self._total:  # otherwise not a tick has passed, and the last answer stands
             self._percent = 100.0 * max(0, busy - self._busy) / (total - self._total)
             self._busy, self._total = busy, total
         return {"CPUUtilization": self._percent}
 
     def memory(self) -> Mapping[str, float]:
-        """Memory, as the kernel estimates what is available. proc(5), meminfo: in KiB."""
+        """Return used and available memory, as the kernel estimates them. proc(5), meminfo: in KiB."""
         sizes = {}
         for line in (self._proc / "meminfo").read_text().splitlines():
             name, _, rest = line.partition(":")
@@ -62,7 +62,7 @@ class Host:
         }
 
     def disk(self) -> Mapping[str, float]:
-        """The disk, without what is kept for root."""
+        """Return used and available disk space, without the part reserved for root."""
         found = os.statvfs(self._disk)
         used = (found.f_blocks - found.f_bfree) * found.f_frsize
         available = found.f_bavail * found.f_frsize

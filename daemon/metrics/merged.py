@@ -1,4 +1,4 @@
-"""What the handlers of all versions emitted, as families: a name once, with one type."""
+"""The metrics emitted by the handlers of all versions, as families: a name once, with one type."""
 
 import logging
 from collections.abc import Iterable, Iterator
@@ -17,11 +17,11 @@ _log = logging.getLogger("daemon.metrics")
 
 
 def emitted(metrics: Metrics) -> Iterator[Metric]:
-    """Make the families.
+    """Yield the families.
 
-    Where versions differ in the type of a name, the version that was registered last is right, and
-    the others' series wait until it has gone. Series that carry the same labels, as those of two
-    versions may, become one: counters and histograms are added up, of gauges the last one counts.
+    Where versions differ in the type of a name, the version registered last is right, and
+    the others' series are hidden until it has gone. Series with the same labels, as those of two
+    versions may have, become one: counters and histograms are summed, of gauges the last one counts.
     """
     by_name: dict[str, list[Series]] = {}
     live = [each for version in reversed(metrics.versions) for each in version.emitted.series]
@@ -46,7 +46,7 @@ def emitted(metrics: Metrics) -> Iterator[Metric]:
 
 
 def _part_of_histogram(metrics: Metrics, name: str, by_name: dict[str, list[Series]]) -> bool:
-    """Whether a name is that of a line of a histogram that is there too."""
+    """Return whether a name is that of a line of a histogram that is present, too."""
     for suffix in ("_bucket", "_count", "_sum"):
         whole = by_name.get(name.removesuffix(suffix)) if name.endswith(suffix) else None
         if whole and whole[0].kind == "histogram":

@@ -1,4 +1,4 @@
-"""Everything that is measured: answers by status, and the versions by name."""
+"""All metrics: answers by status, and the versions by name."""
 
 from collections import OrderedDict
 
@@ -26,25 +26,25 @@ class Metrics:
 
     @property
     def versions(self) -> list[VersionMetrics]:
-        """Those registered now, the oldest registration first."""
+        """The registered versions, the oldest registration first."""
         return list(self._versions.values())
 
     @property
     def left(self) -> list[VersionMetrics]:
-        """Those that were unregistered: their counters are shown."""
+        """The unregistered versions whose counters are shown."""
         return list(self._left.values())
 
     @property
     def counted(self) -> list[VersionMetrics]:
-        """All whose counters are shown."""
+        """All versions whose counters are shown."""
         return [*self._left.values(), *self._versions.values()]
 
     def answered(self, status: int) -> None:
-        """An answer went out."""
+        """Count an answer."""
         self.answers["2XX" if 200 <= status < 300 else "4XX" if 400 <= status < 500 else "5XX"] += 1
 
     def add(self, version: VersionMetrics) -> None:
-        """A version was registered. It may take the place of one of the same name, and counts on from it."""
+        """Add a registered version, which replaces one of the same name, and continues its counters."""
         key = (version.name, version.version)
         before = self._versions.pop(key, None) or self._left.pop(key, None)
         if before is not None:
@@ -52,12 +52,12 @@ class Metrics:
         self._versions[key] = version
 
     def replace(self, old: VersionMetrics, new: VersionMetrics) -> None:
-        """A version takes the place of another that still finishes: both count as one."""
+        """Put a version in the place of another that still finishes: both count as one."""
         new.take_over(old)
         self._versions[new.name, new.version] = new
 
     def remove(self, version: VersionMetrics) -> None:
-        """A version was unregistered: what it counted stays. Nothing happens if another has its place."""
+        """Remove an unregistered version, and keep its counters. Do nothing if another has its place."""
         key = (version.name, version.version)
         if self._versions.get(key) is not version:
             return

@@ -1,4 +1,4 @@
-"""What is measured of one version of a model, as its model and its dispatcher tell it."""
+"""The metrics of one version of a model, as reported by its model and its dispatcher."""
 
 from collections import Counter
 
@@ -25,13 +25,13 @@ class Sums:
 
 
 class VersionMetrics:
-    """The observer of one version. Times are seconds, moments are on the daemon's clock.
+    """The observer of one version. Durations are in seconds, times on the daemon's clock.
 
     Attributes:
         named, unnamed: requests that named the version, and those that took the default one.
         batches: sent batches by the collector's reason.
-        expirations: requests whose time was over, by where they were: "queue" or "worker".
-        quarantined: requests that were not run because the same had ended workers.
+        expirations: expired requests, by where they were: "queue" or "worker".
+        quarantined: requests that were not run because the same request had ended workers.
         crashing: several workers in a row have ended while they ran a batch, without an answer between.
         isolated, failed_alone: batches whose jobs ran alone after the handler raised, and how many of those failed.
         latency: of requests that a worker had, from complete receipt to the answer.
@@ -66,7 +66,7 @@ class VersionMetrics:
 
     @property
     def empty(self) -> bool:
-        """Nothing was counted that would have to stay."""
+        """Whether there are no counts to be kept."""
         return not (self.named.requests or self.unnamed.requests or self.emitted.counters)
 
     @property
@@ -82,15 +82,15 @@ class VersionMetrics:
         return self._refusals["quarantined"]
 
     def request_quarantined(self) -> None:
-        """A request was refused, because the same had ended workers."""
+        """Count a request rejected because the same request had ended workers."""
         self._refusals["quarantined"] += 1
 
     def requested(self, job: Job) -> None:
-        """A request came, whether it will be accepted or not."""
+        """Count a request, whether it will be accepted or not."""
         (self.unnamed if job.unnamed else self.named).requests += 1
 
     def sent(self, batch: Batch) -> None:
-        """A batch went to a worker. A job that is sent again has waited once."""
+        """Count a batch sent to a worker. A job that is sent again has waited once."""
         now = batch.sent
         if batch.reason != "ahead":  # these go on waiting: in the worker
             self._waited(batch, now)
@@ -106,7 +106,7 @@ class VersionMetrics:
                 (self.unnamed if job.unnamed else self.named).queue_time += waited
 
     def returned(self, batch: Batch, seconds: float, now: float) -> None:
-        """A batch came back after `seconds` in the worker; 0.0, and it is not counted, if it timed out."""
+        """Count a batch that came back after `seconds` in the worker; not if it timed out, with 0.0."""
         if seconds:
             if batch.reason == "ahead":
                 self._waited(batch, now - seconds)
@@ -116,24 +116,24 @@ class VersionMetrics:
                 self.last_overhead = max(0.0, now - batch.sent - seconds)
 
     def answered(self, job: Job, now: float) -> None:
-        """A job that a worker had was answered."""
+        """Count the answer to a job that a worker had."""
         seconds = now - job.arrived
         self.latency.observe(seconds)
         (self.unnamed if job.unnamed else self.named).latency += seconds
 
     def expired(self, job: Job, where: str, now: float) -> None:
-        """A job was answered because its time was over."""
+        """Count a job that was answered because it had expired."""
         self.expirations[where] += 1
         if where == "worker":
             self.answered(job, now)
 
     def batch_isolated(self, isolation: Isolation) -> None:
-        """The handler raised for a batch, and its jobs ran alone."""
+        """Count a batch for which the handler raised, and whose jobs ran alone."""
         self._isolations["batches"] += 1
         self._isolations["failed"] += isolation.failed
 
     def continue_from(self, other: "VersionMetrics") -> None:
-        """Go on counting where the same version, registered earlier, is; it may still have requests, so both share."""
+        """Continue the counters of the same version, registered earlier; both may still count, so they share them."""
         other.named.add(self.named)
         other.unnamed.add(self.unnamed)
         self.named, self.unnamed = other.named, other.unnamed
@@ -146,7 +146,7 @@ class VersionMetrics:
         self.emitted.continue_from(other.emitted)
 
     def take_over(self, other: "VersionMetrics") -> None:
-        """Count together with the same version, which this one replaces: what that one still answers counts here."""
+        """Share all counts with the same version, which this one replaces, and which may still answer requests."""
         self.named, self.unnamed = other.named, other.unnamed
         self.batches, self.expirations = other.batches, other.expirations
         self.latency, self.queue_time = other.latency, other.queue_time

@@ -1,1 +1,1 @@
-"""Replacing a running daemon by a new process: `giving` is the old one's side, `taking` the new one's."""
+"""Replace a running daemon by a new process: `giving` is the old one's side, `taking` the new one's."""

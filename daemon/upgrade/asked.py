@@ -1,4 +1,4 @@
-"""What somebody asks for who wants the daemon replaced."""
+"""The parameters of a requested upgrade."""
 
 from dataclasses import dataclass
 
@@ -8,13 +8,13 @@ TIMEOUT = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An upgrade that somebody asks for.
+    """A requested upgrade.
 
     Attributes:
-        grace: seconds that the old daemon keeps connections on which nothing is asked.
-        timeout: seconds in which the new one must be ready.
-        python: the interpreter that runs it; None for the old one's own.
-        check_memory: refuse it where both daemons do not fit.
+        grace: seconds that the old daemon keeps idle connections.
+        timeout: seconds in which the new daemon must be ready.
+        python: the interpreter that runs the new daemon; None for the old one's own.
+        check_memory: reject the upgrade where both daemons do not fit.
     """
 
     grace: float = GRACE

@@ -12,14 +12,14 @@ _LAST_TIME = 5.0  # seconds
 
 
 class HungUp(Exception):
-    """The other side has closed its end, or is no more."""
+    """The other side has closed its end, or has ended."""
 
 
 class Channel:
     """Lines to and from the other daemon; must be used on one loop.
 
     Args:
-        sock: ours from now on.
+        sock: owned by the channel from now on.
     """
 
     def __init__(self, sock: socket.socket) -> None:
@@ -29,10 +29,10 @@ class Channel:
         self._speaking = asyncio.Lock()  # a long line may take several turns
 
     async def tell(self, word: msgspec.Struct) -> None:
-        """Say something. A short word is with the kernel when this returns.
+        """Send a message. A short one is with the kernel when this returns.
 
         Raises:
-            HungUp
+            HungUp: the other side has closed its end.
         """
         try:
             async with self._speaking:
@@ -41,11 +41,11 @@ class Channel:
             raise HungUp from None
 
     async def hear(self) -> bytes:
-        """Wait for a line. Cancelling this loses nothing.
+        """Receive a line. Cancelling this loses nothing.
 
         Raises:
-            HungUp: and everything that was said has been heard.
-            BrokenWord: the line does not end.
+            HungUp: the other side has closed its end, and all lines have been received.
+            BrokenWord: the line exceeds `LONGEST` bytes.
         """
         while b"\n" not in self._rest:
             try:
@@ -61,7 +61,7 @@ class Channel:
         return line
 
     def tell_last(self, word: msgspec.Struct) -> None:
-        """Say something and hang up; it blocks, and needs no loop."""
+        """Send a message and close the channel; blocks, and needs no loop."""
         self._socket.settimeout(_LAST_TIME)
         with contextlib.suppress(OSError):
             self._socket.sendall(encode(word))
@@ -72,11 +72,11 @@ class Channel:
 
 
 def first_line(sock: socket.socket) -> bytes:
-    """Read one line and nothing behind it, blocking; empty if the other side hangs up before its end."""
+    """Read one line and nothing behind it, blocking; empty if the other side closes early or the line is too long."""
     line = bytearray()
     while not line.endswith(b"\n"):
         data = sock.recv(65536)
         if not data or len(line) > LONGEST:
             return b""
-        line += data  # nothing is said after it before we answer
+        line += data  # nothing follows the line before we answer
     return bytes(line)

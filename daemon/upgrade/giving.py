@@ -1,8 +1,8 @@
-"""The old daemon's side of an upgrade: start a new one, and give it the place when it is ready.
+"""The old daemon's side of an upgrade: start a new one, and hand the service over when it is ready.
 
-No change is let in from the beginning: those that were begun are finished, and the snapshot is on
-the disk, before the new daemon reads it. What it has loaded then is what is registered, and whichever
-of the two is killed at whatever moment, what was acknowledged is in that file.
+Changes are rejected from the beginning: those already begun are finished, and the snapshot is on
+the disk, before the new daemon reads it. So the new daemon has loaded exactly the registered models, and whichever
+of the two is killed at whatever moment, all acknowledged changes are in that file.
 """
 
 import asyncio
@@ -31,16 +31,16 @@ _log = logging.getLogger("daemon.upgrade")
 
 
 class Upgrade:
-    """At most one upgrade at a time; the last one that succeeds is the end of this daemon.
+    """Runs upgrades, at most one at a time; the first that succeeds is the end of this daemon.
 
     Args:
         start: starts a new daemon, with this interpreter and these models to load.
-        ready: everything that is served from the start has been loaded.
-        reclaim: makes the place ours again, which a new daemon may have claimed already.
+        ready: whether everything served from the start has been loaded.
+        reclaim: takes the sockets and files back, which a new daemon may have claimed already.
         version: of this daemon.
 
     Attributes:
-        step: where it is.
+        step: the present step of the upgrade.
         given: set when the new daemon has taken over.
         grace: seconds that idle connections are kept from then on.
         successor: the new daemon, from its start on.
@@ -73,29 +73,29 @@ class Upgrade:
         return f"<Upgrade {self.step.name} {self.successor!r}>"
 
     async def __call__(self, asked: Asked, report: Report) -> dict[str, Any]:
-        """Replace this daemon; gives what was replaced by what, when the new one serves.
+        """Replace this daemon; return a description of both daemons when the new one serves.
 
         Raises:
-            Upgrading: an upgrade is under way.
+            Upgrading: an upgrade is in progress.
             Loading: this daemon is itself still loading.
             UpgradeFailed: this daemon goes on as if nothing had happened.
-            Stopping: it was told to stop meanwhile.
+            Stopping: this daemon was told to stop meanwhile.
         """
         if self.step is not Step.SERVING:
             raise Upgrading
         if not self._ready():
-            raise Loading("The daemon still loads what it serves from the start. Upgrade it later.")
+            raise Loading("The daemon is still loading its initial models. Upgrade it later.")
         self._move(Event.ASKED)
         self._task = asyncio.get_running_loop().create_task(self._run(asked, report))
         try:
-            return await asyncio.shield(self._task)  # whoever asked may go away
+            return await asyncio.shield(self._task)  # the client may go away
         except asyncio.CancelledError:
             if not self._task.cancelled():
                 raise
-            raise Stopping("The daemon was told to stop, and was not upgraded.") from None
+            raise Stopping("Upgrade cancelled: the daemon was told to stop.") from None
 
     async def settle(self) -> None:
-        """This daemon is to stop: break off an upgrade; if the place is being given away, wait how that ends."""
+        """Cancel an upgrade, as this daemon stops; if the handover has begun, wait for its outcome."""
         if self._task is not None and not self._task.done():
             if self.step is not Step.HANDING:
                 self._task.cancel()
@@ -103,7 +103,7 @@ class Upgrade:
         self._move(Event.STOPPED)
 
     def finish(self) -> None:
-        """Nobody is connected to this daemon any more, or nobody waits for that."""
+        """Note that no connection is left, or that remaining ones are not awaited."""
         if self.step is Step.DRAINING:
             self._move(Event.FINISHED)
 
@@ -123,7 +123,7 @@ class Upgrade:
                     version = await self._load(asked, report)
             except TimeoutError:
                 late = (
-                    "what was being changed was not done"
+                    "changes in progress did not finish"
                     if self.step is Step.CHECKING
                     else "the new daemon was not ready"
                 )
@@ -152,20 +152,28 @@ class Upgrade:
         }
 
     async def _check(self, asked: Asked, report: Report) -> None:
-        """Finish what was begun, and see whether another daemon fits."""
+        """Finish changes in progress, and check that another daemon fits.
+
+        Raises:
+            Gone: the snapshot cannot be written, or the memory does not suffice.
+        """
         report("checking", 0, 0)
         await self._registration.gate.emptied()
         try:
-            await self._registration.save()  # it is on the disk, unless that failed, or none of it was to be restored
+            await self._registration.save()  # on the disk now, unless the write failed, or nothing was to be restored
         except NotRemembered as error:
-            raise Gone(f"what is registered cannot be written for the new daemon: {error.reason}") from None
+            raise Gone(f"the snapshot for the new daemon cannot be written: {error.reason}") from None
         if asked.check_memory:
             short = shortage(await asyncio.to_thread(self._measure, os.getpid()))
             if short is not None:
                 raise Gone(short)
 
     async def _load(self, asked: Asked, report: Report) -> str:
-        """Start the new daemon and wait until it is ready; gives its version."""
+        """Start the new daemon and wait until it is ready; return its version.
+
+        Raises:
+            Gone: the new daemon failed, or broke the protocol.
+        """
         report("starting", 0, 0)
         self.successor = self._start(asked.python, expected(self._registry))
         _log.info("the new daemon has pid %d", self.successor.pid)
@@ -193,14 +201,14 @@ class Upgrade:
             raise Gone(f"the new daemon was ready, and did not take over within {TAKE_TIME:g} s") from None
 
     async def _fail(self) -> None:
-        """Be the only daemon again."""
+        """Roll back: kill the successor, reclaim the sockets, reopen the gate."""
         if self.successor is not None:
             # Before anything else: there are never two.
             await self.successor.end(at_once=self.step is Step.HANDING)
             if self.step is Step.HANDING and not self._registration.memory.is_current():
-                # It had taken the place and changed something before it was killed, or died. What it has told its
-                # clients is on the disk, and not what we serve.
-                _log.critical("the new daemon had taken over and ended: this one ends, and the next start goes on")
+                # The successor had taken over and changed something before its end. The disk has the state that its
+                # clients were told of, and this daemon has not.
+                _log.critical("the new daemon took over and died: this one stops; the next start uses the snapshot")
                 self._move(Event.TAKEN)
                 self.given.set()
                 return
@@ -211,7 +219,7 @@ class Upgrade:
 
 
 def expected(registry: Registry) -> list[Expected]:
-    """Say what the new daemon is to serve: each version with as many workers as it is to have now."""
+    """Return the models that the new daemon must serve: each version with its present target number of workers."""
     return [
         Expected(model.name, model.version, model.state is ModelState.READY, model.pool.wanted)
         for model in registry

@@ -1,8 +1,8 @@
-"""Whether a second daemon fits into memory beside the first: for a while both have all workers.
+"""Check whether a second daemon fits into memory beside the first: for a while both have all workers.
 
-What it will take is what this one and all its descendants take now, in proportional set sizes: what
-they share with each other counts once. What there is, is what the kernel holds available, and what
-the cgroup's limits leave. On a GPU nothing is counted: there a load that does not fit fails, and says so.
+The need is estimated by the present use of this daemon and all its descendants, in proportional set sizes: shared
+pages count once. The supply is the kernel's estimate of available memory, and the rest
+under the cgroup's limits. GPU memory is not counted: there a load that does not fit fails with its own error.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from pathlib import Path
 from daemon.workers.devices import control_groups
 
 PROC = Path("/proc")
-# The limit, the usage, and the line of memory.stat with what can be dropped at once: of version 2 and of version 1.
+# The limit, the usage, and the line of memory.stat with the memory reclaimable at once: of version 2 and of version 1.
 _FILES = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -21,7 +21,7 @@ _FILES = (
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """In bytes; `where` says whose limit `available` is."""
+    """Sizes in bytes; `where` names the owner of the limit behind `available`."""
 
     needed: int
     available: int
@@ -29,18 +29,18 @@ class Memory:
 
 
 def shortage(memory: Memory) -> str | None:
-    """Say why a second daemon does not fit, or None if it does."""
+    """Return why a second daemon does not fit, or None if there is room."""
     if memory.needed <= memory.available:
         return None
     return (
         f"while both run, the new one needs about {_size(memory.needed)} more memory, as much as this one and its"
         f" workers take now, and {memory.where} has {_size(memory.available)} left."
-        " `--no-check-memory` tries it nevertheless."
+        " Free memory, or skip this check with `--no-check-memory`."
     )
 
 
 def measure(pid: int, proc: Path = PROC) -> Memory:
-    """Measure; it blocks, and takes milliseconds for each large process.
+    """Measure needed and available memory; blocks, for milliseconds for each large process.
 
     Args:
         pid: the daemon.
@@ -51,7 +51,7 @@ def measure(pid: int, proc: Path = PROC) -> Memory:
 
 
 def descendants(parents: Mapping[int, int], root: int) -> list[int]:
-    """Give all that descend from a process, of process → parent."""
+    """Return all descendants of a process, from a mapping process → parent."""
     found: list[int] = []
     generation = [root]
     while generation:
@@ -61,7 +61,7 @@ def descendants(parents: Mapping[int, int], root: int) -> list[int]:
 
 
 def proportional(rollup: str) -> int:
-    """Read the proportional set size of `smaps_rollup` (proc(5)), in bytes."""
+    """Parse the proportional set size of `smaps_rollup` (proc(5)), and return bytes."""
     return next(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Pss:"))
 
 
@@ -73,7 +73,7 @@ def _taken(pid: int, proc: Path) -> int:
     try:
         status = (proc / str(pid) / "status").read_text()
     except OSError:
-        return 0  # it has ended meanwhile
+        return 0  # ended meanwhile
     return sum(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
 
 
@@ -89,7 +89,7 @@ def _parents(proc: Path) -> dict[int, int]:
 
 
 def _available(proc: Path) -> Iterator[tuple[int, str]]:
-    """What is left, and where."""
+    """Yield the available bytes, and the limit's owner."""
     for line in (proc / "meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
             yield int(line.split()[1]) * 1024, "this machine"
@@ -104,7 +104,7 @@ def _available(proc: Path) -> Iterator[tuple[int, str]]:
 
 
 def left_in(directory: Path) -> int | None:
-    """What a cgroup's limit leaves, in bytes; None if it has none."""
+    """Return the bytes left under a cgroup's limit; None without a limit."""
     for limit, usage, droppable in _FILES:
         try:
             most = (directory / limit).read_text().strip()

@@ -1,12 +1,12 @@
-"""What is left of a daemon that somebody supervises, when it has been replaced.
+"""The rest of a supervised daemon after its replacement: a process that stands in for the new one.
 
 A service manager, a container or a shell that ran `tsctl run` knows one process, and takes its end
-for the daemon's. So that process stays, as this small program: it passes signals on to whoever is
-the daemon now (its pid is in the pid file), reaps, and ends as the daemon ends, with its exit code.
+for the daemon's. So that process stays, as this small program: it passes signals on to the present
+daemon (its pid is in the pid file), reaps, and ends as the daemon ends, with its exit code.
 
     python -I -S stand_in.py PID PIDFILE
 
-Standard library only, and nothing of the daemon's: it runs for as long as the daemons after it do.
+Standard library only, without imports from the daemon: the stand-in runs as long as the daemons after it do.
 """
 
 import contextlib
@@ -22,22 +22,22 @@ _PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 
 
 def hold_signals() -> None:
-    """Let signals wait for the stand-in: exec keeps the mask, and what is pending."""
+    """Block signals until the stand-in handles them: exec keeps the mask, and pending signals."""
     signal.pthread_sigmask(signal.SIG_BLOCK, WAITED_FOR)
 
 
 def become(pid: int, pid_file: str) -> int:
-    """Be the stand-in from now on; gives an exit code if this process itself has to be it."""
-    if os.path.isfile(__file__):  # else the code was removed: the process is larger, and does as well
+    """Become the stand-in; return an exit code only if exec was not possible."""
+    if os.path.isfile(__file__):  # otherwise the code was removed: the process is larger, and does as well
         with contextlib.suppress(OSError):
             os.execv(sys.executable, [sys.executable, "-I", "-S", __file__, str(pid), pid_file])
     return stand_in(pid, pid_file)
 
 
 def stand_in(pid: int, pid_file: str) -> int:
-    """Wait until there is no daemon any more; gives the exit code of the last."""
+    """Wait until there is no daemon any more; return the exit code of the last."""
     hold_signals()
-    # The daemon after next is a child of the next: it becomes ours when that ends.
+    # The daemon after next is a child of the next, and becomes ours when that ends.
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     codes: dict[int, int] = {}
     while True:
@@ -45,7 +45,7 @@ def stand_in(pid: int, pid_file: str) -> int:
         pid = daemon_of(pid_file, pid)
         if not lives(pid):
             reap(codes)
-            # One that was never our child: if it ended in order, it has removed the file.
+            # Never our child: if that daemon ended in order, it has removed the file.
             return exit_code(codes.get(pid, 1 if os.path.exists(pid_file) else 0))
         number = signal.sigwait(WAITED_FOR)
         if number != signal.SIGCHLD:
@@ -54,7 +54,7 @@ def stand_in(pid: int, pid_file: str) -> int:
 
 
 def daemon_of(pid_file: str, before: int, alive: Callable[[int], bool] | None = None) -> int:
-    """Say who the daemon is: whom the file names, if that one lives, else who it was before."""
+    """Return the daemon's pid: the one in the file, if that process lives, else the previous one."""
     try:
         with open(pid_file) as file:
             named = int(file.read())
@@ -64,7 +64,7 @@ def daemon_of(pid_file: str, before: int, alive: Callable[[int], bool] | None = 
 
 
 def exit_code(code: int) -> int:
-    """As a shell tells it: 128 and the signal, if one ended the process."""
+    """Return the exit code in a shell's convention: 128 plus the signal, if one ended the process."""
     return code if code >= 0 else 128 - code
 
 
@@ -77,7 +77,7 @@ def lives(pid: int) -> bool:
 
 
 def reap(codes: dict[int, int]) -> None:
-    """Note how each child ended that has."""
+    """Record the exit codes of all ended children."""
     with contextlib.suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             codes[ended[0]] = os.waitstatus_to_exitcode(ended[1])

@@ -5,21 +5,21 @@
      └───┼─────failed──────┴─────────────────┴───────────────────┘         stopped, │ finished
          └─────stopped─────┴─────────────────┴──▶ STOPPING ◀────────────────────────┘
 
-Until HANDING the old daemon is the daemon, whatever becomes of the new one. In HANDING it has given
-its place away and not yet heard that it was taken: the new one is killed, and seen to be dead,
-before the old one says that it carries on, so there are never two. A signal to stop waits there
-until it is known who the daemon is. From DRAINING on it is the new one, and no arrow leads back.
+Until HANDING the old daemon serves, whatever happens to the new one. In HANDING the old daemon has offered
+the service and waits for the acceptance: on failure the new one is killed, and seen to be dead,
+before the old one continues, so there are never two. A signal to stop waits
+until HANDING has ended. From DRAINING on the new one is the daemon, and no arrow leads back.
 """
 
 from enum import Enum, auto
 
 
 class Step(Enum):
-    SERVING = auto()  # no upgrade is under way
-    CHECKING = auto()  # changes are refused; those begun are finished; memory is counted
-    LOADING = auto()  # a new daemon loads what this one serves
-    HANDING = auto()  # it was told that the place is its own, and has not said that it took it
-    DRAINING = auto()  # it serves; this one answers who is still connected to it
+    SERVING = auto()  # no upgrade is in progress
+    CHECKING = auto()  # changes are rejected; those begun are finished; memory is counted
+    LOADING = auto()  # a new daemon loads the models that this one serves
+    HANDING = auto()  # the new daemon was told to take over, and has not confirmed
+    DRAINING = auto()  # the new daemon serves; this one answers its remaining clients
     STOPPING = auto()  # nothing more is accepted
 
 
@@ -30,7 +30,7 @@ class Event(Enum):
     TAKEN = auto()
     FAILED = auto()
     STOPPED = auto()
-    FINISHED = auto()  # nobody is connected any more
+    FINISHED = auto()  # no connection is left
 
 
 TRANSITIONS: dict[Step, dict[Event, Step]] = {
@@ -48,7 +48,7 @@ class IllegalTransition(Exception):
 
 
 def advance(step: Step, event: Event) -> Step:
-    """Follow one arrow of the drawing.
+    """Return the next step, by one arrow of the drawing.
 
     Raises:
         IllegalTransition: there is no such arrow.
@@ -60,28 +60,28 @@ def advance(step: Step, event: Event) -> Step:
 
 
 def stops_successor(step: Step, *, supervised: bool) -> bool:
-    """Whether a signal to stop this process is meant for the new daemon, too.
+    """Return whether a signal to stop this process is meant for the new daemon, too.
 
     Args:
-        step: in which the signal came.
-        supervised: whoever started the daemon in the foreground knows this process, and not the new one.
+        step: in which the signal arrived.
+        supervised: the supervisor that started the daemon in the foreground knows only this process.
     """
     return step is Step.HANDING or (step is Step.DRAINING and supervised)
 
 
 class Drain(Enum):
     WAIT = auto()  # for requests on connections that are open
-    CLOSE_IDLE = auto()  # what is asked is answered, and nothing more
+    CLOSE_IDLE = auto()  # pending requests are answered, and no more are accepted
     OVER = auto()
 
 
 def drain(busy: bool, since: float, grace: float, now: float) -> Drain:
-    """Say what becomes of the connections of a daemon that has been replaced.
+    """Return how to treat the connections of a daemon that has been replaced.
 
     Args:
-        busy: somebody is connected.
-        since: when it was replaced; `now` is on the same clock.
-        grace: seconds that connections stay open on which nothing is asked.
+        busy: there are connections.
+        since: the time of the replacement; `now` is on the same clock.
+        grace: seconds that idle connections stay open.
     """
     if not busy:
         return Drain.OVER

@@ -1,7 +1,7 @@
-"""The process of the new daemon, as the old one sees it until it has taken over.
+"""The process of the new daemon, as the old one sees it until the takeover.
 
-It is started as the old one was: the same arguments, environment and working directory, the same
-stdout and stderr. So it is set as the old one is, by whatever the installed code makes of that.
+The new daemon is started as the old one was: the same arguments, environment and working directory, the same
+stdout and stderr. So it has the old one's settings, as the installed code interprets them.
 """
 
 import asyncio
@@ -19,18 +19,18 @@ from typing import Protocol
 from daemon.upgrade.channel import Channel, HungUp
 from daemon.upgrade.words import BrokenWord, FromNew, Inheritance, Yours, decode_from_new
 
-LEAVE_TIME = 10.0  # seconds that one which is not wanted has to end its workers
+LEAVE_TIME = 10.0  # seconds that an unwanted successor has to end its workers
 _TAIL = 20  # lines
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How this daemon was started.
+    """The way this daemon was started.
 
     Attributes:
         arguments: after `python -P -m daemon`.
-        directory: where it was started, for what is relative to that.
-        supervised: in the foreground, and whoever started it knows this very process.
+        directory: the working directory at the start, for relative paths.
+        supervised: in the foreground, by a supervisor that knows this very process.
     """
 
     arguments: Sequence[str]
@@ -42,7 +42,7 @@ class Gone(Exception):
     """The new daemon will not take over.
 
     Args:
-        details: its last words.
+        details: its last output.
     """
 
     def __init__(self, reason: str, details: str = "") -> None:
@@ -51,28 +51,36 @@ class Gone(Exception):
 
 
 class Successor(Protocol):
-    """A new daemon, until it has taken over."""
+    """A new daemon, until the takeover."""
 
     pid: int
 
     async def introduce(self) -> None:
-        """Tell it what it inherits."""
+        """Send the inheritance."""
         ...
 
     async def hear(self) -> FromNew:
-        """Wait for a word. Raises: Gone."""
+        """Receive a message.
+
+        Raises:
+            Gone: the new daemon has ended, or broke the protocol.
+        """
         ...
 
     async def give(self) -> None:
-        """Tell it that the place is its own. Raises: Gone."""
+        """Hand the service over to the new daemon.
+
+        Raises:
+            Gone: the new daemon has ended.
+        """
         ...
 
     async def end(self, *, at_once: bool) -> None:
-        """See it dead; unless that is to be at once, its workers may leave in order."""
+        """End the new daemon and wait for its death; unless `at_once`, its workers may leave in order."""
         ...
 
     async def outlive(self) -> None:
-        """Wait until it has ended, after it has taken over."""
+        """Wait for the new daemon's end, after the takeover."""
         ...
 
 
@@ -87,20 +95,20 @@ class NewDaemon:
         self._process = process
         self._channel = channel
         self._printed = printed
-        self._pidfd = os.pidfd_open(process.pid)  # it is our child, and nobody has reaped it
+        self._pidfd = os.pidfd_open(process.pid)  # our child, and not reaped yet
 
     def __repr__(self) -> str:
         return f"<NewDaemon {self.pid}>"
 
     async def introduce(self) -> None:
-        with contextlib.suppress(HungUp):  # its end is about to be heard of
+        with contextlib.suppress(HungUp):  # its end is about to be reported
             await self._channel.tell(self._inheritance)
 
     async def hear(self) -> FromNew:
         try:
             return decode_from_new(await self._channel.hear())
         except BrokenWord as error:
-            raise Gone(f"the new daemon said what is not understood: {error}") from None
+            raise Gone(f"the new daemon sent an invalid message: {error}") from None
         except HungUp:
             await self._ended(LEAVE_TIME)
             raise Gone(f"the new daemon {self._how()} before it was ready", self._printed.tail()) from None
@@ -123,10 +131,10 @@ class NewDaemon:
     async def outlive(self) -> None:
         with contextlib.suppress(HungUp, BrokenWord):
             while True:
-                await self._channel.hear()  # and leave its exit code to whoever stands in for it
+                await self._channel.hear()  # and leave its exit code to the stand-in
 
     async def _ended(self, timeout: float | None) -> bool:
-        """Wait for the end of the process; gives whether it came."""
+        """Wait for the end of the process; return whether it came."""
         loop = asyncio.get_running_loop()
         over = asyncio.Event()
         loop.add_reader(self._pidfd, over.set)
@@ -146,7 +154,7 @@ class NewDaemon:
 
 
 class Printed:
-    """What goes to our stderr from now on, if that is a file."""
+    """The output to our stderr from now on, if that is a file."""
 
     def __init__(self) -> None:
         status = os.fstat(2)
@@ -165,7 +173,7 @@ def start(launch: Launch, python: str | None, inheritance: Inheritance) -> NewDa
     """Start the new daemon.
 
     Raises:
-        Gone: it cannot be started.
+        Gone: the process cannot be started.
     """
     ours, theirs = socket.socketpair()
     printed = Printed()

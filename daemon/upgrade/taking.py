@@ -1,7 +1,7 @@
-"""The new daemon's side of an upgrade: load what the old one serves, and take its place.
+"""The new daemon's side of an upgrade: load the old one's models, and take its place.
 
-Until the old one has said that the place is this one's, nothing on the disk is changed, and no
-connection is accepted. If it says so never, or closes the channel, this daemon ends.
+Until the old daemon has handed over, this one changes nothing on the disk, and accepts no
+connection. If the old daemon never does so, or closes the channel, this one ends.
 """
 
 import asyncio
@@ -19,20 +19,20 @@ from daemon.models.waiting import all_ready
 from daemon.upgrade.channel import Channel, HungUp, first_line
 from daemon.upgrade.words import FORM, BrokenWord, Expected, Failed, Inheritance, Loaded, Progress, Taken, Yours, decode
 
-Report = Callable[[int, int], None]  # workers that are ready, and that are to be
+Report = Callable[[int, int], None]  # workers that are ready, and the target
 
 
 class Predecessor:
-    """The old daemon, as the new one knows it.
+    """The old daemon, as seen by the new one.
 
     Args:
         descriptor: of our end of the channel, inherited.
 
     Attributes:
-        inheritance: what the old one has.
+        inheritance: the old daemon's descriptors and models.
 
     Raises:
-        StartError: there is nothing that we understand at its other end.
+        StartError: the other end sends no inheritance that this version understands.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -46,7 +46,7 @@ class Predecessor:
         self._channel = Channel(sock)
 
     async def take(self, load: Callable[[Report], Coroutine[Any, Any, None]], version: str) -> None:
-        """Load everything, ask for the place, and return when it is given.
+        """Load all models, ask to take over, and return when that is granted.
 
         Raises:
             StartError: the old daemon goes on without us.
@@ -77,7 +77,7 @@ class Predecessor:
             await asyncio.gather(loading, answer, return_exceptions=True)
 
     async def taken(self) -> None:
-        """Say that we serve. The channel stays open: its end tells the old daemon of ours.
+        """Confirm that this daemon serves. The channel stays open: its closing signals our end to the old daemon.
 
         Raises:
             StartError: we were too slow, and the old daemon goes on without us.
@@ -88,17 +88,17 @@ class Predecessor:
             raise _abandoned() from None
 
     def fail(self, error: Exception) -> None:
-        """Say why we will not; it blocks, and needs no loop."""
+        """Report why this daemon will not take over; blocks, and needs no loop."""
         reason, _, details = str(error).partition("\n")
         hint = error.hint if isinstance(error, StartError) else ""
         self._channel.tell_last(Failed(f"{reason}; {hint}" if hint else reason, details.strip("\n")))
 
     def close(self) -> None:
-        """Hang up: the old daemon takes it that we have ended."""
+        """Close the channel: for the old daemon, this one has ended."""
         self._channel.close()
 
     async def _tell(self, word: Progress | Loaded) -> None:
-        with suppress(HungUp):  # whoever waits for an answer hears of it
+        with suppress(HungUp):  # the receiver of the answer notices
             await self._channel.tell(word)
 
 
@@ -106,24 +106,24 @@ def _read_inheritance(sock: socket.socket) -> Inheritance:
     try:
         inheritance = decode(first_line(sock), Inheritance)
     except BrokenWord as error:
-        raise StartError(f"the running daemon does not say what is to be inherited: {error}") from None
+        raise StartError(f"the running daemon sent an invalid inheritance: {error}") from None
     if inheritance.form != FORM:
         raise StartError(
-            f"the running daemon hands over in form {inheritance.form}, and this tsctl knows {FORM}",
+            f"the running daemon uses upgrade protocol {inheritance.form}, and this tsctl supports {FORM}",
             "stop the daemon and start it",
         )
     return inheritance
 
 
 def _abandoned() -> StartError:
-    return StartError("the old daemon has gone, or given the upgrade up")
+    return StartError("the old daemon has ended, or cancelled the upgrade")
 
 
 def check_snapshot(file: Path) -> None:
-    """See that this version can read what the old one has registered. At a start a file that it cannot is set aside.
+    """Check that this version can read the old one's snapshot. (A normal start sets an unreadable file aside.)
 
     Raises:
-        StartError: it cannot.
+        StartError: the snapshot is not readable.
     """
     try:
         read_snapshot(file)
@@ -132,7 +132,7 @@ def check_snapshot(file: Path) -> None:
 
 
 async def load(startup: Startup, registry: Registry, models: Sequence[Expected], progress: Report) -> None:
-    """Serve what the old daemon does, with as many workers, all of them ready.
+    """Serve the old daemon's models, with as many workers, all of them ready.
 
     Raises:
         DaemonError: a version that was ready there fails here; the message ends with the traceback.

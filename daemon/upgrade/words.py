@@ -1,13 +1,13 @@
-"""What the old and the new daemon say to each other: JSON, a line each, on a socketpair.
+"""The messages between the old and the new daemon: JSON, a line each, on a socketpair.
 
-    old ── Inheritance ─────────────────▶ new    what it inherits, as numbers of descriptors
+    old ── Inheritance ─────────────────▶ new    the inherited descriptors, by number
     old ◀─ Progress … ─────────────────── new
-    old ◀─ Loaded, or Failed ──────────── new    it asks for the place
+    old ◀─ Loaded, or Failed ──────────── new    Loaded asks to take over
     old ── Yours ───────────────────────▶ new    nothing has changed since, and will not
-    old ◀─ Taken ──────────────────────── new    it accepts connections, and now changes too
+    old ◀─ Taken ──────────────────────── new    the new one accepts connections, and now changes too
 
-Closing the socket says that the other one is on its own. Either side may be of another version: a
-field that one does not know is ignored, and a new form gets a new number.
+Closing the socket leaves the other side on its own. Either side may be of another version: unknown
+fields are ignored, and a new form gets a new number.
 """
 
 from typing import TypeVar
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Bound(msgspec.Struct, frozen=True):
-    """A TCP address that is listened on; `flag`, `host` and `port` as in Endpoint."""
+    """A listening TCP address; `flag`, `host` and `port` as in Endpoint."""
 
     flag: str
     host: str
@@ -33,8 +33,8 @@ class Expected(msgspec.Struct, frozen=True):
     """A version that the old daemon serves.
 
     Attributes:
-        must: it has been ready, so the new one has to have it ready; else it is enough to have tried.
-        workers: how many there are to be.
+        must: the version was ready, and has to become ready in the new daemon; otherwise an attempt is enough.
+        workers: the target number.
     """
 
     name: str
@@ -44,12 +44,12 @@ class Expected(msgspec.Struct, frozen=True):
 
 
 class Inheritance(msgspec.Struct, frozen=True):
-    """What the new daemon inherits.
+    """The old daemon's resources for the new one.
 
     Attributes:
         control, inode: the control socket's descriptor, and the inode of its file.
         locks: descriptors of the locked files, of the control socket's and the state directory's.
-        stand_in: a process that a supervisor knows stands in for the daemon already.
+        stand_in: a process known to a supervisor stands in for the daemon already.
     """
 
     endpoints: list[Bound]
@@ -67,7 +67,7 @@ class Progress(msgspec.Struct, frozen=True, tag="progress"):
 
 
 class Loaded(msgspec.Struct, frozen=True, tag="loaded"):
-    """All that was expected is ready."""
+    """All expected models are ready."""
 
     version: str
 
@@ -77,14 +77,14 @@ class Taken(msgspec.Struct, frozen=True, tag="taken"):
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
-    """The new daemon will not; it ends."""
+    """The new daemon will not take over, and ends."""
 
     reason: str
     details: str = ""
 
 
 class Yours(msgspec.Struct, frozen=True, tag="yours"):
-    """The place is given away."""
+    """The new daemon shall take over."""
 
 
 FromNew = Progress | Loaded | Taken | Failed
@@ -92,7 +92,7 @@ _FROM_NEW: msgspec.json.Decoder[FromNew] = msgspec.json.Decoder(FromNew)
 
 
 class BrokenWord(Exception):
-    """The other side said something that is none of the above."""
+    """The other side sent an invalid message."""
 
 
 def encode(word: msgspec.Struct) -> bytes:
@@ -100,16 +100,20 @@ def encode(word: msgspec.Struct) -> bytes:
 
 
 def decode(line: bytes, kind: type[T]) -> T:
-    """Read a line.
+    """Decode a line.
 
     Raises:
-        BrokenWord: it says something else.
+        BrokenWord: the line is no message of this kind.
     """
     return _decoded(line, msgspec.json.Decoder(kind))
 
 
 def decode_from_new(line: bytes) -> FromNew:
-    """Read a line of the new daemon. Raises as `decode`."""
+    """Decode a line of the new daemon.
+
+    Raises:
+        BrokenWord: the line is no message of the new daemon.
+    """
     return _decoded(line, _FROM_NEW)
 
 

@@ -1,1 +1,1 @@
-"""Who does the work: worker processes, their lives and their places."""
+"""Worker processes, their lifecycle and their placement."""

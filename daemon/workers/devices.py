@@ -1,4 +1,4 @@
-"""How many cores the workers may use, and how many threads each gets."""
+"""Count the cores that the workers may use, and the threads of each."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def quota_of(cpu_max: str) -> float | None:
-    """Read a cgroup v2 `cpu.max`: cores, or None for no limit.
+    """Parse a cgroup v2 `cpu.max`, and return cores; None for no limit.
 
     The file holds `QUOTA PERIOD` in microseconds, or `max PERIOD`
     (kernel documentation, admin-guide/cgroup-v2, "cpu.max"). The two files of version 1,
@@ -20,17 +20,17 @@ def quota_of(cpu_max: str) -> float | None:
 
 
 def cpu_groups(groups: str, mounts: str) -> list[Path]:
-    """Find the directories of this process's CPU cgroup; see `control_groups`."""
+    """Return the directories of this process's CPU cgroup; see `control_groups`."""
     return control_groups("cpu", groups, mounts)
 
 
 def control_groups(controller: str, groups: str, mounts: str) -> list[Path]:
-    """Find the directories of this process's cgroup and of all above it, innermost first.
+    """Return the directories of this process's cgroup and of all its ancestors, innermost first.
 
     Args:
         controller: `cpu` or `memory`; version 2 has one hierarchy for all.
         groups: /proc/self/cgroup, cgroups(7): `ID:CONTROLLERS:PATH`, and `0::PATH` for version 2.
-        mounts: /proc/self/mountinfo, proc(5); says where each hierarchy is, and which part of it.
+        mounts: /proc/self/mountinfo, proc(5): where each hierarchy is mounted, and which part of the hierarchy.
     """
     found: list[Path] = []
     for line in mounts.splitlines():
@@ -45,7 +45,7 @@ def control_groups(controller: str, groups: str, mounts: str) -> list[Path]:
         root, mounted = first.split(" ")[3:5]
         if path is None:
             continue
-        # What is mounted may be a part of the hierarchy; a path outside it cannot be seen from here.
+        # The mount may be a part of the hierarchy; a path outside that part cannot be seen from here.
         inside = path == root or path.startswith(root.rstrip("/") + "/")
         here = Path(mounted) / (path[len(root.rstrip("/")) :].lstrip("/") if inside else "")
         found += [each for each in (here, *here.parents) if each.is_relative_to(mounted)]
@@ -62,7 +62,7 @@ def _group(groups: str, fits: Callable[[str, str], bool]) -> str | None:
 
 
 def _quotas() -> Iterator[str]:
-    """Read the quota of each group that has one, as version 2 writes it."""
+    """Yield the quota of each group that has one, in the format of version 2."""
     try:
         directories = cpu_groups(Path("/proc/self/cgroup").read_text(), Path("/proc/self/mountinfo").read_text())
     except OSError:
@@ -86,16 +86,16 @@ def usable_cores() -> int:
 
 
 def chosen_threads(environment: Mapping[str, str]) -> int | None:
-    """Read how many threads the operator wants each worker to have: `OMP_NUM_THREADS`, None if it says nothing.
+    """Return the operator's number of threads for each worker: `OMP_NUM_THREADS`, None if unset or invalid.
 
-    It may be a list, for nested parallel regions (OpenMP 5.2, 21.1.2): the first counts.
+    A list is for nested parallel regions (OpenMP 5.2, 21.1.2): the first number counts.
     """
     text = environment.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else None
 
 
 def threads_for(cores: int, workers: int, chosen: int | None = None) -> int:
-    """Say how many intra-op threads each worker gets: what is chosen, else cores ÷ workers, at least 1.
+    """Return the intra-op threads of each worker: the chosen number, else cores ÷ workers, at least 1.
 
     More threads than cores is far worse than too few: they spin while they wait for each other.
     """
@@ -103,7 +103,7 @@ def threads_for(cores: int, workers: int, chosen: int | None = None) -> int:
 
 
 def oversubscription(cores: int, workers: int, chosen: int | None = None) -> str | None:
-    """Say that the workers of a version have more threads than there are cores, and what to do; None if not."""
+    """Return a warning and a remedy if the workers of a version have more threads than there are cores; None if not."""
     threads = threads_for(cores, workers, chosen)
     if workers * threads <= cores:
         return None

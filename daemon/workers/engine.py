@@ -1,8 +1,7 @@
-"""Where workers live: the interface of this room.
+"""The interface of this room: engines start workers, and workers run batches.
 
-An engine starts workers; a worker runs batches and tells its `WorkerEvents` what happens to
-it. Everything is a plain call, so the same pool and dispatcher run over processes
-(`local.py`), over a fake on a virtual clock (`stub.py`), and later over a cluster.
+A worker reports events to its `WorkerEvents`. All calls are plain, so the same pool and dispatcher run over
+processes (`local.py`), over a fake on a virtual clock (`stub.py`), and later over a cluster.
 
 The order of events for one worker: `loaded` or `load_failed` at most once; then for each `predict`
 any number of `streamed` and one `ended`; `lost` at most once; `exited` exactly once, last. A worker that goes
@@ -22,24 +21,24 @@ from handlers.wire import Isolation, Measurement, Optimized
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSpec:
-    """What a worker is to be.
+    """The configuration of a worker.
 
     Attributes:
         handler: as in the manifest: a built-in name, `file.py` or `file.py:function`.
         threads: intra-op threads, set before torch is imported.
         devices: ids of the GPUs its workers may use, empty for the CPU.
-        gpu_id: the one that this worker got; None for the CPU.
+        gpu_id: the GPU of this worker; None for the CPU.
         startup_timeout, response_timeout: seconds.
-        retry: whether a job may run again after a worker died with it; None leaves it to the
-            handler: yes where `handle` is ours, no where it is the user's.
+        retry: whether a job may run again after a worker died with it; None leaves that to the
+            handler: yes where `handle` is ours, no where `handle` is the user's.
         isolate: whether the jobs of a batch for which the handler raised run alone; None as for `retry`.
-        max_memory: bytes that it may have (processes/memory.py); None for any number.
-        cpus: the processors that it may use, by number; empty for all.
+        max_memory: the worker's limit in bytes (processes/memory.py); None for no limit.
+        cpus: the processors that the worker may use, by number; empty for all.
         python: the interpreter; None for the daemon's own.
         optimize: as in ModelSettings.
-        log: takes what the worker prints: one or more whole lines, with line feeds between them.
-        measured: takes what the handler has measured, whenever it reports something.
-        isolated: told of each batch whose jobs ran alone.
+        log: called with the worker's output: one or more whole lines, with line feeds between them.
+        measured: called with the handler's measurements, whenever it reports some.
+        isolated: called for each batch whose jobs ran alone.
     """
 
     model_name: str
@@ -66,7 +65,7 @@ class WorkerSpec:
 
 @dataclass(frozen=True, slots=True)
 class LoadFailure:
-    """Why a model could not be loaded.
+    """The reason why a model could not be loaded.
 
     Attributes:
         error: one line, the exception.
@@ -82,14 +81,14 @@ class LoadFailure:
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a worker ended.
+    """The end of a worker.
 
     Attributes:
-        code: exit code, or None if a signal ended it.
+        code: exit code, or None if a signal ended the process.
         reason: in words, for people.
-        output: its last lines, oldest first.
-        crashed: it ended of itself: nobody killed it, neither the daemon nor a SIGKILL.
-        busy: it had a batch that it had started.
+        output: the last lines, oldest first.
+        crashed: the worker ended of itself: killed neither by the daemon nor by a SIGKILL.
+        busy: the worker had started a batch.
     """
 
     code: int | None
@@ -100,90 +99,94 @@ class Exit:
 
 
 class Worker(Protocol):
-    """One running copy of a model version. Never restarted: the pool replaces it."""
+    """One running copy of a model version. Never restarted, but replaced by the pool."""
 
     state: State
     gpu_id: int | None
-    answered: bool  # it has answered at least one batch
+    answered: bool  # whether at least one batch was answered
     started: float  # wall-clock seconds since the epoch
-    load_time: float  # seconds from its start until it was ready; 0.0 before
-    optimized: Sequence[Optimized]  # what became of its model's optimisations; empty before it was ready
+    load_time: float  # seconds from the start until the worker was ready; 0.0 before
+    optimized: Sequence[Optimized]  # the outcome of the model's optimisations; empty before the worker is ready
 
     @property
     def hand(self) -> Hand:
-        """The batches that it has, and how many it may have."""
+        """The worker's batches, and how many fit."""
 
     @property
     def pid(self) -> int:
-        """Its process; 0 while that is being made."""
+        """The process id; 0 while the process is being made."""
 
     def predict(self, batch: Batch) -> None:
-        """Run a batch after those in hand; it must be READY, and have room for it. Returns at once."""
+        """Run a batch after those in hand; the worker must be READY, and have room. Return at once."""
 
     def set_threads(self, count: int) -> None:
         """Use this many intra-op threads from the next batch on."""
 
     def set_limits(self, batch_size: int, response_timeout: float) -> None:
-        """Count on batches of this size, and answer them within this many seconds, from the next batch on."""
+        """Expect batches of this size, to be answered within this many seconds, from the next batch on."""
 
     def drain(self, grace: float) -> None:
-        """Finish what it has, then leave; killed after `grace` seconds, inf for never."""
+        """Finish the batches in hand, then exit; killed after `grace` seconds, inf for never."""
 
     def kill(self) -> None:
-        """Leave now."""
+        """End the worker now."""
 
 
 class WorkerEvents(Protocol):
-    """Who hears of a worker: the pool."""
+    """The receiver of a worker's events: the pool."""
 
     def loaded(self, worker: Worker) -> None: ...
 
     def load_failed(self, worker: Worker, failure: LoadFailure) -> None: ...
 
     def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
-        """One outcome per job of the batch; `seconds` as measured in the worker, 0.0 if it died."""
+        """Take back a batch, with one outcome per job; `seconds` as measured in the worker, 0.0 after its death."""
 
     def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
-        """A piece of the answer to a job of the worker's batch."""
+        """Take a piece of the answer to a job of the worker's batch."""
 
     def lost(self, worker: Worker) -> None:
-        """It can be sent nothing more, and will exit."""
+        """Note that the worker cannot be sent anything more, and will exit."""
 
     def exited(self, worker: Worker, how: Exit) -> None: ...
 
 
 class Engine(Protocol):
-    """Somewhere that workers can live: this machine, a cluster, a test."""
+    """A place where workers can run: this machine, a cluster, a test."""
 
     def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> Worker:
-        """Begin to start a worker; raises OSError if that is impossible right away."""
+        """Begin to start a worker.
+
+        Raises:
+            OSError: no worker can be started now.
+        """
 
 
 class FreeWorkers(Protocol):
-    """What the dispatcher needs to know of a pool."""
+    """The view of a pool that the dispatcher needs."""
 
     @property
     def idle(self) -> int:
-        """Workers that have nothing."""
+        """The number of workers without a batch."""
 
     @property
     def granting(self) -> int:
-        """Workers that have a batch and take one more, to start it without a pause."""
+        """The number of workers that have a batch and take one more, to start without a pause."""
 
     @property
     def ready(self) -> int:
-        """Workers with the model loaded, idle or not."""
+        """The number of workers with the model loaded, idle or not."""
 
     @property
     def unstarted(self) -> int:
-        """Jobs that were sent to granting workers, and have not started."""
+        """The number of jobs sent to granting workers that have not started."""
 
     def take_idle(self, alone: bool = False) -> Worker:
         """Return one idle worker, the longest idle first; there must be one.
 
         Args:
-            alone: the batch that it gets is to have its process for itself, so the worker grants no other meanwhile.
+            alone: the batch must have the process for itself, so the worker grants no other meanwhile.
         """
 
     def take_granting(self) -> Worker:
-        """Give the granting worker that has run its batch the longest; there must be one."""
+        """Return the granting worker that has run its batch the longest; there must be one."""

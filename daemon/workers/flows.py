@@ -1,21 +1,21 @@
-"""What is under way from a handler to the clients of its batches, and the credit for more (handlers/credit.py).
+"""Flow control of streamed answers: bytes on their way to the clients, and the credit for more (handlers/credit.py).
 
-A client that reads what was streamed gives its row credit, of at least half a window at once: a short stream costs no
-frame. A row whose client has gone gets none, and is told so once.
+A client that reads its stream earns credit for its row, at least half a window at once: a short stream costs no
+frame. A row whose client has gone gets none, and the worker is notified once.
 """
 
 from collections.abc import Callable
 
 from handlers.credit import GRANT, WINDOW
 
-Grant = Callable[[int, int, int], None]  # batch, row and bytes; 0 bytes: nobody waits for the row's pieces
+Grant = Callable[[int, int, int], None]  # batch, row and bytes; 0 bytes: the row's pieces are not wanted any more
 
 
 class Flow:
     """The pieces of one row; see `daemon.job.Flow`.
 
     Attributes:
-        wanted: somebody waits for the pieces.
+        wanted: a client waits for the pieces.
     """
 
     def __init__(self, batch: int, row: int, grant: Grant) -> None:
@@ -23,19 +23,19 @@ class Flow:
         self._batch = batch
         self._row = row
         self._grant: Grant | None = grant
-        self._unread = 0  # bytes that were passed on, and not written yet
-        self._taken = 0  # bytes that were written, and for which the worker has no credit yet
+        self._unread = 0  # bytes that were forwarded, and not written yet
+        self._taken = 0  # bytes that were written, and not yet granted as credit
 
     def __repr__(self) -> str:
         return f"<Flow {self._batch}:{self._row} unread={self._unread} taken={self._taken}>"
 
     @property
     def used_up(self) -> bool:
-        """The worker may have to wait with the row's next piece."""
+        """Whether the worker may have to wait with the row's next piece."""
         return self._grant is not None and self._unread + self._taken >= WINDOW
 
     def passed(self, cost: int) -> None:
-        """A piece is passed on."""
+        """Count a forwarded piece."""
         self._unread += cost
 
     def drained(self) -> None:
@@ -51,7 +51,7 @@ class Flow:
             grant(self._batch, self._row, 0)
 
     def close(self) -> None:
-        """The row's batch has ended, or its answer."""
+        """Grant nothing more: the row's batch or answer has ended."""
         self._grant = None
 
 
@@ -77,7 +77,7 @@ class Flows:
         return any(flow.used_up for flow in self._flows.get(batch, {}).values())
 
     def close(self, batch: int) -> None:
-        """The batch has ended."""
+        """Close the flows of a batch that has ended."""
         for flow in self._flows.pop(batch, {}).values():
             flow.close()
 

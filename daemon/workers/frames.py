@@ -1,4 +1,4 @@
-"""From jobs to frames, and from frames to replies. Values in the arena stay there: their places travel."""
+"""Convert jobs to frames, and frames to replies. Values in the arena stay there: frames carry their places."""
 
 import math
 import socket
@@ -10,16 +10,16 @@ from handlers import wire
 
 
 def share(sock: socket.socket, arena: Arena | None) -> None:
-    """Give the worker at the other end the arena; it has to be the first that is sent.
+    """Send the arena to the worker at the other end, as the first message.
 
-    It is sent before there is a worker, so it does not matter how that will be made.
+    The message is sent before the worker exists, so the way the worker is made does not matter.
     """
     if arena is not None:
         socket.send_fds(sock, [wire.encode(wire.Share(arena.size))], [arena.descriptor])
 
 
 def predict_of(batch: Batch) -> tuple[wire.Predict, list[Stored]]:
-    """Return the frame, and the values in the arena that the worker will read when it has it."""
+    """Return the frame, and the values in the arena that the worker will read after that."""
     stored: list[wire.Stored] = []
     leases: list[Stored] = []
     rows = []
@@ -45,10 +45,10 @@ def piece_of(answer: wire.Answer, flow: Flow) -> Piece:
 
 
 def check_measured(measurements: Iterable[wire.Measurement]) -> None:
-    """Check what no constraint of one field says: only a gauge may fall, or be no number.
+    """Check the rule that no constraint of one field expresses: only a gauge may have any value.
 
     Raises:
-        wire.BrokenMessage
+        wire.BrokenMessage: a counter is negative or not finite, or a histogram's sum is not finite.
     """
     for each in measurements:
         if each.kind != "gauge" and not (math.isfinite(each.value) and (each.value >= 0.0 or each.kind == "histogram")):
@@ -56,5 +56,5 @@ def check_measured(measurements: Iterable[wire.Measurement]) -> None:
 
 
 def outcomes_of(batch: Batch, done: wire.Done) -> list[Outcome]:
-    """What a batch came back with; there are as many answers as jobs."""
+    """Return the outcomes of a finished batch; there are as many answers as jobs."""
     return [Outcome(job, reply_of(answer)) for job, answer in zip(batch.jobs, done.answers, strict=True)]

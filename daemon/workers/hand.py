@@ -1,12 +1,12 @@
-"""What a worker has in hand: the batch that it runs, and those sent ahead, in the order they are run.
+"""The batches in flight at one worker: the running one, and those sent ahead, in the order they are run.
 
-A worker takes the next batch when it has answered the one before, without waiting for the daemon:
-waking an idle process costs about 45 µs each way. So only the first can have started; the others,
-should the worker go away, were never seen by a handler. A worker that runs several at the same time says
+A worker takes the next batch when the one before is answered, without waiting for the daemon:
+waking an idle process costs about 45 µs each way. So only the first can have started; if the worker goes away,
+no handler has seen the others. A worker that runs several at the same time reports
 which it has started (handlers/pipeline.py).
 
-The hand also keeps the worker's leases of shared memory (daemon/arena.py). What becomes of a request does not end
-them: a worker may read it until it has said that the batch is done, or its process has ended.
+The hand also keeps the worker's leases of shared memory (daemon/arena.py). A lease outlives the request's fate: the
+worker may read the memory until the batch is reported as done, or the process has ended.
 
     a batch is taken ──▶ LEASED ──finish: its Done──────────────────────────────▶ ended
                            │  └───expire──▶ OVERDUE ──settle: its Done at last──▶ ended
@@ -27,14 +27,14 @@ class Hand:
     """The batches of one worker.
 
     Attributes:
-        capacity: how many batches it holds at most.
-        overdue: the id of a batch that was answered for the worker, which still runs it; else None.
+        capacity: the most batches in hand.
+        overdue: the id of a batch that was answered in place of the worker, which still runs it; else None.
     """
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.overdue: int | None = None
-        self._begun: set[int] = set()  # ids of batches, as a worker says that runs several at the same time
+        self._begun: set[int] = set()  # ids of batches reported as begun by a worker that runs several at the same time
         self._batches: deque[Batch] = deque()
         self._leases: dict[int, Sequence[Stored]] = {}  # by the ids of batches that have any
 
@@ -54,26 +54,26 @@ class Hand:
 
     @property
     def busy(self) -> bool:
-        """Whether the worker has a batch that it has started: one that runs, or is overdue."""
+        """Whether the worker has a started batch: a running or an overdue one."""
         return bool(self._batches) or self.overdue is not None
 
     @property
     def unstarted(self) -> int:
-        """Jobs that were sent ahead, and wait here."""
+        """The number of jobs that were sent ahead, and wait here."""
         if len(self._batches) < 2 and self.overdue is None:
             return 0
         return sum([len(batch.jobs) for batch in self._batches if not self.has_started(batch)])
 
     def has_started(self, batch: Batch) -> bool:
-        """Whether a handler may have seen it."""
+        """Return whether a handler may have seen the batch."""
         return batch is self.running or batch.id in self._begun
 
     def find(self, number: int) -> Batch | None:
-        """The batch with this id, if the worker has started it and was not too late."""
+        """Return the batch with this id, if started and not overdue; else None."""
         return next((batch for batch in self._batches if batch.id == number and self.has_started(batch)), None)
 
     def start(self, number: int) -> None:
-        """The worker says that it has begun this batch; one that it does not have means nothing."""
+        """Note that the worker reports a batch as begun; an unknown id is ignored."""
         for batch in self._batches:
             if batch.id == number:
                 self._begun.add(number)
@@ -87,7 +87,7 @@ class Hand:
         """Add a batch behind the others.
 
         Args:
-            leases: of its values that are in shared memory.
+            leases: of the batch's values that are in shared memory.
         """
         assert len(self._batches) < self.capacity, self
         self._batches.append(batch)
@@ -95,14 +95,14 @@ class Hand:
             self._leases[batch.id] = leases
 
     def finish(self) -> Batch:
-        """Take out the batch that ran; the worker is done with it, and the next one starts."""
+        """Remove and return the batch that ran; the worker has finished it, and the next one starts."""
         batch = self._take_out()
         if self._leases:
             self._leases.pop(batch.id, None)
         return batch
 
     def settle(self) -> None:
-        """Note that the worker is done with the overdue batch at last, and starts the next one."""
+        """Note that the worker has finished the overdue batch at last, and starts the next one."""
         assert self.overdue is not None
         self._leases.pop(self.overdue, None)
         self.overdue = None
@@ -112,11 +112,11 @@ class Hand:
         self._leases.clear()
 
     def expire(self, retry: bool, reply: Reply) -> tuple[Batch, list[Outcome]]:
-        """Take out the batch that runs, though the worker is not done with it; so the next waits, or it said so.
+        """Remove the running batch although the worker has not finished: the next one waits, or was reported as begun.
 
         Args:
-            retry: whether its jobs may be run again. One that was alone may not: it takes that long.
-            reply: the answer to those that are not.
+            retry: whether its jobs may be run again. A job that ran alone may not: that job alone is so slow.
+            reply: the answer to the jobs that are not run again.
         """
         batch = self._take_out()
         self.overdue = batch.id
@@ -126,10 +126,10 @@ class Hand:
     def give_back(
         self, retry: bool, reason: str, killed: bool, stopped: bool = False, crashed: bool = False
     ) -> Iterator[tuple[Batch, list[Outcome]]]:
-        """Take out all batches, for the worker went away; the last first, as each goes to the head of the queue.
+        """Remove all batches of a lost worker; the last first, as each goes to the head of the queue.
 
         Args:
-            retry: whether what has started may be run again.
+            retry: whether started jobs may be run again.
             killed, stopped: as in Outcome.
             crashed: the worker ended of itself.
         """

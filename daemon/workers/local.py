@@ -1,7 +1,7 @@
 """Workers as processes of this machine.
 
-This is the conversation with a worker, in frames (handlers/wire.py) on a socketpair. Where its
-process comes from is told in processes/templates.py, and how it ends in processes/life.py.
+This module speaks with a worker, in frames (handlers/wire.py) on a socketpair. The making of
+its process is in processes/templates.py, the end in processes/life.py.
 """
 
 import asyncio
@@ -32,18 +32,18 @@ from daemon.workers.state import Event, State, advance
 from handlers import wire
 from handlers.credit import PATIENCE, cost_of
 
-UNREAD = f"The client did not read the streamed answer; its batch waited for {PATIENCE:g} s, and goes on without it."
-LEAVE_TIME = 5.0  # seconds between the end of the socket and SIGKILL
+UNREAD = f"The client did not read the streamed answer; its batch waited {PATIENCE:g} s, and continues without it."
+LEAVE_TIME = 5.0  # seconds between closing the socket and SIGKILL
 
 
 class LocalEngine:
     """Starts worker processes; must be used on the thread of the running loop.
 
     Args:
-        environment: what workers start from; by default the daemon's own.
-        arena: where large values of jobs may be; None if they never are.
-        template: fork them from warm processes.
-        alone: all of this process's children in other sessions are the engine's: what workers leave behind is killed.
+        environment: the base of the workers' environment; by default the daemon's own.
+        arena: where large values of jobs may be; None for no shared memory.
+        template: fork workers from warm processes.
+        alone: all of this process's children in other sessions are the engine's: leftovers of workers are killed.
     """
 
     def __init__(
@@ -62,32 +62,32 @@ class LocalEngine:
         self._templates = Templates(loop, clock, self._children, surroundings, enabled=template)
         self._templates.adopt()
         if alone:
-            with contextlib.suppress(OSError):  # the templates have told
+            with contextlib.suppress(OSError):  # the templates have logged it
                 self._children.clear_up()
             self._templates.groups = Cgroups.open()
 
     def warm(self) -> None:
-        """Workers will be wanted soon: do ahead what they will need."""
+        """Prepare for workers that will be started soon."""
         self._templates.warm()
 
     def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> "LocalWorker":
         return LocalWorker(spec, events, self._loop, self._clock, self._templates, self._arena)
 
     def close(self) -> None:
-        """End the templates; workers that run go on."""
+        """End the templates; running workers go on."""
         self._templates.close()
         self._children.close()
 
     def spare(self, pid: int) -> None:
-        """Leave a child of this process alone that is no worker."""
+        """Never kill this child of this process: it is no worker."""
         self._children.spare(pid)
 
     def handed_over(self) -> None:
-        """Another daemon has replaced this one."""
+        """Note that another daemon has replaced this one."""
         self._children.handed_over()
 
     def end(self) -> None:
-        """Kill all that workers and templates have left, when nothing is needed any more."""
+        """Kill all leftovers of workers and templates; nothing may be needed any more."""
         if self._templates.groups is not None:
             self._templates.groups.end()
         self._children.end()
@@ -122,14 +122,14 @@ class LocalWorker(asyncio.Protocol):
         self.hand = Hand(CAPACITY)
         self._flows = Flows(self._grant)
         self._retry = bool(spec.retry)
-        self._stopped = False  # we end it, whatever it does
-        self._babbles = False  # it wrote what is no message: nothing that comes after it counts
+        self._stopped = False  # the daemon ends the worker, whatever that does
+        self._babbles = False  # the worker sent an invalid message: anything after that is ignored
         self._life = Life(spec, self, templates, loop, clock, self._exited, arena)
         self._timer: Timer = clock.later(spec.startup_timeout, self._startup_timeout)
         self._leave_timer: Timer | None = None
         self._memory_timer: Timer | None = None
-        self._hung = False  # it was killed for a batch that took too long, whatever it said of it afterwards
-        self._too_large = False  # it was killed for its memory
+        self._hung = False  # killed for a batch that took too long, whatever the worker reported afterwards
+        self._too_large = False  # killed for its memory
         if spec.max_memory is not None:
             self._look_at_memory(spec.max_memory)
 
@@ -143,7 +143,7 @@ class LocalWorker(asyncio.Protocol):
     def pid(self) -> int:
         return self._life.pid
 
-    # What the pool and the dispatcher ask.
+    # Calls from the pool and the dispatcher.
 
     def predict(self, batch: Batch) -> None:
         assert self.state is State.READY and self._transport is not None, self
@@ -173,20 +173,20 @@ class LocalWorker(asyncio.Protocol):
             self._life.kill("it was stopped while it was loading")
         elif not self.hand:
             self._leave()
-        elif grace < math.inf:  # else its response timeout is what ends it
+        elif grace < math.inf:  # otherwise the response timeout ends the worker
             self._set_leave_timer(grace, lambda: self._stop("it did not finish within the grace time"))
 
     def kill(self) -> None:
         self._stop("it was stopped")
 
-    # Its end.
+    # The worker's end.
 
     def _stop(self, because: str) -> None:
         self._stopped = True
         self._life.kill(because)
 
     def _leave(self) -> None:
-        """Close the socket: the worker sees its end and leaves."""
+        """Close the socket: the worker sees that and exits."""
         if self._transport is not None:
             self._transport.close()
         self._set_leave_timer(LEAVE_TIME, lambda: self._life.kill("it did not leave when asked"))
@@ -223,7 +223,7 @@ class LocalWorker(asyncio.Protocol):
             self._events.load_failed(self, LoadFailure(f"the worker was killed: {why}", out_of_memory=True))
         self._life.kill(why)
 
-    # Time-outs.
+    # Timeouts.
 
     def _startup_timeout(self) -> None:
         seconds = self._spec.startup_timeout
@@ -231,14 +231,14 @@ class LocalWorker(asyncio.Protocol):
             failure = LoadFailure(
                 f"the model was not loaded within the startup timeout of {seconds:g} s", permanent=False
             )
-            self.state = advance(self.state, Event.STOP)  # it may yet say that it is ready
+            self.state = advance(self.state, Event.STOP)  # the worker may yet report that it is ready
             self._events.load_failed(self, failure)
             self._life.kill(f"startup timeout of {seconds:g} s")
 
     def _time_response(self) -> None:
-        """The response timeout begins: with a batch, and again with each piece of its answers.
+        """Start the response timeout: with a batch, and again with each piece of its answers.
 
-        Without the time in which the worker may wait for clients that have much to read already.
+        The time in which the worker may wait for clients with unread pieces is added.
         """
         self._timer.cancel()
         seconds = self._spec.response_timeout
@@ -256,7 +256,7 @@ class LocalWorker(asyncio.Protocol):
         )
         reply = Reply(error.status, str(error).encode(), error=error.kind)
         if self.state is State.READY:
-            self.state = advance(self.state, Event.STOP)  # it gets nothing more
+            self.state = advance(self.state, Event.STOP)  # nothing more is sent to the worker
         self._life.kill(f"response timeout of {self._spec.response_timeout:g} s")
         batch, outcomes = self.hand.expire(self._retry, reply)
         self._flows.close(batch.id)
@@ -278,21 +278,21 @@ class LocalWorker(asyncio.Protocol):
         except wire.BrokenMessage as error:
             self._babbles = True
             self._lose()
-            self._life.kill(f"it wrote what is no message to its connection to the daemon ({error})")
+            self._life.kill(f"it sent an invalid message to the daemon ({error})")
 
     def eof_received(self) -> None:
         return None
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the pidfd says how it ended
         if self.state is not State.DRAINING and self._life.running:
-            # On its way out, most likely. If not, the handler closed it: nothing more can come from there.
+            # The worker is exiting, most likely. If not, the handler closed the socket: nothing more can arrive.
             why = "its handler closed its connection to the daemon"
             self._set_leave_timer(LEAVE_TIME, lambda: self._life.kill(why))
         self._lose()
         self._life.socket_closed()
 
     def _lose(self) -> None:
-        """Nobody can talk to it any more: it gets nothing, and what it has comes back when its process has ended."""
+        """The connection is lost: stop dispatching; batches in flight return when the process exits."""
         if self.state is State.READY:
             self.state = advance(self.state, Event.STOP)
             self._events.lost(self)
@@ -321,12 +321,12 @@ class LocalWorker(asyncio.Protocol):
                 self._events.loaded(self)
             case wire.LoadFailed() if self.state is State.LOADING:
                 self._timer.cancel()
-                self.state = advance(self.state, Event.STOP)  # what else it says of its load does not count
+                self.state = advance(self.state, Event.STOP)  # later messages about the load are ignored
                 self._set_leave_timer(LEAVE_TIME, lambda: self._life.kill("it did not leave after its load failed"))
                 failure = LoadFailure(message.error, message.traceback, out_of_memory=message.out_of_memory)
                 self._events.load_failed(self, failure)
             case _:
-                pass  # it was stopped while it was loading
+                pass  # stopped while loading
 
     def _measured(self, measurements: Sequence[wire.Measurement]) -> None:
         if measurements:
@@ -355,7 +355,7 @@ class LocalWorker(asyncio.Protocol):
             self._time_response()
 
     def _cut(self, cut: wire.Cut) -> None:
-        """Clients of a batch do not read: their answers end here."""
+        """End the answers of a batch's clients that do not read."""
         batch = self.hand.find(cut.batch)
         if batch is None:
             return
@@ -374,7 +374,7 @@ class LocalWorker(asyncio.Protocol):
     def _done(self, done: wire.Done) -> None:
         self._measured(done.measured)
         if done.batch == self.hand.overdue:
-            self.hand.settle()  # it was too late; but the next one has started
+            self.hand.settle()  # too late; but the worker has started the next batch
             return
         batch = self.hand.running
         if batch is None:
@@ -391,7 +391,7 @@ class LocalWorker(asyncio.Protocol):
         self.answered = True
         outcomes = outcomes_of(batch, done)
         seconds = done.seconds
-        if done.isolation is not None:  # which says nothing of how long a batch takes
+        if done.isolation is not None:  # isolated runs are not part of the batch's duration
             seconds = max(0.0, seconds - done.isolation.seconds)
             self._spec.isolated(done.isolation)
         self._events.ended(self, batch, outcomes, seconds)

@@ -1,4 +1,4 @@
-"""Which device a worker gets: the least used of those its model may use, counted from 0.
+"""Choose the device of a worker: the least used of those its model may use, counted from 0.
 
 The decision is `choose`, a pure function; `Placement` keeps the count of workers on each device,
 over all models of the daemon.
@@ -20,13 +20,13 @@ def choose(allowed: Sequence[int], load: Mapping[int, int]) -> int | None:
         load: device id → workers on it.
 
     Returns:
-        The least used one, the first of equals; None for the CPU.
+        The least used device, the first of equals; None for the CPU.
     """
     return min(allowed, key=lambda device: load.get(device, 0), default=None)
 
 
 def visible_gpus(environment: Mapping[str, str], found: int) -> int:
-    """Count the GPUs that a worker will see: those found, less what `CUDA_VISIBLE_DEVICES` hides.
+    """Count the GPUs that a worker will see: those found, without those hidden by `CUDA_VISIBLE_DEVICES`.
 
     CUDA numbers the visible ones from 0, and stops at the first entry that is no device
     (CUDA C Programming Guide, "CUDA environment variables").
@@ -57,7 +57,7 @@ class Placement:
     """The workers on each device.
 
     Attributes:
-        gpus: how many there are; their ids are 0 … gpus - 1.
+        gpus: the number of GPUs; their ids are 0 … gpus - 1.
     """
 
     def __init__(self, gpus: int = 0) -> None:
@@ -68,7 +68,7 @@ class Placement:
         return f"<Placement {dict(sorted(self._load.items()))} of {self.gpus} GPUs>"
 
     def take(self, allowed: Sequence[int]) -> int | None:
-        """Choose a device for a worker that is about to start; `release` gives it back."""
+        """Choose a device for a worker that is about to start; to be given back by `release`."""
         device = choose(allowed, self._load)
         if device is not None:
             self._load[device] += 1

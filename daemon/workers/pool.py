@@ -1,7 +1,7 @@
 """The workers of one model version: as many as wanted, replaced when they exit.
 
 Reconcile, don't react: after every exit, scale and timer, `reconcile` compares wanted with
-actual and acts on the plan. What to do is decided in slot.py, without a clock.
+actual and acts on the plan. The plan is made in slot.py, without a clock.
 """
 
 import dataclasses
@@ -19,28 +19,28 @@ from daemon.workers.state import State
 
 
 class PoolListener(Protocol):
-    """Who is told what happens in a pool: the model."""
+    """The receiver of a pool's events: the model."""
 
     def worker_idle(self) -> None:
-        """A worker can take a batch."""
+        """Note that a worker can take a batch."""
 
     def batch_ended(self, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None: ...
 
     def job_streamed(self, job: Job, piece: Reply) -> None: ...
 
     def pool_changed(self) -> None:
-        """A worker came up, failed or left."""
+        """Note that a worker came up, failed or left."""
 
 
 class Pool:
     """Keeps `wanted` workers of one model version alive.
 
     Attributes:
-        wanted: how many workers there should be.
-        cores: how many they share.
+        wanted: the target number of workers.
+        cores: the number of cores they share.
         failure: why the last worker failed; None if none did, or one came up again and no place is given up.
         last_exit: how the last worker ended that was not told to, or None.
-        crashes: workers in a row that ended of themselves while they ran a batch, without an answer of any between.
+        crashes: consecutive workers that ended of themselves while they ran a batch, without any answer between.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class Pool:
         self.cores = cores
         self._chosen_threads = chosen_threads
         self._placement = placement or Placement()
-        self._idle: dict[Worker, None] = {}  # in the order they came free
+        self._idle: dict[Worker, None] = {}  # in the order they became idle
         self._granting: dict[Worker, None] = {}  # in the order that they started their batches
-        self._leaving: dict[Worker, None] = {}  # no set: in which order they are told is the same in each run
+        self._leaving: dict[Worker, None] = {}  # no set: they are stopped in the same order in each run
         self._timer: Timer | None = None
 
     def __repr__(self) -> str:
@@ -84,7 +84,7 @@ class Pool:
 
     @property
     def unstarted(self) -> int:
-        """Jobs that were sent ahead: no worker has started them."""
+        """The number of jobs sent ahead that no worker has started."""
         return sum([slot.worker.hand.unstarted for slot in self.slots if slot.worker is not None])
 
     @property
@@ -93,27 +93,27 @@ class Pool:
 
     @property
     def serving(self) -> bool:
-        """Whether any worker is ready; asked for each request, so it seldom looks at all of them."""
+        """Whether any worker is ready; read for each request, so all workers are seldom examined."""
         return bool(self._idle or self._granting or self.ready)
 
     @property
     def hopeless(self) -> bool:
-        """No worker is there or on its way."""
+        """Whether no worker is present or starting."""
         return all(slot.state is SlotState.GAVE_UP for slot in self.slots)
 
     @property
     def empty(self) -> bool:
-        """Every worker has exited and none is wanted."""
+        """Whether every worker has exited and none is wanted."""
         return not self.slots and not self._leaving
 
     @property
     def workers(self) -> list[Worker]:
-        """The workers that are there, in the order of their slots; not the leaving ones."""
+        """The present workers, in the order of their slots; without those that are leaving."""
         return [slot.worker for slot in self.slots if slot.worker is not None]
 
     @property
     def recovering(self) -> int:
-        """Places whose worker ended while it ran a batch, and where the next one is on its way."""
+        """The number of places whose worker ended during a batch, and whose next one is starting."""
         return len([slot for slot in self.slots if slot.recovering and slot.state is not SlotState.GAVE_UP])
 
     def take_idle(self, alone: bool = False) -> Worker:
@@ -130,7 +130,7 @@ class Pool:
         return worker
 
     def scale(self, wanted: int) -> None:
-        """Ask for this many workers; slots that had given up try again."""
+        """Set the number of workers; slots that had given up try again."""
         self.wanted = wanted
         self.failure = None
         for slot in self.slots:
@@ -148,11 +148,11 @@ class Pool:
 
     @property
     def given_up(self) -> int:
-        """Places whose workers failed, and that no worker is tried in again."""
+        """The number of places whose workers failed, and where no further worker is tried."""
         return len([slot for slot in self.slots if slot.state is SlotState.GAVE_UP])
 
     def set_limits(self, batch_size: int, response_timeout: float, startup_timeout: float) -> None:
-        """Serve by these from the next batch on; the startup timeout is for workers that start from now on."""
+        """Use these limits from the next batch on; the startup timeout is for workers that start from now on."""
         self._spec = dataclasses.replace(
             self._spec, batch_size=batch_size, response_timeout=response_timeout, startup_timeout=startup_timeout
         )
@@ -160,18 +160,18 @@ class Pool:
             worker.set_limits(batch_size, response_timeout)
 
     def give_up(self, failure: LoadFailure) -> None:
-        """Have one place that no worker will ever take: there is nothing to start."""
+        """Record a permanent failure in one slot, without starting a worker."""
         self.wanted = 1
         self.failure = failure
         self.slots = [Slot(SlotState.GAVE_UP)]
 
     def drain(self, grace: float | None) -> None:
-        """Want no workers; each finishes what it has, at most `grace` seconds, by default the response timeout."""
+        """Retire all workers; each finishes its batches, within `grace` seconds, by default the response timeout."""
         self.wanted = 0
         self.reconcile(grace)
 
     def kill(self) -> None:
-        """Make everybody leave now."""
+        """End all workers now."""
         self.wanted = 0
         self.reconcile(0.0)
         for worker in list(self._leaving):
@@ -181,7 +181,7 @@ class Pool:
         """Compare wanted with actual and act.
 
         Args:
-            grace: seconds a retired worker has to finish what it has; by default what the response timeout allows,
+            grace: seconds a retired worker has to finish its batches; by default the response timeout,
                 which begins again with each batch and each piece of an answer.
         """
         now = self._clock.now()
@@ -206,7 +206,7 @@ class Pool:
 
     @property
     def oversubscription(self) -> str | None:
-        """Why the workers may be slow: they have more threads than there are cores. None if not, or on GPUs."""
+        """A warning that the workers have more threads than there are cores. None if not, or on GPUs."""
         return None if self._spec.devices else oversubscription(self.cores, self.wanted, self._chosen_threads)
 
     def _start(self, slot: Slot) -> None:
@@ -217,7 +217,7 @@ class Pool:
             slot.worker = self._engine.start_worker(spec, self)
         except OSError as error:
             self._placement.release(gpu_id)
-            # Out of processes, memory or descriptors: it may pass, so it counts as an early exit.
+            # Out of processes, memory or descriptors: that may pass, so it counts as an early exit.
             self.failure = LoadFailure(f"cannot start a process: {error.strerror}", permanent=False)
             after_exit(slot, answered=False, now=self._clock.now())
             self._clock.soon(self.reconcile)
@@ -231,19 +231,19 @@ class Pool:
         worker.drain(grace)
 
     def _take_out(self, worker: Worker) -> None:
-        """It gets nothing more."""
+        """Stop dispatching to a worker."""
         self._idle.pop(worker, None)
         self._granting.pop(worker, None)
 
     def _slot_of(self, worker: Worker) -> Slot | None:
         return next((slot for slot in self.slots if slot.worker is worker), None)
 
-    # WorkerEvents: what the engine tells us.
+    # WorkerEvents: calls from the engine.
 
     def loaded(self, worker: Worker) -> None:
         slot = self._slot_of(worker)
         if slot is None:
-            return  # it was retired meanwhile
+            return  # retired meanwhile
         slot.state, slot.recovering = SlotState.UP, False
         if not any(each.state is SlotState.GAVE_UP for each in self.slots):
             self.failure = None
@@ -270,7 +270,7 @@ class Pool:
         if worker in self._idle:
             self._listener.worker_idle()
 
-    def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:  # noqa: ARG002 - whoever has it
+    def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:  # noqa: ARG002 - the job knows its client
         self._listener.job_streamed(job, piece)
 
     def lost(self, worker: Worker) -> None:
@@ -293,7 +293,7 @@ class Pool:
             if slot.state is SlotState.STARTING and self.failure is None:
                 self.failure = LoadFailure(f"the worker exited while it was loading: {how.reason}", permanent=False)
             gives_up = after_exit(slot, worker.answered, self._clock.now(), how.busy)
-            if gives_up and self.failure is None:  # whoever waits for this worker waits in vain
+            if gives_up and self.failure is None:  # clients that wait for this worker wait in vain
                 early = f"{RESTART_LIMIT} workers exited before their first answer, the last: {how.reason}"
                 self.failure = LoadFailure(early, permanent=False)
         self.reconcile()

@@ -1,4 +1,4 @@
-"""A worker's place in the pool, and what is to be done about it.
+"""A worker's place in the pool, and the decision about its next step.
 
     EMPTY ──start──▶ STARTING ──loaded──▶ UP
       ▲                 │                  │
@@ -9,7 +9,7 @@
       └── scale by hand: from BACKOFF and GAVE_UP ──┘
 
 A worker that cannot load its model is not a crash: the next one would fail the same way, so the
-slot gives up and keeps the traceback. What follows any other exit:
+slot gives up and keeps the traceback. After any other exit:
 
     the worker          had a started batch   the place
     had answered        or not                starts another at once
@@ -17,7 +17,7 @@ slot gives up and keeps the traceback. What follows any other exit:
     had not             no                    pauses: 0.5 s, doubling; gives up at the `RESTART_LIMIT`th such exit
                                               within `RESTART_WINDOW`
 
-A started batch is a reason to die of its own, so such an exit says nothing of whether the model can be served:
+A started batch is itself a possible cause of death, so such an exit does not show that the model cannot be served:
 six requests that crash must not end the service for all others.
 """
 
@@ -36,11 +36,11 @@ _ENOUGH = 8  # doublings: more than the longest pause, and no float overflows
 
 
 class SlotState(Enum):
-    EMPTY = auto()  # nobody is here; a worker is to be started
-    STARTING = auto()  # a worker is on its way
+    EMPTY = auto()  # no worker; one is to be started
+    STARTING = auto()  # a worker is starting
     UP = auto()  # its worker has the model loaded
     BACKOFF = auto()  # the last worker exited too early; wait until `retry_at`
-    GAVE_UP = auto()  # another worker would fail as the last one did
+    GAVE_UP = auto()  # another worker would fail like the last one
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a reconciliation has to do: slots by index, and when to look again (None: no need)."""
+    """The actions of a reconciliation: slots by index, and when to check again (None: no need)."""
 
     start: Sequence[int]
     retire: Sequence[int]
@@ -81,7 +81,7 @@ class Plan:
 def plan(slots: Sequence[Slot], wanted: int, now: float) -> Plan:
     """Compare wanted with actual.
 
-    Retired are first the slots without a loaded model, then the youngest.
+    Slots without a loaded model are retired first, then the youngest.
     """
     surplus = max(0, len(slots) - wanted)
     by_worth = sorted(range(len(slots)), key=lambda index: (slots[index].state is SlotState.UP, -index))
@@ -98,11 +98,11 @@ def plan(slots: Sequence[Slot], wanted: int, now: float) -> Plan:
 
 
 def after_exit(slot: Slot, answered: bool, now: float, busy: bool = False) -> bool:
-    """Move a slot on after its worker exited without reporting a load failure.
+    """Update a slot after its worker exited without reporting a load failure.
 
     Args:
         answered: whether that worker had answered a batch.
-        busy: whether it had a batch that it had started.
+        busy: whether that worker had a started batch.
 
     Returns:
         Whether the slot gives up.

@@ -1,4 +1,4 @@
-"""The one-way life of a worker.
+"""The one-way lifecycle of a worker.
 
     STARTING ──hello──▶ LOADING ──loaded──▶ READY
         │                  │                  │
@@ -6,7 +6,7 @@
                                                       │
     any state ────────────exited──────────────────────┴──▶ EXITED
 
-A worker is never restarted: the pool replaces it (see pool.py). So no arrow goes back, and a
+A worker is never restarted, but replaced by the pool (pool.py). So no arrow goes back, and a
 reader of a log line knows which arrows are still possible.
 """
 
@@ -14,10 +14,10 @@ from enum import Enum, auto
 
 
 class State(Enum):
-    STARTING = auto()  # the process exists; it has not spoken yet
-    LOADING = auto()  # it has been sent the model and is in handler.initialize()
-    READY = auto()  # it may be given batches
-    DRAINING = auto()  # it finishes what it has and gets nothing new
+    STARTING = auto()  # the process exists; no message has arrived yet
+    LOADING = auto()  # the model was sent; handler.initialize() runs
+    READY = auto()  # may be given batches
+    DRAINING = auto()  # finishes its batches and gets nothing new
     EXITED = auto()  # the process is gone and its exit code is known
 
 
@@ -42,7 +42,7 @@ class IllegalTransition(Exception):
 
 
 def advance(state: State, event: Event) -> State:
-    """Follow one arrow of the drawing.
+    """Return the next state, by one arrow of the drawing.
 
     Raises:
         IllegalTransition: there is no such arrow.

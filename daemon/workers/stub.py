@@ -1,6 +1,6 @@
 """Workers that exist only in memory, for tests and simulations.
 
-`StubEngine` runs on any clock. What a worker does is set on the engine before it starts:
+`StubEngine` runs on any clock. The engine's attributes set how its workers behave:
 how long loading and a batch take, and whether loading fails. A test can also kill a worker.
 """
 
@@ -28,10 +28,10 @@ class StubEngine:
     Attributes:
         load_time: seconds from the start of a worker until it is ready.
         batch_time: batch size → seconds.
-        load_failure: what every load ends with, or None if loading works.
+        load_failure: the failure of every load, or None if loading works.
         answer: job → reply.
         capacity: batches that a worker may hold.
-        optimized: what every worker says about its model's optimisations.
+        optimized: every worker's report about its model's optimisations.
         workers: every worker ever started, in order.
     """
 
@@ -50,7 +50,7 @@ class StubEngine:
         return worker
 
     def begin(self, size: int, finished: Callable[[float], None]) -> Timer:
-        """Begin a batch: call `finished` when it is over, with the seconds that it took."""
+        """Begin a batch: call `finished` at its end, with the seconds that it took."""
         seconds = self.batch_time(size)
         return self.clock.later(seconds, lambda: finished(seconds))
 
@@ -70,7 +70,7 @@ class StubWorker:
         self.optimized: Sequence[Optimized] = ()
         self.spec = spec
         self.threads = spec.threads
-        self.batches: list[Batch] = []  # all it was ever given
+        self.batches: list[Batch] = []  # all batches ever sent to the worker
         self.hand = Hand(engine.capacity)
         self._engine = engine
         self._events = events
@@ -102,17 +102,17 @@ class StubWorker:
             self._exit(None, "it was stopped", stopped=True)
 
     def die(self, reason: str = "killed by SIGKILL", retry: bool = True, killed: bool = False) -> None:
-        """End as a process would that somebody kills: its batches come back, then it exits."""
+        """End like a killed process: the batches come back, then the worker exits."""
         if self.state is not State.EXITED:
             self._exit(None, reason, retry, killed)
 
     def crash(self, reason: str = "it exited with code 7", retry: bool = True) -> None:
-        """End of itself: its batches come back, then it exits."""
+        """End like a crashed process: the batches come back, then the worker exits."""
         if self.state is not State.EXITED:
             self._exit(7, reason, retry, crashed=True)
 
     def hang(self, reply: Reply, retry: bool = True) -> None:
-        """Be at the response timeout of the running batch: it is ended with this reply, then the process."""
+        """Reach the response timeout of the running batch: the batch ends with this reply, then the process."""
         if self.state is State.READY:
             self.state = advance(self.state, Event.STOP)
         batch, outcomes = self.hand.expire(retry, reply)
@@ -120,7 +120,7 @@ class StubWorker:
         self._exit(None, "killed: response timeout")
 
     def stream(self, body: bytes) -> None:
-        """Give each job of the running batch a piece of its answer."""
+        """Send a piece of the answer to each job of the running batch."""
         assert self.hand.running is not None
         for job in self.hand.running.jobs:
             self._events.streamed(self, job, Reply(200, body))

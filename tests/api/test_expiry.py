@@ -107,7 +107,7 @@ def test_what_is_no_budget_is_named(house: House, value: str) -> None:
     peer = house.send("POST", "/predictions/m", b"body", BUDGET + value)
 
     shown = value.encode().decode("latin-1")
-    sentence = f"x-request-deadline-ms is `{shown}`, and should be a whole number of milliseconds, at least 1."
+    sentence = f"Invalid header x-request-deadline-ms: `{shown}`; expected a whole number of milliseconds, at least 1."
     assert told(peer) == error(400, "BadRequestException", sentence)
     assert peer.answers[0].keeps and sent(house) == []
 

@@ -86,7 +86,7 @@ def test_a_full_disk_refuses_what_is_new_and_serves_what_is_there(idle: Served, 
     assert [model["name"] for model in idle.status["models"]] == ["echo"]  # nothing is half registered
     assert len(list((small_disk / "models").iterdir())) == 1
     forgotten = idle.run("set", "echo", "--batch-size", "2")
-    assert "a restart will not know of it" in forgotten.stderr and "No space left on device" in forgotten.stderr
+    assert "will be lost on restart" in forgotten.stderr and "No space left on device" in forgotten.stderr
 
     (small_disk / "filler").unlink()
     idle.tsctl("register", "mirror.mar")
@@ -153,7 +153,7 @@ def test_without_descriptors_clients_are_turned_away_and_the_operator_is_heard(i
         assert answer.status == 200
         assert cpu_of(idle.pid) - before < 1.0  # it does not turn in circles
     eventually(lambda: idle.ask("/predictions/mirror", b"x").status == 200, "connections are accepted again")
-    assert "connections are open: further ones are turned away with 503" in log_of(idle, "daemon.log")
+    assert "connections are open: rejecting further ones with 503" in log_of(idle, "daemon.log")
 
 
 def test_when_descriptors_run_out_altogether_the_daemon_lives_and_accepts_again(

@@ -138,7 +138,7 @@ def test_what_has_failed_is_tried_again_when_what_it_lacked_is_there(idle: Serve
 
     assert idle.ask("/predictions/m", b"x").body == b"needs go"
     refused = idle.run("retry", "m/1.0")
-    assert (refused.returncode, "has not failed, it is: ready" in refused.stderr) == (1, True)
+    assert (refused.returncode, "has not failed (state: ready)" in refused.stderr) == (1, True)
     missing = idle.run("retry", "nobody")
     assert (missing.returncode, "Model not found: nobody" in missing.stderr) == (1, True)
 

@@ -23,7 +23,7 @@ def test_a_connection_too_many_is_told_and_closed() -> None:
     (answer,) = read_answers(bytes(refused.written))
     assert isinstance(refusing, Full) and refused.closed
     assert (answer.status, answer.headers["retry-after"], answer.keeps) == (503, "1", False)
-    assert b"There are 2 connections" in answer.body
+    assert b"Too many connections: the limit of open files (`ulimit -n`) allows 2." in answer.body
     assert kept[0].statuses == [200]
 
 
@@ -48,7 +48,7 @@ def test_it_is_noted_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     server.clock.advance(60.0)  # who is idle may stay for 75
     server.listener.connect()
 
-    assert caplog.messages == ["2 connections are open: further ones are turned away with 503"] * 2
+    assert caplog.messages == ["2 connections are open: rejecting further ones with 503"] * 2
 
 
 @pytest.mark.parametrize(("files", "connections"), [(20_000, 19_872), (1024, 896), (128, 64), (8, 4), (1, 1)])

@@ -110,7 +110,7 @@ def test_a_target_of_as_much_as_is_allowed_is_read(target: str) -> None:
     [
         pytest.param("/" * (MOST_SEGMENTS + 2), 400, f"more than {MOST_SEGMENTS} segments", id="segments"),
         pytest.param(
-            "/?" + "x" * MOST_TARGET, 414, f"{MOST_TARGET + 2} characters, and at most {MOST_TARGET}", id="characters"
+            "/?" + "x" * MOST_TARGET, 414, f"{MOST_TARGET + 2} characters; the limit is {MOST_TARGET}", id="characters"
         ),
         pytest.param("/?" + "&" * MOST_QUERY_FIELDS, 400, f"more than {MOST_QUERY_FIELDS} parameters", id="parameters"),
     ],
@@ -124,7 +124,9 @@ def test_a_target_of_more_is_refused_with_the_limit(target: str, status: int, se
 
 def test_a_json_document_has_a_limit() -> None:
     assert request(body=b"1".rjust(MOST_JSON)).json() == 1
-    with pytest.raises(DaemonError, match=f"has {MOST_JSON + 1} bytes, and at most {MOST_JSON}") as caught:
+    with pytest.raises(
+        DaemonError, match=f"{MOST_JSON + 1} bytes; the limit for a JSON document is {MOST_JSON}"
+    ) as caught:
         request(body=b"1".rjust(MOST_JSON + 1)).json()
 
     assert caught.value.status == 413
@@ -244,7 +246,7 @@ def test_a_handler_cannot_choose_a_status_that_is_no_final_answer(status: int) -
     answer = sent(reply_response(Reply(status, b"body")))
 
     assert answer.status == 503
-    assert f"the status {status}" in json.loads(answer.body)["message"]
+    assert f"HTTP status {status}" in json.loads(answer.body)["message"]
 
 
 def test_an_error_without_words_is_still_an_answer() -> None:

@@ -126,7 +126,7 @@ def test_a_body_must_come_at_some_rate(rate: int, seconds: float) -> None:
     assert peer.answers == []
     server.clock.advance(1.0)
 
-    assert told(peer) == (408, "The body came more slowly than 1000 bytes a second.")
+    assert told(peer) == (408, "The body arrived more slowly than 1000 bytes a second.")
     assert server.clock.now() == 1000.0 + seconds
 
 

@@ -82,7 +82,7 @@ def test_a_new_daemon_leaves_when_the_old_one_has_gone(loaded: bool) -> None:
         await asyncio.sleep(0)
         old.close()
 
-        with pytest.raises(StartError, match="has gone, or given the upgrade up"):
+        with pytest.raises(StartError, match="has ended, or cancelled the upgrade"):
             await taking
         predecessor.close()
 
@@ -119,8 +119,8 @@ def test_why_it_will_not_is_told_with_the_traceback() -> None:
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        pytest.param(encode(inheritance(form=99)), "form 99", id="a form of the future"),
-        pytest.param(b"hello\n", "does not say what is to be inherited", id="something else"),
+        pytest.param(encode(inheritance(form=99)), "protocol 99", id="a form of the future"),
+        pytest.param(b"hello\n", "sent an invalid inheritance", id="something else"),
     ],
 )
 def test_what_is_not_understood_is_told(said: bytes, message: str) -> None:

@@ -84,7 +84,7 @@ def test_a_worker_that_says_what_cannot_be_is_replaced_and_no_request_is_lost(sa
 
     bench.say(said)
     [why] = bench.life.killed
-    assert why.startswith("it wrote what is no message to its connection to the daemon (")
+    assert why.startswith("it sent an invalid message to the daemon (")
     bench.life.over(Exit(None, "killed"))
 
     assert bench.log.events[1:] == ["lost", "ended 2 after 0", "ended 1 after 0", "exited: killed"]
@@ -111,7 +111,7 @@ def test_after_what_is_no_message_nothing_that_a_worker_says_counts(broken: byte
 
     assert bench.log.events == ["loaded", "streamed b'a'", "lost"]
     [why] = bench.life.killed
-    assert why.startswith("it wrote what is no message to its connection to the daemon (")
+    assert why.startswith("it sent an invalid message to the daemon (")
 
 
 def test_a_worker_whose_connection_has_ended_gets_nothing_more() -> None:

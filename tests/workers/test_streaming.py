@@ -84,7 +84,7 @@ def test_a_cut_ends_the_answer_with_the_reason(bench: Bench, clients: Clients) -
 
     assert [piece.unread for piece in clients.pieces] == [
         "",
-        "The client did not read the streamed answer; its batch waited for 2 s, and goes on without it.",
+        "The client did not read the streamed answer; its batch waited 2 s, and continues without it.",
     ]
     assert told(bench) == []
 
@@ -133,7 +133,7 @@ def test_nothing_is_granted_to_a_batch_that_has_ended(bench: Bench, clients: Cli
 def test_a_cut_of_nobody_is_what_cannot_be(bench: Bench, clients: Clients, row: int) -> None:
     bench.say(wire.Cut(1, [row]))
 
-    said = f"it wrote what is no message to its connection to the daemon (row {row} of 2 is cut)"
+    said = f"it sent an invalid message to the daemon (row {row} of 2 is cut)"
     assert bench.life.killed == [said]
 
 

@@ -1,1 +1,1 @@
-"""What one model version's traffic teaches: how long batches take, and when the next job comes."""
+"""Statistics of one model version's traffic: how long batches take, and when the next job arrives."""

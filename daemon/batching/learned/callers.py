@@ -1,7 +1,7 @@
-"""Who is there: the connections that send jobs to one model version, one after the other.
+"""The connections that send jobs to one model version, one after the other.
 
-A *regular* connection is open, its last two requests went to this version, and the last came less than
-a while ago. Where each of them already has a job here, nobody is left to wait for. Pollers of
+A *regular* connection is open, its last two requests went to this version, and the last arrived less than
+a while ago. When each of them already has a job here, no further client can join. Pollers of
 /ping, scrapers and the idle connections of a proxy's pool are no regulars.
 """
 
@@ -21,10 +21,10 @@ class Standing:
 
     def __init__(self) -> None:
         self.regular = False
-        self.last = 0.0  # when its last request came
-        self.requests = 0  # so many one after the other
-        self.waiting = 0  # of its jobs, those in the queue
-        self.outstanding = 0  # those in the queue and those with a worker
+        self.last = 0.0  # when its last request arrived
+        self.requests = 0  # consecutive requests to this version
+        self.waiting = 0  # its jobs in the queue
+        self.outstanding = 0  # its jobs in the queue and in flight
         self.replied = float("-inf")  # when its last job ended
 
     def __repr__(self) -> str:
@@ -35,10 +35,10 @@ class Callers:
     """The connections of one version.
 
     Args:
-        home: told when a connection closes, or goes to another version.
+        home: notified when a connection closes, or goes to another version.
 
     Attributes:
-        present: regulars that have a job here, waiting or with a worker.
+        present: regulars that have a job here, waiting or in flight.
         strangers: waiting jobs of connections that are no regulars.
     """
 
@@ -47,14 +47,14 @@ class Callers:
         self.strangers = 0
         self._home = home
         self._known: dict[Caller, Standing] = {}
-        self._regulars: OrderedDict[Standing, None] = OrderedDict()  # the last to have sent something is last
+        self._regulars: OrderedDict[Standing, None] = OrderedDict()  # the last to have sent a request is last
 
     def __repr__(self) -> str:
         return f"<Callers {self.present}/{self.regulars} regulars present, {self.open} open, {self.strangers} strange>"
 
     @property
     def open(self) -> int:
-        """Connections whose last request went to this version."""
+        """The number of connections whose last request went to this version."""
         return len(self._known)
 
     @property
@@ -87,13 +87,13 @@ class Callers:
             self.present += 1
 
     def queued(self, job: Job) -> None:
-        """A job waits: it is new, or has come back."""
+        """Count a new or requeued job as waiting."""
         standing: Standing = job.standing
         standing.waiting += 1
         self.strangers += not standing.regular
 
     def taken(self, job: Job) -> None:
-        """A job waits no more."""
+        """Count a job as no longer waiting."""
         standing: Standing = job.standing
         standing.waiting -= 1
         self.strangers -= not standing.regular
@@ -106,21 +106,21 @@ class Callers:
             self.present -= 1
 
     def left(self, caller: Caller) -> Standing:
-        """A connection closed, or went to another version."""
+        """Forget a connection that closed, or went to another version; return its record."""
         standing = self._known.pop(caller)
         if standing.regular:
             self._demote(standing)
         return standing
 
     def forget_silent(self, now: float, turnarounds: Survival) -> None:
-        """Count those no longer as regulars that have been silent for a while."""
+        """Demote the regulars that have been silent for a while."""
         while self._regulars:
             standing = next(iter(self._regulars))
             silent = now - standing.last
             if silent <= LEAST_WHILE or silent <= WHILE * turnarounds.median:
                 return
             if standing.outstanding:
-                standing.last = now  # it waits for us, not we for it
+                standing.last = now  # the client waits for us, not we for the client
                 self._regulars.move_to_end(standing)
             else:
                 self._demote(standing)

@@ -1,7 +1,7 @@
-"""How long something takes to come, as a histogram that forgets: P(later than t), also given a silence so far.
+"""The distribution of a waiting time, as a histogram that forgets: P(T > t), and the residual P(T > t | T > silence).
 
-28 buckets, equal on a logarithmic scale from 0.1 ms to 20 s; the last takes all that is longer. Within
-a bucket the values are taken as spread evenly.
+28 buckets, equal on a logarithmic scale from 0.1 ms to 20 s; the last takes all longer times. Within
+a bucket the values are assumed to be spread evenly.
 """
 
 import math
@@ -18,7 +18,7 @@ _RESCALE = 1e12  # of the growing weight: well inside a float, so old values los
 
 
 class Survival:
-    """Each value counts 0.995 of the next one: about the last two hundred decide."""
+    """An empirical survival function. Each value counts 0.995 of the next one: about the last two hundred decide."""
 
     def __init__(self) -> None:
         self._counts = [0.0] * BUCKETS
@@ -31,7 +31,7 @@ class Survival:
 
     @property
     def effective(self) -> float:
-        """How many values count, at most 1/(1 − 0.995)."""
+        """The effective number of values, at most 1/(1 − 0.995)."""
         return self._total / self._weight * FORGETTING if self._total else 0.0
 
     @property
@@ -52,7 +52,7 @@ class Survival:
             self._weight /= weight
 
     def after(self, seconds: float) -> float:
-        """The weight of values later than `seconds`."""
+        """Return the weight of values later than `seconds`."""
         index = bisect_left(EDGES, seconds)
         share = (EDGES[index] - seconds) / WIDTHS[index] if index < BUCKETS else 0.0
         if index >= BUCKETS - 1:
@@ -60,7 +60,7 @@ class Survival:
         return sum(self._counts[index + 1 :]) + self._counts[index] * share
 
     def later(self, seconds: float) -> Iterator[tuple[float, float]]:
-        """Give each edge after `seconds` in order, and the weight of values above it."""
+        """Yield each edge after `seconds` in order, and the weight of values above it."""
         index = bisect_right(EDGES, seconds)
         above = sum(self._counts[index:])
         for edge, count in zip(EDGES[index:], self._counts[index:], strict=True):
@@ -68,12 +68,12 @@ class Survival:
             yield edge, above
 
     def buckets(self) -> list[tuple[float, float, float]]:
-        """Give the buckets that are not empty: from, to, and the share of all values."""
+        """Return the buckets that are not empty: from, to, and the share of all values."""
         edges = zip((0.0, *EDGES), EDGES, self._counts, strict=False)
         return [(low, high, count / self._total) for low, high, count in edges if count]
 
     @property
     def median(self) -> float:
-        """Seconds, to the upper edge of a bucket; 0.0 without values."""
+        """The median in seconds, rounded up to the edge of a bucket; 0.0 without values."""
         half = self._total / 2
         return next((edge for edge, above in self.later(0.0) if above <= half), LAST) if half else 0.0

@@ -1,17 +1,18 @@
-"""How long a batch takes: l(n) = a + c·n, learned from the batches that came back.
+"""Predict how long a batch takes: l(n) = a + c·n, learned from finished batches.
 
-Weighted least squares with forgetting. Until sizes have spread, the slope cannot be known: the
-first time is halved between the two, and later only its level follows. A batch that took ten
-times too long (a page fault, a garbage collection) counts as three times the prediction.
+The linear model is that of Nexus (l(b) = αb + β; Shen et al., SOSP '19). The fit is recursive least squares with
+exponential forgetting, from running sums. Until sizes have spread, the slope is unknown: the first time is halved
+between a and c, and later times change only the level. A batch that took ten times too long (a page fault, a garbage
+collection) counts as three times the prediction.
 """
 
 FORGETTING = 0.98
 CLIP = 3.0  # times the prediction
-SPREAD = 0.05  # of the mean squared: the variance of sizes from which a slope can be read
+SPREAD = 0.05  # of the mean squared: the variance of sizes from which a slope can be estimated
 
 
 class BatchTimes:
-    """Attributes: `a` seconds a batch, `c` seconds a job; both 0.0 until `known`."""
+    """The linear model. Attributes: `a` seconds a batch, `c` seconds a job; both 0.0 until `known`."""
 
     def __init__(self) -> None:
         self.a = 0.0
@@ -28,7 +29,7 @@ class BatchTimes:
         return self.a + self.c * size
 
     def add(self, size: int, seconds: float) -> None:
-        """Take the time of a batch as measured in the worker."""
+        """Learn from the time of a batch, in seconds as measured in the worker."""
         if not self.known:
             self.known = True
             self.a, self.c = seconds / 2, seconds / 2 / size
@@ -47,6 +48,6 @@ class BatchTimes:
             if self.a < 0.0:
                 self.a, self.c = 0.0, y / x
         else:
-            level = y / self.of(x)  # what was known of the slope stays
+            level = y / self.of(x)  # the known slope stays
             self.a *= level
             self.c *= level

@@ -1,12 +1,12 @@
-"""How long batches take by their size and by how many workers are busy: they may share cores, or a GPU.
+"""Predict how long batches take by size and by the number of busy workers, which may share cores or a GPU.
 
-What has been measured is an average of the latest. What has not is taken for as short as it can be, given that
+A measured kind has the average of its latest batches. Any other kind gets its lower bound, given that
 
     a larger batch, or more busy workers, make no batch faster, and
     half as large a batch, or half as many busy workers, make it at most twice as fast.
 
-So what may be better is tried, is believed once it was, and is tried again when it is forgotten: after a thousand
-batches or so of another kind.
+So a kind that may be better is tried, is believed once measured, and is tried again when forgotten: after a thousand
+batches or so of other kinds (optimism in the face of uncertainty, as in bandit algorithms).
 """
 
 import math
@@ -17,23 +17,23 @@ SETTLED = 8.0  # batches after which one more of its kind changes no decision �
 NOTABLE = 0.02  # … unless it changes the average by this share …
 REVIEWED = 64  # … and at every so many batches, since much may have been forgotten
 MOST = 16  # busy workers that are told apart
-NEAR = 0.4  # of a whole number: so near is the mean of busy workers to a batch that says something of that number
-FORGETTING = 0.998  # of what is known of one kind of batch, at each other one
-FORGOTTEN = 0.3  # batches: what is known from less is not known
+NEAR = 0.4  # of a whole number: a batch counts for that number if the mean of busy workers is so near
+FORGETTING = 0.998  # of the weight of one kind of batch, at each batch of another kind
+FORGOTTEN = 0.3  # batches: a kind with less weight is unknown
 ENOUGH = 30.0  # batches: more are not counted …
 LEAST_WEIGHT = 0.1  # … and the latest counts at least so much
-DISCOURAGED = 0.05  # of the time: added for each time that it was tried in vain
+DISCOURAGED = 0.05  # of the time: added for each failed attempt
 CAUTION = 1.5  # times the usual deviation, and …
-DOUBT = 0.1  # … of the time: so much shorter may that be which was measured once
+DOUBT = 0.1  # … of the time: a kind measured once may be so much shorter
 
 
 class Kind:
     """Batches of one size beside as many busy workers.
 
     Attributes:
-        seconds: that they take.
-        count: of how many batches that is the average, as of the `last` one of all kinds when it was noted.
-        misses: how often it was wanted, and did not come about.
+        seconds: their mean duration.
+        count: the weight of that average in batches, as of the batch number `last` of all kinds.
+        misses: how often this kind was planned, and did not come about.
     """
 
     __slots__ = ("busy", "count", "last", "misses", "seconds", "size")
@@ -51,18 +51,21 @@ class Kind:
 
 
 def _rounded(size: int) -> int:
-    """Round down to one of eight sizes an octave: few enough to be looked through."""
+    """Round down to one of eight sizes an octave: few enough to be searched linearly."""
     step = max(0, size.bit_length() - 4)
     return size >> step << step
 
 
 class Together:
-    """Args: `times` predict batches of the sizes that were not measured.
+    """Durations of batches by kind.
+
+    Args:
+        times: predict batches of sizes that were not measured.
 
     Attributes:
         total: batches that were learned from.
-        changes: goes up with each change of what is known that may change a decision.
-        deviation: of a batch from the average of its kind, as a share.
+        changes: incremented with each change that may affect a decision.
+        deviation: mean deviation of a batch from the average of its kind, as a share.
     """
 
     def __init__(self, times: BatchTimes) -> None:
@@ -76,11 +79,11 @@ class Together:
         return f"<Together {' '.join(repr(kind) for kind in self._kinds.values())}>"
 
     def measured(self) -> list[Kind]:
-        """Return the kinds that are known, in order."""
+        """Return the known kinds, in order."""
         return [self._kinds[key] for key in sorted(self._kinds) if self._known(self._kinds[key])]
 
     def add(self, busy: float, size: int, seconds: float) -> None:
-        """Take the time of a batch; `busy` workers were, in the mean, this one included."""
+        """Learn from a batch of `seconds`; `busy` workers were busy in the mean, this one included."""
         number = max(1, round(busy))
         if not -NEAR <= busy - number <= NEAR:
             return
@@ -97,12 +100,12 @@ class Together:
             self.changes += 1
 
     def missed(self, busy: int, size: int) -> None:
-        """Batches of this kind were wanted, and did not come about."""
+        """Note that batches of this kind were planned, and did not come about."""
         self._kind(busy, size).misses += 1.0
         self.changes += 1
 
     def hoped(self, busy: int, size: float) -> float:
-        """Return the seconds that a batch may take at best, as far as is known."""
+        """Return the fewest seconds that a batch may take, as far as is known."""
         low = int(size)
         seconds = self._hoped(min(busy, MOST), low)
         return seconds if low == size else seconds + (size - low) * (self._hoped(min(busy, MOST), low + 1) - seconds)
@@ -116,9 +119,9 @@ class Together:
         return seconds + (busy - low) * (self._expected(low + 1, size) - seconds)
 
     def _for_number(self, busy: float, number: int, size: int, seconds: float) -> float:
-        """Return what the batch would have taken with a whole number of busy workers all the time.
+        """Return the batch's duration had a whole number of workers been busy all the time.
 
-        For a share of its time it was as fast as those beside one worker more, or less.
+        For a share of its time the batch ran as fast as those beside one worker more, or less.
         """
         share = abs(busy - number)
         other = self._kinds.get((number + (1 if busy > number else -1), _rounded(size)))
@@ -145,7 +148,7 @@ class Together:
         return max(self._times.of(size), self._least(busy, size))
 
     def _least(self, busy: int, size: int) -> float:
-        """The most of all lower bounds that the known kinds give."""
+        """Return the greatest of the lower bounds from all known kinds."""
         least = 0.0
         for kind in self._kinds.values():
             count = self._count(kind)
@@ -162,7 +165,7 @@ class Together:
         return kind.seconds * max(0.5, 1.0 - (CAUTION * self.deviation + DOUBT) / math.sqrt(count))
 
     def _kind(self, busy: int, size: int) -> Kind:
-        """The kind, to be changed: what it says is as of now."""
+        """Return the kind, to be changed: its weights are updated to now."""
         key = min(busy, MOST), _rounded(size)
         kind = self._kinds.get(key)
         if kind is None:

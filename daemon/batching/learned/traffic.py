@@ -1,7 +1,7 @@
-"""All that is learned of one version's traffic: batch times, gaps between arrivals, and who comes back.
+"""Statistics of one version's traffic: batch times, gaps between arrivals, and returning clients.
 
-Replies are matched to later arrivals first in, first out, whoever sent them: under a closed loop this
-gives the clients' turnaround, under independent arrivals something far too long to wait for. (Forgetting unmatched
+Replies are matched to later arrivals first in, first out, whatever their clients: under a closed loop this
+yields the clients' turnaround, under independent arrivals a time far too long to wait for. (Forgetting unmatched
 replies at a dispatch was tried: it shortens the second and spoils the tail under Poisson arrivals.)
 """
 
@@ -18,11 +18,11 @@ TRACE_LENGTH = 20_000  # arrivals kept for replaying them
 
 
 class _Flight:
-    """A batch that is with a worker.
+    """A batch in flight.
 
     Attributes:
-        busy_seconds: how long all workers had been busy in all when it was sent.
-        sent: when.
+        busy_seconds: the sum of all workers' busy time when the batch was sent.
+        sent: when the batch was sent.
     """
 
     __slots__ = ("busy_seconds", "sent")
@@ -33,17 +33,17 @@ class _Flight:
 
 
 class Traffic:
-    """What the dispatcher tells and the collectors ask. Moments are on the daemon's clock.
+    """The interface between the dispatcher, which reports events, and the collectors. Times are on the daemon's clock.
 
     Attributes:
         gaps: between arrivals.
-        turnarounds: from a reply to the arrival that is matched to it.
-        last_arrival, gap: when the last job came, and how long after the one before; -inf, inf before.
-        last_return, last_time: when the last batch came back, and how long it took in the worker.
-        missing: the clients of that batch that have not come back, nor closed their connection.
-        busy, running: workers that have a batch, and the jobs that they have.
+        turnarounds: from a reply to its matching arrival.
+        last_arrival, gap: when the last job arrived, and how long after the one before; -inf, inf before.
+        last_return, last_time: when the last batch came back, and its seconds in the worker.
+        missing: the clients of that batch that have neither come back nor closed their connection.
+        busy, running: workers that have a batch, and the jobs in these batches.
         trace: when the latest jobs arrived.
-        crowd: how many regular connections there were at each of these moments.
+        crowd: how many regular connections there were at each of these times.
     """
 
     def __init__(self, batch_size: int) -> None:
@@ -68,14 +68,14 @@ class Traffic:
         self._replies: deque[float] = deque()
 
     def rate_at(self, now: float) -> float:
-        """Arrivals a second, the silence since the last one included; 0.0 before there are two."""
+        """Return the arrivals a second, including the silence since the last one; 0.0 before there are two."""
         gaps = self.gaps
         if not gaps.rate:
             return 0.0
         return gaps.effective / (gaps.effective / gaps.rate + max(0.0, now - self.last_arrival))
 
     def regulars_at(self, now: float) -> int:
-        """How many connections send regularly."""
+        """Return how many connections send regularly."""
         self.callers.forget_silent(now, self.turnarounds)
         return self.callers.regulars
 
@@ -98,13 +98,13 @@ class Traffic:
         self.crowd.append(callers.regulars)
 
     def sent(self, batch: Batch, busy: int, now: float) -> None:
-        """A batch went to a worker; `busy` workers have one now."""
+        """Note that a batch was sent to a worker; `busy` workers have one now."""
         self._pass(busy, now)
         self.running += len(batch.jobs)
         self._flights[batch.id] = _Flight(self._busy_seconds, now)
 
     def back(self, batch: Batch, busy: int, now: float) -> float:
-        """A batch came back, answered or not; return how many workers were busy while it was away, in the mean."""
+        """Note that a batch came back, answered or not; return the mean number of busy workers while it was away."""
         self._pass(busy, now)
         self.running -= len(batch.jobs)
         return self._beside(self._flights.pop(batch.id), now)
@@ -115,28 +115,28 @@ class Traffic:
         self.busy = busy
 
     def _beside(self, flight: "_Flight", now: float) -> float:
-        """How many workers were busy since then, in the mean."""
+        """Return the mean number of busy workers since the batch was sent."""
         away = now - flight.sent
         passed = self._busy_seconds + self.busy * (now - self._busy_at) - flight.busy_seconds
         return passed / away if away > 0.0 else float(self.busy)
 
     def returned(self, batch: Batch, seconds: float, now: float, busy: float = 1.0) -> None:
-        """A batch was answered, after `seconds` in the worker; 0.0 if it timed out.
+        """Note that a batch was answered, after `seconds` in the worker; 0.0 if it timed out.
 
         Args:
-            busy: as `back` has returned it.
+            busy: as returned by `back`.
         """
         if seconds and not batch.first and batch.reason != "retry":
             self.times.add(len(batch.jobs), seconds)
             self.together.add(busy, len(batch.jobs), seconds)
         self.last_time = seconds or self.last_time
-        answered = sum(job.phase is Phase.SENT for job in batch.jobs)  # others have expired: they had their answer
+        answered = sum(job.phase is Phase.SENT for job in batch.jobs)  # others have expired: they were answered before
         self.last_return = now
         self.missing = answered
         self._replied(answered, now)
 
     def expired(self, now: float) -> None:
-        """A job was told that its time is over: its client may come back, too."""
+        """Note that a job expired: its client was answered, and may come back, too."""
         self._replied(1, now)
 
     def _replied(self, count: int, now: float) -> None:
@@ -146,9 +146,9 @@ class Traffic:
             replies.popleft()
 
     def left(self, caller: Caller) -> None:
-        """A connection closed, or sends its jobs to another version now."""
+        """Note that a connection closed, or now sends its jobs to another version."""
         standing = self.callers.left(caller)
-        # Who opens a connection for each request says nothing by closing it.
+        # A client that opens a connection for each request conveys nothing by closing it.
         kept = standing.requests > 1
         if self.missing and kept and standing.replied == self.last_return and not standing.outstanding:
             self.missing -= 1

@@ -1,1 +1,1 @@
-"""Worker processes: where they come from, what they print, and how they end."""
+"""Worker processes: how they are made, their output, and their end."""

@@ -15,13 +15,13 @@ from handlers.orders import THREAD_VARIABLES, Order
 
 
 def worker_environment(environment: Mapping[str, str], threads: int) -> dict[str, str]:
-    """Make a worker's environment: ours, less the daemon's own settings, with the number of threads."""
+    """Return a worker's environment: ours, without the daemon's own settings, with the number of threads."""
     kept = {name: value for name, value in environment.items() if not name.startswith("TSCTL_")}
     return kept | dict.fromkeys(THREAD_VARIABLES, str(threads))
 
 
 def load_of(spec: WorkerSpec, group: str = "") -> wire.Load:
-    """Make the message that tells a worker what to load, and which cgroup to enter."""
+    """Return the message that names the model to load, and the cgroup to enter."""
     return wire.Load(
         spec.model_name, spec.model_version, str(spec.model_dir), spec.handler,
         dict(spec.manifest), spec.batch_size, spec.threads, spec.gpu_id,
@@ -31,17 +31,17 @@ def load_of(spec: WorkerSpec, group: str = "") -> wire.Load:
 
 @dataclass(slots=True, eq=False)
 class Birth:
-    """What a new process gets, and who is told of it.
+    """The inputs of a new process, and the callbacks for its events.
 
     Attributes:
-        order: for the template that forks it.
-        socket: its end of a socketpair, closed here when it has it.
-        output: what it prints goes there, closed too.
-        born: told once that it is there, or
-        failed: told once, with the reason, that it will not be.
-        ended: told once that it has ended, if it was born.
+        order: for the template that forks the process.
+        socket: the process's end of a socketpair, closed here once passed on.
+        output: the descriptor for the process's output, closed, too.
+        born: called once when the process exists, or
+        failed: called once, with the reason, if there will be none.
+        ended: called once when the process has ended, after `born`.
         python: the interpreter to exec; None for the daemon's own.
-        cancelled: nobody wants it any more, or is told of it.
+        cancelled: the process is not wanted any more, and no callback follows.
     """
 
     order: Order
@@ -54,7 +54,7 @@ class Birth:
     cancelled: bool = False
 
     def close(self) -> None:
-        """Close our copies of its descriptors, once."""
+        """Close our copies of the process's descriptors, once."""
         if self.socket.fileno() >= 0:
             self.socket.close()
             os.close(self.output)
@@ -68,10 +68,10 @@ def execute(
     directory: str | None = None,
     python: Path | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start `python -P -m MODULE SOCKET DAEMON` in a session of its own, which Ctrl-C at our terminal does not reach.
+    """Start `python -P -m MODULE SOCKET DAEMON` in its own session, which Ctrl-C at our terminal does not reach.
 
     Raises:
-        OSError: it cannot be started.
+        OSError: the process cannot be started.
     """
     descriptor = sock.fileno()
     return subprocess.Popen(

@@ -1,12 +1,12 @@
-"""A cgroup for each worker, where they are to be had: no process leaves it, however it forks, and all die at once.
+"""A cgroup for each worker, where available: no process leaves it, however it forks, and all die at once.
 
     our own cgroup/                           the daemon stays here, and so does a daemon that replaces it
         tsctl-NAMESPACE-PID-START/            one for each daemon, named so that the next one knows whether it lives
             1/  2/  …                         one for each worker
 
-cgroup v2 with `cgroup.kill` (Linux 5.14) in a directory that this user may write: as root, under `systemd-run --user`,
-in a service with `Delegate=yes`. Elsewhere there are none, and leftovers.py does what can be done.
-Workers enter theirs themselves, before any code of a handler: the kernel takes milliseconds for that.
+This needs cgroup v2 with `cgroup.kill` (Linux 5.14) in a directory that this user may write: as root, under
+`systemd-run --user`, in a service with `Delegate=yes`. Elsewhere there are no cgroups, and leftovers.py does its best.
+Workers enter their cgroups themselves, before any code of a handler: the kernel takes milliseconds for that.
 """
 
 import contextlib
@@ -16,11 +16,11 @@ import time
 from pathlib import Path
 
 _PREFIX = "tsctl"
-_PATIENCE = 1.0  # seconds that killed processes have to be gone, at the stop
+_PATIENCE = 1.0  # seconds that killed processes have to disappear, at the stop
 
 
 def own_directory(proc: Path = Path("/proc")) -> Path | None:
-    """Return the directory of this process's cgroup in the v2 hierarchy; None if it is not mounted."""
+    """Return the directory of this process's cgroup in the v2 hierarchy; None if that is not mounted."""
     try:
         groups = (proc / "self" / "cgroup").read_text().splitlines()
         mounts = (proc / "self" / "mountinfo").read_text().splitlines()
@@ -36,7 +36,7 @@ def own_directory(proc: Path = Path("/proc")) -> Path | None:
 
 
 def start_of(pid: int, proc: Path = Path("/proc")) -> int:
-    """Return when a process started, in ticks since the boot; 0 if there is none, or if it only waits to be reaped.
+    """Return when a process started, in ticks since the boot; 0 if there is none, or only a zombie.
 
     A container's first process may take minutes until it reaps a daemon that was killed.
     """
@@ -51,7 +51,7 @@ class Cgroups:
     """The cgroups of one daemon's workers.
 
     Args:
-        folder: of this daemon; it exists, and holds nothing.
+        folder: of this daemon; exists, and is empty.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -64,10 +64,10 @@ class Cgroups:
 
     @classmethod
     def open(cls, here: Path | None = None) -> "Cgroups | None":
-        """Make this daemon's, and kill what daemons that are no more have left there; None if that cannot be.
+        """Create this daemon's cgroup, and kill the leftovers of ended daemons; None if cgroups are unavailable.
 
         Args:
-            here: the cgroup that this process is in; by default it is looked for.
+            here: this process's cgroup; by default read from /proc.
         """
         here = own_directory() if here is None else here
         if here is None or not os.access(here / "cgroup.procs", os.W_OK):
@@ -86,7 +86,7 @@ class Cgroups:
         return None
 
     def make(self) -> str:
-        """Make a cgroup for one worker; return its directory, or an empty string if that cannot be."""
+        """Create a cgroup for one worker; return its directory, or an empty string on failure."""
         self._remove_left()
         group = self._folder / str(next(self._numbers))
         try:
@@ -96,14 +96,14 @@ class Cgroups:
         return str(group)
 
     def kill(self, group: str) -> None:
-        """Kill all that is in a worker's cgroup; it is removed when that has ended."""
+        """Kill all processes in a worker's cgroup, and remove the cgroup when they have ended."""
         if group:
             _kill(Path(group))
             self._left.add(Path(group))
             self._remove_left()
 
     def end(self) -> None:
-        """Kill everything, and remove all. Blocks until that is done, but for at most a second."""
+        """Kill all processes, and remove all cgroups. Blocks until that is done, at most a second."""
         _kill(self._folder)
         deadline = time.monotonic() + _PATIENCE
         while not _removed(self._folder) and time.monotonic() < deadline:
@@ -117,7 +117,7 @@ class Cgroups:
 
 
 def clear(here: Path, namespace: int) -> None:
-    """Kill and remove the cgroups of daemons that have ended without doing so: by `kill -9`, most likely."""
+    """Kill and remove the cgroups of daemons that ended without doing so: by `kill -9`, most likely."""
     for folder in here.glob(f"{_PREFIX}-{namespace}-*-*"):
         pid, _, start = folder.name.removeprefix(f"{_PREFIX}-{namespace}-").partition("-")
         if pid.isdigit() and start.isdigit() and start_of(int(pid)) != int(start):
@@ -130,7 +130,7 @@ def _kill(group: Path) -> None:
 
 
 def _removed(folder: Path) -> bool:
-    """Remove a cgroup and those in it, as far as they are empty; say whether it has gone."""
+    """Remove a cgroup and those in it, as far as they are empty; return whether it has gone."""
     with contextlib.suppress(OSError):
         for group in folder.iterdir():
             if group.is_dir():

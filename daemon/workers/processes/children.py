@@ -1,8 +1,8 @@
-"""The daemon's child processes: how each ends, and the orphans that come to it.
+"""The daemon's child processes: watch their ends, and adopt orphans.
 
-Death is a pidfd. A process that leads a group takes the group with it. Where workers are forked
-from templates the daemon is a subreaper (prctl(2)): a forked worker becomes its child, and so does
-whatever a worker leaves behind, which is killed when a worker ends (leftovers.py), and is reaped here, now and then:
+Death is a pidfd. The leader of a process group takes the group along. Where workers are forked
+from templates the daemon is a subreaper (prctl(2)): forked workers become its children, and so do
+leftovers of workers, which are killed when a worker ends (leftovers.py), and are reaped here, now and then:
 uvloop keeps SIGCHLD to itself.
 """
 
@@ -24,7 +24,7 @@ class Process:
     """A child that leads its own session, from now to its end.
 
     Attributes:
-        returncode: as `subprocess` counts: negative for a signal; None while it runs.
+        returncode: as `subprocess` counts: negative for a signal; None while the process runs.
     """
 
     def __init__(self, pid: int, returncode: int | None = None) -> None:
@@ -35,8 +35,8 @@ class Process:
         return f"<Process {self.pid} {'runs' if self.returncode is None else self.returncode}>"
 
     def kill(self) -> None:
-        """End it and its group now; it need not be there any more."""
-        if self.returncode is None:  # else the number may be somebody else's
+        """Kill the process, which need not exist any more, and its group now."""
+        if self.returncode is None:  # otherwise the number may be another process's
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
 
@@ -46,7 +46,7 @@ def _wait_for(pid: int) -> int:
 
 
 class Children:
-    """All processes that workers and templates are.
+    """All processes of workers and templates.
 
     Attributes:
         expected: how many are being forked whose pids are not known yet.
@@ -65,10 +65,10 @@ class Children:
         return f"<Children {sorted(self._known)}, {self.expected} expected>"
 
     def adopt(self) -> None:
-        """Have orphans of this process's descendants become its children, and reap those that nobody knows.
+        """Make orphans of this process's descendants its children, and reap the unknown ones.
 
         Raises:
-            OSError: the kernel does not do that.
+            OSError: the kernel does not support this.
         """
         if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -76,34 +76,34 @@ class Children:
             self._reap_later()
 
     def clear_up(self) -> None:
-        """Kill what workers leave behind, from now on; for a program whose other children are told by `spare`.
+        """Kill leftovers of workers, from now on; for a program whose other children are registered by `spare`.
 
         Raises:
-            OSError: the kernel lets nobody adopt.
+            OSError: the kernel does not support adoption.
         """
         self._leftovers = Leftovers(self._loop, self._clock, lambda pid: pid in self._known, lambda: not self.expected)
         self.adopt()
 
     def spare(self, pid: int) -> None:
-        """Leave a child alone that is neither a worker's nor in this session: its end is somebody else's to see."""
+        """Ignore a child that is neither a worker's nor in this session: its end is handled elsewhere."""
         self._spared.add(pid)
         if self._leftovers is not None:
             self._leftovers.spared.add(pid)
 
     def handed_over(self) -> None:
-        """Another daemon has replaced this one: those that follow it are not ours to kill."""
+        """Note that another daemon has replaced this one: later daemons are not ours to kill."""
         if self._leftovers is not None:
             self._leftovers.beware_of_strangers()
 
     def close(self) -> None:
-        """Look for no more orphans."""
+        """Stop watching for orphans."""
         if self._timer is not None:
             self._timer.cancel()
         if self._leftovers is not None:
             self._leftovers.close()
 
     def end(self) -> None:
-        """Kill whatever is left, last."""
+        """Kill all leftovers, last."""
         if self._leftovers is not None:
             self._leftovers.end()
 
@@ -111,11 +111,11 @@ class Children:
         """Watch a child.
 
         Args:
-            ended: called once, when it has ended and been reaped.
-            wait: reaps it and gives its return code.
+            ended: called once, when the child has ended and been reaped.
+            wait: reaps the child and returns its return code.
 
         Raises:
-            OSError: there is no descriptor for it.
+            OSError: there is no descriptor for the child.
         """
         process = Process(pid)
         descriptor = os.pidfd_open(pid)
@@ -142,17 +142,17 @@ class Children:
         self._timer = self._clock.later(REAP_EVERY, look)
 
     def reap_orphans(self) -> None:
-        """Reap what has ended and nobody waits for.
+        """Reap ended children that no other code waits for.
 
-        Those that the daemon itself runs (pip) are in its session, and are left to who runs them;
-        those that are just being forked may be any, so nothing is done until they are known.
+        Children that the daemon itself runs (pip) are in its session, and are left to their callers.
+        Children that are just being forked may be any, so nothing is done until they are known.
         """
         while not self.expected:
             try:
                 found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
                 return
-            # One that is known hides those behind it until its own end is handled; then comes the next look.
+            # A known child hides those behind it until its own end is handled; the next look follows.
             if found is None or found.si_pid in self._known or found.si_pid in self._spared:
                 return
             if os.getsid(found.si_pid) == os.getsid(0):

@@ -1,8 +1,8 @@
-"""Descriptors that the event loop takes over: it closes each, and nobody closes it again.
+"""Hand descriptors to the event loop so that each is closed exactly once.
 
 uvloop closes the number that a Python object has, and then the object, counting on EBADF. But a thread may have got
-that number in between, or, where the transport was closed before it knew the object, anybody until the garbage is
-collected: what is closed then may be the connection of a client, and the next one to get its number is sent the
+that number in between, or, if the transport was closed before knowing the object, any code until the garbage is
+collected: the second close may then hit a client's connection, and the next one to get its number is sent the
 answer. So the objects that the loop gets here have nothing to close.
 """
 

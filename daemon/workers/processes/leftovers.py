@@ -1,16 +1,16 @@
-"""What workers leave behind: processes that left their worker's session, and whose parents have ended.
+"""Kill leftovers of workers: processes that left their worker's session, and whose parents have ended.
 
     daemon ── worker ── (between) ── left        the handler forks twice, with setsid(2),
     daemon ──┬ worker                            the one between ends,
              └ left                              and the daemon, a subreaper, adopts what is left
 
-A worker's process group is killed with it (children.py). What is not of the group any more comes to the daemon, and is
-killed when the next worker ends, and at the latest when the daemon stops. A child of the daemon is left alone if it
-is known (workers, templates), if it is in the daemon's own session (pip, nvidia-smi), if it was there before, or is a
+A worker's process group is killed along (children.py). Processes outside the group come to the daemon, and are
+killed when the next worker ends, and at the latest when the daemon stops. A child of the daemon is spared if
+known (workers, templates), in the daemon's own session (pip, nvidia-smi), older than this module's `Leftovers`, or a
 daemon that replaces this one.
 
-Killed processes leave their own children to the daemon in turn, so it looks again until there are none: a handler that
-forks faster than it is killed can win that race. (Where a cgroup is to be had, it cannot: cgroups.py.)
+Killed processes leave their own children to the daemon in turn, so the search repeats until there are none: a handler
+that forks faster than it is killed can win that race. (Not where a cgroup is available: cgroups.py.)
 """
 
 import asyncio
@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 from daemon.clock import Clock, Timer
 
-AGAIN = 0.05  # seconds between two looks
-ROUNDS = 40  # of looks in a row, at most
+AGAIN = 0.05  # seconds between two searches
+ROUNDS = 40  # searches in a row, at most
 MARK = "TSWORKER_OF"  # in a worker's environment: the daemon's pid
 
 
@@ -37,7 +37,7 @@ class Child(NamedTuple):
 
 
 def children_of(parent: int, proc: Path = Path("/proc")) -> list[Child]:
-    """Read which children a process has, less those that have ended. Reads every process if the kernel has no list."""
+    """Return a process's children that have not ended. Reads every process if the kernel has no list."""
     try:
         lists = [(task / "children").read_text() for task in (proc / str(parent) / "task").iterdir()]
         pids = [int(pid) for each in lists for pid in each.split()]
@@ -57,7 +57,7 @@ def child_of(pid: int, parent: int, proc: Path = Path("/proc")) -> Child | None:
 
 
 def marked(pid: int, mark: str) -> bool:
-    """Whether a process, or the one that it was forked from, was started with a variable of this daemon."""
+    """Return whether a process, or its template, was started with a variable of this daemon."""
     try:
         return mark.encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
@@ -65,7 +65,7 @@ def marked(pid: int, mark: str) -> bool:
 
 
 class Leftovers:
-    """Kills what workers left. Nothing is looked for before a worker has ended.
+    """Kills leftovers of workers. The search starts when a worker has ended.
 
     Attributes:
         spared: pids of children that are no worker's.
@@ -90,29 +90,29 @@ class Leftovers:
         self._timer: Timer | None = None
         self._rounds = 0
         self._looking = False
-        # What ran here before exec(2) may have had children; where this process is a container's first, orphans of
-        # anybody come to it.
+        # The program before exec(2) may have had children; if this process is a container's first, all orphans come to
+        # it.
         self.spared = {child.pid for child in children_of(self._pid)}
         self._strangers = self._pid == 1
 
     def beware_of_strangers(self) -> None:
-        """From now on kill only what was started with `MARK`: a daemon after the next becomes a child of this one."""
+        """Kill only processes started with `MARK` from now on: a daemon after the next becomes a child of this one."""
         self._strangers = True
 
     def look(self) -> None:
-        """A worker has ended: kill what it left, and what that leaves, until there is nothing more."""
+        """Kill the leftovers of a worker that has ended, and their children, until there is nothing more."""
         self._rounds = ROUNDS
         self._begin()
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop searching."""
         self._rounds = 0
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def end(self) -> None:
-        """Kill all that is left, known or not. Blocks for a moment; nothing may be started any more."""
+        """Kill all leftovers, known or not. Blocks for a moment; nothing may be started any more."""
         self.close()
         for _ in range(ROUNDS):
             left = [child for child in children_of(self._pid) if self._ours(child)]
@@ -139,7 +139,7 @@ class Leftovers:
         self._rounds -= 1
         again = not self._settled()
         for child in () if again else seen.result():
-            # Read again: what was seen may have been reaped here since, and its number may be somebody else's.
+            # Read again: the process may have been reaped here since, and its number may be another's.
             now = child_of(child.pid, self._pid)
             if now is not None and not self._known(now.pid) and self._ours(now):
                 self._kill(now)
@@ -164,7 +164,7 @@ class Leftovers:
                 os.kill(child.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
-        except PermissionError:  # it has become another user's
+        except PermissionError:  # now another user's
             self.spared.add(child.pid)
 
 

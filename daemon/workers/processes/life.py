@@ -1,7 +1,7 @@
 """The process of one worker, from its birth to the report of its exit.
 
-It is over when the process has ended, and all that it said and printed has been read; or
-`LAST_WORDS` seconds after its end, if a child of it holds one of the two open.
+The life is over when the process has ended, and its frames and output have been read to the end; or
+`LAST_WORDS` seconds after the process's end, if a child holds one of the two open.
 """
 
 import asyncio
@@ -25,19 +25,19 @@ LAST_WORDS = 0.1  # seconds
 
 
 class Life:
-    """One process and the two ways to it: a socket for frames, and a pipe for what it prints.
+    """One process and its two channels: a socket for frames, and a pipe for its output.
 
     Attributes:
-        killed_because: why the daemon killed it; empty if it did not.
-        group: the directory of its cgroup; empty if it has none.
+        killed_because: why the daemon killed the process; empty if not.
+        group: the directory of the process's cgroup; empty for none.
 
     Args:
-        protocol: gets the daemon's end of the socket, and says `socket_closed` when that has closed.
-        over: told once, last.
+        protocol: gets the daemon's end of the socket, and calls `socket_closed` when that has closed.
+        over: called once, last.
         arena: shared with the process, by the first bytes on the socket.
 
     Raises:
-        OSError: there is no process or descriptor for it.
+        OSError: there is no process or descriptor left.
     """
 
     def __init__(
@@ -81,22 +81,22 @@ class Life:
 
     @property
     def pid(self) -> int:
-        """0 while the process is being made."""
+        """The process id; 0 while the process is being made."""
         return 0 if self._process is None else self._process.pid
 
     @property
     def running(self) -> bool:
-        """It has not ended, as far as is known."""
+        """Whether the process has not ended, as far as is known."""
         return self._process is None or self._process.returncode is None
 
     @property
     def died_of_sigkill(self) -> bool:
-        """Somebody else killed it, perhaps the kernel."""
+        """Whether the process was killed from outside the daemon, perhaps by the kernel."""
         ended_by = None if self._process is None else self._process.returncode
         return ended_by == -signal.SIGKILL and not self.killed_because
 
     def kill(self, because: str) -> None:
-        """End it and its children; the first reason is the one that is told."""
+        """Kill the process and its children; the first reason is the reported one."""
         if self._is_over:
             return
         self.killed_because = self.killed_because or because
@@ -107,7 +107,7 @@ class Life:
             self._clock.soon(self._over)
 
     def socket_closed(self) -> None:
-        """It will say nothing more. Only a hint that it has ended."""
+        """Note that the socket has closed: a mere hint that the process has ended."""
         self._socket_closed = True
         self._maybe_over()
 
@@ -147,7 +147,7 @@ class Life:
         self._tell_over(self._report())
 
     def _leave_group(self) -> None:
-        """Kill what it has left in its cgroup, once."""
+        """Kill the rest of the worker's cgroup, once."""
         if self._groups is not None:
             self._groups.kill(self.group)
             self._groups = None

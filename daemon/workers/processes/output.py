@@ -1,10 +1,10 @@
-"""A worker's output: passed on in whole lines, the last ones kept for its exit report.
+"""A worker's output: logged in whole lines, the last ones kept for its exit report.
 
-A handler may print without end, and other models must not pay for that. Three bounds keep it cheap:
+A handler may print without end, and other models must not pay for that. Three bounds keep printing cheap:
 
 * One read takes at most the content of the pipe. A pipe that is always full waits for its turn (`Pace`), so all such
   pipes together are read 500 times a second, and the rest of the loop's time is for requests. A handler waits in its
-  `print` only if it writes more: 32 MB a second.
+  `print` only beyond 32 MB a second.
 * The log gets the first `MOST_LINES` lines and `MOST_BYTES` bytes of each second. Lines beyond are counted in C and
   reported once a second: 64 KiB of short lines cost 20 µs, where logging each line cost 100 ms.
 * The lines of one read are one write of the log.
@@ -19,7 +19,7 @@ from daemon.clock import Clock, Timer
 from daemon.workers.processes.descriptors import read_pipe
 
 KEPT_LINES = 50
-LONGEST_LINE = 16 * 1024  # bytes; what is longer is cut into lines of this size
+LONGEST_LINE = 16 * 1024  # bytes; a longer line is cut into lines of this size
 MOST_LINES = 5000  # a period, of one worker
 MOST_BYTES = 1024 * 1024  # a period, of one worker
 PERIOD = 1.0  # seconds
@@ -30,7 +30,7 @@ _connecting: set[asyncio.Task[object]] = set()  # a loop alone does not keep its
 
 
 class Pace:
-    """The turns of all pipes that have much to say."""
+    """The turns of all pipes with much output."""
 
     def __init__(self) -> None:
         self._next = 0.0
@@ -44,7 +44,7 @@ class Pace:
 def follow(
     loop: asyncio.AbstractEventLoop, descriptor: int, log: Callable[[str], None], clock: Clock, pace: Pace
 ) -> None:
-    """Pass on what comes out of a pipe, which is closed at its end."""
+    """Log the output of a pipe, which is closed at its end."""
     reader = OutputReader(log, lambda: None, clock, pace)
     task = loop.create_task(read_pipe(loop, lambda: reader, descriptor))
     _connecting.add(task)
@@ -58,8 +58,8 @@ class OutputReader(asyncio.Protocol):
         closed: the pipe has ended.
 
     Args:
-        log: takes one or more lines, with line feeds between them.
-        on_close: called when the pipe has ended and all of it was passed on.
+        log: called with one or more lines, with line feeds between them.
+        on_close: called when the pipe has ended and all lines were logged.
         pace: shared with the other pipes of the daemon.
     """
 
@@ -76,16 +76,16 @@ class OutputReader(asyncio.Protocol):
         self._last: deque[bytes] = deque(maxlen=KEPT_LINES)
         self._period_ends = 0.0
         self._lines = self._bytes = 0  # that the log still takes in this period
-        self._dropped = 0  # lines that nobody has been told of
+        self._dropped = 0  # dropped lines that were not reported yet
         self._telling: Timer | None = None
 
     @property
     def last(self) -> list[str]:
-        """The newest lines, oldest first; also those that the log did not get."""
+        """The newest lines, oldest first; also those that were not logged."""
         return [_text(line) for line in self._last]
 
     def hurry(self) -> None:
-        """Read on now: the worker has ended, and what it said last is in the pipe."""
+        """Read on now: the worker has ended, and its last lines are in the pipe."""
         if self._waiting is not None:
             self._waiting.cancel()
             self._read_on()
@@ -140,7 +140,7 @@ class OutputReader(asyncio.Protocol):
         if taken:
             self._log(_text(passed[:-1]))
         if taken < count:
-            self._lines = 0  # what is passed on of a period is its beginning, without gaps
+            self._lines = 0  # the logged part of a period is its beginning, without gaps
             self._dropped += count - taken
             if self._telling is None:
                 self._telling = self._clock.later(self._period_ends - now, self._tell_dropped)

@@ -1,7 +1,6 @@
-"""What a model's files say about what its workers will import, read without running them.
+"""Predict the imports of a model's workers from the model's files, read without running them.
 
-A wrong guess costs time or memory, never an answer: what a template has not imported, a worker
-imports itself.
+A wrong guess costs time or memory, never an answer: a worker imports the modules that its template has not imported.
 """
 
 import contextlib
@@ -26,13 +25,13 @@ class Needs(NamedTuple):
 
 
 def is_ours(handler: str, model_dir: Path) -> bool:
-    """Say whether the handler is a built-in one, as the loader decides it: a file of that name comes first."""
+    """Return whether the handler is a built-in one, by the loader's rule: a file of that name comes first."""
     name, _ = split_handler(handler)
     return name in BUILT_IN and not (model_dir / f"{name}.py").is_file()
 
 
 def fingerprint(load: wire.Load) -> str:
-    """Name what a worker would load now: files that are served in place may be written anew."""
+    """Return a digest of the files that a worker would load now: files that are served in place may be written anew."""
     digest = hashlib.sha256(wire.encode(load))
     with contextlib.suppress(OSError), os.scandir(load.model_dir) as entries:
         for entry in sorted(entries, key=lambda each: each.name):
@@ -43,7 +42,7 @@ def fingerprint(load: wire.Load) -> str:
 
 
 def needs_of(handler: str, model_dir: Path) -> Needs:
-    """Say what a worker of this model will import, from its handler and the Python files beside it."""
+    """Return the likely imports of this model's workers, from its handler and Python files."""
     ours = is_ours(handler, model_dir)
     torch, vision = ours, ours and split_handler(handler)[0] in _WITH_TORCHVISION
     for file in sorted(model_dir.glob("*.py")):

@@ -4,9 +4,9 @@
        │                 │
        └──Unfit, ended───┴──▶ GONE
 
-Births wait while it warms, and are ordered one at a time. What is still waiting when it goes is
-given back, to be made in another way. The one that was ordered may have been made, unknown to us,
-so that one fails: what it has is closed, and it leaves if it is there.
+Births wait while the template warms, and are ordered one at a time. Births still waiting when the template goes are
+given back, to be made in another way. An ordered one may have been made without a report,
+so that one fails: its descriptors are closed, and the process, if any, exits.
 """
 
 import asyncio
@@ -24,19 +24,19 @@ _log = logging.getLogger("daemon.workers")
 
 
 class TemplateState(Enum):
-    WARMING = auto()  # it imports and loads
-    READY = auto()  # it forks
-    GONE = auto()  # it ended, or is not fit to be forked
+    WARMING = auto()  # imports and loads
+    READY = auto()  # forks
+    GONE = auto()  # ended, or not fit to be forked
 
 
 class Template:
-    """Makes processes by forking one that is warm.
+    """Makes processes by forking a warm one.
 
     Attributes:
-        parent: the one that it is forked from, None for the first.
-        why: why it has gone.
-        never_ready: it has gone without having been ready.
-        users: workers that live, or wait, and share its model.
+        parent: the template from which this one is forked, None for the first.
+        why: why the template has gone.
+        never_ready: the template has gone without having been ready.
+        users: workers that live, or wait, and share the template's model.
     """
 
     def __init__(
@@ -72,11 +72,11 @@ class Template:
 
     @property
     def wanted(self) -> bool:
-        """Somebody waits for a process from it."""
+        """Whether a birth waits for a process of this template."""
         return self._ordered is not None or any(not birth.cancelled for birth in self._waiting)
 
     def make(self, birth: Birth) -> None:
-        """Have a process made, now or when it is ready; `birth` is told."""
+        """Make a process, now or when the template is ready; `birth` is notified."""
         if self.state is TemplateState.GONE:
             self._give_back(birth, self)
             return
@@ -84,13 +84,13 @@ class Template:
         self._next()
 
     def born(self, process: Process) -> None:
-        """It is there, and warms."""
+        """Note that the template's process exists, and warms."""
         self.process = process
         if self.state is TemplateState.GONE:
             process.kill()
 
     def close(self, why: str) -> None:
-        """Let it end; what waits is given back."""
+        """End the template; waiting births are given back."""
         if self.state is TemplateState.GONE:
             return
         self.state, self.why = TemplateState.GONE, why
@@ -109,7 +109,7 @@ class Template:
             self._give_back(self._waiting.popleft(), self)
 
     def ended(self) -> None:
-        """Its process has ended."""
+        """Close the template, whose process has ended."""
         code = None if self.process is None else self.process.returncode
         self.close(f"it ended with code {code}" if code is None or code >= 0 else f"it was killed by signal {-code}")
 
@@ -124,7 +124,7 @@ class Template:
                 if len(packet) > orders.LARGEST:
                     raise OSError(f"an order of {len(packet)} bytes is too long")
                 socket.send_fds(self._socket, [packet], [birth.socket.fileno(), birth.output])
-            except OSError:  # its end is about to be heard of
+            except OSError:  # the template's end is about to be reported
                 self._give_back(birth, self)
                 continue
             self._ordered = birth
@@ -149,7 +149,7 @@ class Template:
         self._heard(orders.decode_report(packet))
 
     def _hung_up(self) -> None:
-        """It is ending: its process's end says how, and is heard of at once."""
+        """Note that the template is ending: the end of its process gives the reason at once."""
         if self.process is None:
             self.close("it closed its socket")
         else:

@@ -1,17 +1,17 @@
-"""Where a worker comes from: the warmest template that fits it, or exec.
+"""Choose how a worker is made: from the warmest template that fits, or by exec.
 
     torch ──▶ torchvision ──▶ a model      each is forked from the one before it
       │            │             │
       └────────────┴─────────────┴──▶ workers
 
-* A model has a template of its own where its handler is a built-in one, on the CPU: its workers then
-  share the weights. It ends `LINGER` seconds after the last of them.
-* Other workers are forked from the template that has imported what their files mention.
-* A worker with a Python environment of its own is exec'd; so is one whose files do not mention torch, unless
+* A model has its own template if its handler is a built-in one, on the CPU: its workers then
+  share the weights. The template ends `LINGER` seconds after the last of them.
+* Other workers are forked from the template that has imported the modules mentioned in their files.
+* A worker with its own Python environment is exec'd; so is one whose files do not mention torch, unless
   the first template has been made for others (with torch it takes 250 MiB).
 
-A worker whose template goes is made from that one's parent, or exec'd. What has gone is made anew by the next
-worker that wants it, but not within `PAUSE` seconds of having failed to get ready.
+A worker whose template goes is made from that one's parent, or exec'd. A template that has gone is made anew by the
+next worker that needs one, but not within `PAUSE` seconds of having failed to get ready.
 """
 
 import asyncio
@@ -44,10 +44,10 @@ class Templates:
 
     Attributes:
         pace: the turns of all pipes of workers and templates.
-        groups: cgroups for workers; None where there are none.
+        groups: cgroups for workers; None where unavailable.
 
     Args:
-        environment: what templates and workers start from.
+        environment: the base of the environment of templates and workers.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Templates:
         return f"<Templates {' '.join(f'{each.name}:{each.state.name}' for each in self._templates.values())}>"
 
     def adopt(self) -> None:
-        """Become the parent of what templates fork."""
+        """Become the parent of the templates' forks."""
         if not self.enabled:
             return
         try:
@@ -83,12 +83,12 @@ class Templates:
             self.enabled = False
 
     def warm(self) -> None:
-        """Begin to make the first one, before a worker asks for it."""
+        """Begin to make the first template, before a worker needs one."""
         if self.enabled:
             self._first()
 
     def close(self) -> None:
-        """End all of them; nothing is made from now on but by exec."""
+        """End all templates; workers are made only by exec from now on."""
         self.enabled = False
         for template in list(self._templates.values()):
             template.close("the daemon stops")
@@ -97,10 +97,10 @@ class Templates:
         """Make a worker.
 
         Returns:
-            The template whose model it will share; `done_with` it when the worker has ended.
+            The template whose model the worker will share; call `done_with` when the worker has ended.
 
         Raises:
-            OSError: it was to be exec'd, and cannot be.
+            OSError: the worker cannot be exec'd.
         """
         place = self._place(spec)
         if place is None:
@@ -113,7 +113,7 @@ class Templates:
         return home
 
     def cancel(self, birth: Birth) -> None:
-        """Nobody wants this process any more; a model that is being loaded for it alone is not, either."""
+        """Cancel a birth, and close a model's template that is warming for this birth alone."""
         birth.cancelled = True
         birth.close()
         for template in list(self._templates.values()):
@@ -122,7 +122,7 @@ class Templates:
                 template.close("nobody waits for it any more")
 
     def done_with(self, home: Template) -> None:
-        """A worker that shares a template's model has ended."""
+        """Note that a worker that shares a template's model has ended."""
         home.users -= 1
         if not home.users:
             self._clock.later(LINGER, lambda: None if home.users else home.close("its last worker has ended"))
@@ -137,7 +137,7 @@ class Templates:
         if needs.torchvision:
             place = self._grown(VISION, place, orders.Grow(list(IMPORTED)), _tell) or place
         if is_ours(spec.handler, spec.model_dir) and spec.gpu_id is None:
-            load = load_of(dataclasses.replace(spec, threads=1, batch_size=1))  # a worker is told its own
+            load = load_of(dataclasses.replace(spec, threads=1, batch_size=1))  # a worker is sent its own
             key = f"{spec.model_name}/{spec.model_version} {fingerprint(load)}"
             place = self._grown(key, place, orders.Grow([], load), spec.log) or place
         return place
@@ -182,7 +182,7 @@ class Templates:
     def _open(
         self, key: str, parent: Template | None, log: Callable[[str], None]
     ) -> tuple[Template, socket.socket, int]:
-        """Make the daemon's side of a template; gives it, and the process's two descriptors."""
+        """Create the daemon's side of a template; return the template, and the process's two descriptors."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             reading, writing = os.pipe()
@@ -209,7 +209,7 @@ class Templates:
         _log.log(level, "the template %s has gone: %s", template.name, template.why)
 
     def _give_back(self, birth: Birth, template: Template) -> None:
-        """Make a worker in another way: its template is not there any more."""
+        """Make a worker in another way: its template has gone."""
         if birth.cancelled:
             birth.close()
         elif isinstance(birth.order, orders.Grow) or not self.enabled:
