@@ -1,7 +1,7 @@
 """TorchServe's import names: `from ts.torch_handler.base_handler import BaseHandler` works.
 
-A table of modules and names (handlers/torchserve/table.py), served by a finder that comes first on
-`sys.meta_path`, so that ours wins where TorchServe itself is installed too.
+A table of modules and names (handlers/torchserve/table.py), served by a finder placed first on `sys.meta_path`, so that
+our modules win over an installed TorchServe.
 """
 
 import importlib
@@ -15,7 +15,7 @@ from handlers.torchserve.table import ABSENT, TABLE
 
 
 class _Module(ModuleType):
-    """A module of the table; its names are looked up when they are first used."""
+    """A module of the table; its names are resolved on first use."""
 
     def __getattr__(self, name: str) -> object:
         try:
@@ -36,7 +36,7 @@ class _Finder(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         for absent, needed in ABSENT.items():
             if f"{fullname}.".startswith(f"{absent}."):
-                # No ModuleNotFoundError: `from ts.torch_handler import dali_handler` would drop the sentence.
+                # Not a ModuleNotFoundError: `from ts.torch_handler import dali_handler` would drop the message.
                 raise ImportError(
                     f"`{fullname}` needs {needed}, which tsctl does not bring: use that package itself in the handler",
                     name=fullname,
@@ -49,7 +49,7 @@ class _Finder(MetaPathFinder, Loader):
         return _Module(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Everything is looked up on use."""
+        """Do nothing: names are resolved on first use."""
 
 
 def install() -> None:

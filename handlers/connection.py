@@ -1,15 +1,15 @@
-"""The worker's end of the socketpair: whole frames, whatever the handler does to its process.
+"""The worker's end of the socketpair: whole frames, even if the handler interferes with its process.
 
-A handler lives in this process and can take the connection away. What then happens:
+A handler lives in this process and can close the connection. The cases:
 
-    it closes our descriptor, or puts      the worker leaves with EXIT_DISCONNECTED, and the daemon
-    another file in its place              knows why; nothing is written to the other file
-    it forks                               the child has no connection, and does not keep it open
-    the child comes back from the handler  it ends here, unheard: the answer is the parent's to give
-    its threads send pieces                one frame goes after the other
+    closes our descriptor, or puts         the worker exits with EXIT_DISCONNECTED, which tells the daemon
+    another file in its place              why; nothing is written to the other file
+    forks                                  the child has no connection, and does not keep ours open
+    the child returns from the handler     the child exits silently: the parent sends the response
+    threads of the handler send pieces     frames are sent one after the other
 
-Whoever waits for credit (pieces.py) reads for all: the main thread may be in the handler, or wait for a lane of the
-pipeline. One thread reads at a time; what it reads for others waits in order.
+A thread that waits for credit (pieces.py) reads for all threads, because the main thread may be in the handler or
+waiting for a lane of the pipeline. One thread reads at a time; messages for other threads are queued in order.
 """
 
 import contextlib
@@ -30,62 +30,63 @@ from typing import NoReturn
 from handlers import wire
 from handlers.credit import Windows
 
-PAUSE = 0.02  # seconds without a message after which a worker counts as idle; under load it has the next one by then
-# The least seconds from one call of `idle` to the next. Memory that was given back is fetched again page by page:
-# the next batch of eight for ResNet-152 takes 7 % more, and giving back a fiftieth of its time.
+PAUSE = 0.02  # seconds without a message until a worker counts as idle; under load the next message comes sooner
+# The minimum seconds between two calls of `idle`. Freed memory is fetched again page by page: the next batch of eight
+# for ResNet-152 takes 7 % longer, and freeing takes a fiftieth of the batch's time.
 BETWEEN = 1.0
-READ_SIZE = 64 * 1024  # bytes read at once; of a larger frame the rest is read to its place
-# Loops that close "all" descriptors end at 256 or 1024; ours is above, where the limit allows.
+READ_SIZE = 64 * 1024  # bytes read at once; the rest of a larger frame is read directly into its buffer
+# Loops that close "all" descriptors end at 256 or 1024; ours is higher, where the limit allows.
 _NUMBER = 4096
-_FEWEST = 256  # do not move it where so few may be open
+_FEWEST = 256  # do not move the descriptor if the limit is this low
 
 
 class Disconnected(Exception):
-    """The handler has closed the connection, or put something else in its place."""
+    """The handler closed the connection, or put another file in its place."""
 
     def __init__(self) -> None:
         super().__init__("the handler closed the worker's connection to the daemon")
 
 
 class Connection:
-    """Messages from and to the daemon, blocking. A thread may send while another receives.
+    """Blocking messages from and to the daemon. One thread may send while another receives.
 
-    It reads what is there, so that a small frame takes one call, and one that came meanwhile takes none.
+    Reads are buffered: a small frame takes one system call, and a frame already buffered takes none.
 
     Attributes:
-        news: something came, or a thread has stopped reading; guards the windows that were opened.
+        news: signals that a message arrived or a thread stopped reading; guards the open windows.
 
     Args:
-        idle: called once when nothing has come for `PAUSE` seconds, or for up to `BETWEEN` if it was called a
-            short time ago; and again after the next message.
+        idle: called once when no message has come for `PAUSE` seconds, but at least `BETWEEN` seconds after the
+            previous call; called again only after another message.
     """
 
     def __init__(self, sock: socket.socket, idle: Callable[[], None] | None = None) -> None:
         self._sock = sock
         self._idle = idle
         self._wakes = False  # the kernel ends a receive after `PAUSE`
-        self._idled = -math.inf  # when `idle` was called last, by the monotonic clock
+        self._idled = -math.inf  # when `idle` was last called, on the monotonic clock
         self._number = sock.fileno()
         status = os.fstat(self._number)
         self._device, self._inode = status.st_dev, status.st_ino
         self._owner = os.getpid()
         self._lock = threading.Lock()
         self._view = memoryview(bytearray(READ_SIZE))
-        self._start = self._end = 0  # of what was read and not yet taken
+        self._start = self._end = 0  # the unread part of the buffer
         self._arena = memoryview(b"")
         self._reading = threading.Lock()
-        self._came: deque[wire.ToWorker] = deque()  # what a thread has read that waited for credit
-        self._ended = False  # the daemon has closed its end
+        self._came: deque[wire.ToWorker] = deque()  # messages read by a thread that waited for credit
+        self._ended = False  # the daemon closed its end
         self.news = threading.Condition()
-        self._waiting = 0  # threads that wait for news
+        self._waiting = 0  # number of threads waiting for news
         self._windows: dict[int, Windows] = {}
 
     def send(self, message: wire.ToDaemon) -> None:
         """Send one message.
 
         Raises:
-            Disconnected: the connection is gone.
-            BrokenPipeError, ConnectionResetError: the daemon is gone.
+            Disconnected: the handler closed the connection.
+            BrokenPipeError: the daemon is gone.
+            ConnectionResetError: the daemon is gone.
         """
         frame = wire.encode(message)
         if os.getpid() != self._owner:
@@ -96,7 +97,7 @@ class Connection:
             self._sock.sendall(frame)
 
     def map_arena(self) -> None:
-        """Map the memory in which large values are, if the daemon shares it. Nothing may have been received yet."""
+        """Map the arena, which holds large values, if the daemon shares one. Must precede the first receive."""
         head, descriptors, _, _ = socket.recv_fds(self._sock, READ_SIZE, 1)
         self._view[: len(head)] = head
         self._end = len(head)
@@ -104,19 +105,19 @@ class Connection:
             share = self.receive()
             if isinstance(share, wire.Share):
                 self._arena = memoryview(mmap.mmap(descriptor, share.size, access=mmap.ACCESS_READ))
-            os.close(descriptor)  # the map has one of its own
+            os.close(descriptor)  # the mapping holds its own reference
 
     def receive(self) -> wire.ToWorker | None:
-        """Wait for the next message that is no Credit; None when the daemon has closed its end.
+        """Wait for the next message other than Credit; return None when the daemon closed its end.
 
         Raises:
-            Disconnected: the connection is gone.
+            Disconnected: the handler closed the connection.
         """
         if self._came or self._ended or not self._reading.acquire(blocking=False):
             self.wait(lambda: bool(self._came), math.inf)
             return self._came.popleft() if self._came else None
         try:
-            # Another thread may have read meanwhile, for us.
+            # Another thread may have read a message for us meanwhile.
             return self._came.popleft() if self._came else self._next()
         finally:
             self._reading.release()
@@ -125,24 +126,24 @@ class Connection:
                     self.news.notify_all()
 
     def open(self, batch: int, windows: Windows) -> None:
-        """Apply what the daemon grants to this batch from now on."""
+        """Apply credits for this batch to `windows` from now on."""
         with self.news:
             self._windows[batch] = windows
 
     def close(self, batch: int) -> None:
-        """The batch has ended; threads that wait for its credit look again."""
+        """Stop applying credits for this batch, and wake the threads that wait for them."""
         with self.news:
             self._windows.pop(batch, None)
             self.news.notify_all()
 
     def wait(self, done: Callable[[], bool], seconds: float) -> bool:
-        """Read until `done`, or let another thread read; what is there already is read in any case.
+        """Read until `done`, or let another thread read; messages already received are read in any case.
 
         Returns:
-            Whether it was done within so many seconds, and before the daemon closed its end.
+            Whether `done` became true within `seconds` and before the daemon closed its end.
 
         Raises:
-            Disconnected: the connection is gone.
+            Disconnected: the handler closed the connection.
         """
         until = time.monotonic() + seconds
         with self.news:
@@ -164,10 +165,10 @@ class Connection:
                 self._waiting -= 1
 
     def _read_for_all(self, seconds: float) -> bool:
-        """Read one message, and tell all threads; called with both locks, ends with `_news` only.
+        """Read one message and notify all threads; call with both locks held, returns with only `news` held.
 
         Returns:
-            False if nothing came within so many seconds.
+            False if no message came within `seconds`.
         """
         self.news.release()
         try:
@@ -183,7 +184,7 @@ class Connection:
         return came
 
     def _comes(self, seconds: float) -> bool:
-        """Wait until something can be read."""
+        """Wait until the socket is readable."""
         try:
             poll = select.poll()  # not select: our descriptor has a high number
             poll.register(self._number, select.POLLIN)
@@ -192,7 +193,7 @@ class Connection:
             raise Disconnected from error
 
     def _next(self, *, one: bool = False) -> wire.ToWorker | None:
-        """Read the next message; a Credit is applied, and only with `one` returned. None at the end."""
+        """Return the next message, None at the end. A Credit is applied, and returned only if `one` is set."""
         while True:
             message = self._message()
             if message is None:
@@ -216,7 +217,7 @@ class Connection:
         (length,) = wire.LENGTH.unpack_from(self._view, self._start)
         self._start += wire.LENGTH.size
         there = min(length, self._end - self._start)
-        body = bytearray(length)  # of its own: what is decoded are views into it
+        body = bytearray(length)  # a buffer per message: decoded values are views into it
         body[:there] = self._view[self._start : self._start + there]
         self._start += there
         missing = memoryview(body)[there:]
@@ -234,7 +235,7 @@ class Connection:
         return message
 
     def _read(self) -> int:
-        """Read once, after what is left of the last time; gives 0 when the daemon has closed its end."""
+        """Read once, behind the unread bytes; return the number of bytes, 0 when the daemon closed its end."""
         left = bytes(self._view[self._start : self._end])
         self._view[: len(left)] = left
         received = self._receive_into(self._view[len(left) :])
@@ -242,7 +243,7 @@ class Connection:
         return received
 
     def _receive_into(self, view: memoryview) -> int:
-        """Wait for bytes; gives how many, 0 when the daemon has closed its end."""
+        """Wait for bytes; return how many, 0 when the daemon closed its end."""
         while True:
             try:
                 return self._sock.recv_into(view)
@@ -256,7 +257,7 @@ class Connection:
                 raise Disconnected from error
 
     def _come_to_rest(self) -> None:
-        """Call `idle`, or wait for a message until the last call is long enough ago."""
+        """Call `idle`, or postpone the call until `BETWEEN` seconds after the previous one."""
         assert self._idle is not None
         early = self._idled + BETWEEN - time.monotonic()
         self._wake_after(max(0.0, early))
@@ -265,7 +266,7 @@ class Connection:
             self._idled = time.monotonic()
 
     def _wake_after(self, seconds: float) -> None:
-        """Have the kernel end a receive after so many seconds (0: never), without a further call for each message."""
+        """Make the kernel end a receive after so many seconds (0: never), without an extra system call per message."""
         microseconds = math.ceil(seconds * 1e6)
         self._sock.setsockopt(
             socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", *divmod(microseconds, 1_000_000))
@@ -273,13 +274,13 @@ class Connection:
         self._wakes = seconds == PAUSE
 
     def leave_in_child(self) -> None:
-        """Close a forked child's copy, so that the daemon sees the connection end when the worker does."""
-        self.news = threading.Condition()  # a thread that the child does not have may have locked it
+        """Close the copy in a forked child, so that the daemon sees the connection end when the worker exits."""
+        self.news = threading.Condition()  # a thread that does not exist in the child may have locked the old one
         if self._is_ours():
             self._sock.close()
 
     def _is_ours(self) -> bool:
-        """Whether the descriptor is still the socket that it was."""
+        """Return whether the descriptor is still the original socket."""
         try:
             status = os.fstat(self._number)
         except OSError:
@@ -288,7 +289,7 @@ class Connection:
 
 
 def take_over(descriptor: int) -> socket.socket:
-    """Make a socket of an inherited descriptor, with a number that is out of the way, closed on exec."""
+    """Return a socket for an inherited descriptor, moved to a high number and closed on exec."""
     try:
         moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _number(os.sysconf("SC_OPEN_MAX")))
     except OSError:
@@ -299,10 +300,10 @@ def take_over(descriptor: int) -> socket.socket:
 
 
 def _number(limit: int) -> int:
-    """Say from which number on a descriptor is out of the way.
+    """Return the lowest descriptor number that handlers are unlikely to touch.
 
     Args:
-        limit: of open files; -1 for none.
+        limit: the maximum number of open files; -1 for unlimited.
     """
     if 0 <= limit <= _FEWEST:
         return 3
@@ -311,6 +312,6 @@ def _number(limit: int) -> int:
 
 def _end_child() -> NoReturn:
     with contextlib.suppress(Exception):
-        print("a process that the handler forked came back from it, and ends here", file=sys.stderr, flush=True)  # noqa: T201
+        print("a process forked by the handler returned from the handler, and is ended", file=sys.stderr, flush=True)  # noqa: T201
         sys.stdout.flush()
     os._exit(0)

@@ -1,8 +1,8 @@
-"""What a handler is told about itself and about the requests of its batch.
+"""The context of a handler: its model, its worker, and the requests of its batch.
 
-The members are those of TorchServe 0.12 (ts/context.py), because handlers written for it use
-them. A context lives as long as its worker, and handlers set further attributes on it; what
-belongs to one batch is put in by `begin_batch`.
+The members are those of TorchServe 0.12 (ts/context.py), because handlers written for TorchServe use them. A context
+lives as long as its worker, and handlers set further attributes on it; `begin_batch` sets the members that belong to
+one batch.
 """
 
 import copy
@@ -13,17 +13,17 @@ from typing import Any, Protocol
 
 from handlers.metrics import MetricsCache
 
-SERVER_NAME = "MMS"  # what TorchServe says, and handlers compare with
+SERVER_NAME = "MMS"  # TorchServe's value, which handlers compare
 
 
 class SendPieces(Protocol):
-    """Sends a piece of the answer to each of some rows, by default to each of the batch."""
+    """Sends one piece of the response to each of some rows, by default to each row of the batch."""
 
     def __call__(self, items: Sequence[Any], places: Sequence[int] | None = None) -> None: ...
 
 
 class RequestProcessor:
-    """One request's headers, and the status and headers of its answer."""
+    """One request's headers, and the status and headers of its response."""
 
     def __init__(self, request_header: Mapping[str, Any]) -> None:
         self._status_code = 200
@@ -68,10 +68,10 @@ class Context:
         system_properties: `model_dir`, `gpu_id` (None on the CPU), `batch_size`, `server_name`,
             `server_version`, `limit_max_image_pixels`.
         model_yaml_config: the archive's `model-config.yaml`, `{}` if there is none.
-        request_ids: row → request id, for the batch that is running.
+        request_ids: row → request id, for the running batch.
         request_processor: one for each row; None while the model is loading.
-        metrics: what a handler measures; see handlers/metrics.py.
-        send_pieces: sends pieces of the rows' answers (handlers/streaming.py); None while no batch runs.
+        metrics: the handler's metrics; see handlers/metrics.py.
+        send_pieces: sends pieces of the rows' responses (handlers/streaming.py); None while no batch runs.
         stopping_criteria, cl_socket: TorchServe's, for streaming; None here.
         header_key_sequence_id, …_start, …_end: the names of TorchServe's sequence headers.
     """
@@ -109,27 +109,27 @@ class Context:
         self.header_key_sequence_end = os.environ.get("TS_REQUEST_SEQUENCE_END", "ts_request_sequence_end")
 
     def beside(self) -> "Context":
-        """Make another for a batch that runs at the same time; what handlers have set is in both."""
+        """Return a context for a concurrent batch; attributes set by handlers are in both."""
         other = copy.copy(self)
-        other.metrics = copy.copy(self.metrics)  # its request ids are the batch's; the tally is shared
+        other.metrics = copy.copy(self.metrics)  # request ids belong to the batch; the tally is shared
         other.end_batch()
         other.send_pieces = None
         return other
 
     def begin_batch(self, ids: Sequence[str], headers: Sequence[Mapping[str, Any]]) -> None:
-        """Put in the rows of the batch that is about to run."""
+        """Set the rows of the batch that is about to run."""
         self.request_ids = dict(enumerate(ids))
         self.request_processor = [RequestProcessor(header) for header in headers]
         self.metrics.request_ids = self.request_ids
 
     def end_batch(self) -> None:
-        """Be as while the model is loading: without requests."""
+        """Remove the requests, as while the model is loading."""
         self.begin_batch([], [])
         self.request_processor = None
 
     @contextmanager
     def selected(self, rows: Sequence[int]) -> Iterator[None]:
-        """Within, row `i` is what is row `rows[i]` outside; a row may be there more than once.
+        """Map row `i` to row `rows[i]` within the block; a row may appear more than once.
 
         For a part of a batch, and for rows that are pieces of one request.
         """
@@ -157,7 +157,7 @@ class Context:
         return self.request_ids.get(idx)
 
     def get_request_header(self, idx: int, key: str) -> Any:
-        """A request header; the name in the case in which the client sent it."""
+        """Return a request header; the name is case-sensitive, as sent by the client."""
         return self._row(idx).get_request_property(key)
 
     def get_all_request_header(self, idx: int) -> dict[str, Any]:

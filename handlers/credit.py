@@ -1,10 +1,10 @@
-"""How much a batch may stream: what is under way to the client of a row has a window of 1 MiB.
+"""Limits on streaming: the bytes in flight to the client of a row are limited to a window of 1 MiB.
 
-A row whose window is used up waits until its client has taken something. A batch waits for `PATIENCE` seconds in all,
-for all its rows together. Then the rows that took nothing are cut: the rest of their answers is dropped. The other
-rows go on in a window of 8 MiB, without waiting; a row that uses that up is cut, too.
+A row whose window is used up waits until its client has read something. A batch waits for `PATIENCE` seconds in all,
+for all its rows together. Then the rows whose clients read nothing are cut: the rest of their responses is dropped. The
+other rows continue with a window of 8 MiB, without waiting; a row that uses up that window is cut too.
 
-A piece goes while anything is left of the window, whatever its size. No threads and no sockets here.
+A piece is sent while any of the window is left, whatever the piece's size. No threads and no sockets here.
 """
 
 from collections.abc import Iterable
@@ -13,9 +13,9 @@ from handlers import wire
 
 WINDOW = 1024 * 1024  # bytes
 LATE_WINDOW = 8 * WINDOW
-GRANT = WINDOW // 2  # bytes that a client has taken when the worker is told
+GRANT = WINDOW // 2  # bytes that a client must have read before the worker is notified
 PATIENCE = 2.0  # seconds
-OVERHEAD = 64  # bytes that a piece costs the daemon beside its own
+OVERHEAD = 64  # bytes that a piece costs the daemon beside its body
 
 Pieces = list[tuple[int, wire.Answer]]
 
@@ -36,14 +36,14 @@ class Windows:
     def __init__(self, patience: float = PATIENCE) -> None:
         self.patience = patience
         self.cut: set[int] = set()
-        self._used: dict[int, int] = {}  # row → bytes under way to its client
-        self._granted: set[int] = set()  # rows whose clients took something since the last wait began
+        self._used: dict[int, int] = {}  # row → bytes in flight to its client
+        self._granted: set[int] = set()  # rows whose clients read something since the last wait began
 
     def __repr__(self) -> str:
         return f"<Windows used={self._used} cut={sorted(self.cut)} patience={self.patience:g} s>"
 
     def grant(self, row: int, count: int) -> None:
-        """Take a Credit of the daemon."""
+        """Apply a Credit of the daemon."""
         if count <= 0:
             self.cut.add(row)
         else:
@@ -51,7 +51,7 @@ class Windows:
             self._granted.add(row)
 
     def split(self, pieces: Iterable[tuple[int, wire.Answer]]) -> tuple[Pieces, Pieces]:
-        """Return the pieces that go now, and charge them, and those that have to wait. Drop those of cut rows."""
+        """Return the pieces to send now, charged to their windows, and those that must wait. Drop those of cut rows."""
         window = WINDOW if self.patience > 0 else LATE_WINDOW
         now: Pieces = []
         later: Pieces = []
@@ -67,18 +67,18 @@ class Windows:
         return now, later
 
     def begin_wait(self) -> None:
-        """Note from now on which rows get credit."""
+        """Start recording which rows get credit."""
         self._granted.clear()
 
     def may_go_on(self, pieces: Pieces) -> bool:
-        """Return whether any of the pieces that wait can go, or need not."""
+        """Return whether any waiting piece can be sent or dropped."""
         return any(row in self.cut or self._used.get(row, 0) < WINDOW for row, _ in pieces)
 
     def end_wait(self, seconds: float, pieces: Pieces) -> list[int]:
         """Charge a wait for these pieces, and cut rows if no time is left.
 
         Returns:
-            The rows that are cut now, in order.
+            The newly cut rows, in order.
         """
         before, self.patience = self.patience, self.patience - seconds
         if self.patience > 0:

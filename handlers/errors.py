@@ -1,10 +1,10 @@
-"""What a handler, or a built-in one, may raise on purpose."""
+"""The errors that handlers raise on purpose."""
 
 from collections.abc import Mapping
 
 
 class PredictionException(Exception):  # the name that handlers import
-    """The prediction failed, and the client is told `message` with the status `error_code`."""
+    """The prediction failed; the client gets `message` with the status `error_code`."""
 
     def __init__(self, message: str, error_code: int = 500) -> None:
         super().__init__(message)
@@ -16,11 +16,11 @@ class PredictionException(Exception):  # the name that handlers import
 
 
 class UnreadablePayload(ValueError):
-    """A request's body is not what the handler takes: its client gets 400, the rest of the batch runs."""
+    """The handler cannot read a request's body: its client gets 400, the rest of the batch runs."""
 
 
 class UnreadableRows(UnreadablePayload):
-    """Some rows of a batch, at least one, are unreadable: `rows` says which, and why."""
+    """At least one row of a batch is unreadable: `rows` maps each such row to its error."""
 
     def __init__(self, rows: Mapping[int, UnreadablePayload]) -> None:
         super().__init__("; ".join(str(error) for error in rows.values()))
@@ -28,12 +28,12 @@ class UnreadableRows(UnreadablePayload):
 
 
 class InvalidResult(TypeError):
-    """A handler returned something else than a list with one item for each row."""
+    """A handler's result is not a list with one item for each row."""
 
 
 class NotSerialisable(TypeError):
-    """A handler's item is nothing that can be sent."""
+    """A handler's item cannot be encoded."""
 
 
 class HandlerError(ValueError):
-    """A handler file does not hold what an entry point needs."""
+    """A handler, its model or its configuration cannot be used; the message names the reason."""

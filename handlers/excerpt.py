@@ -1,10 +1,10 @@
-"""Texts of exceptions, cut before they travel: an exception of a handler may hold a whole tensor as text."""
+"""Texts of exceptions, cut before they are sent: a handler's exception may contain a whole tensor as text."""
 
 import traceback
 from types import TracebackType
 
 LONGEST_MESSAGE = 10_000  # characters
-LONGEST_TRACEBACK = 50_000  # characters; with what is said of the rest, less than wire.LONGEST_TEXT
+LONGEST_TRACEBACK = 50_000  # characters; with the note on the cut, less than wire.LONGEST_TEXT
 
 
 def excerpt(text: str, most: int = LONGEST_MESSAGE) -> str:
@@ -13,7 +13,7 @@ def excerpt(text: str, most: int = LONGEST_MESSAGE) -> str:
 
 
 def message_of(error: BaseException, most: int = LONGEST_MESSAGE) -> str:
-    """Return the text of an exception, cut; a user's exception may fail even at this, and has none then."""
+    """Return the text of an exception, cut; empty if the exception's `__str__` fails."""
     try:
         return excerpt(str(error), most)
     except Exception:  # noqa: BLE001 - user code
@@ -21,7 +21,7 @@ def message_of(error: BaseException, most: int = LONGEST_MESSAGE) -> str:
 
 
 def described(error: BaseException, trace: TracebackType | None, *, chain: bool = True) -> str:
-    """Return a traceback as Python prints it, cut in its middle: its last lines say the most."""
+    """Return a traceback as Python prints it, cut in its middle: the last lines matter most."""
     text = "".join(traceback.format_exception(type(error), error, trace, chain=chain)).rstrip()
     if len(text) <= LONGEST_TRACEBACK:
         return text

@@ -1,12 +1,12 @@
-"""Fork a process that is the daemon's child, and not of the process that forks.
+"""Fork a process whose parent is the daemon, not the forking process.
 
     daemon ── template ── (between) ── new        the template forks twice,
     daemon ──┬ template                           the one between ends,
              └ new                                and the daemon, a subreaper, adopts the new one
 
-So the death of a template hurts no process that was forked from it, the daemon learns every exit
-status itself, and the kernel kills everybody when the daemon dies: PR_SET_PDEATHSIG asks for that
-after the adoption, since it is about the parent of that moment.
+The death of a template therefore hurts no process forked from it, the daemon reaps every exit status itself, and the
+kernel kills all of them when the daemon dies: PR_SET_PDEATHSIG is set after the adoption, because the setting applies
+to the parent at the time of the call.
 """
 
 import contextlib
@@ -22,36 +22,36 @@ from collections.abc import Collection
 from handlers.memory import give_memory_back
 
 _PR_SET_PDEATHSIG = 1  # prctl(2)
-_ADOPTION = 10.0  # seconds that the process between may take to end
+_ADOPTION = 10.0  # seconds until the intermediate process must have ended
 
 
 class NotFit(Exception):
-    """This process must not be forked; the message says why."""
+    """This process must not be forked; the message gives the reason."""
 
 
 def die_with(parent: int) -> None:
-    """Have the kernel kill this process when its parent dies, even in the middle of a batch."""
+    """Make the kernel kill this process when its parent dies, even in the middle of a batch."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # it died before the call
+    if os.getppid() != parent:  # the parent died before the call
         os._exit(0)
 
 
 def enter_group(directory: str) -> None:
-    """Enter a cgroup, with all that will be forked from this process; where that cannot be, stay where it is."""
+    """Enter a cgroup, including all future children of this process; ignore a failure."""
     if directory:
         with contextlib.suppress(OSError), open(f"{directory}/cgroup.procs", "w") as file:
             file.write("0")
 
 
 def fork_for(daemon: int) -> int:
-    """Fork a process into a session of its own, with the daemon as its parent.
+    """Fork a process into its own session, with the daemon as its parent.
 
     Returns:
-        0 in the new process, and there its pid.
+        0 in the new process; the new process's pid in the template.
 
     Raises:
-        OSError: there is no memory or no pid for it.
-        NotFit: it ended before it was the daemon's child.
+        OSError: there is no memory or no pid for a process.
+        NotFit: the new process ended before the daemon adopted it.
     """
     reading, writing = os.pipe()
     try:
@@ -72,7 +72,7 @@ def fork_for(daemon: int) -> int:
         _await(daemon)
         try:
             os.write(writing, os.getpid().to_bytes(8, "little"))
-        except OSError:  # the template has gone, so the daemon will not hear of this process
+        except OSError:  # the template is gone, so the daemon will not learn of this process
             os._exit(0)
         os.close(writing)
         return 0
@@ -86,7 +86,7 @@ def fork_for(daemon: int) -> int:
 
 
 def _await(daemon: int) -> None:
-    """Wait until the daemon has adopted this process, and tie this one's life to its."""
+    """Wait until the daemon has adopted this process, then die with the daemon."""
     end = time.monotonic() + _ADOPTION
     between = os.getppid()
     while os.getppid() == between and between != daemon and time.monotonic() < end:
@@ -95,7 +95,7 @@ def _await(daemon: int) -> None:
 
 
 def open_descriptors() -> set[str]:
-    """Name this process's descriptors, each with what it is: a number and a file, pipe or socket."""
+    """Return this process's descriptors: each a number and its file, pipe or socket."""
     found = set()
     for number in os.listdir("/proc/self/fd"):
         try:
@@ -106,16 +106,16 @@ def open_descriptors() -> set[str]:
 
 
 def check_fit(descriptors: Collection[str] | None = None) -> None:
-    """Check that nothing in this process would be broken or shared after a fork.
+    """Check that a fork of this process breaks and shares nothing.
 
-    A thread would be gone with the locks it holds; the CUDA driver does not work in a forked process;
-    a connection would be everybody's.
+    A fork loses other threads but keeps the locks they hold, the CUDA driver does not work in a forked process, and
+    open connections would be shared.
 
     Args:
-        descriptors: those that may be open; None for any.
+        descriptors: the descriptors that may be open; None for any.
 
     Raises:
-        NotFit: one of them is there.
+        NotFit: the process has a thread, a child, an initialized CUDA driver or a further descriptor.
     """
     threads = len(os.listdir("/proc/self/task"))
     if threads != 1:
@@ -134,7 +134,7 @@ def check_fit(descriptors: Collection[str] | None = None) -> None:
 
 
 def freeze() -> None:
-    """Before forks: give back what is free, and keep the collector's marks off the pages that are to be shared."""
+    """Prepare for forks: release free memory, and keep the collector from writing to the shared pages."""
     gc.collect()
     gc.disable()
     gc.freeze()
@@ -142,9 +142,9 @@ def freeze() -> None:
 
 
 def start_anew(output: int, directory: str) -> None:
-    """After the fork: this process's own output, working directory, collector and random numbers.
+    """Set up a forked process: its own output, working directory, garbage collector and random seeds.
 
-    Without new seeds, all that are forked from one template would draw the same numbers.
+    Without new seeds, all forks of one template would draw the same random numbers.
     """
     for standard in (1, 2):
         os.dup2(output, standard)

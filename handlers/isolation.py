@@ -1,7 +1,7 @@
-"""A handler raised for a batch: its rows run again, each alone, so that only those fail that are to blame.
+"""After a handler raised for a batch, its rows run again one by one, so that only the faulty rows fail.
 
-Not always: what a handler says on purpose stands, and the runs take time that other batches wait for.
-So at most a tenth of a worker's time goes into them; beyond it a batch fails whole.
+Exceptions: errors that a handler raises on purpose stand, and the reruns delay other batches. Reruns therefore take at
+most a tenth of a worker's time; beyond that limit a batch fails whole.
 """
 
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from handlers.context import RequestProcessor
 from handlers.errors import InvalidResult, PredictionException
 
 SHARE = 0.1  # of a worker's time
-SAVED = 1.0  # seconds that a new worker has, and the most that a quiet time saves
+SAVED = 1.0  # seconds a new worker starts with, and the most that idle time can accumulate
 
 
 class Allowance:
-    """How much time may go into runs of single rows. Times are seconds, on any one clock that never goes back.
+    """The time budget for running single rows. Times are seconds, on any one monotonic clock.
 
-    It grows as time passes. A batch's runs are begun if something is left, and then finished: what they take too
-    much has to be earned before the next. So they never take more than `saved`, `share` of the time, and one batch.
+    The budget grows as time passes. A batch's reruns start if any budget is left and are then finished; an overrun must
+    be earned back before the next. The reruns never take more than `saved`, plus `share` of the time, plus one batch.
     """
 
     def __init__(self, now: float, share: float = SHARE, saved: float = SAVED) -> None:
@@ -30,20 +30,20 @@ class Allowance:
         return f"<Allowance {self._left:g} s at {self._at:g}>"
 
     def left(self, now: float) -> float:
-        """Seconds that may be spent; none or less if it is used up."""
+        """Return the seconds that may be spent; zero or less if the budget is used up."""
         return min(self._saved, self._left + self._share * (now - self._at))
 
     def spend(self, began: float, ended: float) -> None:
-        """Rows ran alone from `began` to `ended`."""
+        """Charge the time during which rows ran alone, from `began` to `ended`."""
         self._left = self.left(ended) - (ended - began)
         self._at = ended
 
 
 def may_isolate(error: BaseException, rows: Sequence[RequestProcessor]) -> bool:
-    """Say whether rows may run alone after the handler raised for all of them.
+    """Return whether rows may run alone after the handler raised for all of them.
 
-    Not what it says on purpose, by a PredictionException or the status of a row; nor for a result of the wrong
-    length, which is no row's fault; nor when it wanted to end the process or was interrupted.
+    Not after a deliberate error (a PredictionException, or a row's status was set), nor a result of the wrong length,
+    which is no row's fault, nor when the handler exited or was interrupted.
     """
     if not isinstance(error, Exception) or isinstance(error, (PredictionException, InvalidResult)):
         return False

@@ -1,7 +1,7 @@
-"""What each request of a batch asks for: a prediction, an explanation, a description.
+"""The kind of each request of a batch: a prediction, an explanation or a description.
 
-The daemon says so in the headers `explain` and `describe`, as TorchServe does. TorchServe looks at
-the first request only and runs the whole batch as that kind; here a mixed batch is taken apart.
+The daemon sets the headers `explain` and `describe`, as TorchServe does. TorchServe looks at the first request only
+and runs the whole batch as that kind; here a mixed batch is split.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ class Kind(Enum):
 
 
 class Handler(Protocol):
-    """The part of a handler that is needed here."""
+    """The part of a handler that is used here."""
 
     context: Context | None
 
@@ -31,18 +31,18 @@ class Handler(Protocol):
 
 
 def kind_of(headers: Mapping[str, Any]) -> Kind:
-    """Read one request's kind from its headers."""
+    """Return one request's kind, from its headers."""
     if headers.get("describe") == "True":
         return Kind.DESCRIBE
     return Kind.EXPLAIN if headers.get("explain") == "True" else Kind.PREDICT
 
 
 def kinds_of(context: Any, rows: int) -> list[Kind]:
-    """Say what each row asks for.
+    """Return the kind of each row.
 
-    A handler may call `super().handle` with more or fewer rows than there are requests; then nobody
-    knows which is whose, and all are what the first request is. Without requests (a user's test, or
-    a context of their own) all ask for predictions.
+    A handler may call `super().handle` with more or fewer rows than requests; rows and requests then cannot be matched,
+    and all rows have the kind of the first request. Without requests (a user's test, or a context of their own) all
+    rows are predictions.
     """
     requests = getattr(context, "request_processor", None)
     if not requests:
@@ -52,14 +52,14 @@ def kinds_of(context: Any, rows: int) -> list[Kind]:
 
 
 def answer(handler: Handler, data: list[Any], context: Any, predict: Callable[[list[Any]], Any]) -> Any:
-    """Run a batch through a handler, each row as what it asks for, and report how long it took.
+    """Run a batch through a handler, each row as its kind.
 
     Args:
         predict: runs the stages on rows that ask for predictions.
 
     Returns:
-        What `predict` returns, if all do. Otherwise one item for each row, in order; an explanation
-        that fails is an exception in its place, and so are the predictions if they fail.
+        The result of `predict`, if all rows are predictions. Otherwise one item for each row, in order; a failed
+        explanation is an exception in its place, and so are the predictions if they fail.
     """
     handler.context = context
     kinds = kinds_of(context, len(data))
@@ -78,7 +78,7 @@ def _answer_apart(
     def describe(rows: list[Any]) -> Any:  # noqa: ARG001 - a description is not about a row
         return [handler.describe_handle()]
 
-    # Predictions together. An explanation alone: it has its own target, and users' `get_insights` take one row.
+    # Predictions run together, explanations alone: each has its own target, and users' `get_insights` take one row.
     asked = {Kind.PREDICT: predict, Kind.EXPLAIN: explain, Kind.DESCRIBE: describe}
     parts = [([index for index, kind in enumerate(kinds) if kind is Kind.PREDICT], predict)]
     parts += [([index], asked[kind]) for index, kind in enumerate(kinds) if kind is not Kind.PREDICT]
@@ -99,5 +99,5 @@ def _answer_part(run: Callable[[list[Any]], Any], data: list[Any], context: Cont
             return items_of(run(data), len(data))
     except UnreadableRows as error:
         raise UnreadableRows({rows[index]: why for index, why in error.rows.items()}) from error
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - user code; the other rows still have an answer
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - user code; the other rows still get an answer
         return [error] * len(data)

@@ -1,9 +1,8 @@
-"""Handler string to entry point.
+"""Resolve a handler string to an entry point.
 
-The rules are TorchServe's (ts/model_loader.py): the module is a file of the archive, else a
-built-in handler, else whatever can be imported. If it has the named function (by default
-`handle`), that is the entry point; else its one handler class is. But the first error is the
-one that is shown: a handler file that fails to import is never looked for elsewhere.
+The rules are TorchServe's (ts/model_loader.py): the module is a file of the archive, else a built-in handler, else any
+importable module. A function of the given name (by default `handle`) is the entry point; else the module's one handler
+class is. The first error is reported: a handler file that fails to import is not searched elsewhere.
 """
 
 import importlib
@@ -20,12 +19,12 @@ from handlers.names import BUILT_IN, split_handler
 
 
 class EntryPoint:
-    """What the runtime calls.
+    """The handler as called by the runtime.
 
     Attributes:
         instance: the handler object, None for a module function.
         handle: takes the rows and the context, returns one item for each row.
-        own_handle: the handler brings its own `handle` method, or is a function.
+        own_handle: the handler defines its own `handle` method, or is a function.
     """
 
     def __init__(self, instance: Any, handle: Callable[[Any, Context], Any]) -> None:
@@ -34,7 +33,7 @@ class EntryPoint:
         self.own_handle = not _handle_is_ours(instance)
 
     def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
-        """Find the rows that cannot be read, and why, where `handle` is ours; see `BaseHandler.prepare`."""
+        """Return the unreadable rows and the reasons, where `handle` is ours; see `BaseHandler.prepare`."""
         found: dict[int, UnreadablePayload] = {} if self.own_handle else self.instance.prepare(data)
         return found
 
@@ -47,7 +46,7 @@ class EntryPoint:
 
 
 def load_handler(handler: str, model_dir: Path) -> EntryPoint:
-    """Find and import a handler; errors of its own code pass through.
+    """Find and import a handler; errors of the handler's code propagate.
 
     Args:
         handler: as in the manifest.
@@ -71,7 +70,7 @@ def load_handler(handler: str, model_dir: Path) -> EntryPoint:
 
 
 def import_file(file: Path) -> ModuleType:
-    """Import a file under its own name, or another if that name is taken: it may be `copy.py`."""
+    """Import a file under its own name, or under another if that name is taken, as for `copy.py`."""
     known = sys.modules.get(file.stem)
     if known is not None and getattr(known, "__file__", None) == str(file):
         return known  # the handler has imported its model file; a second copy would have other classes
@@ -90,7 +89,7 @@ def import_file(file: Path) -> ModuleType:
 
 
 def classes_of(module: ModuleType) -> list[type]:
-    """The classes that a module itself defines; one with two names counts once."""
+    """Return the classes that a module itself defines; a class with two names counts once."""
     found = dict.fromkeys(value for value in vars(module).values() if isinstance(value, type))
     return [value for value in found if value.__module__ == module.__name__]
 
@@ -107,7 +106,7 @@ def _handle_is_ours(instance: Any) -> bool:
 
 def _handler_class(module: ModuleType, function: str) -> type:
     classes = classes_of(module)
-    # TorchServe refuses a second class; a helper without `handle`, or a base of the other, is no reason to.
+    # TorchServe rejects a second class; we ignore helpers without `handle` and base classes of the handler.
     handlers = [each for each in classes if callable(getattr(each, "handle", None))]
     handlers = [each for each in handlers if not any(each in other.__mro__[1:] for other in handlers)]
     if len(handlers) == 1:

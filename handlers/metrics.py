@@ -1,8 +1,7 @@
-"""What a handler measures: `context.metrics`.
+"""A handler's metrics: `context.metrics`.
 
-The calls are those of TorchServe 0.12 (ts/metrics). Each update is kept for the daemon, which shows
-it on `/metrics` (handlers/tally.py), and prints one line in TorchServe's format, which goes to the
-model's log:
+The calls are those of TorchServe 0.12 (ts/metrics). Each update is kept for the daemon, which shows the metric on
+`/metrics` (handlers/tally.py), and prints one line in TorchServe's format to the model's log:
 
     Name.Unit:value|#Dimension:value,…|#hostname:host,timestamp,request-id
 """
@@ -33,7 +32,7 @@ class Dimension:
 
 
 class CachingMetric:
-    """A named metric. A counter adds up, a gauge keeps the last value, a histogram every value."""
+    """A named metric. A counter sums values, a gauge keeps the last value, a histogram every value."""
 
     def __init__(
         self,
@@ -56,7 +55,7 @@ class CachingMetric:
         """Report a value.
 
         Raises:
-            ValueError: there are more or fewer values than dimensions.
+            ValueError: the number of values differs from the number of dimensions.
         """
         if len(dimension_values) != len(self.dimension_names):
             names = ", ".join(self.dimension_names)
@@ -72,10 +71,10 @@ class CachingMetric:
 
 
 class MetricsCache:
-    """Every metric of one worker, by type and name.
+    """All metrics of one worker, by type and name.
 
     Attributes:
-        tally: what has not gone to the daemon yet.
+        tally: measurements not yet sent to the daemon.
     """
 
     def __init__(self, model_name: str) -> None:
@@ -91,7 +90,7 @@ class MetricsCache:
         dimension_names: Sequence[str] = (),
         metric_type: MetricTypes = MetricTypes.GAUGE,
     ) -> CachingMetric:
-        """Declare a metric, or find it. Declared again with other dimensions it is another one from now on."""
+        """Declare a metric, or return the declared one. Other dimensions than before replace the metric."""
         known = self.cache[metric_type].get(metric_name)
         if known is None or known.dimension_names != list(dimension_names):
             known = CachingMetric(metric_name, unit, dimension_names, metric_type, self.model_name, self.tally)
@@ -99,7 +98,11 @@ class MetricsCache:
         return known
 
     def get_metric(self, metric_name: str, metric_type: MetricTypes = MetricTypes.COUNTER) -> CachingMetric:
-        """Raises: KeyError, if no metric of this name and type was declared."""
+        """Return a declared metric.
+
+        Raises:
+            KeyError: no metric of this name and type was declared.
+        """
         return self.cache[metric_type][metric_name]
 
     def add_metric(
@@ -111,7 +114,7 @@ class MetricsCache:
         dimensions: Sequence[Dimension] = (),
         metric_type: MetricTypes = MetricTypes.COUNTER,
     ) -> None:
-        """Report a value of a metric that need not be declared; `idx` is the request's row."""
+        """Report a value of a metric, declared or not; `idx` is the request's row."""
         labels = {"ModelName": self.model_name, "Level": "Model"} | {each.name: each.value for each in dimensions}
         metric = self.add_metric_to_cache(name, unit, tuple(labels), metric_type)
         request_id = self.request_ids.get(idx, "") if isinstance(idx, int) else idx or ""
@@ -131,7 +134,11 @@ class MetricsCache:
         dimensions: Sequence[Dimension] = (),
         metric_type: MetricTypes = MetricTypes.GAUGE,
     ) -> None:
-        """Report a duration in `ms` or `s`."""
+        """Report a duration in `ms` or `s`.
+
+        Raises:
+            ValueError: the unit is another.
+        """
         if unit not in ("ms", "s"):
             raise ValueError(f"the unit of a time metric is ms or s, not {unit}")
         self.add_metric(name, value, unit, idx, dimensions, metric_type)
@@ -145,7 +152,11 @@ class MetricsCache:
         dimensions: Sequence[Dimension] = (),
         metric_type: MetricTypes = MetricTypes.GAUGE,
     ) -> None:
-        """Report a size in `MB`, `kB`, `GB` or `B`."""
+        """Report a size in `MB`, `kB`, `GB` or `B`.
+
+        Raises:
+            ValueError: the unit is another.
+        """
         if unit not in ("MB", "kB", "GB", "B"):
             raise ValueError(f"the unit of a size metric is MB, kB, GB or B, not {unit}")
         self.add_metric(name, value, unit, idx, dimensions, metric_type)

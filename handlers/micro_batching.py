@@ -1,12 +1,12 @@
-"""`MicroBatching`: cut a batch into small ones, and run the three stages of a handler at the same time.
+"""`MicroBatching`: split a batch into micro-batches, and run the three stages of a handler at the same time.
 
     preprocess    1  2  3  4
     inference        1  2  3  4
     postprocess         1  2  3  4
 
-A handler puts one in the place of its `handle`, as with TorchServe (ts/handler_utils/micro_batching.py).
-There, a stage that raises leaves its worker waiting for ever; here, the batch fails with that error.
-The stages see the context of the whole batch, from several threads.
+A handler replaces its `handle` with an instance, as with TorchServe (ts/handler_utils/micro_batching.py). There, a
+stage that raises leaves its worker waiting for ever; here, the batch fails with that error. The stages see the context
+of the whole batch, from several threads.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ class MicroBatching:
 
     Args:
         parent_handler: has the methods `preprocess`, `inference` and `postprocess`.
-        micro_batch_size: rows in a micro-batch, the last may have fewer.
+        micro_batch_size: rows in a micro-batch; the last may have fewer.
         parallelism: stage → threads, by default one each.
     """
 
@@ -40,7 +40,11 @@ class MicroBatching:
 
     @property
     def parallelism(self) -> dict[str, int]:
-        """Threads of each stage. What is assigned is merged into it."""
+        """The number of threads of each stage. Assigned values are merged into the existing ones.
+
+        Raises:
+            ValueError: on assignment, a name is not a stage, or a number of threads is not a positive integer.
+        """
         return dict(self._parallelism)
 
     @parallelism.setter
@@ -48,7 +52,7 @@ class MicroBatching:
         wanted = dict.fromkeys(STAGES, 1) | self._parallelism | dict(parallelism)
         for stage, threads in wanted.items():
             if stage not in STAGES:
-                raise ValueError(f"`{stage}` is no stage of a handler: there are {', '.join(STAGES)}")
+                raise ValueError(f"`{stage}` is not a stage of a handler; the stages are {', '.join(STAGES)}")
             if not isinstance(threads, int) or threads < 1:
                 raise ValueError(f"the stage `{stage}` needs one thread or more, not {threads!r}")
         self.shutdown()
@@ -65,10 +69,10 @@ class MicroBatching:
         return answer(self.handler, data, context, self.handle)
 
     def handle(self, data: list[Any]) -> list[Any]:
-        """Run the stages on a batch of rows; one item for each, in order.
+        """Run the stages on a batch of rows; return one item for each, in order.
 
         Raises:
-            Exception: what a stage raised first.
+            Exception: the first error of a stage.
         """
         size = self.micro_batch_size
         starts = range(0, len(data), size)
@@ -76,7 +80,7 @@ class MicroBatching:
         futures = [self._submit("preprocess", part) for part in parts]
         for stage in STAGES[1:]:
             futures = [self._submit(stage, future) for future in futures]
-        wait(futures)  # also if one fails: the context of what comes next is no business of theirs
+        wait(futures)  # also after a failure: no thread may see the context of the next batch
         unreadable, items = {}, []
         for start, part, future in zip(starts, parts, futures, strict=True):
             try:
@@ -88,7 +92,7 @@ class MicroBatching:
         return items
 
     def _submit(self, stage: str, given: Sequence[Any] | Future[Any]) -> Future[Any]:
-        """Have a thread of a stage take its turn; it waits for the stage before, which has its own threads."""
+        """Run a stage on its own threads, after the result of the stage before."""
         if stage not in self._pools:
             self._pools[stage] = ThreadPoolExecutor(self._parallelism[stage], stage)
         run: Callable[[Any], Any] = getattr(self.handler, stage)

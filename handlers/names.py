@@ -1,4 +1,4 @@
-"""The built-in handlers: the name an archive gives, and where the class is.
+"""The built-in handlers: their names in an archive, and their classes.
 
 A constant table, importable without torch.
 """
@@ -13,35 +13,35 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     "text_classifier": ("handlers.defaults.text_classifier", "TextClassifier"),
 }
 
-# Our own import packages: a model's further modules may not have these names.
+# Our own import packages: a model's extra modules must not have these names.
 RESERVED_MODULES = frozenset({"daemon", "handlers", "tsctl"})
 
 
 def split_handler(handler: str) -> tuple[str, str]:
     """Split a manifest's handler string into module name and function name.
 
-    `a/b/mod.py:func`, `mod.py`, `mod` and `mod:func` are all understood, as TorchServe does:
-    directories and `.py` are dropped, and the function defaults to `handle`.
+    `a/b/mod.py:func`, `mod.py`, `mod` and `mod:func` are accepted, as in TorchServe: directories and `.py` are dropped,
+    and the function defaults to `handle`.
     """
     path, _, function = handler.partition(":")
     module = path.rsplit("/", 1)[-1].removesuffix(".py")
     return module, function or "handle"
 
 
-# What `optimize:` may name, in the order in which it is applied. See handlers/optimize.
+# The names that `optimize:` accepts, in the order of application. See handlers/optimize.
 OPTIMIZATIONS = ("fast_images", "fold", "channels_last", "bf16", "compile")
 COMPILE = "compile"
-NO_OPTIMIZATION = "none"  # first in the list: not even what the handler gets by default
+NO_OPTIMIZATION = "none"  # excludes also the handler's defaults
 
 
 def parse_optimizations(value: object) -> tuple[str, ...]:
-    """Read `optimize:`: a list of names, or text with commas.
+    """Parse `optimize:`: a list of names, or comma-separated text.
 
     Returns:
-        The names, each once, in the order of `OPTIMIZATIONS`; `none` comes first if it is named.
+        The names, each once, in the order of `OPTIMIZATIONS`, preceded by `none` if named.
 
     Raises:
-        ValueError: it is something else, or names what there is not; the message says what is allowed.
+        ValueError: the value is neither, or contains an unknown name; the message lists the allowed names.
     """
     names = value.split(",") if isinstance(value, str) else value
     known = (NO_OPTIMIZATION, *OPTIMIZATIONS)

@@ -1,10 +1,10 @@
-"""What the daemon orders from a template, and what the template says: one message a packet.
+"""The daemon's orders to a template, and the template's reports: one message a packet.
 
     daemon → template   Fork or Grow, each with two descriptors: the new process's socket, and its output
     template → daemon   Ready or Unfit, once; then for each order Forked or Refused
 
-The socket is a SOCK_SEQPACKET, which keeps messages apart. The new process's socket is a stream of
-frames for a worker (wire.py), and a SOCK_SEQPACKET for a template.
+The socket is a SOCK_SEQPACKET, which keeps message boundaries. The new process's socket is a stream of frames for a
+worker (wire.py), and a SOCK_SEQPACKET for a template.
 """
 
 import msgspec
@@ -13,38 +13,38 @@ from handlers import wire
 
 LARGEST = 128 * 1024  # bytes of a packet; by default the kernel takes about 200 KiB (socket(7), wmem_default)
 
-# What libraries read when they are loaded: how many threads one operation may use.
+# The variables that libraries read when loaded: how many threads one operation may use.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 class Fork(msgspec.Struct, array_like=True, tag=1):
-    """Make a worker: `threads` are for its environment, `directory` is where it works."""
+    """Fork a worker: `threads` for its environment, `directory` is its working directory."""
 
     threads: int
     directory: str
 
 
 class Grow(msgspec.Struct, array_like=True, tag=2):
-    """Make a template that has imported more `modules`, and loaded a model if there is a `load`."""
+    """Fork a template that also imports `modules`, and loads a model if `load` is set."""
 
     modules: list[str]
     load: wire.Load | None = None
 
 
 class Ready(msgspec.Struct, array_like=True, tag=1):
-    """It takes orders; `seconds` were needed to get there."""
+    """The template accepts orders; `seconds` is the time the preparation took."""
 
     seconds: float
 
 
 class Unfit(msgspec.Struct, array_like=True, tag=2):
-    """It cannot be forked, and ends."""
+    """The template cannot be forked, and ends."""
 
     reason: str
 
 
 class Forked(msgspec.Struct, array_like=True, tag=3):
-    """The new process; its parent is the daemon."""
+    """The pid of the new process; its parent is the daemon."""
 
     pid: int
 

@@ -1,10 +1,10 @@
-"""Attributes of a handler that belong to a batch: where several batches run, each has its own value.
+"""Attributes of a handler that belong to a batch: concurrent batches each have their own value.
 
 class BaseHandler:
     context = PerBatch()
 
-handler.context = a                  everybody sees a
-with own_values(handler, context=b): this thread sees b, and what it assigns stays with it
+handler.context = a                  all threads see a
+with own_values(handler, context=b): this thread sees b, and its assignments stay in this thread
 """
 
 import threading
@@ -22,7 +22,7 @@ _own = _Own()
 
 
 class PerBatch:
-    """An attribute; None until it is assigned."""
+    """An attribute of a handler with a value per batch; None until assigned."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -47,7 +47,7 @@ class PerBatch:
 
 @contextmanager
 def own_values(handler: Any, **values: Any) -> Iterator[None]:
-    """Within, this thread has values of its own for some of the handler's `PerBatch` attributes."""
+    """Set values of some `PerBatch` attributes of the handler for this thread only, within the block."""
     keys = {(id(handler), name): value for name, value in values.items()}
     before = {key: _own.values[key] for key in keys if key in _own.values}
     _own.values.update(keys)

@@ -1,4 +1,4 @@
-"""Sends the pieces of a batch's answers, as fast as their clients take them (credit.py)."""
+"""Sends the pieces of a batch's responses, as fast as their clients read them (credit.py)."""
 
 import threading
 import time
@@ -11,10 +11,10 @@ from handlers.rows import failure
 
 
 class Conversation(Protocol):
-    """The connection to the daemon, as the pieces of a batch see it.
+    """The connection to the daemon, as the pieces of a batch use it.
 
     Attributes:
-        news: guards the windows that are open.
+        news: guards the open windows.
     """
 
     news: threading.Condition
@@ -22,19 +22,19 @@ class Conversation(Protocol):
     def send(self, message: wire.ToDaemon) -> None: ...
 
     def open(self, batch: int, windows: Windows) -> None:
-        """Apply what the daemon grants to this batch from now on."""
+        """Apply credits for this batch to `windows` from now on."""
 
     def close(self, batch: int) -> None: ...
 
     def wait(self, done: Callable[[], bool], seconds: float) -> bool:
-        """Read until `done`; return whether it was in time. Several threads may wait."""
+        """Read until `done`; return whether `done` became true in time. Several threads may wait."""
 
 
 class Pieces:
     """Takes the pieces of one batch; costs nothing while there are none.
 
     Attributes:
-        waited: seconds in which the batch waited for its clients.
+        waited: seconds the batch spent waiting for its clients.
     """
 
     __slots__ = ("_batch", "_closed", "_connection", "_windows", "waited")
@@ -47,13 +47,15 @@ class Pieces:
         self._closed = False
 
     def __call__(self, pieces: list[tuple[int, wire.Answer]]) -> None:
-        """Send pieces, (row, piece); wait for clients that have much to read already. Empty: the batch goes on.
+        """Send (row, piece) pairs; wait for clients that have much to read already. Empty: the batch continues.
 
         Raises:
-            Disconnected, BrokenPipeError, ConnectionResetError: as `Connection.send`.
+            Disconnected: the handler closed the connection.
+            BrokenPipeError: the daemon is gone.
+            ConnectionResetError: the daemon is gone.
         """
         if self._closed:
-            return  # a thread of the handler that outlives its batch
+            return  # from a thread of the handler that outlives its batch
         if not pieces:
             self._connection.send(wire.Chunk(self._batch, pieces))
             return
@@ -64,7 +66,7 @@ class Pieces:
         with self._connection.news:
             ready, short = windows.split(pieces)
         while True:
-            if ready or not short:  # even if all clients have gone: the batch goes on
+            if ready or not short:  # an empty Chunk says that the batch continues, even if all clients are gone
                 self._connection.send(wire.Chunk(self._batch, ready))
             if not short or self._closed:
                 return
@@ -75,7 +77,7 @@ class Pieces:
                 ready, short = windows.split(short)
 
     def _wait(self, windows: Windows, short: list[tuple[int, wire.Answer]]) -> list[int]:
-        """Wait for the clients of these pieces; return the rows that are cut."""
+        """Wait for the clients of these pieces; return the newly cut rows."""
         with self._connection.news:
             windows.begin_wait()
             patience = max(0.0, windows.patience)
@@ -87,7 +89,7 @@ class Pieces:
             return windows.end_wait(seconds if in_time else max(seconds, patience), short)
 
     def last(self, answers: list[wire.Answer]) -> list[wire.Answer]:
-        """Return the answers that complete the batch; those of cut rows are dropped, and no pieces go after them."""
+        """Return the answers that complete the batch, without those of cut rows; ignore later pieces."""
         self._closed = True
         if self._windows is None:
             return answers

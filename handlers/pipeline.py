@@ -1,15 +1,14 @@
-"""Several batches of one model at the same time: the next is read while this one is inferred.
+"""Several batches of one model at the same time: read the next batch during inference of this one.
 
     lane 1   preprocess 1 ▸ inference 1 ▸ postprocess 1   preprocess 3 ▸ …
     lane 2                  preprocess 2 ▸ inference 2 ▸ postprocess 2
 
-Each stage has one thread, which runs it for one batch after the other in the order they came; a lane
-carries one batch through all of them, with a context of its own. Whatever happens in a batch happens
-as it would without a pipeline: the lane runs `Runtime.run`.
+Each stage has one thread, which runs one batch after the other in order of arrival; a lane carries one batch through
+all stages, with its own context. A batch behaves as without a pipeline: the lane runs `Runtime.run`.
 
-It pays where the stages wait for different things: a GPU, a disk, a network. Where all of them
-compute on the same cores it does not: reading a batch on all threads and then inferring it on all
-threads is never slower than doing both on a part each.
+A pipeline pays off where the stages wait for different things: a GPU, a disk, a network. Where all stages compute on
+the same cores there is no gain: reading a batch on all threads and then inferring on all threads is never slower than
+doing both at once on a share of the threads.
 """
 
 import contextlib
@@ -30,16 +29,16 @@ Done = Callable[[list[wire.Answer], wire.Isolation | None], None]
 
 
 def suits(handler: Any, own_handle: bool, config: Mapping[str, Any]) -> bool:
-    """Say whether a handler's batches may run at the same time.
+    """Return whether a handler's batches may run at the same time.
 
-    By default those whose four stages are ours, where the model is on a GPU. `pipeline: true` in
-    `model-config.yaml` allows a user's stages, which then must bear it, and the CPU; `false` forbids it.
+    By default: handlers whose four stages are ours, with the model on a GPU. `pipeline: true` in `model-config.yaml`
+    also allows a user's stages, which must then be thread-safe, and the CPU; `false` forbids pipelining.
 
     Args:
-        own_handle: the handler brings its own `handle`, which nobody can take apart.
+        own_handle: the handler defines its own `handle`, which cannot be split into stages.
 
     Raises:
-        HandlerError: the archive asks for what is impossible, or not with true or false.
+        HandlerError: `pipeline` is neither true nor false, or true for a handler with its own `handle`.
     """
     wanted = config.get("pipeline")
     if wanted not in (None, True, False):
@@ -61,8 +60,8 @@ class Pipeline:
     """Runs batches, at most `lanes` of them at the same time.
 
     Args:
-        runtime: has loaded a handler for which `suits` says yes; the pipeline takes the handler's stages over.
-        set_threads: gives the calling thread so many threads for its tensor operations.
+        runtime: has loaded a handler that `suits` accepts; the pipeline wraps the handler's stages.
+        set_threads: sets the calling thread's number of threads for tensor operations.
     """
 
     def __init__(
@@ -84,14 +83,14 @@ class Pipeline:
         self._last.set_result(None)
 
     def submit(self, rows: Sequence[wire.Row], done: Done, send: SendPieces = no_pieces) -> None:
-        """Begin a batch; waits while all lanes are taken.
+        """Start a batch; block while all lanes are taken.
 
         Args:
-            done: takes the answers, and what became of the batch if its rows ran alone; called on another thread,
-                batch after batch in the order they came.
+            done: called with the answers, and the isolation if the rows ran alone; on another thread, batch after batch
+                in order of arrival.
 
         Raises:
-            Exception: what a `done` raised before.
+            Exception: an earlier `done` raised it.
         """
         self._free.acquire()
         if self._last.done():
@@ -99,18 +98,18 @@ class Pipeline:
         self._last = self._lanes.submit(self._run, rows, done, send, self._last)
 
     def set_threads(self, count: int) -> None:
-        """Divide so many threads among the stages, from the next batch of each on."""
-        # On a CPU, what reads the next batch takes its thread from inference, if that has two.
+        """Divide so many threads among the stages, from each stage's next batch on."""
+        # On a CPU, preprocessing takes one thread from inference, if inference has two.
         on_cpu = self._handler.device.type == "cpu"
         shares = {"preprocess": 1, "inference": max(1, count - 1)} if on_cpu else {"preprocess": count}
         for name, stage in self._stages.items():
             stage.submit(self._set_threads, shares.get(name, 1)).result()
 
     def close(self) -> None:
-        """Wait for what is under way, and end the threads.
+        """Wait for the running batches, and end the threads.
 
         Raises:
-            Exception: what a `done` raised.
+            Exception: a `done` raised it.
         """
         self._lanes.shutdown()
         for stage in self._stages.values():
@@ -123,7 +122,7 @@ class Pipeline:
     def _run(self, rows: Sequence[wire.Row], done: Done, send: SendPieces, before: Future[None]) -> None:
         runtime = self._runtimes.pop()
         try:
-            # The model, too: an explanation puts another in its place.
+            # The model too: an explanation replaces it.
             with own_values(self._handler, context=None, model=self._handler.model):
                 answers = runtime.run(rows, send)
                 isolation = runtime.isolation
@@ -136,7 +135,7 @@ class Pipeline:
             self._free.release()
 
     def _turn(self, stage: str, run: Callable[..., Any]) -> Callable[..., Any]:
-        """Make a stage take its turn on its thread, where the handler's context and model are the lane's."""
+        """Wrap a stage to run on its thread, with the lane's context and model."""
         thread = self._stages[_THREAD.get(stage, stage)]
 
         def take_turn(*args: Any, **kwargs: Any) -> Any:

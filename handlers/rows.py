@@ -1,7 +1,7 @@
-"""Rows in, answers out: what a handler sees of a request, and what its result becomes.
+"""Rows in, answers out: decode requests for a handler, and encode its results.
 
-The rules are TorchServe's (ts/protocol/otf_message_handler.py), with one difference: a result that
-is encoded as JSON says so in its content type, unless the handler set one.
+The rules are TorchServe's (ts/protocol/otf_message_handler.py), with one difference: a result encoded as JSON gets the
+content type of JSON, unless the handler set another.
 """
 
 import io
@@ -16,16 +16,16 @@ from handlers.context import RequestProcessor
 from handlers.errors import InvalidResult, NotSerialisable
 from handlers.wire import LONGEST_TEXT, MOST_HEADERS, sendable
 
-FAILED = "InternalServerException"  # TorchServe's word for whatever goes wrong in a worker
+FAILED = "InternalServerException"  # TorchServe's type for every failure in a worker
 
 
 def decode_rows(rows: Sequence[wire.Row]) -> list[dict[str, Any]]:
-    """Make the dicts that a handler finds in `data`: parameter name → value.
+    """Return the dicts that a handler finds in `data`: parameter name → value.
 
-    JSON and text are decoded by content type, compared as it was sent; what cannot be decoded, and
-    everything else, is a bytearray. `TS_DECODE_INPUT_REQUEST=false` turns decoding off.
+    JSON and text are decoded by content type (case-sensitive); undecodable and all other values are bytearrays.
+    `TS_DECODE_INPUT_REQUEST=false` turns decoding off.
     """
-    decode = os.environ.get("TS_DECODE_INPUT_REQUEST", "true") == "true"  # 1.5 µs where it is not set: not for each row
+    decode = os.environ.get("TS_DECODE_INPUT_REQUEST", "true") == "true"  # 1.5 µs if unset: not for each row
     return [
         {name: _decode(kind, value) if decode else bytearray(value) for name, kind, value in row.params} for row in rows
     ]
@@ -44,17 +44,17 @@ def _decode(content_type: str, value: bytes | memoryview) -> Any:
 
 
 def headers_of(row: wire.Row) -> dict[str, Any]:
-    """Make the dict behind `context.get_request_header`: headers, and each parameter's content type."""
+    """Return the dict behind `context.get_request_header`: headers, and each parameter's content type."""
     headers: dict[str, Any] = {name: {"content-type": kind} for name, kind, _ in row.params}
     headers.update(row.headers)
     return headers
 
 
 def items_of(result: Any, rows: int) -> list[Any]:
-    """Check what a handler returned for a number of rows.
+    """Check a handler's result for a number of rows, and return it.
 
     Raises:
-        InvalidResult: it is no list with one item for each row.
+        InvalidResult: the result is not a list with one item for each row.
     """
     if not isinstance(result, list):
         what = f"the handler returned {type(result).__name__}, and should return a list of {rows}"
@@ -66,13 +66,13 @@ def items_of(result: Any, rows: int) -> list[Any]:
 
 
 def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
-    """Make the answer to one row.
+    """Encode the answer to one row.
 
-    bytes stay as they are, str becomes UTF-8, a tensor what `torch.save` writes, and everything
-    else JSON with an indent of two.
+    bytes stay unchanged, str becomes UTF-8, a tensor the output of `torch.save`, and everything else JSON with an
+    indent of two.
 
     Raises:
-        NotSerialisable: JSON has no form for it.
+        NotSerialisable: the item cannot be encoded as JSON.
     """
     headers = [(sendable(key), sendable(value)) for key, value in processor.get_response_headers().items()]
     torch = sys.modules.get("torch")
@@ -93,7 +93,7 @@ def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
             headers.append(("Content-Type", "application/json"))
     status = processor.get_response_status_code()
     if not isinstance(status, int) or not 200 <= status <= 599:
-        return failure(f"The handler set the response status {status!r}, which is none.")
+        return failure(f"The handler set the response status {status!r}; expected an integer from 200 to 599.")
     for name, value in headers:
         if len(name) > LONGEST_TEXT or len(value) > LONGEST_TEXT:
             return failure(f"The handler set a response header of more than {LONGEST_TEXT} characters: `{name[:100]}`.")

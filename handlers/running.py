@@ -1,4 +1,4 @@
-"""How a loaded model takes batches: one after the other, or the next beside the one that runs (pipeline.py)."""
+"""How a loaded model runs batches: one after the other, or overlapping (pipeline.py)."""
 
 import time
 from collections.abc import Sequence
@@ -13,32 +13,34 @@ from handlers.threads import set_threads
 
 
 class Running(Protocol):
-    """Takes batches, and sends what comes of them."""
+    """Runs batches, and sends their answers."""
 
     def run(self, batch: wire.Predict) -> None:
-        """Run a batch, or begin it.
+        """Run a batch, or start it.
 
         Raises:
-            Disconnected, BrokenPipeError, ConnectionResetError: as `Connection.send`, for this batch or an earlier one.
+            Disconnected: the handler closed the connection, in this batch or an earlier one.
+            BrokenPipeError: the daemon is gone.
+            ConnectionResetError: the daemon is gone.
         """
 
     def set_threads(self, count: int) -> None:
         """Use so many threads from the next batch on."""
 
     def close(self) -> None:
-        """Finish what has begun; raises as `run` does."""
+        """Finish the batches in flight; raises as `run` does."""
 
 
 def running(runtime: Runtime, connection: Connection, threads: int) -> Running:
-    """Say how this model is run.
+    """Return the way to run this model.
 
     Raises:
-        HandlerError: `pipeline: true` of its `model-config.yaml` cannot be done.
+        HandlerError: `pipeline: true` of its `model-config.yaml` is not possible.
     """
     handler = runtime.handler
     wanted = runtime.config.get("pipeline")
     if wanted is None and (handler is None or runtime.own_handle or not _is_ours(handler)):
-        return InTurn(runtime, connection)  # without importing what a handler may do without
+        return InTurn(runtime, connection)  # without importing modules that a handler may not need
     if handler is None:
         if wanted:
             raise HandlerError("model-config.yaml: `pipeline: true` needs a handler class, and this one is a function")
@@ -55,7 +57,7 @@ def _is_ours(handler: object) -> bool:
 
 
 class InTurn:
-    """One batch after the other, on the main thread."""
+    """Runs one batch after the other, on the main thread."""
 
     def __init__(self, runtime: Runtime, connection: Connection) -> None:
         self._runtime = runtime
@@ -73,11 +75,11 @@ class InTurn:
         set_threads(count)
 
     def close(self) -> None:
-        """Nothing has begun."""
+        """Do nothing: no batch is in flight."""
 
 
 class Overlapped:
-    """The next batch is begun while one runs; the daemon is told of each when it begins."""
+    """Starts the next batch while one runs; each start is reported to the daemon."""
 
     def __init__(self, runtime: Runtime, connection: Connection, threads: int) -> None:
         from handlers.pipeline import Pipeline
@@ -96,7 +98,7 @@ class Overlapped:
         def done(answers: Sequence[wire.Answer], isolation: wire.Isolation | None) -> None:
             last = pieces.last(list(answers))
             now = time.perf_counter()
-            # Not the time beside the batch before: that is when this one had to wait, or cost nothing.
+            # Without the overlap with the batch before: during it, this batch either waited or cost nothing.
             seconds, self._ended = max(0.0, now - max(began, self._ended) - pieces.waited), now
             measured = self._runtime.measured()
             self._connection.send(wire.Done(batch.batch, last, seconds, measured, isolation))

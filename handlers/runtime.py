@@ -1,4 +1,4 @@
-"""A loaded model: run a batch, and turn whatever happens into one answer for each row."""
+"""A loaded model: run a batch, and turn every outcome into one answer per row."""
 
 import contextlib
 import os
@@ -35,19 +35,19 @@ SendPieces = Callable[[list[tuple[int, wire.Answer]]], None]
 
 
 def no_pieces(pieces: list[tuple[int, wire.Answer]]) -> None:
-    """Nobody waits for pieces."""
+    """Discard pieces."""
 
 
 class Runtime:
     """One model in one worker.
 
     Attributes:
-        own_handle: the handler brings its own `handle` method, or is a function.
+        own_handle: the handler defines its own `handle` method, or is a function.
         config: the archive's `model-config.yaml`.
-        isolation: what became of the last batch if its rows ran alone, else None.
+        isolation: the isolation of the last batch if its rows ran alone, else None.
 
     Args:
-        isolate: whether rows run alone after the handler raised for their batch; None if `handle` is ours.
+        isolate: whether rows run alone after the handler raised for their batch; None: only if `handle` is ours.
     """
 
     def __init__(self, entry: EntryPoint, context: Context, isolate: bool | None = None) -> None:
@@ -56,16 +56,16 @@ class Runtime:
         self.config = context.model_yaml_config
         self._send: SendPieces = no_pieces
         self._tally = context.metrics.tally
-        self._handler_time = 0.0  # seconds in the handler's own code, for the batch that is running
+        self._handler_time = 0.0  # seconds in the handler's own code, for the running batch
         self.own_handle = entry.own_handle
         self.isolation: wire.Isolation | None = None
         self._may_isolate = not entry.own_handle if isolate is None else isolate
-        self._isolate = False  # the batch that is running
+        self._isolate = False  # for the running batch
         self._allowance = Allowance(time.perf_counter())
 
     @classmethod
     def load(cls, load: wire.Load) -> "Runtime":
-        """Import the handler and initialize it; errors of its own code pass through."""
+        """Import the handler and initialize it; errors of the handler's code propagate."""
         context = Context(
             load.model_name,
             load.model_dir,
@@ -80,7 +80,7 @@ class Runtime:
         return cls(entry, context, load.isolate)
 
     def set_batch_size(self, most: int) -> None:
-        """Tell the handler of a batch size that was changed; what it made of the old one in `initialize` stays."""
+        """Update the handler's batch size; values that `initialize` derived from the old one stay."""
         self._context.system_properties["batch_size"] = most
 
     @property
@@ -89,19 +89,19 @@ class Runtime:
         return self._entry.instance
 
     def beside(self) -> "Runtime":
-        """Make another for batches that run at the same time, with the same handler and a context of its own."""
+        """Return a Runtime for concurrent batches, with the same handler and its own context."""
         other = Runtime(self._entry, self._context.beside(), self._may_isolate)
-        other._allowance = self._allowance  # it is the worker's; two threads may spend the same second
+        other._allowance = self._allowance  # shared by the worker; two threads may spend the same second
         return other
 
     def optimize(self, asked: Sequence[str] | None, model_dir: Path, batch_size: int) -> list[wire.Optimized]:
-        """Make the model faster: as asked, or as its handler has it by default; see handlers/optimize.
+        """Optimise the model, as asked or by the handler's defaults; see handlers/optimize.
 
         Raises:
-            HandlerError: what is asked for cannot be done.
+            HandlerError: an optimisation asked for by name cannot be applied.
         """
         if not chosen(asked, type(self._entry.instance)):
-            return []  # without importing torch: a handler may do without it
+            return []  # without importing torch, which a handler may not need
         from handlers.optimize.apply import optimize
 
         self._context.begin_batch([f"optimize-{row}" for row in range(batch_size)], [{}] * batch_size)
@@ -111,12 +111,12 @@ class Runtime:
             self._context.end_batch()
 
     def run(self, rows: Sequence[wire.Row], send: SendPieces = no_pieces, *, isolate: bool = True) -> list[wire.Answer]:
-        """Answer each row, in order. Raises what `send` raises.
+        """Run a batch; return one answer per row, in order. Propagates errors of `send`.
 
         Args:
-            send: takes pieces of answers, (row, piece), that the handler gives before it returns; and no
-                pieces before each row that runs alone.
-            isolate: false forbids that.
+            send: takes (row, piece) pairs that the handler sends before it returns, and an empty list before each row
+                that runs alone.
+            isolate: False forbids running rows alone.
         """
         self._send = send
         self._isolate, self.isolation = isolate and self._may_isolate, None
@@ -128,7 +128,7 @@ class Runtime:
         return answers
 
     def measured(self) -> list[wire.Measurement]:
-        """Give what the handler has measured since this was last asked."""
+        """Return the handler's measurements since the last call."""
         return self._tally.take()
 
     def _handle_readable(
@@ -141,12 +141,12 @@ class Runtime:
         """Answer unreadable rows with 400, and run the handler on the others.
 
         Args:
-            numbers: the rows' places in the batch as it came.
+            numbers: the rows' indices in the original batch.
         """
-        if rows and not unreadable:  # nearly always: 1.3 µs a row less
+        if rows and not unreadable:  # nearly always: saves 1.3 µs a row
             try:
                 return self._handle(rows, data, numbers)
-            except UnreadableRows as error:  # a `preprocess` that changes the rows, and then calls ours
+            except UnreadableRows as error:  # from a `preprocess` that changes the rows, then calls ours
                 return self._handle_readable(rows, data, error.rows, numbers)
         good = [index for index in range(len(rows)) if index not in unreadable]
         answers = {index: _bad_request(rows[index], error) for index, error in unreadable.items()}
@@ -161,18 +161,18 @@ class Runtime:
         began = time.perf_counter()
         try:
             found = self._entry.prepare(data)
-        except BaseException:  # noqa: BLE001 - user code; `handle` will meet it again, and report it
+        except BaseException:  # noqa: BLE001 - user code; `handle` will meet and report the error
             return {}
         finally:
             self._handler_time += time.perf_counter() - began
-        # Who asks for a description sends no payload.
+        # Describe requests carry no payload.
         return {index: why for index, why in found.items() if kind_of(dict(rows[index].headers)) is not Kind.DESCRIBE}
 
     def _handle(self, rows: Sequence[wire.Row], data: list[Any], numbers: Sequence[int]) -> list[wire.Answer]:
         self._context.begin_batch([row.id for row in rows], [headers_of(row) for row in rows])
 
         processors = self._context.request_processor or ()
-        send = self._send  # this batch's: a thread that outlives it must not answer the next one
+        send = self._send  # bound to this batch: a thread that outlives the batch must not answer the next one
         streamed = False
 
         def send_pieces(items: Sequence[Any], places: Sequence[int] | None = None) -> None:
@@ -200,8 +200,8 @@ class Runtime:
         finally:
             self._handler_time += time.perf_counter() - began
         if items is None:
-            send = no_pieces  # a thread that the failed batch left must not answer rows that run again
-            # Out here nothing keeps the exception, nor the memory that its frames had.
+            send = no_pieces  # a thread left by the failed batch must not answer rows that run again
+            # Outside the `except` block, so that the exception and the memory of its frames are freed.
             return self._handle_alone(rows, numbers)
         for failed in {id(item): item for item in items if isinstance(item, BaseException)}.values():
             if not isinstance(failed, (UnreadablePayload, NotSerialisable)):
@@ -209,12 +209,12 @@ class Runtime:
         return [self._encode(index, row, item) for index, (row, item) in enumerate(zip(rows, items, strict=True))]
 
     def _handle_alone(self, rows: Sequence[wire.Row], numbers: Sequence[int]) -> list[wire.Answer]:
-        """Run the handler on each row as if it had come alone."""
+        """Run the handler on each row as if the row had arrived alone."""
         began = time.perf_counter()
         answers: list[wire.Answer] = []
         for row, number in zip(rows, numbers, strict=True):
-            self._send([])  # the batch goes on
-            data = decode_rows([row])  # anew: the handler may have changed what it was given
+            self._send([])  # the batch is still running
+            data = decode_rows([row])  # decoded again: the handler may have changed its input
             answers += self._handle_readable([row], data, self._find_unreadable([row], data), [number])
         ended = time.perf_counter()
         self._allowance.spend(began, ended)
@@ -222,7 +222,7 @@ class Runtime:
         return answers
 
     def _encode(self, index: int, row: wire.Row, item: Any) -> wire.Answer:
-        """Make the answer to one row. An item that is an exception fails its own row, and no other."""
+        """Return the answer to one row. An item that is an exception fails only its own row."""
         assert self._context.request_processor is not None
         if isinstance(item, BaseException):
             return _failed(row, item)
@@ -233,7 +233,7 @@ class Runtime:
 
 
 def _tell(error: BaseException) -> None:
-    """Write a traceback to the model's log, if the handler has left us one."""
+    """Write a traceback to the model's log, unless the handler closed stderr."""
     with contextlib.suppress(Exception):
         print(described(error, error.__traceback__), file=sys.stderr, flush=True)  # noqa: T201
 

@@ -1,4 +1,4 @@
-"""Answers in pieces: what a handler calls before it returns the last one."""
+"""Streamed responses: the function a handler calls before it returns the last piece."""
 
 from typing import Any
 
@@ -13,17 +13,17 @@ def send_intermediate_predict_response(
     code: int,
     context: Context | None = None,
 ) -> None:
-    """Send a piece of the answer to each request of the batch; may be called any number of times.
+    """Send a piece of the response to each request of the batch; may be called any number of times.
 
-    The name and the arguments are those of TorchServe's `ts.handler_utils.utils`. What the handler
-    returns in the end is the last piece. Status, headers and content type count until the first.
+    The name and the arguments are those of TorchServe's `ts.handler_utils.utils`. The handler's return value is the
+    last piece. Status, headers and content type are fixed by the first piece.
 
     Args:
         ret: an item for each row, encoded as a result is.
-        code: the status of the answers, unless the handler set one.
+        code: the status of the responses, unless the handler set one.
 
     Raises:
-        HandlerError: there is no batch, or there are more or fewer items than rows.
+        HandlerError: no batch is running, or the number of items differs from the number of rows.
     """
     if context is None or context.send_pieces is None or context.request_processor is None:
         raise HandlerError("send_intermediate_predict_response needs the context of the batch that is running")

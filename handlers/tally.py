@@ -1,7 +1,7 @@
-"""What a handler has measured since the last batch: it travels to the daemon with the next frame.
+"""A handler's measurements since the last batch, sent to the daemon with the next frame.
 
-Deltas: a counter's increments are added up, of a gauge the last value goes, of a histogram how many
-values fell into each bucket. Nothing in here raises, whatever a handler reports.
+Measurements are deltas: a counter's sum of increments, a gauge's last value, a histogram's count per bucket. Nothing in
+this module raises, whatever a handler reports.
 """
 
 import math
@@ -18,25 +18,25 @@ def _short(value: object) -> str:
 
 
 class Tally:
-    """Measurements that have not been sent yet. Handlers may report from any thread."""
+    """Measurements not yet sent. Handlers may report from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: dict[tuple[Kind, str, tuple[tuple[str, str], ...]], wire.Measurement] = {}
 
     def add(self, kind: Kind, name: str, unit: str, labels: Iterable[tuple[object, object]], value: object) -> None:
-        """Keep one value.
+        """Add one value.
 
         Args:
             kind: `counter`, `gauge` or `histogram`.
-            labels: at most `MOST_LABELS`, else nothing is kept; each is cut to `LONGEST_LABEL` characters.
-            value: anything that is a number. What is none is not kept, and neither is a counter's decrease.
+            labels: at most `MOST_LABELS`, else the value is dropped; each is cut to `LONGEST_LABEL` characters.
+            value: any number. Other values, and a counter's decrease, are dropped.
         """
         try:
             number = float(value)  # type: ignore[arg-type]
             key = (kind, _short(name), tuple((_short(label), _short(content)) for label, content in labels))
             unit = _short(unit)
-        except Exception:  # noqa: BLE001 - a user's objects, and measuring must not fail a prediction
+        except Exception:  # noqa: BLE001 - user objects; measuring must not fail a prediction
             return
         if len(key[2]) > MOST_LABELS:
             return
@@ -51,13 +51,13 @@ class Tally:
                 known = self._waiting[key] = wire.Measurement(kind, key[1], unit, key[2], 0.0, buckets)
             total = number if kind == "gauge" else known.value + number
             if kind != "gauge" and not math.isfinite(total):
-                return  # a sum that is too large is no sum any more
+                return  # the sum has overflowed
             known.value = total
             if kind == "histogram":
                 known.buckets[bisect_left(wire.BOUNDS, number)] += 1
 
     def take(self) -> list[wire.Measurement]:
-        """Give what was kept, and begin anew."""
+        """Return the measurements, and start anew."""
         if not self._waiting:
             return []
         with self._lock:

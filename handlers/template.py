@@ -1,16 +1,16 @@
 """`python -P -m handlers.template FD DAEMON`: import torch once, and fork workers on request.
 
-A template does what every worker would do first, and what is the same for all of them. The first
-one imports torch. Others are forked from it, and import torchvision too, or load a model whose
-`initialize` is ours, so that its workers share the weights (copy-on-write). The rules:
+A template does once the work that all workers would repeat. The first template imports torch. Others are forked from
+it, and import torchvision too, or load a model whose `initialize` is ours, so that its workers share the weights
+(copy-on-write). The rules:
 
-* It is exec'd with one thread for each library, sets one for torch, and runs nothing in parallel: after
-  a parallel operation libgomp waits for threads that a forked process does not have.
-* It calls nothing of torch.cuda, and has one thread and no child whenever it forks (`check_fit`).
-* No handler of a user runs here. In a template of a model, its own model file does, as part of our
-  `initialize`; what that leaves behind (a thread, a process, an open file) makes it unfit.
+* A template is exec'd with one thread for each library, sets one for torch, and runs nothing in parallel: after a
+  parallel operation libgomp waits for threads that a forked process does not have.
+* A template calls nothing of torch.cuda, and has one thread and no child whenever it forks (`check_fit`).
+* No handler of a user runs here. In a template of a model, the model's own model file runs, as part of our
+  `initialize`; a thread, process or open file left behind makes the template unfit.
 
-The daemon closes the socket, or dies: the template ends.
+The template ends when the daemon closes the socket or dies.
 """
 
 import importlib
@@ -27,12 +27,12 @@ from handlers.forking import NotFit, check_fit, die_with, fork_for, freeze, open
 from handlers.threads import announce_threads, set_threads
 from handlers.wire import sendable
 
-# All that workers with a handler for torch import, less what is only for images.
+# The imports that all workers with a torch handler share, without those only for images.
 FIRST = ("torch", "handlers.defaults.base", "handlers.defaults.text_classifier", "threadpoolctl")
 
 
 class Born(NamedTuple):
-    """In the new process: what it is to be, and its two descriptors."""
+    """The new process's order and its two descriptors."""
 
     order: orders.Order
     socket: int
@@ -40,7 +40,7 @@ class Born(NamedTuple):
 
 
 class Template:
-    """This process, as one that is forked. `prepared` is the model that its workers share."""
+    """This process as a template. `prepared` is the model that its workers share."""
 
     def __init__(self, sock: socket.socket, daemon: int) -> None:
         self._sock = sock
@@ -48,7 +48,7 @@ class Template:
         self._prepared: worker.Prepared | None = None
 
     def prepare(self, modules: Sequence[str], load: wire.Load | None = None) -> bool:
-        """Import and load, and tell the daemon; False if the outcome cannot be forked."""
+        """Import and load, and report to the daemon; return False if this process cannot be forked."""
         began = time.perf_counter()
         try:
             for module in modules:
@@ -60,7 +60,7 @@ class Template:
                 self._prepared = worker.prepare_for_all(load)
                 check_fit(before)
             check_fit()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a worker will meet it again, and tell all of it
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a worker will meet and report the error in full
             reason = message_of(error) if isinstance(error, NotFit) else f"{type(error).__name__}: {message_of(error)}"
             self._tell(orders.Unfit(sendable(reason)[:1000]))
             return False
@@ -69,7 +69,7 @@ class Template:
         return True
 
     def obey(self) -> Born | None:
-        """Take orders until the daemon has gone (None), or until this is a new process."""
+        """Handle orders until the daemon is gone (return None), or until this is a new process."""
         while True:
             packet, descriptors, _, _ = socket.recv_fds(self._sock, orders.LARGEST, 2, socket.MSG_CMSG_CLOEXEC)
             if not packet:
@@ -92,7 +92,7 @@ class Template:
                 os.close(descriptor)
 
     def become(self, born: Born) -> int | None:
-        """In the new process: be a worker to its end and give its exit code, or be a template (None)."""
+        """In the new process: run a worker to its end and return its exit code, or become a template (None)."""
         self._sock.close()
         match born.order:
             case orders.Fork(threads=threads, directory=directory):
@@ -122,7 +122,7 @@ def main(arguments: list[str]) -> int:
             if code is not None:
                 return code
     except (BrokenPipeError, ConnectionResetError):
-        pass  # the daemon has gone
+        pass  # the daemon is gone
     return 0
 
 

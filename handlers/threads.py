@@ -1,4 +1,4 @@
-"""How many threads one operation may use: in torch, and in the BLAS of NumPy."""
+"""The number of threads of one operation: in torch, and in the BLAS of NumPy."""
 
 import os
 import sys
@@ -7,12 +7,12 @@ from handlers.orders import THREAD_VARIABLES
 
 
 def announce_threads(count: int) -> None:
-    """Tell libraries that are loaded from now on, and further processes."""
+    """Set the number of threads for libraries loaded from now on, and for child processes."""
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(count)))
 
 
 def set_threads(count: int) -> None:
-    """Tell the libraries that are loaded already, which have read their environment once and for all."""
+    """Set the number of threads of libraries already loaded, which no longer read their environment."""
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(count)

@@ -1,6 +1,6 @@
-"""`timed`: how long a stage of a handler takes, reported as a metric.
+"""`timed`: report the duration of a handler's stage as a metric.
 
-Only where `model-config.yaml` says `handler: {profile: true}`, as in TorchServe.
+Only if `model-config.yaml` sets `handler: {profile: true}`, as in TorchServe.
 """
 
 import functools
@@ -42,7 +42,7 @@ def _profiled(context: Any) -> bool:
 
 
 def _wait_for_gpu() -> None:
-    """Let the GPU finish: its work is queued, and would count for the stage that waits for it."""
+    """Wait for the GPU: queued work would otherwise count for a later stage."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.synchronize()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Sample(NamedTuple):
-    """A request of the archive's own."""
+    """A request from the archive."""
 
     name: str
     body: bytes
@@ -27,10 +27,10 @@ class Sample(NamedTuple):
 
 
 def sample_of(model_dir: Path, config: Mapping[str, Any]) -> Sample | None:
-    """Read the sample that `model-config.yaml` names; None if it names none.
+    """Read the sample that `model-config.yaml` names; return None if no sample is named.
 
     Raises:
-        HandlerError: it is not there.
+        HandlerError: `warmup` names no file, or a file that the archive lacks.
     """
     wanted = config.get("warmup")
     if not wanted:
@@ -48,10 +48,10 @@ def warm_up(runtime: "Runtime", load: wire.Load, config: Mapping[str, Any]) -> i
     """Run the sample that `model-config.yaml` names.
 
     Returns:
-        How many batches were run; 0 if none is named.
+        How many batches were run; 0 if no sample is named.
 
     Raises:
-        HandlerError: the sample is not there, or the handler fails on it.
+        HandlerError: the sample is missing, `batchSizes` is not a list of sizes, or the handler fails on the sample.
     """
     sample = sample_of(Path(load.model_dir), config)
     if sample is None:
@@ -64,7 +64,7 @@ def warm_up(runtime: "Runtime", load: wire.Load, config: Mapping[str, Any]) -> i
     for size in sizes:
         param = ("body", sample.content_type, sample.body)
         rows = [wire.Row(f"warm-up-{number}", headers, [param]) for number in range(size)]
-        for answer in runtime.run(rows, isolate=False):  # a handler that cannot batch is found out here
+        for answer in runtime.run(rows, isolate=False):  # a handler that cannot batch fails here
             if answer.error:
                 message = bytes(answer.body).decode("utf-8", "replace")
                 raise HandlerError(f"the warm-up with `{sample.name}` failed: {message}")

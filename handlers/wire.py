@@ -7,10 +7,10 @@
     daemon → worker   Share, if there is an arena; Load, then Predict … ; Threads, BatchSize at any time;
                       Credit for a batch that has sent Chunks; end of stream: leave
     worker → daemon   Hello, then Loaded or LoadFailed, then for each Predict any number of Chunks and one Done,
-                      and before them Started if it runs several batches at the same time; Cut if clients do not read
+                      preceded by Started if the worker runs several batches at once; Cut if clients do not read
 
-A handler runs in the worker's process and can write frames of its own. So the daemon decodes by the constraints below
-(msgspec checks them in C: 40 ns of 750 ns for a `Done`), and a message that breaks one is no message.
+A handler runs in the worker's process and can write frames of its own. The daemon therefore checks every message
+against the constraints below (msgspec checks them in C: 40 ns of 750 ns for a `Done`) and rejects any violation.
 
 No sockets and no asyncio here: bytes in, messages out.
 """
@@ -25,25 +25,25 @@ from msgspec import Meta
 if TYPE_CHECKING:
     Payload = bytes | memoryview
 else:
-    Payload = memoryview  # what decoding gives: a view into the frame; encoding takes bytes too
+    Payload = memoryview  # the type after decoding: a view into the frame; encoding takes bytes too
 
 LENGTH = struct.Struct("<I")
 MAX_FRAME = 2**32 - 1
-# The largest value of each bucket of a handler's histogram, in whatever unit it measures.
+# The upper bound of each bucket of a handler's histogram, in the metric's own unit.
 BOUNDS = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
     10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0, 5000.0, 10000.0,
 )  # fmt: skip
-MOST_SERIES = 1000  # in one frame; more would be a label that never repeats
+MOST_SERIES = 1000  # in one frame; more means a label that never repeats
 MOST_LABELS = 100  # of one series
 LONGEST_LABEL = 1000  # characters of a label, of its name, and of a metric's name and unit
-LONGEST_TEXT = 64 * 1024  # characters of a text for people, and of a header of an answer
-MOST_HEADERS = 1000  # of one answer
-EXIT_LOAD_FAILED = 3  # exit code of a worker that cannot load its model: starting it again will not help
-EXIT_DISCONNECTED = 76  # exit code of a worker whose handler took its connection away (EX_PROTOCOL of sysexits.h)
+LONGEST_TEXT = 64 * 1024  # characters of a text for people, and of a response header
+MOST_HEADERS = 1000  # of one response
+EXIT_LOAD_FAILED = 3  # exit code of a worker that cannot load its model: a restart will not help
+EXIT_DISCONNECTED = 76  # exit code of a worker whose handler closed its connection (EX_PROTOCOL of sysexits.h)
 
 
-BrokenMessage = msgspec.DecodeError  # raised by the decoders for bytes that are no message
+BrokenMessage = msgspec.DecodeError  # raised by the decoders for bytes that are not a valid message
 
 
 Label = Annotated[str, Meta(max_length=LONGEST_LABEL)]
@@ -56,15 +56,15 @@ Headers = Annotated[list[tuple[Text, Text]], Meta(max_length=MOST_HEADERS)]
 
 
 class FrameTooLarge(ValueError):
-    """A message does not fit the length field."""
+    """The message does not fit the length field."""
 
 
 class Load(msgspec.Struct, array_like=True, tag=1):
     """Load this model. Paths are absolute; `gpu_id` is None on the CPU.
 
-    `cpus`: the processors that it may use; empty for all of the daemon's.
-    `group`: the directory of the cgroup that the worker enters before it loads; empty for none.
-    `isolate`: whether rows run alone after the handler raised for their batch; None where nobody says.
+    `cpus`: the processors that the worker may use; empty for all of the daemon's.
+    `group`: the directory of the cgroup that the worker enters before loading; empty for none.
+    `isolate`: whether rows run alone after the handler raised for their batch; None if not configured.
     """
 
     model_name: str
@@ -82,7 +82,7 @@ class Load(msgspec.Struct, array_like=True, tag=1):
 
 
 class Share(msgspec.Struct, array_like=True, tag=5):
-    """The first frame; a descriptor of the arena comes with it (SCM_RIGHTS), of `size` bytes that can be read."""
+    """The first frame, sent with a descriptor of the arena (SCM_RIGHTS); `size` is the readable length in bytes."""
 
     size: int
 
@@ -90,7 +90,7 @@ class Share(msgspec.Struct, array_like=True, tag=5):
 class Row(msgspec.Struct, array_like=True):
     """One request of a batch.
 
-    `params` are (name, content type, value); the values are views into the frame, or into the arena.
+    `params` are (name, content type, value); the values are views into the frame or into the arena.
     """
 
     id: str
@@ -99,7 +99,7 @@ class Row(msgspec.Struct, array_like=True):
 
 
 class Stored(msgspec.Struct, array_like=True):
-    """Where a value is that is not in the frame, but in the arena."""
+    """The location in the arena of a value that is not in the frame; `offset` and `length` are bytes."""
 
     row: int
     param: int
@@ -108,7 +108,7 @@ class Stored(msgspec.Struct, array_like=True):
 
 
 class Predict(msgspec.Struct, array_like=True, tag=2):
-    """Run a batch. The values of `stored` are empty in the rows."""
+    """Run a batch. Values listed in `stored` are empty in the rows."""
 
     batch: int
     rows: list[Row]
@@ -122,13 +122,13 @@ class Threads(msgspec.Struct, array_like=True, tag=3):
 
 
 class BatchSize(msgspec.Struct, array_like=True, tag=4):
-    """A batch may have this many rows from the next one on."""
+    """The maximum batch size, in rows, from the next batch on."""
 
     most: int
 
 
 class Credit(msgspec.Struct, array_like=True, tag=6):
-    """The client of a row has taken so many bytes of its pieces (credit.py); 0: nobody wants further pieces of it."""
+    """The client of a row has read `count` bytes of its pieces (credit.py); 0: no further pieces are wanted."""
 
     batch: int
     row: int
@@ -140,12 +140,12 @@ class Hello(msgspec.Struct, array_like=True, tag=1):
 
 
 class Measurement(msgspec.Struct, array_like=True):
-    """What a handler measured since the last frame, of one series.
+    """One series' measurements since the last frame.
 
     Attributes:
         kind: `counter`, `gauge` or `histogram`.
         value: a counter's increase, a gauge's last value, a histogram's sum.
-        buckets: a histogram's values by `BOUNDS`, each in one bucket only; else empty.
+        buckets: a histogram's count per bucket of `BOUNDS`, not cumulative; else empty.
     """
 
     kind: Kind
@@ -160,12 +160,12 @@ Measured = Annotated[list[Measurement], Meta(max_length=MOST_SERIES)]
 
 
 class Optimized(msgspec.Struct, array_like=True):
-    """What became of one optimisation of the model.
+    """The outcome of one optimisation of the model.
 
     Attributes:
-        drift: how far the model's output moved with it; None if it was never compared.
-        seconds: what applying and checking it took.
-        reason: why it was not applied.
+        drift: how far the model's output moved (drift.py); None if never compared.
+        seconds: time spent on applying and checking.
+        reason: why the optimisation was not applied.
     """
 
     name: Label
@@ -176,7 +176,7 @@ class Optimized(msgspec.Struct, array_like=True):
 
 
 class Loaded(msgspec.Struct, array_like=True, tag=2):
-    """The model is ready. `own_handle`: the handler brings its own `handle`, which may write or charge."""
+    """The model is ready. `own_handle`: the handler defines its own `handle`, which may have side effects."""
 
     seconds: Seconds
     own_handle: bool
@@ -193,13 +193,13 @@ class LoadFailed(msgspec.Struct, array_like=True, tag=3):
 
 
 class Started(msgspec.Struct, array_like=True, tag=6):
-    """A batch is begun, though another may still run."""
+    """A batch has started; another may still be running."""
 
     batch: int
 
 
 class Answer(msgspec.Struct, array_like=True):
-    """The reply to one row. `error` is TorchServe's type word, and the body its message."""
+    """The response to one row. `error` is TorchServe's error type; the body is then its message."""
 
     status: Status
     body: bytes
@@ -209,9 +209,9 @@ class Answer(msgspec.Struct, array_like=True):
 
 
 class Chunk(msgspec.Struct, array_like=True, tag=5):
-    """Pieces of answers that are not complete yet: (row, piece). The rest follows, the last in `Done`.
+    """Pieces of incomplete responses: (row, piece). More pieces follow, the last one in `Done`.
 
-    None at all: the batch goes on, with a row alone. The response timeout begins again with each.
+    Each Chunk restarts the response timeout. An empty one says that the batch continues, with one row at a time.
     """
 
     batch: int
@@ -219,14 +219,14 @@ class Chunk(msgspec.Struct, array_like=True, tag=5):
 
 
 class Cut(msgspec.Struct, array_like=True, tag=7):
-    """The clients of these rows do not read what is streamed: the worker drops the rest of their answers."""
+    """The clients of these rows do not read the stream: the worker drops the rest of their responses."""
 
     batch: int
     rows: list[int]
 
 
 class Isolation(msgspec.Struct, array_like=True):
-    """The handler raised for a batch, and its rows ran alone; so many failed, and it took so many seconds."""
+    """The handler raised for a batch and its rows ran alone: how many failed, and for how many seconds they ran."""
 
     failed: Count
     seconds: Seconds
@@ -235,7 +235,7 @@ class Isolation(msgspec.Struct, array_like=True):
 class Done(msgspec.Struct, array_like=True, tag=4):
     """One batch is finished. `answers` are in the order of the rows.
 
-    `seconds` as measured in the worker, with what its isolation took.
+    `seconds` is measured in the worker and includes isolation.
     """
 
     batch: int
@@ -252,14 +252,14 @@ ToDaemon = Hello | Loaded | LoadFailed | Started | Chunk | Done | Cut
 _encoder = msgspec.msgpack.Encoder()
 _decode_for_worker: Callable[[Frame], ToWorker] = msgspec.msgpack.Decoder(ToWorker).decode
 _decode_for_daemon: Callable[[Frame], ToDaemon] = msgspec.msgpack.Decoder(ToDaemon).decode
-_NO_MESSAGE = (UnicodeDecodeError, RecursionError)  # msgspec's own for text that is not UTF-8, and for deep nesting
+_NO_MESSAGE = (UnicodeDecodeError, RecursionError)  # raised by msgspec for text that is not UTF-8, and for deep nesting
 
 
 def decode_for_worker(frame: Frame) -> ToWorker:
-    """Read a message to a worker.
+    """Decode a message for a worker.
 
     Raises:
-        BrokenMessage: it is none.
+        BrokenMessage: the frame is not a valid message.
     """
     try:
         return _decode_for_worker(frame)
@@ -268,10 +268,10 @@ def decode_for_worker(frame: Frame) -> ToWorker:
 
 
 def decode_for_daemon(frame: Frame) -> ToDaemon:
-    """Read a message to the daemon.
+    """Decode a message for the daemon.
 
     Raises:
-        BrokenMessage: it is none.
+        BrokenMessage: the frame is not a valid message.
     """
     try:
         return _decode_for_daemon(frame)
@@ -280,10 +280,10 @@ def decode_for_daemon(frame: Frame) -> ToDaemon:
 
 
 def encode(message: ToWorker | ToDaemon) -> bytearray:
-    """Make one frame.
+    """Encode a message as one frame.
 
     Raises:
-        FrameTooLarge: the message has 4 GiB or more.
+        FrameTooLarge: the message is 4 GiB or larger.
     """
     frame = bytearray(LENGTH.size)
     _encoder.encode_into(message, frame, LENGTH.size)
@@ -295,19 +295,19 @@ def encode(message: ToWorker | ToDaemon) -> bytearray:
 
 
 def sendable(value: object) -> str:
-    """Make text that a frame can hold: JSON, or a handler, may have brought half a surrogate pair."""
+    """Return text that a frame can hold: JSON or a handler may produce half a surrogate pair."""
     text = str(value)
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 class FrameReader:
-    """Cuts a stream of bytes into messages' bytes."""
+    """Splits a byte stream into the bytes of messages."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Take what has arrived; yield each message that is complete."""
+        """Consume received bytes; yield each complete message."""
         buffer = self._buffer
         if not buffer and len(data) >= LENGTH.size and LENGTH.unpack_from(data)[0] == len(data) - LENGTH.size:
             yield data[LENGTH.size :]  # the usual case: exactly one frame
@@ -318,7 +318,7 @@ class FrameReader:
             end = start + LENGTH.size + LENGTH.unpack_from(buffer, start)[0]
             if len(buffer) < end:
                 break
-            if not start and len(buffer) == end:  # a large frame ends what was read: it is not copied
+            if not start and len(buffer) == end:  # a large frame at the end of the buffer is not copied
                 self._buffer = bytearray()
                 yield memoryview(buffer)[LENGTH.size :]
                 return

@@ -1,8 +1,8 @@
 """`python -P -m handlers.worker FD PARENT`: frames in, one batch at a time, frames out.
 
-Load, then Predict after Predict, until the daemon closes its end. The frames have a socket of their
-own (connection.py), so a handler may print whatever it likes. A worker that was forked from a template
-(template.py) comes in by `converse`, with its model loaded perhaps.
+Receives Load, then Predict after Predict, until the daemon closes its end. Frames use a socket of their own
+(connection.py), so a handler may print freely. A worker forked from a template (template.py) starts in `converse`,
+possibly with its model already loaded.
 """
 
 import contextlib
@@ -33,10 +33,10 @@ _OUR_FILES = (f"{Path(__file__).parent}{os.sep}", "<frozen importlib")
 
 
 def load_failure(error: BaseException) -> wire.LoadFailed:
-    """Describe why the model could not be loaded, with the traceback from the handler's own code on.
+    """Describe why the model could not be loaded, with the traceback starting in the handler's code.
 
-    If none of it is the handler's, an error that says it all by itself goes without; any other is a
-    bug of ours, and is shown whole.
+    Without a frame of the handler, an error that explains itself gets no traceback; any other is our bug and is shown
+    in full.
     """
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OUR_FILES):
@@ -51,10 +51,10 @@ def load_failure(error: BaseException) -> wire.LoadFailed:
 
 
 class Prepared(NamedTuple):
-    """A model that a template has loaded, and what it was told to load.
+    """A model that a template has loaded, with its Load message.
 
     Attributes:
-        optimized: what became of its optimisations; None if they are still to be made.
+        optimized: the outcomes of its optimisations; None if not yet applied.
     """
 
     load: wire.Load
@@ -63,16 +63,16 @@ class Prepared(NamedTuple):
 
 
 def prepare(load: wire.Load) -> Prepared:
-    """Prepare the process as handlers expect it, then load the model; errors of its own code pass through."""
+    """Prepare the process as handlers expect, then load the model; errors of the handler's code propagate."""
     sys.path.insert(0, load.model_dir)
     compat.install()
     return Prepared(load, Runtime.load(load))
 
 
 def prepare_for_all(load: wire.Load) -> Prepared:
-    """As `prepare`, in a template; with what makes the model faster, so that workers share what that changes.
+    """Prepare a model in a template, including optimisations, so that workers share the optimised weights.
 
-    Compiling is for each worker: it depends on the number of threads, and starts some.
+    `compile` is left to each worker: compiled code depends on the number of threads, and compiling starts threads.
     """
     prepared = prepare(load)
     if COMPILE in (load.optimize or ()):
@@ -81,12 +81,12 @@ def prepare_for_all(load: wire.Load) -> Prepared:
 
 
 def alike(load: wire.Load) -> wire.Load:
-    """Leave out what a worker may be told later, and need not load a model for."""
+    """Return the Load without the fields that can change without reloading the model."""
     return msgspec.structs.replace(load, threads=1, batch_size=1, cpus=[], group="")
 
 
 def load_model(load: wire.Load, prepared: Prepared | None = None) -> tuple[Runtime, list[wire.Optimized]]:
-    """Give the model that was prepared if it is this one, or load it and make it faster; ready for the first batch."""
+    """Return the prepared model if it matches `load`, else load and optimise; ready for the first batch."""
     if prepared is None or alike(prepared.load) != alike(load):
         prepared = prepare(load)
     runtime, optimized = prepared.runtime, prepared.optimized
@@ -99,11 +99,12 @@ def load_model(load: wire.Load, prepared: Prepared | None = None) -> tuple[Runti
 
 
 def serve(connection: Connection, prepared: Prepared | None = None) -> int:
-    """Load what the first message names and run batches; returns the exit code.
+    """Load the model of the first message and run batches; return the exit code.
 
     Raises:
-        Disconnected: the handler took the connection away.
-        BrokenPipeError, ConnectionResetError: the daemon is gone.
+        Disconnected: the handler closed the connection.
+        BrokenPipeError: the daemon is gone.
+        ConnectionResetError: the daemon is gone.
     """
     connection.send(wire.Hello(os.getpid()))
     connection.map_arena()
@@ -112,9 +113,9 @@ def serve(connection: Connection, prepared: Prepared | None = None) -> int:
         return 0
     began = time.perf_counter()
     try:
-        enter_group(message.group)  # before any code of the handler, which can start what it likes
+        enter_group(message.group)  # before any handler code, which can start processes
         if message.cpus:
-            os.sched_setaffinity(0, message.cpus)  # here, before a library starts threads, which have it from us
+            os.sched_setaffinity(0, message.cpus)  # before a library starts threads, which inherit the affinity
         runtime, optimized = load_model(message, prepared)
         batches = running(runtime, connection, message.threads)
     except BaseException as error:  # noqa: BLE001 - user code may raise anything
@@ -136,20 +137,20 @@ def serve(connection: Connection, prepared: Prepared | None = None) -> int:
 
 
 def log_to_output() -> None:
-    """What a handler logs goes to the model's log as it is (as in TorchServe), line by line."""
+    """Send a handler's log records to the model's log unformatted (as in TorchServe), line by line."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
     logging.basicConfig(stream=sys.stdout, format="%(message)s", level=logging.INFO)
 
 
 def tell(text: str) -> None:
-    """Write to the model's log, if the handler has left us one."""
+    """Write to the model's log, unless the handler closed stderr."""
     with contextlib.suppress(Exception):
         print(text, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def converse(descriptor: int, prepared: Prepared | None = None) -> int:
-    """Serve the daemon at the other end of an inherited socket; returns the exit code. Raises nothing."""
+    """Serve the daemon at the other end of an inherited socket; return the exit code. Never raises."""
     log_to_output()
     keep_memory()
     try:
@@ -160,16 +161,16 @@ def converse(descriptor: int, prepared: Prepared | None = None) -> int:
         tell(str(error))
         return wire.EXIT_DISCONNECTED
     except (BrokenPipeError, ConnectionResetError):
-        return 0  # the daemon has gone
-    except BaseException as error:  # noqa: BLE001 - perhaps a signal handler's, between two batches
+        return 0  # the daemon is gone
+    except BaseException as error:  # noqa: BLE001 - possibly raised by a signal handler between two batches
         tell(described(error, error.__traceback__))
         return 1
 
 
 def leave(code: int) -> NoReturn:
-    """End this process; threads that the handler left running must not keep it."""
+    """End this process immediately, even if the handler left threads running."""
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):  # the handler may have closed it
+        with contextlib.suppress(Exception):  # the handler may have closed the stream
             stream.flush()
     os._exit(code)
 

@@ -52,7 +52,7 @@ class FakeLife:
         self.killed.append(because)
 
     def socket_closed(self) -> None:
-        """It may have ended."""
+        """Do nothing: the process may have ended."""
 
 
 @dataclass

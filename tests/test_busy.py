@@ -1,4 +1,4 @@
-"""What `make test-busy` does: the order of the tests, and the processes beside them."""
+"""`make test-busy`: the order of the tests, and the processes beside them."""
 
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""What workers find in their environment."""
+"""The environment of workers."""
 
 from pathlib import Path
 

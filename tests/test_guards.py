@@ -1,4 +1,4 @@
-"""Who is answered at an endpoint, and who is turned away before their body is read."""
+"""Admission at an endpoint: requests are accepted or rejected before their body is read."""
 
 import asyncio
 import socket
@@ -166,7 +166,7 @@ def test_the_head_is_judged_as_the_route_judges_it(tmp_path: Path, target: str, 
     shown = (f"Authorization: Bearer {token}",) if token else ()
 
     async def refusals() -> list[list[int]]:
-        """What is refused once all has arrived, and at the head; commands run in tasks, predictions at once."""
+        """Return the refusals of the whole request and of the head; commands run in tasks, predictions at once."""
         router = House(tmp_path).router_behind(there)
         whole, early = Server(router).connect(), Server(router, admit=there.admit).connect()
         whole.send(head(target, *shown, length=2) + b"{}")

@@ -1,4 +1,4 @@
-"""Who may import whom, read from the source; and what stays unimported, seen in a fresh interpreter."""
+"""The allowed imports, read from the source; and modules that stay unimported, seen in a fresh interpreter."""
 
 import ast
 import subprocess

@@ -98,7 +98,7 @@ def main(ctx: click.Context, socket: Path | None) -> None:
     tsctl register MODEL.mar --batch-size 8 serve a model
     curl http://127.0.0.1:8080/predictions/MODEL -T FILE
 
-    A model is MODEL or MODEL/VERSION, as in the URL; without a version it is the default one.
+    A model is MODEL or MODEL/VERSION, as in the URL; without a version, the default version.
     """
     ctx.obj = socket.absolute() if socket is not None else None
 

@@ -18,7 +18,7 @@ NDJSON = "application/x-ndjson"
 
 
 class Answer(NamedTuple):
-    """What the daemon answered."""
+    """The daemon's response."""
 
     status: int
     content_type: str
@@ -40,7 +40,7 @@ class Client:
     """The daemon behind one control socket.
 
     Args:
-        timeout: seconds that a read or write may take; None waits as long as the daemon works.
+        timeout: seconds that a read or write may take; None for no limit.
     """
 
     def __init__(self, path: Path | None = None, timeout: float | None = None) -> None:
@@ -50,21 +50,21 @@ class Client:
     def request(
         self, method: str, target: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> Answer:
-        """Send a request and read the answer, whatever its status.
+        """Send a request and read the response, for any status.
 
         Raises:
-            NoDaemon: nobody listens.
-            CliError: the connection broke off.
+            NoDaemon: no daemon listens on the socket.
+            CliError: the connection failed.
         """
         with self._exchange(method, target, body, headers or {}) as response:
             return Answer(response.status, response.getheader("Content-Type") or "", response.read())
 
     def json(self, method: str, target: str, **parameters: Any) -> Any:
-        """Send a request with query parameters (None is left out); give the JSON document.
+        """Send a request with query parameters (None is left out); return the JSON document.
 
         Raises:
-            NoDaemon: nobody listens.
-            CliError: the daemon said no.
+            NoDaemon: no daemon listens on the socket.
+            CliError: the daemon rejected the request, or the connection failed.
         """
         answer = self.request(method, target + _query(parameters))
         return checked(answer.status, self._document(answer.body))
@@ -73,8 +73,8 @@ class Client:
         """Send a request and yield the daemon's progress, line by line.
 
         Raises:
-            NoDaemon: nobody listens.
-            CliError: the connection broke off.
+            NoDaemon: no daemon listens on the socket.
+            CliError: the daemon rejected the request, or the connection failed.
         """
         with self._exchange(method, target + _query(parameters), None, {"Accept": NDJSON}) as response:
             if response.getheader("Content-Type") != NDJSON:
@@ -87,7 +87,7 @@ class Client:
     def _exchange(
         self, method: str, target: str, body: bytes | None, headers: dict[str, str]
     ) -> Iterator[http.client.HTTPResponse]:
-        """Send a request; the block reads the answer, which may break off as well."""
+        """Send a request; the block reads the response, which may break off too."""
         connection = _UnixConnection(self.path, self._timeout)
         try:
             paths.check_socket_path(self.path)
@@ -111,11 +111,11 @@ class Client:
         try:
             return json.loads(text)
         except ValueError:
-            raise CliError(f"what `{self.path}` answered is no JSON", "see `tsctl logs`") from None
+            raise CliError(f"the daemon at `{self.path}` did not answer with JSON", "see `tsctl logs`") from None
 
 
 def checked(status: int, document: Any) -> Any:
-    """Give the document of a good answer.
+    """Return the document of a good response.
 
     Raises:
         CliError: the status is 400 or more; the first line of its message, the rest as details.
@@ -128,7 +128,7 @@ def checked(status: int, document: Any) -> Any:
 
 
 def content_type_of(file: Path) -> str:
-    """Guess a file's content type by its name: JSON and text, which handlers get decoded; else none."""
+    """Guess a file's content type by its name: JSON and text, which are decoded for handlers; else none."""
     import mimetypes
 
     guessed = mimetypes.guess_type(file.name)[0] or ""
@@ -136,10 +136,10 @@ def content_type_of(file: Path) -> str:
 
 
 def model_path(model: str) -> str:
-    """Make `MODEL` or `MODEL/VERSION` a path below `/models` or `/predictions`.
+    """Return the path of `MODEL` or `MODEL/VERSION` below `/models` or `/predictions`.
 
     Raises:
-        click.BadParameter: it is neither.
+        click.BadParameter: the text is neither.
     """
     parts = model.split("/")
     if len(parts) > 2 or not all(parts):

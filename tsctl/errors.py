@@ -1,7 +1,7 @@
-"""What the command line may end with, other than success.
+"""The errors of the command line, with their exit codes.
 
-    CliError                 exit code 1: the daemon said no, or a file is not as it should be
-    ├─ NoDaemon              exit code 3: nobody listens on the socket
+    CliError                 exit code 1: the daemon rejected the request, or a file is invalid
+    ├─ NoDaemon              exit code 3: no daemon listens on the socket
     └─ Interrupted           exit code 130: Ctrl-C
 
 Wrong usage is click's own UsageError, exit code 2.
@@ -16,7 +16,7 @@ class CliError(click.ClickException):
     """An error for the user: one line, then at most one hint.
 
     Args:
-        details: shown below the message as it is, such as a traceback.
+        details: shown below the message verbatim, such as a traceback.
     """
 
     exit_code = 1
@@ -26,7 +26,7 @@ class CliError(click.ClickException):
         self.hint = hint
         self.details = details
 
-    def show(self, file: object = None) -> None:  # noqa: ARG002 - errors go to stderr, always
+    def show(self, file: object = None) -> None:  # noqa: ARG002 - errors always go to stderr
         click.echo(f"{click.style('error:', fg='red', bold=True)} {self.message}", err=True)
         if self.details:
             click.echo(f"\n{self.details}", err=True)
@@ -35,12 +35,12 @@ class CliError(click.ClickException):
 
 
 def hint(text: str) -> None:
-    """Tell what to do next, beside the output."""
+    """Print a suggestion for the next step to stderr."""
     click.echo(f"{click.style('hint:', fg='cyan')} {text}", err=True)
 
 
 class NoDaemon(CliError):
-    """Nobody listens on the control socket."""
+    """No daemon listens on the control socket."""
 
     exit_code = 3
 

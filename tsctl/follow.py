@@ -1,4 +1,4 @@
-"""Wait for the daemon while it works on a command, and show what it is doing."""
+"""Wait for the daemon while it executes a command, and show its progress."""
 
 import sys
 from typing import Any
@@ -14,12 +14,12 @@ def work(client: Client, method: str, target: str, subject: str, hint: str, **pa
     """Send a command; with a terminal on stderr, show its progress.
 
     Args:
-        subject: what is worked on, for the display.
-        hint: how to see, or undo, what goes on after Ctrl-C.
+        subject: the object of the command, for the display.
+        hint: how to see, or undo, the work that continues after Ctrl-C.
 
     Raises:
-        CliError: the daemon said no.
-        Interrupted: Ctrl-C; the daemon carries on.
+        CliError: the daemon rejected the command.
+        Interrupted: the user pressed Ctrl-C; the daemon continues.
     """
     try:
         if not sys.stderr.isatty():
@@ -30,7 +30,7 @@ def work(client: Client, method: str, target: str, subject: str, hint: str, **pa
 
 
 def warn(document: Any) -> None:
-    """Show what the daemon warns of, beside what it has done."""
+    """Print the daemon's warning, if any, to stderr."""
     if "warning" in document:
         click.echo(f"warning: {document['warning']}", err=True)
 
@@ -52,4 +52,4 @@ def _watched(client: Client, method: str, target: str, subject: str, **parameter
                     progress.show(f"loading {subject}, {done} of {total} workers ready", done, total or None)
                 case "done":
                     return checked(event["status"], event["document"])
-    raise CliError("the daemon ended before it was done", "see `tsctl logs`")
+    raise CliError("the daemon exited before the command was done", "see `tsctl logs`")

@@ -1,7 +1,7 @@
-"""Run the load generator against a model: the way to the inference address, and its process.
+"""Run the load generator against a model: the route to the inference address, and the generator's process.
 
-The daemon itself says, on the control socket, where its inference address is, which certificate it
-shows there, and which file holds the token that it asks for.
+The daemon reports, on the control socket, its inference address, the certificate used there, and the file of the
+required token.
 """
 
 import json
@@ -17,19 +17,19 @@ from urllib.parse import urlsplit
 from tsctl.client import Client, checked
 from tsctl.errors import CliError
 
-# -P: a folder named `tsctl` where the user happens to be is not ours.
+# -P: ignores a folder named `tsctl` in the user's working directory.
 GENERATOR = (sys.executable, "-P", "-m", "tsctl.loadgen")
-TOKEN_VARIABLES = ("TSCTL_INFERENCE_TOKEN", "TSCTL_TOKEN")  # the management token opens predictions, too
+TOKEN_VARIABLES = ("TSCTL_INFERENCE_TOKEN", "TSCTL_TOKEN")  # the management token also authorizes predictions
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 def way_to(client: Client, token_file: Path | None) -> dict[str, Any]:
-    """Say how to reach predictions: the part of an order that names the address and the token.
+    """Return how to reach predictions: the part of an order with the address and the token.
 
-    Without an inference address it is the control socket, which needs no token.
+    Without an inference address, the control socket is used, which needs no token.
 
     Raises:
-        CliError: a token is needed, and there is none that can be read.
+        CliError: a token is required and none can be read, or the certificate cannot be read.
     """
     url = client.json("GET", "/tsctl/status")["inferenceAddress"]
     if not url:
@@ -73,12 +73,12 @@ class Generator:
         self._process = process
 
     def break_off(self) -> None:
-        """Ask for what has been counted so far."""
+        """Request the figures counted so far."""
         assert self._process.stdin is not None
         self._process.stdin.close()
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Yield what it tells, `running` and then `done`; after Ctrl-C it may be called again.
+        """Yield the generator's events, `running` and then `done`; may be called again after Ctrl-C.
 
         Raises:
             CliError: the first request failed, or the generator did.
@@ -95,12 +95,12 @@ class Generator:
                     yield event
                     if event["stage"] == "done":
                         return
-        raise CliError(f"the load generator ended with exit code {self._process.wait()}; what it printed is above")
+        raise CliError(f"the load generator ended with exit code {self._process.wait()}; see its output above")
 
 
 @contextmanager
 def generator(order: dict[str, Any], body: bytes) -> Iterator[Generator]:
-    """Run the load generator while the block lasts. Ctrl-C at the terminal does not reach it."""
+    """Run the load generator within the block. Ctrl-C at the terminal does not reach the process."""
     # Unbuffered: a line is read as it comes, and Ctrl-C loses none.
     process = subprocess.Popen(
         GENERATOR, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
@@ -112,7 +112,7 @@ def generator(order: dict[str, Any], body: bytes) -> Iterator[Generator]:
             for piece in (line, body):
                 _write(process, piece)
         except BrokenPipeError:
-            pass  # it will say why
+            pass  # the generator reports the reason
         yield Generator(process)
     finally:
         process.kill()

@@ -1,7 +1,7 @@
 """Start the daemon in the background, and stop it.
 
-`start` is `run` in the background plus a handshake: the daemon writes one JSON object to an
-inherited pipe when it listens, or when it cannot.
+`start` is `run` in the background plus a handshake: the daemon writes one JSON object to an inherited pipe as soon as
+the daemon listens or fails.
 """
 
 import contextlib
@@ -19,18 +19,18 @@ from typing import Any, NoReturn
 from daemon import paths
 from tsctl.errors import CliError
 
-ROTATED_BYTES = 1_000_000  # of `start.log`, at the start after it has so many
+ROTATED_BYTES = 1_000_000  # size of `start.log` at which the next start rotates the file
 KEPT_FILES = 5
-START_TIMEOUT = 30.0  # seconds; it takes well under one
-# -P: a folder named `daemon` where the user happens to be is not ours.
+START_TIMEOUT = 30.0  # seconds; usually well under one
+# -P: ignores a folder named `daemon` in the user's working directory.
 DAEMON = (sys.executable, "-P", "-m", "daemon")
 
 
 def start(arguments: Sequence[str], state_dir: Path) -> dict[str, Any]:
-    """Start the daemon; give its status document as soon as it listens.
+    """Start the daemon; return its status document once listening.
 
     Raises:
-        CliError: it could not start, with its own reason.
+        CliError: the daemon could not start; the message is its own reason.
     """
     log = _open_log(state_dir)
     log_start = os.fstat(log).st_size
@@ -67,20 +67,20 @@ def start(arguments: Sequence[str], state_dir: Path) -> dict[str, Any]:
 
 
 def run(arguments: Sequence[str]) -> NoReturn:
-    """Become the daemon: its exit code is this command's."""
+    """Replace this process by the daemon, whose exit code becomes this command's."""
     os.execv(DAEMON[0], [*DAEMON, *arguments])
 
 
 def stop(pid: int, wait: float, tick: Callable[[], None]) -> None:
-    """Ask the daemon to stop, and wait until it has.
+    """Ask the daemon to stop, and wait for its end.
 
     Args:
-        pid: from the daemon itself.
-        wait: seconds; its own grace time and a little.
+        pid: reported by the daemon itself.
+        wait: seconds; the daemon's grace time and a margin.
         tick: called every tenth of a second.
 
     Raises:
-        CliError: it may not be signalled, or did not end in time.
+        CliError: the user may not signal the daemon, or the daemon did not end in time.
     """
     try:
         descriptor = os.pidfd_open(pid)
@@ -104,7 +104,7 @@ def _log_path(state_dir: Path) -> Path:
 
 
 def _open_log(state_dir: Path) -> int:
-    """Open the file that takes what the daemon prints before and beside its own log."""
+    """Open the file for output that the daemon prints outside its own log."""
     try:
         paths.make_private(state_dir, strict=False)
         paths.make_private(paths.logs_dir(state_dir), strict=False)
@@ -117,8 +117,8 @@ def _open_log(state_dir: Path) -> int:
 
 
 def _rotate(log: Path) -> None:
-    """Rename a log that is long, and the older ones after it: `start.log.1` is the newest of them."""
-    with contextlib.suppress(FileNotFoundError):  # there is none, or another start renames them, too
+    """Rename a long log, and the older ones after it: `start.log.1` is the newest of them."""
+    with contextlib.suppress(FileNotFoundError):  # there is none, or another start is renaming the files
         if log.stat().st_size < ROTATED_BYTES:
             return
         for number in range(KEPT_FILES - 1, 0, -1):

@@ -20,7 +20,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 
 
 class SettingType(click.ParamType[str]):
-    """Checks a setting's text and passes it on as it is: the daemon reads it again."""
+    """Validates a setting's text and passes the text on unchanged: the daemon parses it again."""
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
@@ -91,7 +91,7 @@ def model_parameters(given: dict[str, Any]) -> dict[str, str | None]:
 
 
 def setting_options(function: F) -> F:
-    """Add an option for each of the daemon's settings; `--socket` is the root command's, too."""
+    """Add an option for each of the daemon's settings; `--socket` also exists on the root command."""
     for setting in reversed(SETTINGS):
         default = "" if setting.default is None else f" [default: {_shown(setting.default)}]"
         if setting.parse is parse_boolean:
@@ -115,12 +115,12 @@ def setting_options(function: F) -> F:
 
 
 def several(values: Sequence[str]) -> str | None:
-    """Join what `--models` was given, once or more: the daemon takes a list with commas."""
+    """Join the values of a repeated `--models`: the daemon takes a comma-separated list."""
     return ",".join(values) if values else None
 
 
 def daemon_arguments(socket: Path | None, given: dict[str, Any]) -> list[str]:
-    """Make the daemon's arguments of the options that were given."""
+    """Return the daemon's arguments for the given options."""
     if given.get("socket") is None and socket is not None:
         given = given | {"socket": str(socket)}
     arguments = []

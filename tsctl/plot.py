@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Dot(NamedTuple):
-    """A point and the character that stands for it."""
+    """A point and its character."""
 
     x: float
     y: float
@@ -14,7 +14,7 @@ class Dot(NamedTuple):
 
 
 def scatter(dots: Sequence[Dot], x_name: str, y_name: str, width: int = 64, height: int = 12) -> list[str]:
-    """Draw dots as lines of text; both axes are logarithmic, and a later dot covers an earlier one.
+    """Return the drawing's lines of text; both axes are logarithmic, and a later dot covers an earlier one.
 
     Args:
         dots: at least one; both values above zero.
@@ -39,7 +39,7 @@ def scatter(dots: Sequence[Dot], x_name: str, y_name: str, width: int = 64, heig
 
 
 class _Axis:
-    """Values to places 0 … length − 1, by their logarithm, with a little room at both ends."""
+    """Maps values to places 0 … length − 1, by their logarithm, with a little room at both ends."""
 
     def __init__(self, values: Sequence[float], length: int) -> None:
         low, high = min(values), max(values)

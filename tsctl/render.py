@@ -1,4 +1,4 @@
-"""What a person sees on a terminal: tables, live progress, drawings. The only module that imports rich."""
+"""Terminal output: tables, live progress, drawings. The only module that imports rich."""
 
 import sys
 import time
@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
-# A pipe has no width: nothing is cut to fit one.
+# A pipe has no width, so no text is cut to fit.
 out = Console(highlight=False, width=None if sys.stdout.isatty() else 10_000)
 err = Console(stderr=True, highlight=False)
 
@@ -34,7 +34,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 
 def state(word: str) -> Text:
-    """A model's state, in its colour; the word alone says it all."""
+    """Return a model's state in its colour; the colour adds no information."""
     return Text(word, style=_STATE_STYLES.get(word, ""))
 
 
@@ -53,12 +53,12 @@ def heading(text: str) -> None:
 
 
 def plain(text: str) -> None:
-    """Print text as it is: no markup, no wrapping."""
+    """Print text verbatim: no markup, no wrapping."""
     out.print(Text(text), soft_wrap=True)
 
 
 def histogram(counts: Sequence[tuple[str, int]], notes: Sequence[str] = ()) -> None:
-    """Draw a bar for each label, as long as its count; with notes shorter ones, and what each means."""
+    """Draw a bar for each label, as long as its count; with notes the bars are shorter, followed by each note."""
     most = max((count for _, count in counts), default=0)
     longest = _SHORT_BAR if notes else _BAR
     grid = Table(box=None, pad_edge=False, show_header=False)
@@ -75,12 +75,12 @@ def histogram(counts: Sequence[tuple[str, int]], notes: Sequence[str] = ()) -> N
 
 
 def _cell(value: Any) -> Text:
-    """Make a cell; a path may hold `[b]`, and that is no markup."""
+    """Return a cell; `[b]` in a path is not markup."""
     return value if isinstance(value, Text) else Text(str(value))
 
 
 def bytes_text(count: float) -> str:
-    """Write a number of bytes as people do."""
+    """Format a number of bytes with a binary unit, `1.5 KiB`."""
     for unit in ("B", "KiB", "MiB"):
         if count < 1024:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
@@ -89,7 +89,7 @@ def bytes_text(count: float) -> str:
 
 
 def number_text(value: float) -> str:
-    """Write a number with about three digits that count, and no exponent."""
+    """Format a number with about three significant digits and no exponent."""
     if value >= 99.95 or value == 0:
         return f"{value:.0f}"
     if value >= 9.995:
@@ -98,7 +98,7 @@ def number_text(value: float) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """Write a duration with its two largest units."""
+    """Format a duration in seconds with its two largest units."""
     minutes, seconds = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
@@ -109,7 +109,7 @@ def duration_text(seconds: float) -> str:
 
 
 class LiveProgress:
-    """One line that moves: what is being done, a bar, and the time it has taken."""
+    """One live line: the current activity, a bar, and the elapsed time."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -124,21 +124,21 @@ class LiveProgress:
 
 
 class NoProgress(LiveProgress):
-    """Says nothing: stderr is no terminal."""
+    """Shows nothing: stderr is not a terminal."""
 
     def __init__(self) -> None:
-        """It needs no display."""
+        """Do nothing: no display is needed."""
 
     def show(self, text: str, done: float = 0, total: float | None = None) -> None:
-        """Nobody looks."""
+        """Do nothing."""
 
     def tick(self) -> None:
-        """Nobody looks."""
+        """Do nothing."""
 
 
 @contextmanager
 def live() -> Iterator[LiveProgress]:
-    """Show progress on stderr while the block runs, and leave nothing of it behind."""
+    """Show progress on stderr within the block, and erase it afterwards."""
     if not err.is_terminal:
         yield NoProgress()
         return

@@ -1,7 +1,7 @@
-"""torchserve's own flags, which `tsctl start` and `tsctl run` take as well.
+"""torchserve's own flags, which `tsctl start` and `tsctl run` also accept.
 
-`--models`, `--ts-config` and `--model-store` are settings of the daemon (daemon/settings.py). The
-others are in the table here: what they do, or the note that says that they do nothing.
+`--models`, `--ts-config` and `--model-store` are settings of the daemon (daemon/settings.py). The others are in the
+table here: their effect, or a note that they have none.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Flag(NamedTuple):
-    """A flag: its names, what its value is called (None for a switch), its help, and a note if it is given."""
+    """A flag: its names, the name of its value (None for a switch), its help, and a note printed when given."""
 
     names: tuple[str, ...]
     metavar: str | None
@@ -26,51 +26,51 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         ("--ncs", "--no-config-snapshots"),
         None,
-        "As --no-restore.",
+        "Same as --no-restore.",
         "`{flag}` is taken as `--no-restore`: nothing is restored, and changes are remembered for the next run",
     ),
     Flag(
         ("--disable-token-auth", "--dt"),
         None,
-        "As --management-without-token.",
+        "Same as --management-without-token.",
         "`{flag}` is taken as `--management-without-token`; predictions need a token only if one is configured",
     ),
     Flag(
         ("--enable-model-api",),
         None,
-        "Of no effect.",
+        "No effect.",
         "`{flag}` has no effect: models can always be registered, on the control socket",
     ),
     Flag(
         ("--log-config",),
         "FILE",
-        "Of no effect.",
+        "No effect.",
         "`{flag}` has no effect: there is no log4j here; see `--log-level`, `--access-log` and `tsctl logs`",
     ),
-    Flag(("--cpp-log-config",), "FILE", "Of no effect.", "`{flag}` has no effect: there is no C++ backend here"),
+    Flag(("--cpp-log-config",), "FILE", "No effect.", "`{flag}` has no effect: there is no C++ backend here"),
     Flag(
         ("--plugins-path", "--ppath"),
         "DIR",
-        "Of no effect.",
+        "No effect.",
         "`{flag}` has no effect: Java plugins are not loaded here",
     ),
-    Flag(("--workflow-store",), "DIR", "Of no effect.", "`{flag}` has no effect: workflows are not served here"),
+    Flag(("--workflow-store",), "DIR", "No effect.", "`{flag}` has no effect: workflows are not served here"),
 )
 
 
-# Flags that mean a setting: its name and its value.
+# Flags equivalent to a setting: its name and its value.
 _MEANT = {"ncs": ("restore", False), "disable_token_auth": ("management_without_token", True)}
 
 
 class TorchServeCommand(click.Command):
-    """A command whose `--models` takes every word up to the next option, as torchserve's does."""
+    """A command whose `--models` takes all words up to the next option, as torchserve's does."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, spread_models(args))
 
 
 def spread_models(arguments: Sequence[str]) -> list[str]:
-    """Turn `--models A B` into `--models=A --models=B`; a `--models` without a word stays as it is."""
+    """Rewrite `--models A B` as `--models=A --models=B`; a `--models` without a word stays unchanged."""
     spread: list[str] = []
     taking = False
     for argument in arguments:
@@ -99,10 +99,13 @@ def torchserve_options(function: F) -> F:
 
 
 def take_torchserve_flags(given: dict[str, Any]) -> bool:
-    """Say the notes of the flags that were given, and make settings of those that mean one.
+    """Print the notes of the given flags, and replace the flags that are equivalent to a setting.
 
     Returns:
-        Whether the daemon is to stay in the foreground.
+        Whether the daemon stays in the foreground.
+
+    Raises:
+        click.UsageError: a flag and an option contradict each other.
     """
     values = {flag: given.pop(_name(flag)) for flag in FLAGS}
     for flag, value in values.items():

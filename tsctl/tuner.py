@@ -1,4 +1,4 @@
-"""The process that measures and simulates for `tsctl tune`: an order in, its progress out."""
+"""Run the process that measures and simulates for `tsctl tune`: an order in, its progress out."""
 
 import json
 import subprocess
@@ -13,14 +13,14 @@ TUNE = (sys.executable, "-P", "-m", "daemon.tune")
 
 
 def run(order: dict[str, Any], body: bytes, name: str) -> tuple[dict[str, Any], list[dict[str, Any]], list[str]]:
-    """Run it to its end, showing how far it is.
+    """Run the process to its end, showing progress.
 
     Args:
         order: see daemon/tune/order.py.
         name: the model's, for the display.
 
     Returns:
-        The document of the result, those of the batch times, and notes.
+        The result's document, those of the batch times, and notes.
 
     Raises:
         CliError: there is no result.
@@ -50,7 +50,7 @@ def run(order: dict[str, Any], body: bytes, name: str) -> tuple[dict[str, Any], 
                     raise CliError(event["message"], details=event["details"])
                 case "done":
                     return event, measured, notes
-    raise CliError("the measuring ended before it was done")
+    raise CliError("the measuring process ended without a result")
 
 
 def _events(order: dict[str, Any], body: bytes) -> Iterator[dict[str, Any]]:
@@ -60,11 +60,11 @@ def _events(order: dict[str, Any], body: bytes) -> Iterator[dict[str, Any]]:
             process.stdin.write(json.dumps(order).encode() + b"\n" + body)
             process.stdin.close()
         except BrokenPipeError:
-            pass  # it has ended, and its exit code says how
+            pass  # the process has ended; its exit code gives the reason
         for line in process.stdout:
             yield json.loads(line)
     if process.returncode not in (0, 1):
-        raise CliError(f"the measuring ended with exit code {process.returncode}")
+        raise CliError(f"the measuring process ended with exit code {process.returncode}")
 
 
 def _workers(event: dict[str, Any]) -> str:

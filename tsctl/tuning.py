@@ -1,4 +1,4 @@
-"""What `tsctl tune` shows: what was measured, the frontier as a table and a plot, and what to do."""
+"""The output of `tsctl tune`: measurements, the frontier as a table and a plot, and the recommended commands."""
 
 from typing import Any
 
@@ -19,12 +19,12 @@ def show(found: dict[str, Any], sample: str) -> None:
             ("model", f"{found['model']} {found['version']}, measured with {sample}"),
             ("load", found["load"]["text"]),
             (
-                "beside it",
+                "overhead",
                 f"{_ms(way['latency'])} ms a request, and {_ms(way['cost'])} ms that requests wait for each other",
             ),
         ]
     )
-    render.heading("Time of a batch in ms, all workers busy (workers × threads; beside requests on their way)")
+    render.heading("Time of a batch in ms, all workers busy (workers × threads; with concurrent requests)")
     _batch_times(found["batchTimes"])
     render.heading(f"Settings that no other beats, of {found['tried']} simulated (workers × threads, times in ms)")
     _frontier(found)
@@ -40,7 +40,7 @@ def show(found: dict[str, Any], sample: str) -> None:
         for line in found["commands"]:
             click.echo(f"  {line}")
     else:
-        click.echo("  it is served so already")
+        click.echo("  the model is already served with these settings")
 
 
 def _batch_times(measured: list[dict[str, Any]]) -> None:

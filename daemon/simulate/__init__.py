@@ -1,4 +1,4 @@
-"""The same queue, collectors, dispatcher and pool on a virtual clock, under traffic that is drawn at random.
+"""The same queue, collectors, dispatcher and pool on a virtual clock, under random traffic.
 
-A process of its own: `python -m daemon.simulate`.
+A separate process: `python -m daemon.simulate`.
 """

@@ -1,8 +1,8 @@
-"""`python -m daemon.simulate`: compare the batching policies under traffic drawn at random.
+"""`python -m daemon.simulate`: compare the batching policies under random traffic.
 
---seeds N         so many runs of each (5)
---only TEXT       rows whose name has it
---markdown FILE   write the table there too, between its markers
+--seeds N         runs of each policy and row (5)
+--only TEXT       only rows whose name contains TEXT
+--markdown FILE   also write the table into FILE, between its markers
 """
 
 import argparse
@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
         parser.error("nothing to run")
     results = []
     for row, cells in measure_all(rows, seeds):
-        print("\n".join(drawing(row, cells)), end="\n\n", flush=True)  # noqa: T201 - what was asked for
+        print("\n".join(drawing(row, cells)), end="\n\n", flush=True)  # noqa: T201 - the program's output
         results.append((row, cells))
     table = "\n".join(markdown(results))
     print(f"{heading(seeds)}\n\n{table}")  # noqa: T201

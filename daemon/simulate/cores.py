@@ -1,7 +1,8 @@
-"""Workers that share cores: while more of them are busy than there are cores, all of them are slower.
+"""Workers that share cores: while more workers are busy than there are cores, all of them slow down.
 
-Each batch is work, in seconds of a worker that has a core; with k busy workers on n cores it is done at min(1, n/k)
-seconds a second. A batch is therefore slowed by those that begin and end beside it, for as long as they are there.
+Each batch is an amount of work, in seconds of a worker with a core of its own; with k busy workers on n cores the work
+proceeds at min(1, n/k) seconds a second. A batch is therefore slowed by the batches beside it, while they run
+(processor sharing).
 """
 
 from collections.abc import Callable
@@ -14,10 +15,10 @@ Finished = Callable[[float], None]
 
 
 class Cores:
-    """The cores, and the batches that run on them.
+    """The cores, and the batches running on them.
 
     Args:
-        count: how many cores there are; 1 is shared by all, and as many as there are workers by none.
+        count: the number of cores; with 1 all workers share it, with one per worker nothing is shared.
     """
 
     def __init__(self, clock: Clock, count: float) -> None:
@@ -28,7 +29,7 @@ class Cores:
         self._timer: Timer | None = None
 
     def run(self, seconds: float, finished: Finished) -> "Run":
-        """Begin a batch with so much work; `finished` is called with the seconds that it took."""
+        """Start a batch of `seconds` of work; `finished` is called with the seconds it took."""
         self._advance()
         run = Run(self, seconds, finished, self._clock.now())
         self._running.append(run)
@@ -36,7 +37,7 @@ class Cores:
         return run
 
     def stop(self, run: "Run") -> None:
-        """End a batch whose worker has gone; one that has ended is let alone."""
+        """Remove a batch whose worker has gone; a finished batch is ignored."""
         if run in self._running:
             self._advance()
             self._running.remove(run)
@@ -67,7 +68,7 @@ class Cores:
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """One batch that runs: a timer, to whoever began it."""
+    """One running batch; serves as a timer to its caller."""
 
     cores: Cores
     left: float
@@ -84,7 +85,7 @@ def _left(run: Run) -> float:
 
 @dataclass
 class SharingEngine(StubEngine):
-    """Workers that share cores."""
+    """An engine whose workers share cores."""
 
     cores: Cores = field(kw_only=True)
 

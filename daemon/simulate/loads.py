@@ -1,6 +1,6 @@
-"""The traffic: clients that wait for their answers (closed loops), and those that do not (open arrivals).
+"""The traffic: clients that wait for their responses (closed loops), and arrivals that do not wait (open).
 
-A load is started once on a world and goes on for ever; the run decides how long.
+A load is started once on a world and never ends; the run decides how long.
 """
 
 import math
@@ -14,7 +14,7 @@ from daemon.simulate.world import World
 
 
 class Load(Protocol):
-    """Traffic that is started once, and goes on."""
+    """Traffic that is started once, and never ends."""
 
     def start(self, world: World) -> None: ...
 
@@ -23,22 +23,22 @@ Turnaround = Callable[[World], float]
 
 
 def near(world: World) -> float:
-    """From an answer to the client's next request, in seconds: a program on the same network."""
+    """Draw the seconds from a response to the client's next request: 0.3 ms + Exp(0.7 ms), on the same network."""
     return 0.0003 + world.random.expovariate(1 / 0.0007)
 
 
 def far(world: World) -> float:
-    """The same, across a wide area network."""
+    """Draw the seconds from a response to the client's next request: 5 ms + Exp(15 ms), over a wide area network."""
     return 0.005 + world.random.expovariate(1 / 0.015)
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """Clients that each send the next request some time after the last answer.
+    """Clients that each send the next request some time after the last response.
 
     Attributes:
-        kept: each on a connection of its own, kept alive; else a new one for each request.
-        spread: seconds within which they begin, at random; 0.0 for all at once.
+        kept: each client keeps one connection alive; else opens a new one for each request.
+        spread: seconds within which the clients start, at random; 0.0 for all at once.
     """
 
     clients: int
@@ -90,10 +90,10 @@ class Churn:
 
 
 class Open:
-    """Arrivals at moments that do not depend on answers, each on a connection of its own."""
+    """Arrivals at times independent of responses, each on its own connection."""
 
     def moments(self, world: World) -> Iterator[float]:
-        """Give the moments in order, in seconds from the start, without end."""
+        """Yield the arrival times in order, in seconds from the start, without end."""
         raise NotImplementedError
 
     def start(self, world: World) -> None:
@@ -114,7 +114,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Poisson(Open):
-    """Independent arrivals, `rate` a second."""
+    """Independent arrivals, `rate` per second."""
 
     rate: float
 
@@ -127,7 +127,10 @@ class Poisson(Open):
 
 @dataclass(frozen=True, slots=True)
 class Modulated(Open):
-    """Poisson arrivals whose rate jumps between two values, each kept for an exponential time (an MMPP)."""
+    """Poisson arrivals whose rate alternates between two values, each for an exponential time of mean `dwell` seconds.
+
+    A Markov-modulated Poisson process (MMPP).
+    """
 
     rates: tuple[float, float]
     dwell: float
@@ -146,7 +149,10 @@ class Modulated(Open):
 
 @dataclass(frozen=True, slots=True)
 class Diurnal(Open):
-    """Poisson arrivals whose rate follows a sine from `low` to `high` in `period` seconds."""
+    """Poisson arrivals whose rate per second follows a sine from `low` to `high` in `period` seconds.
+
+    Drawn by thinning (Lewis and Shedler, 1979).
+    """
 
     low: float
     high: float
@@ -163,7 +169,7 @@ class Diurnal(Open):
 
 @dataclass(frozen=True, slots=True)
 class Bursts(Open):
-    """Every `period` seconds `size` arrivals: one, and the others at random within `spread` seconds after it."""
+    """`size` arrivals every `period` seconds: one, and the others at random within `spread` seconds after it."""
 
     size: int
     spread: float
@@ -179,11 +185,11 @@ class Bursts(Open):
 
 @dataclass(frozen=True, slots=True)
 class Recorded(Open):
-    """Arrivals as they were recorded, again and again."""
+    """Recorded arrivals in seconds, repeated without end."""
 
     trace: Sequence[float]
 
-    def moments(self, world: World) -> Iterator[float]:  # noqa: ARG002 - nothing is drawn
+    def moments(self, world: World) -> Iterator[float]:  # noqa: ARG002 - nothing is random
         first, last = self.trace[0], self.trace[-1]
         length = (last - first) * len(self.trace) / max(1, len(self.trace) - 1)
         start = 0.0

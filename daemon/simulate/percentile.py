@@ -4,5 +4,5 @@ from collections.abc import Sequence
 
 
 def nearest_rank(ordered: Sequence[float], percent: float) -> float:
-    """Give the value that so many percent of all do not exceed; there must be one."""
+    """Return the smallest value that at least `percent` % of all values do not exceed; `ordered` must not be empty."""
     return ordered[max(0, -(-int(len(ordered) * percent) // 100) - 1)]

@@ -1,4 +1,4 @@
-"""The traffic that the policies are compared under: one row of the table each."""
+"""The traffic under which the policies are compared: one table row each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Row:
     """One kind of traffic on one model.
 
     Attributes:
-        open: arrivals do not wait for answers, so latency is what counts, and not throughput.
+        open: arrivals do not wait for responses, so the measure is latency, not throughput.
         beside: the traffic of a second model of the same kind on the same processor.
     """
 
@@ -35,11 +35,11 @@ class Row:
         return not isinstance(self.load, (Closed, Churn))
 
     def run(self, policy: str, seed: int = 1) -> Measured:
-        """Run one policy under this traffic; the first tenth does not count."""
+        """Run one policy under this traffic; the first tenth is discarded."""
         return self.world(policy, seed).run(self.requests).settled()
 
     def world(self, policy: str, seed: int = 1) -> World:
-        """Make the world, its load started."""
+        """Return the world with its load started."""
         world = World(self.model, partial(make_rule, policy), seed)
         if self.beside is not None:
             self.beside.start(World(self.model, partial(make_rule, policy), seed + 100, beside=world))
@@ -48,7 +48,7 @@ class Row:
 
 
 def rate(share: float, model: Model = MODEL) -> float:
-    """Arrivals a second that ask for this share of what one worker can do in full batches."""
+    """Return the arrivals per second that use this share of one worker's capacity in full batches."""
     return share * model.batch_size / (model.a + model.c * model.batch_size)
 
 
@@ -59,7 +59,7 @@ def _with(model: Model = MODEL, **changes: float) -> Model:
 
 _EIGHT = _with(batch_size=8)
 _TWO = _with(workers=2)
-# A recorded trace: two callers with a period each, one of them in pairs.
+# A recorded trace: two periodic callers, one of them in pairs.
 _TRACE = tuple(sorted([*(0.05 * i for i in range(200)), *(0.033 * i + d for i in range(300) for d in (0.0, 0.004))]))
 
 CLOSED: Sequence[Row] = (

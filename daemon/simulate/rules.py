@@ -1,4 +1,4 @@
-"""How other servers decide, from their documentation and source, as collectors: to be compared in the same run.
+"""Other servers' batching rules, from their documentation and source, as collectors, to compare in the same run.
 
 TorchServe's rule is `fixed`; mosec's and Ray Serve's are the same.
 """
@@ -14,7 +14,7 @@ from daemon.batching.learned.traffic import Traffic
 
 
 class Triton:
-    """The delay counts from the arrival of the oldest request. So does TensorFlow Serving's."""
+    """Triton's delay starts at the arrival of the oldest request, as in TensorFlow Serving."""
 
     name = "triton"
 
@@ -29,11 +29,11 @@ class Triton:
         return Send(facts.waiting, "delay") if now >= due else Wait(due)
 
     def drained(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: the rule keeps no state."""
 
 
 class LitServe:
-    """A loop that collects for the delay, whether anything waits or not; it starts anew after each batch."""
+    """A loop that collects for the delay, even if nothing waits; the loop restarts after each batch."""
 
     name = "litserve"
 
@@ -61,17 +61,17 @@ class LitServe:
 
 
 class BentoML:
-    """It learns a batch's time and how long first requests wait on average, and waits less than that.
+    """BentoML's rule learns a batch's time and the mean wait of first requests, and waits for less than that mean.
 
-    Every millisecond it asks whether n·(the youngest's wait + 1 ms + the time a request costs) is still below 0.95 of
-    that mean wait. (BentoML 1.4, CorkDispatcher.)
+    Every millisecond the rule checks whether n·(the youngest's wait + 1 ms + the time per request) is still below 0.95
+    of that mean wait. (BentoML 1.4, CorkDispatcher.)
     """
 
     name = "bentoml"
     TICK = 0.001
     DECAY = 0.95
-    KEPT = 50  # batches that the means are over
-    REFRESHED = 5  # every so many batches
+    KEPT = 50  # batches in the means
+    REFRESHED = 5  # batches between two updates of the mean wait
 
     def __init__(self, batch_size: int, traffic: Traffic) -> None:
         self._batch_size = batch_size
@@ -93,13 +93,13 @@ class BentoML:
         return Send(min(waiting, self._batch_size), "at_once")
 
     def drained(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: the state outlives a drain."""
 
 
 class Constant:
-    """Batches of `least` to `most` jobs, always; fewer only where one has been held for the delay.
+    """Batches of `least` to `most` jobs; fewer only after one has been held for the delay.
 
-    With least = most every batch has the same size; with ⌊N/j⌋ and ⌈N/j⌉, N clients are cut evenly into j batches.
+    With least = most every batch has the same size; with ⌊N/j⌋ and ⌈N/j⌉, N clients are split evenly into j batches.
     """
 
     name = "constant"
@@ -116,11 +116,15 @@ class Constant:
         return Wait(due)
 
     def drained(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: the rule keeps no state."""
 
 
 def make_rule(name: str, batch_size: int, max_delay: float, traffic: Traffic) -> Collector:
-    """Make a collector of ours, or another server's."""
+    """Return a collector: one of ours, or another server's rule.
+
+    Raises:
+        ValueError: there is no rule of this name.
+    """
     match name:
         case "auto":
             return Auto(batch_size, max_delay, traffic)

@@ -14,7 +14,7 @@ ROWS: Sequence[Row] = (*CLOSED, *OPEN, OVERLOAD)
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One policy under one row's traffic: means over the seeds. Times in seconds."""
+    """One policy under one row's traffic: means over the seeds. Times in seconds, throughput in responses a second."""
 
     policy: str
     throughput: float
@@ -23,7 +23,7 @@ class Cell:
     batch: float  # mean size
 
     def text(self, row: Row) -> str:
-        """What the table shows: mean/p99 in milliseconds for open arrivals, else answers a second."""
+        """Return the cell's text: mean/p99 in milliseconds for open arrivals, else responses a second."""
         return f"{self.mean * 1000:.1f}/{self.p99 * 1000:.0f}" if row.open else f"{self.throughput:.0f}"
 
 
@@ -44,13 +44,13 @@ def _cell(row: Row, policy: str, seeds: Sequence[int]) -> Cell:
 
 
 def measure_all(rows: Sequence[Row] = ROWS, seeds: Sequence[int] = SEEDS) -> Iterator[tuple[Row, list[Cell]]]:
-    """Measure rows on all cores; gives them in order, as they come."""
+    """Measure rows on all cores; yield them in order, as they finish."""
     with multiprocessing.Pool() as pool:
         yield from zip(rows, pool.imap(partial(measure, seeds=seeds), rows), strict=True)
 
 
 def heading(seeds: Sequence[int]) -> str:
-    """Say what was simulated."""
+    """Return the description of the simulated model and traffic."""
     return f"""\
 A batch of n takes a + c·n; a 8 ms, c 0.4 ms, batch size 32, delay 20 ms, one worker, where nothing else is said.
 CPU-like: a 6 ms, c 24 ms, batch size 8, delay 50 ms. Tiny: a 1.5 ms, c 0.05 ms. Service times vary by ± 5 %, and
@@ -60,7 +60,7 @@ policy meets the same arrivals."""
 
 
 def markdown(results: Iterable[tuple[Row, Sequence[Cell]]]) -> Iterator[str]:
-    """The lines of the table; the best of each row is bold."""
+    """Yield the lines of the table; the best of each row is bold."""
     yield f"| | {' | '.join(POLICIES)} |"
     yield "|---|" + "---:|" * len(POLICIES)
     section = ""
@@ -75,7 +75,7 @@ def markdown(results: Iterable[tuple[Row, Sequence[Cell]]]) -> Iterator[str]:
 
 
 def drawing(row: Row, cells: Sequence[Cell]) -> Iterator[str]:
-    """Bars, one a policy: the longer the better for closed loops, the shorter the better for open arrivals."""
+    """Yield bars, one per policy: longer is better for closed loops, shorter is better for open arrivals."""
     yield f"{row.name}  ({'mean/p99 ms, shorter is better' if row.open else 'answers a second'})"
     lengths = [cell.mean if row.open else cell.throughput for cell in cells]
     for cell, length in zip(cells, lengths, strict=True):

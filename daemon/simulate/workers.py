@@ -1,9 +1,9 @@
-"""Clients of several workers: how `auto` cuts them into batches, beside every constant cut.
+"""Clients of several workers: how `auto` splits them into batches, compared with every constant cut.
 
-A *constant cut* always sends batches of one size, or cuts the clients evenly into a number of batches; it is told how
-many clients there are, and holds no request longer than the maximum delay. The best of them is found anew for each row.
+A *constant cut* always sends batches of one size, or splits the clients evenly into a number of batches; the cut knows
+the number of clients, and holds no request longer than the maximum delay. The best cut is found anew for each row.
 
-python -m daemon.simulate.workers [--markdown FILE]; exits 1 where `auto` is not near enough to the best.
+python -m daemon.simulate.workers [--markdown FILE]; exits 1 if `auto` is not near enough to the best.
 """
 
 import argparse
@@ -25,12 +25,12 @@ from daemon.simulate.rules import Constant
 from daemon.simulate.world import MakeCollector, Model, World
 
 NEAR_ENOUGH = 0.95  # of the best constant cut, in every row
-REQUESTS = 2500  # of a run of `auto`; the first fifth does not count
-FEWER = 1200  # of a constant cut, which has nothing to learn
+REQUESTS = 2500  # in a run of `auto`; the first fifth is discarded
+FEWER = 1200  # in a run of a constant cut, which learns nothing
 SEEDS = (1, 2, 3)
 BATCH_SIZES = (8, 4)
 SECTION = "workers"
-# What a batch takes: name, a, c and the maximum delay, in seconds.
+# Batch times: name, a, c and the maximum delay, in seconds.
 CURVES = (
     ("50 + 10 n", 0.050, 0.010, 0.100),
     ("8 + 0.4 n", 0.008, 0.0004, 0.020),
@@ -40,12 +40,12 @@ CURVES = (
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """So many clients of so many workers.
+    """A number of clients on a number of workers.
 
     Attributes:
-        curve: of what a batch takes.
-        cores: that the workers share.
-        spread: seconds within which the clients begin; 0.0 for all at once.
+        curve: the name of the batch times.
+        cores: the number of cores shared by the workers.
+        spread: seconds within which the clients start; 0.0 for all at once.
     """
 
     curve: str
@@ -65,7 +65,7 @@ class Case:
         return "at random" if self.spread else "at once"
 
     def cuts(self) -> list[tuple[int, int]]:
-        """The constant cuts: the least and the most of a batch."""
+        """Return the constant cuts: the minimum and maximum size of a batch."""
         size = self.model.batch_size
         even = [
             (max(1, self.clients // parts), -(-self.clients // parts))
@@ -75,7 +75,7 @@ class Case:
         return sorted({*((each, each) for each in range(1, min(size, self.clients) + 1)), *even})
 
     def run(self, collector: MakeCollector, seed: int, requests: int) -> float:
-        """Answers a second."""
+        """Return the throughput in responses a second."""
         world = World(self.model, collector, seed)
         Closed(self.clients, spread=self.spread).start(world)
         measured = world.run(requests)
@@ -84,7 +84,7 @@ class Case:
 
 
 def constant(least: int, most: int) -> MakeCollector:
-    """Return what makes the constant cut of these sizes."""
+    """Return a factory of the constant cut with these sizes."""
     return partial(_constant, least, most)
 
 
@@ -94,7 +94,7 @@ def _constant(least: int, most: int, batch_size: int, max_delay: float, traffic:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Answers a second: of `auto`, and of the best constant cut, with the least and the most of its batches."""
+    """Responses a second of `auto` and of the best constant cut, and that cut's minimum and maximum batch size."""
 
     case: Case
     auto: float
@@ -107,7 +107,7 @@ class Result:
 
 
 def cases(batch_sizes: Sequence[int] = BATCH_SIZES) -> list[Case]:
-    """All rows: curves × workers × cores × starts × clients."""
+    """Return all rows: curves × workers × cores × starts × clients."""
     found = []
     for size, (name, a, c, delay), workers in itertools.product(batch_sizes, CURVES, (2, 3, 4)):
         for cores, spread in itertools.product((workers, 1) if workers < 4 else (4, 2, 1), (0.0, a + c * size)):
@@ -125,7 +125,7 @@ def measure(case: Case, seeds: Sequence[int] = SEEDS, requests: int = REQUESTS, 
 
 
 def markdown(results: Sequence[Result]) -> Iterator[str]:
-    """The lines of the tables, one for each batch size: answers a second, and their share of the best cut's."""
+    """Yield the lines of the tables, one table per batch size: responses a second, and the ratio to the best cut."""
     for size, of_size in itertools.groupby(results, lambda result: result.case.model.batch_size):
         rows = list(of_size)
         numbers = sorted({result.case.clients for result in rows})
@@ -149,7 +149,7 @@ def main(arguments: list[str]) -> int:
     with multiprocessing.Pool() as pool:
         results = pool.map(measure, rows, chunksize=1)
     table = "\n".join(markdown(results)).strip()
-    print(table)  # noqa: T201 - what was asked for
+    print(table)  # noqa: T201 - the program's output
     worst = min(results, key=lambda result: result.ratio)
     summary = (
         f"{len(results)} rows; the worst {worst.ratio:.3f} of the best constant cut ({worst.case.name}, "

@@ -1,4 +1,4 @@
-"""One model version with stub workers on a virtual clock: what a load drives, and what is measured of it."""
+"""One model version with stub workers on a virtual clock: driven by a load, measured by `Measured`."""
 
 import math
 import random
@@ -27,14 +27,14 @@ MakeCollector = Callable[[int, float, Traffic], Collector]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """What is served, and how; times in seconds.
+    """The simulated model and its settings; times in seconds.
 
     Attributes:
         a, c: a batch of n takes a + c·n …
-        noise: … times a factor drawn evenly from 1 ± noise.
-        client_timeout, queue_timeout: how long each request may take, and wait.
-        low: the share of the requests that are of low priority.
-        cores: how many the workers share; by default each has its own.
+        noise: … times a factor drawn uniformly from 1 ± noise.
+        client_timeout, queue_timeout: the limits on each request's total time, and on its wait in the queue.
+        low: the fraction of requests with low priority.
+        cores: the number of cores that the workers share; by default each worker has its own.
     """
 
     a: float = 0.008
@@ -50,27 +50,27 @@ class Model:
 
 
 class Service(Protocol):
-    """How long batches take."""
+    """The time of batches."""
 
     def seconds(self, size: int, busy: int, chance: random.Random) -> float:
-        """Draw the time of a batch; `busy` counts the workers that have one then, this one included."""
+        """Draw the time of a batch, in seconds; `busy` is the number of busy workers, including this one."""
 
 
 class Linear:
-    """a + c·n, give or take the noise, whoever else is busy."""
+    """a + c·n with noise, independent of other busy workers."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
 
-    def seconds(self, size: int, busy: int, chance: random.Random) -> float:  # noqa: ARG002 - each has its own core
+    def seconds(self, size: int, busy: int, chance: random.Random) -> float:  # noqa: ARG002 - one core each
         noise = self._model.noise
         return (self._model.a + self._model.c * size) * chance.uniform(1 - noise, 1 + noise)
 
 
 class Stepping:
-    """A clock whose timers come at whole milliseconds, as the event loop's do: uvloop rounds the time of now down.
+    """A clock whose timers fire at whole milliseconds, as the event loop's do: uvloop rounds the current time down.
 
-    So one may come early by less than that, and whoever asked looks again.
+    A timer may therefore fire up to a millisecond early, and its caller checks the time again.
     """
 
     def __init__(self, clock: FakeClock) -> None:
@@ -81,32 +81,32 @@ class Stepping:
 
     def later(self, delay: float, call: Callable[[], None]) -> Timer:
         now = self._clock.now()
-        steps = math.floor(now * 1000 + 1e-6) + max(1, math.ceil(delay * 1000 - 1e-6))  # 1e-6: of a float, not of time
+        steps = math.floor(now * 1000 + 1e-6) + max(1, math.ceil(delay * 1000 - 1e-6))  # 1e-6: for float rounding
         return self._clock.later(max(0.0, steps / 1000 - now), call)
 
 
 class Processor:
-    """What the workers of several models share: it runs one batch at a time."""
+    """The processor shared by the workers of several models; runs one batch at a time."""
 
     def __init__(self) -> None:
         self._free = 0.0
 
     def run(self, seconds: float, now: float) -> float:
-        """Take a batch; return after how long it ends."""
+        """Queue a batch; return the seconds until the batch ends."""
         self._free = max(self._free, now) + seconds
         return self._free - now
 
 
 @dataclass(slots=True)
 class Measured:
-    """What a run showed; moments and durations in seconds.
+    """The measurements of a run; moments and durations in seconds.
 
     Attributes:
-        finished: requests as (moment of arrival, latency), in the order they were answered.
-        low: those of them that were of low priority.
-        expired: how many had no time left, by where they were: "queue" or "worker". They are not among the finished.
-        sizes: of all batches.
-        reasons: how many batches were sent for each.
+        finished: requests as (time of arrival, latency), in order of response.
+        low: the low-priority ones among `finished`.
+        expired: the number of requests whose time ran out, by place: "queue" or "worker". Not among `finished`.
+        sizes: batch size → number of batches.
+        reasons: reason for sending → number of batches.
         longest_hold: the longest time that a job waited beside an idle worker.
     """
 
@@ -119,16 +119,16 @@ class Measured:
 
     @property
     def ended(self) -> int:
-        """Requests that were answered, whatever they were told."""
+        """The number of answered requests, including expired ones."""
         return len(self.finished) + sum(self.expired.values())
 
     def settled(self) -> "Measured":
-        """Without the first tenth."""
+        """Return a copy without the first tenth."""
         return replace(self, finished=self.finished[len(self.finished) // 10 :])
 
     @property
     def throughput(self) -> float:
-        """Answers a second."""
+        """Responses a second."""
         ended = [arrived + latency for arrived, latency in (self.finished[0], self.finished[-1])]
         return (len(self.finished) - 1) / (ended[1] - ended[0])
 
@@ -137,7 +137,7 @@ class Measured:
         return sum(latency for _, latency in self.finished) / len(self.finished)
 
     def percentile(self, percent: float) -> float:
-        """The latency that this share of the requests does not exceed (nearest rank)."""
+        """Return the latency that this percentage of the requests does not exceed (nearest rank)."""
         return nearest_rank(sorted(latency for _, latency in self.finished), percent)
 
 
@@ -146,12 +146,12 @@ class World:
 
     Args:
         beside: a world whose clock and processor this one shares.
-        service: how long batches take; by default as the model says.
+        service: the time of batches; by default as the model says.
         stepping: the dispatcher's timers step by a millisecond.
 
     Attributes:
-        random: what the load draws from; apart from the workers' noise, so that every policy
-            meets the same arrivals. A seed is a run.
+        random: the load's random numbers; separate from the workers' noise, so that every policy meets the same
+            arrivals. A seed determines a run.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class World:
         self.clock.settle()
 
     def submit(self, caller: Caller | None, done: Done) -> None:
-        """Send a request now; `done` is called when it is answered."""
+        """Send a request now; `done` is called on its response."""
         arrived = self.clock.now()
 
         timeout = self.model.client_timeout
@@ -208,7 +208,7 @@ class World:
         self.dispatcher.submit(Job("", (), (), arrived, deliver, low=low, budget=budget, caller=caller))
 
     def run(self, requests: int, longest: float = 1e9) -> Measured:
-        """Let time pass until so many requests have ended, at most `longest` seconds."""
+        """Advance the clock until so many requests have ended, at most `longest` seconds."""
         end = self.clock.now() + longest
         self.measured.expired = self.dispatcher.expired
         while self.measured.ended < requests and self.clock.now() < end and self.clock.step():
@@ -231,14 +231,14 @@ class World:
         self.measured.longest_hold = max(self.measured.longest_hold, batch.sent - held)
         self.dispatcher.ended(batch, outcomes, seconds)
 
-    def job_streamed(self, job: Job, piece: Reply) -> None:  # noqa: ARG002 - it never happens
+    def job_streamed(self, job: Job, piece: Reply) -> None:  # noqa: ARG002 - never called
         raise AssertionError("a simulated worker answers in one piece")
 
     def pool_changed(self) -> None:
-        """Its workers come and stay."""
+        """Do nothing: the number of workers is constant."""
 
 
-def _answer(job: Job) -> Reply:  # noqa: ARG001 - all get the same
+def _answer(job: Job) -> Reply:  # noqa: ARG001 - all jobs get the same reply
     return ANSWER
 
 

@@ -1,4 +1,4 @@
-"""`python -P -m daemon.tune`: see order.py for what it reads and writes."""
+"""`python -P -m daemon.tune`: order.py describes its input and output."""
 
 import asyncio
 import json
@@ -55,12 +55,12 @@ def spec_of(order: Order) -> WorkerSpec:
         devices=worker["devices"],
         python=None if python is None else Path(python),
         optimize=worker["optimize"],
-        log=lambda line: print(line, file=sys.stderr),  # noqa: T201 - what the worker prints
+        log=lambda line: print(line, file=sys.stderr),  # noqa: T201 - the worker's output
     )
 
 
 async def measure(order: Order, body: bytes) -> tuple[list[BatchTimes], Way]:
-    """Measure the model, then what a request costs beside it."""
+    """Measure the model's batch times, then the overhead of a request."""
     loop = asyncio.get_running_loop()
     clock = LoopClock(loop)
     engine = LocalEngine(loop, clock, model_environment(os.environ, resolve(order.settings, {})))
@@ -78,7 +78,7 @@ async def measure(order: Order, body: bytes) -> tuple[list[BatchTimes], Way]:
 
 
 async def rehearse(order: Order, body: bytes, plan: Plan, simulated: Simulated) -> Sequence[Point]:
-    """Try the settings that matter on the real model; give all points, with what was seen."""
+    """Try the most important settings on the real model; return all points, corrected by the trials."""
     loop = asyncio.get_running_loop()
     clock = LoopClock(loop)
     engine = LocalEngine(loop, clock, model_environment(os.environ, resolve(order.settings, {})))

@@ -1,12 +1,11 @@
-"""The settings that matter are tried: served for some seconds, with the load's clients (measuring/rehearsal.py).
+"""Trials: serve the most important settings for some seconds, with the load's clients (measuring/rehearsal.py).
 
-The simulator says which settings are worth it. What it cannot know, how the daemon, the clients and several workers
-get into each other's way on these cores, is in what a trial shows. It also says by how much the other settings of
-the same workers are off.
+The simulator selects the settings. A trial also shows effects outside the simulation: how the daemon, the clients and
+several workers contend for these cores. The differences also correct the other settings with as many workers.
 
-A machine does not stay as fast as it is: a guest of a busy host loses and regains a third for seconds at a time. So
-each setting is tried twice, there and back, and what counts is the mean; the best of several single trials would
-also, mostly, be the luckiest.
+A machine's speed varies: a guest of a busy host loses and regains a third for seconds at a time. Each setting is
+therefore tried twice, in forward and reverse order, and the mean counts; the best of several single trials would mostly
+be the luckiest.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,12 +16,12 @@ from typing import Protocol
 from daemon.tune.candidates import Setting
 from daemon.tune.frontier import Point, frontier, recommend
 
-FIRST = 4  # settings that are tried, if the frontier has as many
-MOST = 6  # with those that what was seen made the recommended one
+FIRST = 4  # settings to try, if the frontier has as many
+MOST = 6  # including settings that earlier trials made the recommended one
 
 
 class Seen(Protocol):
-    """What a trial showed; seconds, and answers a second."""
+    """The result of a trial; latencies in seconds, throughput in responses a second."""
 
     @property
     def throughput(self) -> float: ...
@@ -34,7 +33,7 @@ class Seen(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """Of what several trials showed."""
+    """The mean of several trials; latencies in seconds, throughput in responses a second."""
 
     throughput: float
     p50: float
@@ -46,16 +45,16 @@ Tell = Callable[..., None]  # stage, **facts
 
 
 async def check(points: Sequence[Point], now: Setting, slo: float | None, attempt: Attempt, tell: Tell) -> list[Point]:
-    """Try some of the points, each twice, until one that was tried is the one to recommend.
+    """Try some of the points, each twice, until the recommended one has been tried.
 
     Args:
         points: as simulated.
-        now: the setting that there is.
-        slo: seconds, or None.
-        attempt: gives None if that setting did not work.
+        now: the current setting.
+        slo: limit on the p99 in seconds, or None.
+        attempt: returns None if the setting failed.
 
     Returns:
-        All points, with what was seen.
+        All points, corrected by the trials.
     """
     waiting = to_try(points, now, slo)
     seen: dict[Setting, Seen | None] = {}
@@ -76,7 +75,7 @@ async def check(points: Sequence[Point], now: Setting, slo: float | None, attemp
 
 
 def to_try(points: Sequence[Point], now: Setting, slo: float | None) -> list[Setting]:
-    """Choose: the recommended setting, the one there is, those of the frontier with the least p99; by their workers."""
+    """Return the settings to try, by workers: the recommended, the current, and those of least p99 on the frontier."""
     best, _ = recommend(points, slo)
     first = [point.setting for point in points if point is best or point.setting == now]
     others = sorted(frontier(points), key=lambda point: point.p99)
@@ -85,9 +84,9 @@ def to_try(points: Sequence[Point], now: Setting, slo: float | None) -> list[Set
 
 
 def corrected(points: Sequence[Point], seen: Mapping[Setting, Seen | None]) -> list[Point]:
-    """Give what was seen; of other settings what was simulated, corrected as those of as many workers were.
+    """Return measured points; correct the simulated ones by the median ratio of those with as many workers.
 
-    One that did not work, where others did, does not keep up.
+    A setting that failed while others succeeded is marked as not keeping up.
     """
     shown = [_shown(point, there) for point in points if (there := seen.get(point.setting)) is not None]
     by_setting = {point.setting: point for point in shown}
@@ -113,7 +112,7 @@ def corrected(points: Sequence[Point], seen: Mapping[Setting, Seen | None]) -> l
 
 
 def _mean(tries: Sequence[Seen | None]) -> Seen | None:
-    """Give None if it did not work each time."""
+    """Return the mean, or None if a trial failed."""
     seen = [each for each in tries if each is not None]
     if len(seen) < len(tries):
         return None

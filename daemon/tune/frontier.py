@@ -1,7 +1,7 @@
-"""The settings that no other beats, and the one to recommend.
+"""The Pareto frontier of settings, and the one to recommend.
 
 A setting is on the frontier if no other is at least as good in capacity, p50 and p99, and better in one. Differences
-under 2 % are noise, and count as none; of settings that are the same then, the simplest stays.
+under 2 % are noise and ignored; of otherwise equal settings, the simplest stays.
 """
 
 from collections.abc import Sequence
@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from daemon.tune.candidates import POLICIES, Setting
 
 SAME = 0.02
-NEAR = 0.05  # of the least p99: so much is given for capacity
+NEAR = 0.05  # of the least p99, accepted in exchange for capacity
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What a setting is predicted to do; times in seconds, as a client sees them.
+    """The predicted performance of a setting; times in seconds, as seen by a client.
 
     Attributes:
-        capacity: answers a second where every batch is full and every worker busy.
-        throughput: answers a second under the load.
-        mean_batch: its mean size under the load.
-        keeps_up: the load's requests are answered as fast as they come.
-        measured: throughput, p50 and p99 were seen in a trial.
+        capacity: responses a second with full batches and all workers busy.
+        throughput: responses a second under the load.
+        mean_batch: mean batch size under the load.
+        keeps_up: the load's requests are answered as fast as they arrive.
+        measured: throughput, p50 and p99 were measured in a trial.
     """
 
     setting: Setting
@@ -36,7 +36,7 @@ class Point:
 
 
 def frontier(points: Sequence[Point]) -> list[Point]:
-    """Give the points that no other beats, the highest capacity first."""
+    """Return the points that no other beats, the highest capacity first."""
     ordered = sorted(points, key=_simplicity)
     kept = [
         point
@@ -48,13 +48,13 @@ def frontier(points: Sequence[Point]) -> list[Point]:
 
 
 def recommend(points: Sequence[Point], slo: float | None = None) -> tuple[Point | None, str]:
-    """Choose one, and say by which rule.
+    """Choose one point, and return the rule that chose it.
 
     Args:
-        slo: seconds that 99 % of the requests may take at most; None for no such wish.
+        slo: limit on the p99 in seconds; None for no limit.
 
     Returns:
-        The point and the reason; None if none keeps up with the load, or within `slo`.
+        The point and the rule; the point is None if none keeps up with the load within `slo`.
     """
     able = [point for point in points if point.keeps_up]
     if slo is not None:
@@ -73,7 +73,7 @@ def recommend(points: Sequence[Point], slo: float | None = None) -> tuple[Point 
 
 
 def _beats(one: Point, other: Point) -> bool:
-    """No worse in anything by more than noise, and better in something by more than noise."""
+    """Return whether `one` is no worse in any measure, and better in one, by more than noise."""
     pairs = _goodness(one, other)
     return all(ratio >= 1 - SAME for ratio in pairs) and any(ratio > 1 + SAME for ratio in pairs)
 
@@ -83,7 +83,7 @@ def _same(one: Point, other: Point) -> bool:
 
 
 def _goodness(one: Point, other: Point) -> tuple[float, float, float]:
-    """Ratios over 1.0 where `one` is better."""
+    """Return the ratios of capacity, p50 and p99; over 1.0 where `one` is better."""
     return one.capacity / other.capacity, other.p50 / one.p50, other.p99 / one.p99
 
 

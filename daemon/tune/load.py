@@ -1,13 +1,13 @@
-"""Which traffic a setting is tried under.
+"""The traffic under which a setting is tried.
 
-Recorded arrivals may be of two kinds, and to mistake one for the other misleads. Requests that come whatever the
-server does (users, sensors) are replayed at their moments. Clients that each wait for their answer (a closed
-loop) come faster where they are answered sooner, so they are replayed as clients: as many as there were, each
-with its next request as long after an answer as was learned.
+Recorded arrivals may be of two kinds, and confusing them misleads. Requests independent of the server (users, sensors)
+are replayed at their recorded times. Clients that each wait for their response (a closed loop) send more when answered
+sooner, so they are replayed as clients: the recorded number, each with the learned time from a response to its next
+request.
 
-It was a closed loop if most requests came while there were regular connections (kept alive, one request after the
-other), and the next request followed an answer sooner than the model takes for a batch. Clients that open a
-connection for each request are not recognized: for them there is `--clients`.
+Traffic counts as a closed loop if most requests came while there were regular connections (kept alive, one request
+after the other), and the next request followed a response sooner than the model takes for a batch. Clients that open a
+connection for each request are not recognized: use `--clients` for them.
 """
 
 import random
@@ -20,12 +20,12 @@ LEAST_ARRIVALS = 200
 
 
 class NoLoad(Exception):
-    """There is nothing to replay; the message says what to do."""
+    """There is no traffic to replay; the message names the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turnarounds:
-    """From an answer to the client's next request, as the daemon learned it: a histogram's buckets, and weights."""
+    """The learned time from a response to the client's next request: a histogram's buckets in seconds, and weights."""
 
     edges: Sequence[tuple[float, float]]
     weights: Sequence[float]
@@ -49,10 +49,10 @@ class Plan:
     """The traffic to replay: one of `clients`, `times` and `rate`.
 
     Attributes:
-        turnarounds: of the clients; None: each sends again at once.
-        times: seconds, of recorded arrivals.
-        rate: a second, of independent arrivals.
-        text: for people.
+        turnarounds: of the clients; None: each sends its next request at once.
+        times: arrival times in seconds, recorded.
+        rate: independent arrivals per second.
+        text: a description for people.
     """
 
     text: str
@@ -63,21 +63,21 @@ class Plan:
 
     @property
     def offered(self) -> float | None:
-        """Requests a second that come whatever happens; None if they depend on the answers."""
+        """Requests a second, independent of responses; None for clients that wait for responses."""
         if self.clients:
             return None
         return self.rate or (len(self.times) - 1) / max(1e-9, self.times[-1] - self.times[0])
 
 
 def plan_load(trace: Mapping[str, Any], worker: Mapping[str, Any], clients: int | None, rate: float | None) -> Plan:
-    """Decide what to replay.
+    """Choose the traffic to replay.
 
     Args:
         trace, worker: as in the order.
-        clients, rate: what is asked for; None for what was recorded.
+        clients, rate: the requested load; None for the recorded one.
 
     Raises:
-        NoLoad: too few requests were recorded, and nothing is asked for.
+        NoLoad: too few requests were recorded, and no load was requested.
     """
     if rate is not None:
         return Plan(rate=rate, text=f"assumed: {rate:g} independent requests a second")
@@ -93,7 +93,7 @@ def plan_load(trace: Mapping[str, Any], worker: Mapping[str, Any], clients: int 
     if len(times) < LEAST_ARRIVALS:
         raise NoLoad(
             f"only {len(times)} requests have been recorded, and {LEAST_ARRIVALS} are needed to replay them;"
-            " say what to assume with `--clients N` or `--rate R`"
+            " set the load with `--clients N` or `--rate R`"
         )
     there = int(median(regulars)) if regulars else 0
     batch = _batch_seconds(trace["batching"])
@@ -112,7 +112,7 @@ def _clients(count: int) -> str:
 
 
 def _batch_seconds(batching: Mapping[str, Any]) -> float | None:
-    """What a batch took while the trace was recorded; None if nothing was learned."""
+    """Return the mean batch time in seconds while the trace was recorded; None if unknown."""
     learned, sizes = batching["learned"], batching["sizes"]
     if learned["batchMs"] is None or not sizes:
         return None

@@ -1,16 +1,16 @@
-"""What `python -P -m daemon.tune` is asked: a JSON line on stdin, then the body of the request to measure with.
+"""The input of `python -P -m daemon.tune`: a JSON line on stdin, then the body of the request to measure with.
 
-It answers with JSON lines, each with a `stage`:
+The output is JSON lines, each with a `stage`:
 
     loading      workers, threads
     measuring    done, total (steps); workers, threads, busy, size
     measured     workers, threads, fits and curves: a document of batch times
-    note         text: what one should know of the figures
+    note         text: a caveat on the figures
     way          latency, cost: seconds of a request outside the model
     replaying    done, total (settings)
     trying       done, total (trials); workers, threads, batchSize
     done         load, points, frontier (indices of points), recommended (index or None), rule, now (index)
-    failed       message, details: nothing is to be had
+    failed       message, details: there is no result
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,15 +20,16 @@ import msgspec
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Attributes:
+    """The order.
 
-    trace, worker: the daemon's documents `/tsctl/trace/MODEL` and `/tsctl/worker/MODEL`.
-    settings: the daemon's own that its workers' environment depends on.
-    most: the largest batch size to measure.
-    workers: numbers of workers to try; none for those that make sense.
-    clients, rate: a load to assume instead of the recorded one.
-    seconds: how long each batch size is measured.
-    slo: seconds.
+    Attributes:
+        trace, worker: the daemon's documents `/tsctl/trace/MODEL` and `/tsctl/worker/MODEL`.
+        settings: the daemon's settings that its workers' environment depends on.
+        most: the largest batch size to measure.
+        workers: numbers of workers to try; empty for a sensible choice.
+        clients, rate: a load to assume instead of the recorded one.
+        seconds: how long each batch size is measured.
+        slo: limit on the p99 in seconds.
     """
 
     trace: Mapping[str, Any]

@@ -1,10 +1,10 @@
-"""One setting under the load, on the simulator's clock: what each client would see.
+"""One setting under the load, on the simulator's clock: the performance that each client would see.
 
-A request's way costs beside the model (measuring/way.py): `latency` seconds for each, and `cost` seconds of the
-daemon and its client, which serve one after the other. Half of that is on the way in, half on the way out.
+A request's way costs time outside the model (measuring/way.py): `latency` seconds for each, and `cost` seconds of the
+daemon and its client, which are serial. Half of that is on the way in, half on the way out.
 
-Clients in a closed loop may stay in step for ever once they are, or apart: which of the two depends on how they began.
-Here they begin at once, as after a pause: in step is the slower of the two.
+Clients in a closed loop may stay in step for ever, or apart, depending on how they started. Here they start at once, as
+after a pause: in step is the slower of the two.
 """
 
 import random
@@ -24,22 +24,22 @@ from daemon.tune.load import Plan
 from daemon.tune.overlap import Overlap
 from daemon.tune.times import BatchTimes
 
-WARM_UP = 0.2  # of the requests of a run; they do not count
+WARM_UP = 0.2  # of the requests of a run, discarded
 RUNS = 4  # of a closed loop
-AT_ONCE = 0.001  # seconds within which all clients begin
+AT_ONCE = 0.001  # seconds within which all clients start
 FALLS_BEHIND = 0.97  # of the offered rate
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Seconds of a request outside the model: for each, and of one after the other."""
+    """Seconds of a request outside the model: per request, and serial."""
 
     latency: float = 0.0
     cost: float = 0.0
 
 
 class Lane:
-    """Half of the way: its cost is served one after the other, and all of it takes longer beside a batch."""
+    """Half of the way: its cost is serial, and all of it takes longer beside a batch."""
 
     def __init__(self, way: Way, overlap: Overlap) -> None:
         self._cost, self._latency = way.cost / 2, way.latency / 2
@@ -47,7 +47,7 @@ class Lane:
         self._free = 0.0
 
     def take(self, at: float) -> float:
-        """Give when what comes at this moment is through."""
+        """Return when a request that arrives at `at` is through."""
         slower = self._overlap.slower
         start = max(self._free, at)
         self._free = start + self._cost * slower
@@ -55,12 +55,12 @@ class Lane:
         return self._free + self._latency * slower
 
     def note(self, start: float) -> None:
-        """A request goes through at this moment, which somebody else has timed."""
+        """Record a request that goes through at this time, timed elsewhere."""
         self._overlap.way(start, self._cost + self._latency)
 
 
 class Shared:
-    """The simulator's batches, each with what is beside it (daemon.simulate.world.Service)."""
+    """The simulator's batch times, including overlap (daemon.simulate.world.Service)."""
 
     def __init__(self, overlap: Overlap) -> None:
         self.now: Callable[[], float] = lambda: 0.0
@@ -71,10 +71,10 @@ class Shared:
 
 
 class Clients:
-    """The load's clients, and what they see.
+    """The load's clients, and their measurements.
 
     Attributes:
-        seen: requests as (moment of the answer, latency), in the order they were answered.
+        seen: requests as (time of the response, latency), in order of response.
     """
 
     def __init__(self, world: World, plan: Plan, way: Way, overlap: Overlap) -> None:
@@ -108,17 +108,17 @@ class Clients:
         self._world.submit(caller, answered)
 
     def _again(self, caller: Caller, received: float) -> None:
-        """The next request of a client that has its answer."""
+        """Send the next request of a client that has its response."""
         turnarounds = self._plan.turnarounds
         if turnarounds is not None:
             arrival = self._world.clock.now() + turnarounds.draw(self._world.random)
-            self._in.note(arrival - (self._way.cost + self._way.latency) / 2)  # the end of what was drawn
+            self._in.note(arrival - (self._way.cost + self._way.latency) / 2)  # the end of the drawn time
         else:
             arrival = self._in.take(received)
         self._at(arrival, lambda: self._arrive(caller, self._again))
 
     def _next(self, index: int, start: float) -> None:
-        """The next of the arrivals that wait for nobody; each on a connection of its own."""
+        """Send the next of the open arrivals, each on its own connection."""
         plan = self._plan
         if plan.rate:
             moment = start + self._world.random.expovariate(plan.rate)
@@ -138,7 +138,7 @@ class Clients:
 
 @dataclass(slots=True)
 class _Run:
-    """What one run showed, warm-up left out: latencies, batch sizes, answers a second, whether it kept up."""
+    """The result of one run without warm-up: latencies, batch sizes, responses a second, whether it kept up."""
 
     latencies: list[float]
     sizes: Counter[int]
@@ -147,7 +147,7 @@ class _Run:
 
 
 def replay(setting: Setting, times: BatchTimes, plan: Plan, way: Way, requests: int) -> Point:
-    """Run a setting under the load until so many requests are answered, or the recorded ones are over."""
+    """Run a setting under the load until so many requests are answered, or the recording ends."""
     count = RUNS if plan.clients > 1 else 1
     runs = [_run(setting, times, plan, way, requests // count, seed) for seed in range(1, count + 1)]
     latencies = sorted(latency for run in runs for latency in run.latencies)
@@ -175,7 +175,7 @@ def _run(setting: Setting, times: BatchTimes, plan: Plan, way: Way, requests: in
     seen = clients.seen
     counted = seen[int(len(seen) * WARM_UP) :]
     offered = plan.offered
-    if plan.times:  # of those that were replayed
+    if plan.times:  # of the replayed ones
         offered = (len(seen) - 1) / max(1e-9, plan.times[len(seen) - 1] - plan.times[0])
     return _Run(
         latencies=[latency for _, latency in counted],
@@ -186,5 +186,5 @@ def _run(setting: Setting, times: BatchTimes, plan: Plan, way: Way, requests: in
 
 
 def _rate(seen: list[tuple[float, float]]) -> float:
-    """Answers a second."""
+    """Return the responses a second."""
     return (len(seen) - 1) / max(1e-9, seen[-1][0] - seen[0][0])

@@ -1,4 +1,4 @@
-"""The load replayed under every candidate, on all cores, and what comes of it."""
+"""Replay the load under every candidate, on all cores, and report the results."""
 
 import dataclasses
 import multiprocessing
@@ -24,11 +24,11 @@ Tell = Callable[..., None]  # stage, **facts
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """What the simulator says.
+    """The simulator's results.
 
     Attributes:
         points: of the frontier, and of the setting `now`.
-        tried: settings.
+        tried: the number of settings.
     """
 
     points: Sequence[Point]
@@ -39,7 +39,8 @@ class Simulated:
 def simulate(order: Order, measured: Sequence[BatchTimes], way: Way, plan: Plan, tell: Tell) -> Simulated:
     """Replay the load under every setting.
 
-    All get a short run. The frontier of that, and the setting there is now, get a long one, which is what is given.
+    All settings get a short run. The frontier of these and the current setting get a long one, whose points are
+    returned.
     """
     served = order.trace["settings"]
     delay, size = served["maxBatchDelay"] / 1000, served["batchSize"]
@@ -65,7 +66,7 @@ def simulate(order: Order, measured: Sequence[BatchTimes], way: Way, plan: Plan,
 
 
 def document(points: Sequence[Point], slo: float | None, now: Setting) -> dict[str, Any]:
-    """Tell what is on the frontier, what is recommended, and how the setting `now` does."""
+    """Return the frontier, the recommended setting and the current one as a document."""
     best = frontier(points)
     recommended, rule = recommend(points, slo)
     if recommended is not None and recommended not in best:
@@ -104,7 +105,7 @@ def _replay_one(
 
 
 def _document(point: Point) -> dict[str, Any]:
-    """A point; milliseconds for the delay, which is set so, else seconds."""
+    """Return a point as a document; the delay in milliseconds, as in the setting, other times in seconds."""
     setting = point.setting
     return {
         "workers": setting.workers, "threads": setting.threads, "batchSize": setting.batch_size,

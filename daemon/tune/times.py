@@ -1,4 +1,4 @@
-"""How long batches of the real model take, as measured: medians with lines between them, their spread, and a fit."""
+"""Measured batch times of the real model: medians with linear interpolation, their spread, and a fit."""
 
 import random
 from bisect import bisect_left
@@ -11,7 +11,10 @@ from daemon.tune.overlap import ALONE, Beside
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """l(n) = a + c·n in seconds; `residual` is the largest relative distance of a median from it."""
+    """l(n) = a + c·n in seconds (l(b) = αb + β of Nexus, SOSP '19).
+
+    `residual` is the largest relative distance of a median from the fit.
+    """
 
     a: float
     c: float
@@ -22,7 +25,7 @@ class Curve:
     """Batch sizes → seconds, for one number of busy workers.
 
     Args:
-        measured: batch size → seconds of each batch, at least one size with at least one batch.
+        measured: batch size → seconds of each batch; at least one size with at least one batch.
     """
 
     def __init__(self, measured: Mapping[int, Sequence[float]]) -> None:
@@ -34,22 +37,22 @@ class Curve:
         ]
 
     def at(self, size: float) -> float:
-        """Seconds of a batch: on straight lines between the medians, and on the outermost line beyond them."""
+        """Return a batch's seconds: interpolated linearly between the medians, extrapolated beyond them."""
         sizes, medians = self.sizes, self.medians
         if len(sizes) == 1:
-            return medians[0] * max(1.0, size / sizes[0])  # nothing is known of what batching saves
+            return medians[0] * max(1.0, size / sizes[0])  # without a second size, assume that batching saves nothing
         index = min(max(bisect_left(sizes, size), 1), len(sizes) - 1)
         low, high = sizes[index - 1], sizes[index]
         slope = (medians[index] - medians[index - 1]) / (high - low)
         return max(medians[index] + slope * (size - high), min(medians[0], medians[-1]))
 
     def ratio(self, size: float, chance: random.Random) -> float:
-        """Draw how much longer than the median a batch takes, as one of the nearest measured size did."""
+        """Draw the ratio of a batch's time to the median, from the batches of the nearest measured size."""
         index = min(bisect_left(self.sizes, size), len(self.sizes) - 1)
         return chance.choice(self._ratios[index])
 
     def fit(self) -> Fit:
-        """Least squares over the medians, each weighted by one over its square: small batches count as much."""
+        """Fit by least squares over the medians, weighted by 1/median² so that small batches count as much."""
         if len(self.sizes) == 1:
             return Fit(0.0, self.medians[0] / self.sizes[0], 0.0)
         weights = [1 / seconds**2 for seconds in self.medians]
@@ -72,11 +75,11 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class BatchTimes:
-    """Of one placement: so many workers with so many threads each.
+    """The batch times of one placement: `workers` workers with `threads` threads each.
 
     Attributes:
         curves: number of busy workers → curve; has 1 and `workers`.
-        beside: what requests on their way do to batches, and batches to them.
+        beside: the mutual slowdown of requests on their way and batches.
     """
 
     workers: int
@@ -86,17 +89,17 @@ class BatchTimes:
 
     @property
     def busy(self) -> Curve:
-        """With all workers busy: what counts for the capacity."""
+        """The curve with all workers busy, which determines the capacity."""
         return self.curves[self.workers]
 
     def capacity(self, batch_size: int) -> float:
-        """Requests a second of full batches, one after the other, on all workers."""
+        """Return the requests a second of full batches, one after the other, on all workers."""
         return self.workers * batch_size / self.busy.at(batch_size)
 
     # daemon.simulate.world.Service
 
     def seconds(self, size: int, busy: int, chance: random.Random) -> float:
-        """Draw the time of a batch that starts as the `busy`-th of those that run."""
+        """Draw the time of a batch that starts as the `busy`-th of the running ones, in seconds."""
         alone = self.curves[1]
         if self.workers == 1 or busy <= 1:
             return alone.at(size) * alone.ratio(size, chance)

@@ -1,6 +1,6 @@
 """`BaseHandler`: load a model, and run `preprocess`, `inference`, `postprocess` on each batch.
 
-Users subclass it and override a stage. Members and order are TorchServe's (ts/torch_handler/base_handler.py).
+Users subclass BaseHandler and override a stage. Members and order are TorchServe's (ts/torch_handler/base_handler.py).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -25,13 +25,13 @@ from handlers.timer import timed
 
 
 class PreparedRow(dict[str, Any]):
-    """A row as the handler sees it, with what `prepare` made of it."""
+    """A row as the handler sees it, with its decoded value in `prepared`."""
 
     prepared: Any
 
 
 def payload_of(row: Any) -> Any:
-    """The value of a row: its `data`, else its `body`."""
+    """Return the value of a row: its `data`, else its `body`."""
     if not isinstance(row, Mapping):
         return row
     value = row.get("data")
@@ -43,14 +43,14 @@ def prepare_rows(
     decode: Callable[[Any], Any],
     spread: Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]] = map,
 ) -> dict[int, UnreadablePayload]:
-    """Replace each row by a `PreparedRow` with what `decode` makes of it.
+    """Replace each row in place by a `PreparedRow` with its decoded value.
 
     Args:
-        decode: raises UnreadablePayload.
+        decode: row → value; raises UnreadablePayload.
         spread: maps a function over the rows, in order.
 
     Returns:
-        Row → why it cannot be read.
+        Index of each unreadable row → the reason.
     """
 
     def attempt(row: Any) -> Any:
@@ -71,10 +71,10 @@ def prepare_rows(
 
 
 def decode_rows(data: list[Any], decode: Callable[[Any], Any]) -> list[Any]:
-    """Give what `prepare_rows` made of each row, or decode it now.
+    """Return the value of each row, as decoded by `prepare_rows` or now.
 
     Raises:
-        UnreadableRows: some rows cannot be read; only where `prepare_rows` has not seen them.
+        UnreadableRows: some rows are unreadable; only for rows that `prepare_rows` has not seen.
     """
     rows, unreadable = [], {}
     for index, row in enumerate(data):
@@ -94,8 +94,8 @@ class BaseHandler:
         model: on `device`, in inference mode; None before `initialize`.
         mapping: class number as a string → name, or None.
         initialized: `initialize` has succeeded.
-        load_again: loads another model, the same as `initialize` did; None before.
-        plain: gives the model as it was loaded, where `model` has been optimised since.
+        load_again: loads another copy of the model, as `initialize` did; None before.
+        plain: provides the model as loaded, if `model` has been optimised since.
     """
 
     model: Any = PerBatch()
@@ -125,7 +125,7 @@ class BaseHandler:
         """
         properties = context.system_properties
         gpu_id = properties.get("gpu_id")
-        on_gpu = gpu_id is not None and torch.cuda.is_available()  # in this order: a template asks nothing of CUDA
+        on_gpu = gpu_id is not None and torch.cuda.is_available()  # in this order: a template must not call CUDA
         self.map_location = "cuda" if on_gpu else "cpu"
         self.device = torch.device(f"cuda:{gpu_id}" if on_gpu else "cpu")
         self.context = context
@@ -140,13 +140,13 @@ class BaseHandler:
         self.initialized = True
 
     def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
-        """Find the rows that cannot be read, before `handle` is called with the others.
+        """Return the unreadable rows, before `handle` is called with the others.
 
-        Only asked where `handle` is this class's. A handler may replace rows by `PreparedRow`s to
-        keep what reading them gave.
+        Called only where `handle` is this class's. A handler may replace rows by `PreparedRow`s to keep the decoded
+        values.
 
         Returns:
-            Row → why it cannot be read.
+            Index of each unreadable row → the reason.
         """
         if type(self).preprocess is not BaseHandler.preprocess:
             return {}
@@ -160,12 +160,19 @@ class BaseHandler:
 
     @timed
     def preprocess(self, data: list[Any]) -> Any:
-        """Make the model's input: one tensor of all rows, shape (rows, …), on the handler's device."""
+        """Return the model's input: one tensor of all rows, shape (rows, …), on the handler's device.
+
+        The dtype is torch's default for the rows' values: float32 for floats, int64 for whole numbers.
+        """
         return torch.as_tensor([payload_of(row) for row in data], device=self.device)
 
     @timed
     def inference(self, data: Any, *args: Any, **kwargs: Any) -> Any:
-        """Run the model once on the whole batch, without recording gradients."""
+        """Run the model once on the whole batch, without recording gradients.
+
+        Args:
+            data: shape (rows, …), any dtype that the model takes.
+        """
         if is_session(self.model):
             return run_session(self.model, data, *args)
         with torch.inference_mode():
@@ -173,15 +180,19 @@ class BaseHandler:
 
     @timed
     def postprocess(self, data: Any) -> list[Any]:
-        """Make the answers: one item for each row."""
+        """Return one item for each row: nested lists of the row's numbers.
+
+        Args:
+            data: the model's output, a tensor of shape (rows, …).
+        """
         result: list[Any] = data.tolist()
         return result
 
     def handle(self, data: list[Any], context: Context) -> list[Any]:
         """Answer a batch: run the three stages on the rows that ask for predictions.
 
-        Rows that ask for an explanation (header `explain`) or a description (`describe`) are taken
-        apart; see handlers/kinds.py.
+        Rows that ask for an explanation (header `explain`) or a description (`describe`) run separately; see
+        handlers/kinds.py.
         """
         items: list[Any] = answer(self, data, context, self._predict)
         return items
@@ -195,29 +206,33 @@ class BaseHandler:
         """Explain the prediction of one row.
 
         Args:
-            data_preprocess: what `preprocess` made of the row.
+            data_preprocess: the result of `preprocess` for the row.
             raw_data: the row, in a list of one.
 
         Returns:
-            What `get_insights` returns: a list of one item.
+            The result of `get_insights`: a list of one item.
         """
         row = raw_data[0]
         target = target_of(row.get("target")) if isinstance(row, Mapping) else 0
         return self.get_insights(data_preprocess, payload_of(row), target)
 
     def get_insights(self, tensor_data: Any, raw_data: Any, target: Any = 0) -> Any:
-        """Say which parts of the input spoke for the class `target`; handlers that can do so override this."""
+        """Attribute the score of class `target` to the parts of the input; explainable handlers override this.
+
+        Raises:
+            NotImplementedError: the handler does not override this method.
+        """
         raise NotImplementedError(f"the handler {type(self).__name__} has no `get_insights`, so it explains nothing")
 
     def describe_handle(self) -> Any:
-        """Describe the model in the handler's own words, anything that JSON can hold. By default nothing."""
+        """Describe the model: any value that JSON can hold. None by default."""
         return None
 
     def get_device(self) -> torch.device:
         return self.device
 
     def _is_explain(self) -> bool:
-        """TorchServe's question about the first request, which users' own `handle` methods ask."""
+        """Return whether the first request asks for an explanation; TorchServe's name, used by users' `handle`."""
         asked = self._first_kind() is Kind.EXPLAIN
         self.explain = self.explain or asked
         return asked

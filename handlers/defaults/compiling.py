@@ -1,9 +1,9 @@
-"""`torch.compile`, where `model-config.yaml` asks for it.
+"""`torch.compile`, if `model-config.yaml` asks for it.
 
     pt2: {compile: {enable: true, backend: inductor, mode: reduce-overhead}}
 
-TorchServe's older forms, `pt2: inductor` and `pt2: {backend: inductor}`, mean the same. A model that
-cannot be compiled is served as it is, with a warning.
+TorchServe's older forms, `pt2: inductor` and `pt2: {backend: inductor}`, mean the same. A model that cannot be compiled
+is served uncompiled, with a warning.
 """
 
 import logging
@@ -12,7 +12,7 @@ from typing import Any
 
 _log = logging.getLogger(__name__)
 
-# The names that TorchServe takes.
+# The names that TorchServe accepts.
 BACKENDS = frozenset({
     "eager", "aot_eager", "inductor", "nvfuser", "aot_nvfuser", "aot_cudagraphs", "ofi", "fx2trt", "onnxrt", "ipex",
     "torchxla_trace_once", "openvino", "tensorrt", "hpu_backend",
@@ -20,15 +20,15 @@ BACKENDS = frozenset({
 
 
 def check_valid_pt2_backend(backend: str) -> bool:
-    """Say whether a name is one of TorchServe's backends of torch.compile; log it if it is not."""
+    """Return whether a name is one of TorchServe's backends of torch.compile; log a warning if not."""
     if backend in BACKENDS:
         return True
-    _log.warning("%s is no backend of torch.compile that TorchServe takes: %s", backend, ", ".join(sorted(BACKENDS)))
+    _log.warning("%s is not a backend of torch.compile in TorchServe: %s", backend, ", ".join(sorted(BACKENDS)))
     return False
 
 
 def compile_options(config: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Read the arguments for `torch.compile` from a `model-config.yaml`; None to leave the model alone.
+    """Return the arguments for `torch.compile` from a `model-config.yaml`; None to leave the model uncompiled.
 
     Raises:
         ValueError: `pt2` is neither a string nor a mapping.
@@ -47,14 +47,14 @@ def compile_options(config: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def compiled(model: Any, config: Mapping[str, Any]) -> Any:
-    """Compile the model as `model-config.yaml` says, or give it back as it is."""
+    """Return the model, compiled as `model-config.yaml` says."""
     options = compile_options(config)
     if options is None or ("backend" in options and not check_valid_pt2_backend(options["backend"])):
         return model
     try:
         import torch._dynamo
 
-        # Code is generated at the first batch: what fails then falls back to the model as it is.
+        # Code is generated at the first batch: a failure then falls back to the uncompiled model.
         torch._dynamo.config.suppress_errors = True
         return torch.compile(model, **options)
     except Exception as error:  # noqa: BLE001 - backends raise anything; the model runs without them

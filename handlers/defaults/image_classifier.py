@@ -12,7 +12,7 @@ LONGEST = 16  # times as long as wide
 
 
 def middle(image: Image.Image) -> Image.Image:
-    """Cut a very long image to its middle, which is all that the crop to a square leaves of it.
+    """Crop a very long image to its middle, a superset of the later square crop.
 
     Otherwise a PNG of 80 bytes, 2000 × 1 pixels, would be resized to 512 000 × 256: 1 GiB.
     """
@@ -25,9 +25,9 @@ def middle(image: Image.Image) -> Image.Image:
 
 
 class ImageClassifier(VisionHandler):
-    """For models trained on ImageNet's way of cropping and normalising.
+    """For models trained with ImageNet's cropping and normalisation; their input is float32, shape (rows, 3, 224, 224).
 
-    The answer to a row is an object: class name → probability, most probable first.
+    The answer to a row is an object: class name → probability in [0, 1], most probable first.
     """
 
     topk = 5
@@ -49,10 +49,10 @@ class ImageClassifier(VisionHandler):
 
     @timed
     def postprocess(self, data: torch.Tensor) -> list[dict[str, float]]:
-        """Make the answers.
+        """Return for each row its `topk` most probable classes: name → probability in [0, 1].
 
         Args:
-            data: the model's logits, shape (rows, classes).
+            data: the model's logits, floating point, shape (rows, classes).
         """
         probabilities = torch.softmax(data, dim=1)
         best, classes = torch.topk(probabilities, min(self.topk, probabilities.shape[1]), dim=1)

@@ -12,17 +12,18 @@ from handlers.timer import timed
 class ImageSegmenter(VisionHandler):
     """For torchvision's segmentation models, and others whose output has the member `out`.
 
-    The answer to a row has the shape (224, 224, 2): for each pixel the number of its class and its probability.
+    The answer to a row has the shape (224, 224, 2): for each pixel the number of its class and its probability in [0,
+    1].
     """
 
     image_processing = ImageClassifier.image_processing
 
     @timed
     def postprocess(self, data: dict[str, torch.Tensor]) -> list[Any]:
-        """Make the answers.
+        """Return for each row nested lists of shape (height, width, 2).
 
         Args:
-            data: `out`, the logits, shape (rows, classes, height, width).
+            data: `out`, the logits, floating point, shape (rows, classes, height, width).
         """
         probabilities, classes = torch.softmax(data["out"], dim=1).max(dim=1)
         pixels: list[Any] = torch.stack([classes.to(probabilities.dtype), probabilities], dim=3).tolist()

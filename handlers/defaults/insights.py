@@ -1,4 +1,4 @@
-"""What explanations need: captum, imported when the first one is asked for, and the class to explain."""
+"""Helpers for explanations: captum, imported on first use, and the class to explain."""
 
 import importlib
 from types import ModuleType
@@ -11,7 +11,7 @@ def captum_attr() -> ModuleType:
     """Import `captum.attr`.
 
     Raises:
-        PredictionException: captum is not installed; the client is told so with status 501.
+        PredictionException: captum is not installed; the client gets status 501.
     """
     try:
         return importlib.import_module("captum.attr")
@@ -26,10 +26,10 @@ def captum_attr() -> ModuleType:
 
 
 def target_of(value: Any) -> Any:
-    """Read the class to explain from a request's `target`: a number, also as text; a list is an index into the output.
+    """Parse a request's `target`, the class to explain: a number, also as text; a list is an index into the output.
 
     Raises:
-        UnreadablePayload: it is none of these.
+        UnreadablePayload: the value is none of these.
     """
     if value is None or value in ("", b""):
         return 0

@@ -13,11 +13,13 @@ _log = logging.getLogger(__name__)
 def load_label_mapping(mapping_file_path: str | Path) -> dict[str, Any] | None:
     """Read class number → name from a JSON file.
 
-    The file holds an object of strings, or of lists (their last element is the name), or
-    `{"object_type_names": [name, …]}`. A missing file is logged, and None.
+    The file holds an object of strings, or of lists (their last element is the name), or `{"object_type_names": [name,
+    …]}`. For a missing file, log a warning and return None.
 
     Raises:
-        Exception: the file holds something else.
+        TypeError: the JSON value has another structure.
+        ValueError: the file is not JSON.
+        OSError: the file cannot be read.
     """
     path = Path(mapping_file_path)
     if not path.is_file():
@@ -49,7 +51,7 @@ def map_class_to_label(
         lbl_classes: class numbers, shape (rows, k); by default 0 … k - 1.
 
     Returns:
-        For each row, name → probability, in the order given.
+        For each row, name → probability, in the given order.
     """
     if lbl_classes is None:
         lbl_classes = itertools.repeat(range(len(probs[0])) if probs else range(0), len(probs))

@@ -5,8 +5,8 @@
     .pt2                     torch.export, or compiled by AOTInductor: native code for one kind of machine
     .onnx                    ONNX, where onnxruntime is installed
 
-Weights are read with `weights_only=True`, which runs no code from the file, unless
-`model-config.yaml` says `weightsOnly: false`.
+Weights are read with `weights_only=True`, which runs no code from the file, unless `model-config.yaml` sets
+`weightsOnly: false`.
 """
 
 import os
@@ -30,7 +30,7 @@ def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str
     """Load the model that the manifest names, ready for inference on `device`.
 
     Raises:
-        HandlerError: the archive holds no model that can be loaded, or its weights do not fit.
+        HandlerError: the archive holds no loadable model, or its weights do not fit.
     """
     entry = manifest.get("model", {})
     model_file, weights = entry.get("modelFile"), entry.get("serializedFile")
@@ -41,15 +41,15 @@ def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str
         raise HandlerError("the archive has neither a model file nor a serialized file, so there is no model to load")
     match weights_path.suffix:
         case ".pt":
-            with _refused(f"`{weights_path.name}` is no TorchScript file, and weights alone need a model file"):
+            with _refused(f"`{weights_path.name}` is not a TorchScript file; weights alone need a model file"):
                 return torch.jit.load(str(weights_path), map_location=device).eval()
         case ".pt2" if is_compiled_package(weights_path):
-            with _refused(f"`{weights_path.name}` is no AOTInductor package that runs here"), _unpacked(device):
+            with _refused(f"`{weights_path.name}` is not an AOTInductor package for this machine"), _unpacked(device):
                 from torch._inductor import aoti_load_package
 
                 return aoti_load_package(str(weights_path), device_index=-1 if device.index is None else device.index)
         case ".pt2":
-            with _refused(f"`{weights_path.name}` is no torch.export file"):
+            with _refused(f"`{weights_path.name}` is not a torch.export file"):
                 # An exported program has inference mode built in, and no `eval`.
                 return torch.export.load(str(weights_path)).module().to(device)
         case ".onnx":
@@ -62,19 +62,19 @@ def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str
 
 
 def is_compiled_package(path: Path) -> bool:
-    """Say whether a `.pt2` file is AOTInductor's: an archive with a folder of that name (torch/export/pt2_archive)."""
+    """Return whether a `.pt2` file is AOTInductor's: an archive with such a folder (torch/export/pt2_archive)."""
     try:
         with zipfile.ZipFile(path) as archive:
             return any("/data/aotinductor/" in f"/{name}" for name in archive.namelist())
     except (OSError, zipfile.BadZipFile):
-        return False  # torch.export.load says what is wrong
+        return False  # torch.export.load reports the error
 
 
 @contextmanager
 def _unpacked(device: torch.device) -> Iterator[None]:
-    """Remove what torch unpacks from a package within, which it would leave in TMPDIR when a worker is killed.
+    """Remove the files that torch unpacks from a package; a killed worker would otherwise leave them in TMPDIR.
 
-    On a GPU kernels are read from there when they first run, so there it stays.
+    On a GPU the files stay, because kernels are read from them when they first run.
     """
     if device.type != "cpu":
         yield
@@ -93,7 +93,7 @@ def _unpacked(device: torch.device) -> Iterator[None]:
 
 @contextmanager
 def _refused(sentence: str) -> Iterator[None]:
-    """Put torch's errors about a file behind a sentence; a lack of memory is not the file's fault."""
+    """Prefix torch's errors about a file with a sentence; CUDA errors propagate, as they are not the file's fault."""
     try:
         yield
     except (RuntimeError, TypeError, zipfile.BadZipFile) as error:
@@ -105,7 +105,7 @@ def _refused(sentence: str) -> Iterator[None]:
 def _load_eager(model_file: Path, weights: Path | None, config: Mapping[str, Any], device: torch.device) -> nn.Module:
     module = import_file(model_file)
     classes = [each for each in classes_of(module) if issubclass(each, nn.Module)]
-    if len(classes) > 1:  # a base class of the model is not the model
+    if len(classes) > 1:  # ignore base classes of the model
         classes = [each for each in classes if not any(each in other.__mro__[1:] for other in classes)]
     if len(classes) != 1:
         names = ", ".join(each.__name__ for each in classes) or "none"
@@ -122,7 +122,7 @@ def _load_eager(model_file: Path, weights: Path | None, config: Mapping[str, Any
 
 
 def read_weights(weights: Path, config: Mapping[str, Any], device: torch.device) -> Any:
-    """Read a file that `torch.save` wrote; with `weights_only=True`, unless `config` says `weightsOnly: false`.
+    """Read a file written by `torch.save`; with `weights_only=True`, unless `config` sets `weightsOnly: false`.
 
     Raises:
         HandlerError: the file would run code.

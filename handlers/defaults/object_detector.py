@@ -12,9 +12,10 @@ from handlers.timer import timed
 
 
 class ObjectDetector(VisionHandler):
-    """For torchvision's detection models, and others with their output.
+    """For torchvision's detection models, and others with the same output.
 
-    The answer to a row is a list, an object for each detection: `{name: [x1, y1, x2, y2], "score": number}`.
+    The answer to a row is a list, an object for each detection: `{name: [x1, y1, x2, y2], "score": number}`; boxes are
+    in pixels, scores in [0, 1].
     """
 
     image_processing = transforms.Compose([as_rgb, transforms.ToTensor()])
@@ -22,12 +23,12 @@ class ObjectDetector(VisionHandler):
 
     @timed
     def preprocess(self, data: list[Any]) -> torch.Tensor | list[torch.Tensor]:  # type: ignore[override]
-        """Decode; images of one size are stacked to (rows, 3, height, width), others stay a list of (3, height, width).
+        """Decode to float32 in [0, 1]: (rows, 3, height, width) for equal sizes, else a list of (3, height, width).
 
-        torchvision's models take both, and TorchServe's handler only the first.
+        torchvision's models take both forms; TorchServe's handler supports only the first.
 
         Raises:
-            UnreadableRows: some rows are no images; only where `prepare` has not seen them.
+            UnreadableRows: some rows are not images; only for rows that `prepare` has not seen.
         """
         images = [image.to(self.device) for image in decode_rows(data, self.decode_row)]
         return torch.stack(images) if len({image.shape for image in images}) == 1 else images
@@ -39,11 +40,11 @@ class ObjectDetector(VisionHandler):
 
     @timed
     def postprocess(self, data: Any) -> list[list[dict[str, Any]]]:
-        """Make the answers.
+        """Return each row's detections with a score of at least `threshold`.
 
         Args:
-            data: for each row `boxes`, shape (detections, 4), `labels` and `scores`, shape (detections,). A
-                scripted model of torchvision puts an object of losses before them.
+            data: for each row `boxes`, shape (detections, 4), `labels`, int64, and `scores`, shape (detections,). In a
+                scripted model of torchvision a dict of losses precedes them.
         """
         if isinstance(data, tuple):
             data = data[-1]

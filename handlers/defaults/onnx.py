@@ -1,4 +1,4 @@
-"""Models in ONNX files, run by onnxruntime if it is installed."""
+"""ONNX models, run by onnxruntime if installed."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ def load_session(path: Path, device: torch.device) -> Any:
     """Open an ONNX file.
 
     Returns:
-        An `onnxruntime.InferenceSession`, on the CPU or, where `device` is a GPU, on that.
+        An `onnxruntime.InferenceSession`, on the GPU if `device` is one, else on the CPU.
 
     Raises:
         HandlerError: onnxruntime is not installed, or cannot read the file.
@@ -24,14 +24,14 @@ def load_session(path: Path, device: torch.device) -> Any:
             f"`{path.name}` is an ONNX model, and needs onnxruntime: pip install 'tsctl[onnx]'"
         ) from None
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = torch.get_num_threads()  # by default it would take every core of the machine
+    options.intra_op_num_threads = torch.get_num_threads()  # the default is every core of the machine
     providers: list[Any] = ["CPUExecutionProvider"]
     if device.type == "cuda":
         providers.insert(0, ("CUDAExecutionProvider", {"device_id": device.index or 0}))
     try:
         return onnxruntime.InferenceSession(str(path), sess_options=options, providers=providers)
     except Exception as error:  # onnxruntime's errors have no common base class
-        raise HandlerError(f"`{path.name}` is no ONNX model that onnxruntime can run: {error}") from error
+        raise HandlerError(f"`{path.name}` is not an ONNX model that onnxruntime can run: {error}") from error
 
 
 def is_session(model: Any) -> bool:
@@ -39,10 +39,10 @@ def is_session(model: Any) -> bool:
 
 
 def run_session(session: Any, *inputs: torch.Tensor) -> Any:
-    """Run a session on its inputs, in order.
+    """Run a session on its inputs, in order, with their shapes and dtypes unchanged.
 
     Returns:
-        Its output as a tensor on the CPU; a list of them if it has several.
+        The output as a tensor on the CPU; a list of tensors if the model has several outputs.
     """
     names = [each.name for each in session.get_inputs()]
     feed = {name: tensor.numpy(force=True) for name, tensor in zip(names, inputs, strict=True)}

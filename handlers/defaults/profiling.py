@@ -1,8 +1,8 @@
-"""ENABLE_TORCH_PROFILER: each batch is run under torch's profiler, as TorchServe's BaseHandler does.
+"""ENABLE_TORCH_PROFILER: run each batch under torch's profiler, as TorchServe's BaseHandler does.
 
-The trace goes to `<temporary directory>/pytorch_profiler/<model>`, for chrome://tracing or Perfetto, and a
-table of the ten most expensive operations to the model's log. A handler may say otherwise in
-`profiler_args`, the arguments of `torch.profiler.profile`.
+The trace goes to `<temporary directory>/pytorch_profiler/<model>`, for chrome://tracing or Perfetto, and a table of the
+ten most expensive operations to the model's log. A handler may override both in `profiler_args`, the arguments of
+`torch.profiler.profile`.
 """
 
 import logging
@@ -19,7 +19,7 @@ _ROWS = 10
 
 
 class Profiled(Protocol):
-    """What is needed of a handler."""
+    """The part of a handler that is used here."""
 
     manifest: dict[str, Any]
     profiler_args: dict[str, Any]
@@ -32,12 +32,12 @@ class Profiled(Protocol):
 
 
 def wanted() -> bool:
-    """Whether the environment asks for it; as in TorchServe, by any word."""
+    """Return whether ENABLE_TORCH_PROFILER is set; any value counts, as in TorchServe."""
     return bool(os.environ.get("ENABLE_TORCH_PROFILER"))
 
 
 def predict_profiled(handler: Profiled, data: list[Any]) -> list[Any]:
-    """Run the three stages under the profiler, each under its name."""
+    """Run the three stages under the profiler, each recorded under its name."""
     with torch.profiler.profile(**_arguments(handler)) as profile:
         with torch.profiler.record_function("preprocess"):
             prepared = handler.preprocess(data)

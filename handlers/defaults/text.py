@@ -1,4 +1,4 @@
-"""`TextHandler`: what handlers of texts share, a vocabulary and the cleaning of texts."""
+"""`TextHandler`: the base of handlers of texts, with a vocabulary and text cleaning."""
 
 import functools
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class TextHandler(BaseHandler):
         """Load model and vocabulary.
 
         Raises:
-            HandlerError: one of them is not in the archive, or cannot be loaded.
+            HandlerError: the model or the vocabulary is missing, or cannot be loaded.
         """
         super().initialize(context)
         self.initialized = False
@@ -43,7 +43,7 @@ class TextHandler(BaseHandler):
         self.initialized = True
 
     def get_source_vocab_path(self, ctx: Context) -> str:
-        """Find the vocabulary: the manifest's `sourceVocab`, which old archives have, else `source_vocab.pt`.
+        """Return the path of the vocabulary: the manifest's `sourceVocab` (old archives), else `source_vocab.pt`.
 
         Raises:
             HandlerError: the archive holds no such file.
@@ -55,42 +55,42 @@ class TextHandler(BaseHandler):
         return str(path)
 
     def decode_row(self, row: Any) -> str:
-        """Read one row's text.
+        """Return one row's text.
 
         Raises:
-            UnreadablePayload: it is no text.
+            UnreadablePayload: the payload is not a text.
         """
         payload = payload_of(row)
         if isinstance(payload, (bytes, bytearray)):
             try:
                 payload = payload.decode()
             except UnicodeDecodeError as error:
-                raise UnreadablePayload(f"The request is no text in UTF-8: {error}") from None
+                raise UnreadablePayload(f"The request is not UTF-8 text: {error}") from None
         if not isinstance(payload, str):
             raise UnreadablePayload(f"The request should be a text, not a {type(payload).__name__}")
         return payload
 
     def token_numbers(self, tokens: Sequence[str]) -> dict[int, int]:
-        """Look tokens up; one that the vocabulary lacks is its `<unk>`, and left out if it lacks that too.
+        """Look up tokens; an unknown token becomes `<unk>`, or is left out if the vocabulary lacks `<unk>`.
 
         Returns:
-            Place in `tokens` → number in the vocabulary.
+            Index in `tokens` → number in the vocabulary.
         """
         numbers = {}
         for place, token in enumerate(tokens):
             try:
                 numbers[place] = int(self.source_vocab[token])
-            except (KeyError, RuntimeError):  # torchtext's vocabularies raise the latter
+            except (KeyError, RuntimeError):  # torchtext's vocabularies raise RuntimeError
                 if "<unk>" in self.source_vocab:
                     numbers[place] = int(self.source_vocab["<unk>"])
         return numbers
 
     @functools.cached_property
     def lig(self) -> Any:
-        """captum's LayerIntegratedGradients of the model's `embedding`, under the name that TorchServe gives it."""
+        """captum's LayerIntegratedGradients of the model's `embedding`, under TorchServe's name."""
         return captum_attr().LayerIntegratedGradients(self.model, self.model.embedding)
 
-    # The names under which users' subclasses call the cleaning.
+    # The names by which users' subclasses call the cleaning.
     def _remove_html_tags(self, text: str) -> str:
         return cleaning.remove_tags(text)
 
@@ -103,17 +103,24 @@ class TextHandler(BaseHandler):
     def _remove_punctuation(self, text: str) -> str:
         return cleaning.remove_punctuation(text)
 
-    _remove_puncutation = _remove_punctuation  # an old misspelling, which some call
+    _remove_puncutation = _remove_punctuation  # an old misspelling that some handlers call
 
     def _tokenize(self, text: str) -> list[str]:
         return self.tokenizer(text)
 
     def get_word_token(self, input_tokens: Sequence[str]) -> list[str]:
-        """Take the marks for spaces off the tokens of a byte-pair tokenizer."""
+        """Remove a byte-pair tokenizer's space markers from the tokens."""
         return [token.replace("Ġ", "") for token in input_tokens]
 
     def summarize_attributions(self, attributions: torch.Tensor) -> torch.Tensor:
-        """Sum attributions over the embedding, the last dimension, and scale them to length one."""
+        """Sum attributions over the embedding dimension, and scale them to unit L2 norm.
+
+        Args:
+            attributions: shape (1, tokens, width), floating point.
+
+        Returns:
+            Shape (tokens,), the same dtype, each value in [-1, 1].
+        """
         summed = attributions.sum(dim=-1).squeeze(0)
         length = torch.norm(summed)
         return summed / length if length > 0 else summed

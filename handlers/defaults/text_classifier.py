@@ -1,6 +1,6 @@
 """`text_classifier`: a text in, the probability of every class out.
 
-TorchServe's looks at the first row of a batch only; this one gives the model all of them at once.
+TorchServe's handler uses only the first row of a batch; this one passes all rows to the model at once.
 """
 
 from typing import Any, NamedTuple
@@ -21,9 +21,9 @@ class Bags(NamedTuple):
     """A batch of texts, as `torch.nn.EmbeddingBag` takes it.
 
     Attributes:
-        numbers: int64, shape (tokens of all rows,): their numbers in the vocabulary.
+        numbers: int64, shape (tokens of all rows,): the tokens' numbers in the vocabulary.
         tokens: for each row, its tokens.
-        offsets: int64, shape (rows,): where in `numbers` each row begins.
+        offsets: int64, shape (rows,): the index in `numbers` at which each row begins.
     """
 
     numbers: torch.Tensor
@@ -34,7 +34,7 @@ class Bags(NamedTuple):
 class TextClassifier(TextHandler):
     """For models called as `model(numbers, offsets)`, with words and pairs of words as tokens.
 
-    The answer to a row is an object: class name → probability, in the order of the classes.
+    The answer to a row is an object: class name → probability in [0, 1], in the order of the classes.
     """
 
     ngrams = 2
@@ -46,10 +46,10 @@ class TextClassifier(TextHandler):
 
     @timed
     def preprocess(self, data: list[Any]) -> Bags:
-        """Clean the texts and look their tokens up.
+        """Clean the texts and look up their tokens.
 
         Raises:
-            UnreadableRows: some rows are no texts; only where `prepare` has not seen them.
+            UnreadableRows: some rows are not texts; only for rows that `prepare` has not seen.
         """
         numbers: list[int] = []
         tokens: list[list[str]] = []
@@ -70,27 +70,27 @@ class TextClassifier(TextHandler):
 
     @timed
     def postprocess(self, data: torch.Tensor) -> list[Any]:
-        """Make the answers.
+        """Return for each row class name → probability in [0, 1].
 
         Args:
-            data: the model's logits, shape (rows, classes).
+            data: the model's logits, floating point, shape (rows, classes).
         """
         return map_class_to_label(torch.softmax(data, dim=1).tolist(), self.mapping)
 
     def get_insights(self, text_preprocess: Bags, raw_data: Any, target: Any = 0) -> list[dict[str, Any]]:  # noqa: ARG002
-        """Say how much each token of one text spoke for the class `target`.
+        """Attribute the score of class `target` to the tokens of one text.
 
-        Integrated gradients along the embeddings of the tokens, from nothing. The model must have its
-        embedding as `embedding`: a `torch.nn.Embedding`, or an `EmbeddingBag` of mean or sum.
+        Integrated gradients (Sundararajan et al., ICML 2017) along the tokens' embeddings, from zero. The model's
+        embedding must be its attribute `embedding`: a `torch.nn.Embedding`, or an `EmbeddingBag` of mean or sum.
 
         Returns:
-            `words`, the tokens, and `importances`, a number for each, together of length one.
+            `words`, the tokens, and `importances`, one number for each, together of unit L2 norm.
         """
         layer = self.model.embedding
         vectors = layer.weight[text_preprocess.numbers].detach().unsqueeze(0)
 
         def score(embedded: torch.Tensor) -> torch.Tensor:
-            # embedded: shape (1, tokens, width). The model runs with this in the place of its embedding's output.
+            # embedded: shape (1, tokens, width). The model runs with `output` in place of its embedding's output.
             if isinstance(layer, torch.nn.EmbeddingBag):
                 output = embedded.mean(dim=1) if layer.mode == "mean" else embedded.sum(dim=1)
             else:

@@ -1,1 +1,1 @@
-"""Request envelopes: what platforms wrap around the rows of a request, and want around its answer."""
+"""Request envelopes: the formats in which platforms wrap the rows of a request and expect the response."""

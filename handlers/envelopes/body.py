@@ -1,4 +1,4 @@
-"""`body`: the handler sees each request's value itself, not a dict that holds it."""
+"""`body`: the handler gets each request's value itself, instead of a dict."""
 
 from typing import Any
 

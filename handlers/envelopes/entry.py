@@ -1,4 +1,4 @@
-"""Put an entry point into the envelope that the setting `service_envelope` names."""
+"""Wrap an entry point in the envelope that the setting `service_envelope` names."""
 
 import importlib
 from typing import Any
@@ -25,7 +25,7 @@ class EnvelopedEntryPoint(EntryPoint):
         self._envelope = envelope
 
     def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
-        """Open every request, and find those that cannot be read: as a whole, or in one of their rows."""
+        """Open every request; return those that are unreadable as a whole or in one of their rows."""
         unreadable: dict[int, UnreadablePayload] = {}
         for index, row in enumerate(data):
             try:
@@ -43,7 +43,7 @@ class EnvelopedEntryPoint(EntryPoint):
 
 
 def enveloped(entry: EntryPoint, name: str) -> EntryPoint:
-    """Wrap an entry point; an empty name, or `default`, leaves it as it is.
+    """Wrap an entry point; an empty name or `default` returns it unchanged.
 
     Raises:
         HandlerError: there is no envelope of this name.
@@ -51,7 +51,7 @@ def enveloped(entry: EntryPoint, name: str) -> EntryPoint:
     if name in ("", "default"):
         return entry
     if name not in ENVELOPES:
-        raise HandlerError(f"`{name}` is no service envelope: there are {', '.join(ENVELOPES)}")
+        raise HandlerError(f"`{name}` is not a service envelope; use {', '.join(ENVELOPES)}")
     module, attribute = ENVELOPES[name]
     envelope: Envelope = getattr(importlib.import_module(module), attribute)(entry.handle)
     return EnvelopedEntryPoint(entry, envelope)

@@ -1,12 +1,12 @@
-"""`Envelope`: open each request into rows, run the handler once on the rows of the whole batch, seal the answers.
+"""`Envelope`: open each request into rows, run the handler once on the rows of the whole batch, seal the responses.
 
     requests      {"instances": [a, b]}      {"instances": [c]}
     rows                    a   b                    c              one call of the handler
     items                   A   B                    C
     answers       {"predictions": [A, B]}    {"predictions": [C]}
 
-TorchServe keeps what it must remember of a request on the envelope or the context, so a batch of two
-gets the wrong answers or none; here it is kept with the request.
+TorchServe keeps per-request state on the envelope or the context, so a batch of two gets wrong responses or none; here
+the state is kept with the request.
 """
 
 from abc import ABC, abstractmethod
@@ -24,11 +24,11 @@ Handle = Callable[[Any, Context], Any]
 
 @dataclass
 class Opened:
-    """A request's rows, and what its envelope must remember to seal the answer."""
+    """A request's rows, and the state its envelope needs to seal the response."""
 
     rows: list[Any]
     memory: Any = None
-    sealed: bool = True  # False: the answer goes out as the handler gives it
+    sealed: bool = True  # False: the handler's item is sent unchanged
 
 
 class Envelope(ABC):
@@ -39,15 +39,15 @@ class Envelope(ABC):
 
     @abstractmethod
     def open(self, row: Any) -> Opened:
-        """Take a request apart.
+        """Split a request into rows.
 
         Raises:
-            UnreadablePayload: it is not in this envelope.
+            UnreadablePayload: the request is not in this envelope's format.
         """
 
     @abstractmethod
     def seal(self, request: Opened, items: list[Any], context: Context) -> Any:
-        """Make a request's answer.
+        """Build a request's response.
 
         Args:
             items: one for each row of the request.
@@ -58,13 +58,13 @@ class Envelope(ABC):
         """
 
     def handle(self, data: Any, context: Context) -> Any:
-        """Answer a batch: one item for each request.
+        """Answer a batch: return one item for each request.
 
         Raises:
-            UnreadableRows: some requests cannot be read.
+            UnreadableRows: some requests are unreadable.
             InvalidResult: the handler did not return one item for each row.
         """
-        if data is None:  # a handler that is a function is initialized so
+        if data is None:  # the initialization of a function handler
             return self._handle(data, context)
         requests = self._open_all(data, context)
         owners = [index for index, request in enumerate(requests) for _ in request.rows]
@@ -75,7 +75,7 @@ class Envelope(ABC):
             raise InvalidResult(f"Invalid model predict output: a list was expected, not {type(items).__name__}.")
         answers = []
         for index, request in enumerate(requests):
-            # A request that is alone may be answered with more or fewer items than it has rows.
+            # A request alone in its batch may get more or fewer items than it has rows.
             count = len(request.rows) if len(requests) > 1 else len(items)
             own, items = items[:count], items[count:]
             with context.selected([index]):

@@ -1,6 +1,6 @@
-"""`json`: `{"instances": [row, …]}` in, `{"predictions": [item, …]}` out, as TensorFlow Serving has it.
+"""`json`: `{"instances": [row, …]}` in, `{"predictions": [item, …]}` out, as in TensorFlow Serving.
 
-A row, or a member of one, that is `{"b64": text}` becomes bytes.
+A row, or a member of a row, of the form `{"b64": text}` becomes bytes.
 """
 
 import base64
@@ -36,4 +36,4 @@ def _decoded(value: Any) -> Any:
     try:
         return base64.b64decode("".join(value["b64"].split()), validate=True)
     except (AttributeError, ValueError) as error:
-        raise UnreadablePayload(f"A `b64` of the request is no base64: {error}") from None
+        raise UnreadablePayload(f"A `b64` of the request is not base64: {error}") from None

@@ -1,7 +1,7 @@
 """`kservev2`: KServe's v2 protocol (Open Inference Protocol): named tensors in and out.
 
-The handler's rows are the request's inputs, objects with `name`, `shape`, `datatype` and `data`; each
-item it returns is the output with the name of its input, flat, as TorchServe sends it.
+The handler's rows are the request's inputs, objects with `name`, `shape`, `datatype` and `data`; each returned item
+becomes the output with the name of its input, flattened, as in TorchServe.
 """
 
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from handlers.envelopes.envelope import Envelope, Opened
 from handlers.envelopes.payload import list_of, object_of
 from handlers.errors import NotSerialisable, UnreadablePayload
 
-# numpy's name of an element type → the protocol's
+# NumPy's name of an element type → the protocol's
 DATATYPES = {
     "bool": "BOOL", "uint8": "UINT8", "uint16": "UINT16", "uint32": "UINT32", "uint64": "UINT64",
     "int8": "INT8", "int16": "INT16", "int32": "INT32", "int64": "INT64",
@@ -47,14 +47,14 @@ class KServev2Envelope(Envelope):
 
 
 def _input(tensor: Any) -> dict[str, Any]:
-    """Check one input, and give its data the shape it names."""
+    """Check one input, and reshape its data to the given shape."""
     try:
         name, shape, datatype, data = (tensor[key] for key in ("name", "shape", "datatype", "data"))
     except (KeyError, TypeError, IndexError):
         raise UnreadablePayload("An input of the request lacks one of `name`, `shape`, `datatype` and `data`") from None
     try:
         if datatype == "BYTES":
-            data = data[0] if len(data) == 1 else data  # one text is what handlers of texts take
+            data = data[0] if len(data) == 1 else data  # handlers of texts take a single text
         else:
             data = numpy.array(data).reshape(shape).tolist()
     except (TypeError, ValueError) as error:
@@ -63,18 +63,18 @@ def _input(tensor: Any) -> dict[str, Any]:
 
 
 def _output(name: str, item: Any) -> dict[str, Any]:
-    """Make an output of an item: numbers, nested lists of them, a tensor, texts, or any other one value."""
+    """Convert an item to an output tensor: numbers, nested lists of them, a tensor, texts, or another single value."""
     try:
         array = item.numpy(force=True) if hasattr(item, "numpy") else numpy.array(item)
     except ValueError:  # lists of different lengths
         array = numpy.array(None)
-    except TypeError as error:  # a tensor of a type that numpy lacks
-        raise NotSerialisable(f"The output `{name}` is no array: {error}") from error
+    except TypeError as error:  # a tensor of a type that NumPy lacks
+        raise NotSerialisable(f"The output `{name}` is not an array: {error}") from error
     if array.dtype.kind in "US":
         datatype, data = "BYTES", array.flatten().tolist()
     elif str(array.dtype) in DATATYPES:
         datatype, data = DATATYPES[str(array.dtype)], array.flatten().tolist()
-    elif array.dtype == object:  # what is no array of numbers travels whole
+    elif array.dtype == object:  # an item that is not a numeric array is sent whole
         datatype, data = "BYTES", [item]
     else:
         raise NotSerialisable(f"The output `{name}` has the element type {array.dtype}, which the protocol lacks")

@@ -1,4 +1,4 @@
-"""What the envelopes made of JSON have in common."""
+"""Parsing shared by the JSON envelopes."""
 
 import json
 from collections.abc import Mapping
@@ -8,20 +8,20 @@ from handlers.errors import UnreadablePayload
 
 
 def payload_of(row: Any) -> Any:
-    """The value of a request: its `data`, else its `body`."""
+    """Return the value of a request: its `data`, else its `body`."""
     value = row.get("data")
     return row.get("body") if value is None else value
 
 
 def object_of(row: Any) -> Mapping[str, Any]:
-    """Read a request's JSON object, whether it was sent as JSON or not.
+    """Return a request's JSON object, whether sent as JSON or not.
 
     Raises:
-        UnreadablePayload: it is no JSON object.
+        UnreadablePayload: the request is not a JSON object.
     """
     value = payload_of(row)
     if value is None:
-        return row  # type: ignore[no-any-return]  # an object whose members came as the row's
+        return row  # type: ignore[no-any-return]  # the members of the object came as the row's own
     if isinstance(value, (bytes, bytearray, str)):
         try:
             value = json.loads(value)
@@ -33,10 +33,10 @@ def object_of(row: Any) -> Mapping[str, Any]:
 
 
 def list_of(document: Mapping[str, Any], key: str) -> list[Any]:
-    """Read a list from a request's object.
+    """Return a list member of a request's object.
 
     Raises:
-        UnreadablePayload: there is none of this name.
+        UnreadablePayload: the object has no list of this name.
     """
     value = document.get(key)
     if not isinstance(value, list):

@@ -1,8 +1,7 @@
 """Apply optimisations to a handler's model, each checked against the plain model.
 
-An optimisation that cannot be applied, or drifts beyond its tolerance, is taken back: with a warning
-where the handler has it by default; and the model is refused where it was asked for by name, for an
-operator who asks for `bf16` counts on its speed.
+An optimisation that cannot be applied, or drifts beyond its tolerance, is reverted: with a warning for a default of the
+handler; for one asked for by name the model is rejected, because an operator who asks for `bf16` counts on its speed.
 """
 
 import logging
@@ -27,10 +26,10 @@ _log = logging.getLogger(__name__)
 
 
 class NotApplied(Exception):
-    """An optimisation has not been applied; the message says why.
+    """An optimisation has not been applied; the message gives the reason.
 
     Args:
-        idle: there is nothing for it to do, which is no failure.
+        idle: the optimisation has nothing to do, which is not a failure.
     """
 
     def __init__(self, reason: str, drift: float | None = None, *, idle: bool = False) -> None:
@@ -42,17 +41,18 @@ class NotApplied(Exception):
 def optimize(
     handler: Any, asked: Sequence[str] | None, model_dir: Path, config: Mapping[str, Any], batch_size: int
 ) -> list[wire.Optimized]:
-    """Optimise the model of a handler that has been initialized.
+    """Optimise the model of an initialized handler.
 
     Args:
         handler: any object; only one with a `model` that is a `torch.nn.Module` can be optimised.
-        asked: what is asked for by name, None for the handler's defaults.
+        asked: the optimisations asked for by name, None for the handler's defaults.
 
     Returns:
-        What became of each optimisation, in the order in which they were applied.
+        The outcome of each optimisation, in the order of application.
 
     Raises:
-        HandlerError: one that was asked for by name cannot be applied, or drifts too far.
+        HandlerError: an optimisation asked for by name cannot be applied or drifts too far, or `optimizeTolerance` is
+            invalid.
     """
     wanted = chosen(asked, type(handler))
     if not wanted:
@@ -68,10 +68,10 @@ def optimize(
 
 
 def read_tolerances(config: Mapping[str, Any]) -> dict[str, float]:
-    """Read `optimizeTolerance` of `model-config.yaml`: optimisation → largest drift.
+    """Parse `optimizeTolerance` of `model-config.yaml`: optimisation → largest drift.
 
     Raises:
-        HandlerError: it is something else.
+        HandlerError: the value is not a mapping of optimisations to non-negative numbers.
     """
     given = config.get("optimizeTolerance") or {}
     if not isinstance(given, dict) or not all(
@@ -83,24 +83,24 @@ def read_tolerances(config: Mapping[str, Any]) -> dict[str, float]:
 
 
 class _Work:
-    """A handler on its way: what has been applied, and what the plain model says about the sample."""
+    """The state of optimising a handler: the steps applied, and the plain model's output for the sample."""
 
     def __init__(self, handler: Any, model_dir: Path, config: Mapping[str, Any], batch_size: int) -> None:
         self._handler = handler
         self._batch_size = batch_size
         model = getattr(handler, "model", None)
         if not hasattr(handler, "load_again"):
-            raise NotApplied("the handler is no subclass of BaseHandler, so nobody knows what its model is")
+            raise NotApplied("the handler is not a subclass of BaseHandler, so its model cannot be found")
         if not isinstance(model, nn.Module):
             raise NotApplied(f"the model is a {type(model).__name__}, and only a torch.nn.Module can be optimised")
         if hasattr(model, "_orig_mod"):
             raise NotApplied("`pt2` in model-config.yaml has the model compiled already")
         rows = sample_rows(handler, model_dir, config)
         if not rows:
-            raise NotApplied("there is nothing to check it on: name a file of the archive as `warmup`")
+            raise NotApplied("there is no sample to check on: name a file of the archive as `warmup`")
         self._applied: list[Callable[[], None]] = []
         self._plain: PlainModel | None = None
-        self._full_drift = 0.0  # of full batches, where they are run in another way than others
+        self._full_drift = 0.0  # of full batches, where these run differently from others
         self._steps = {
             "fast_images": self._fast_images,
             "fold": self._fold,
@@ -119,7 +119,7 @@ class _Work:
         raise NotApplied(f"the plain model fails on the sample: {_in_words(failed)}") from failed
 
     def do(self, name: str, by_name: bool, tolerance: float | None) -> wire.Optimized:
-        """Apply one; take it back if that is impossible or goes too far."""
+        """Apply one optimisation; revert on failure or too much drift."""
         began = time.perf_counter()
         step = self._steps[name]
         try:
@@ -131,7 +131,7 @@ class _Work:
             most = self._tolerance(name) if tolerance is None else tolerance
             if not found <= most:
                 raise NotApplied(f"its drift is {found:.1e}, and {most:.1e} is tolerated", found)
-        except Exception as error:  # noqa: BLE001 - a compiler raises anything
+        except Exception as error:  # noqa: BLE001 - a compiler may raise anything
             why = error if isinstance(error, NotApplied) else NotApplied(_in_words(error))
             if not why.idle:
                 self._take_back(name)
@@ -140,7 +140,7 @@ class _Work:
         return wire.Optimized(name, True, found, time.perf_counter() - began)
 
     def _take_back(self, name: str) -> None:
-        """Begin again with the plain model: an optimisation changes it in place."""
+        """Start again from the plain model: an optimisation changes the model in place."""
         if name == "fast_images":
             images.stop_using(self._handler)
         elif self._plain is not None:
@@ -152,7 +152,7 @@ class _Work:
     def _tolerance(self, name: str) -> float:
         if self._handler.device.type == "cuda" and torch.backends.cudnn.allow_tf32 and name != "fast_images":
             return max(TF32_TOLERANCE, TOLERANCES[name])
-        # What bf16 lost stays lost in what follows.
+        # Precision lost by bf16 stays lost in later steps.
         return TOLERANCES["bf16" if self._bf16 in self._applied else name]
 
     def _preprocess(self, rows: int) -> Any:
@@ -189,7 +189,7 @@ class _Work:
             raise NotApplied(reason)
         compiled = self._handler.model = inductor.Compiled(self._handler.model, self._handler.device).eval()
         inductor.compile_sizes(compiled, lambda size: self._infer(self._preprocess(size)), self._batch_size)
-        if self._handler.device.type == "cpu":  # elsewhere nothing is packed
+        if self._handler.device.type == "cpu":  # elsewhere no weights are packed
             full = self._preprocess(self._batch_size)
             self._full_drift = compiled.compile_full(lambda: self._infer(full))
 

@@ -1,4 +1,4 @@
-"""A model that stands for another, which it has within."""
+"""A module that wraps another model and stands in for it."""
 
 from typing import Any, ClassVar
 
@@ -6,10 +6,10 @@ from torch import nn
 
 
 class Around(nn.Module):
-    """Its other members are those of the model within.
+    """Forwards all other members to the wrapped model.
 
     Attributes:
-        within: the name of the attribute that is that model.
+        within: the name of the attribute that holds the wrapped model.
     """
 
     within: ClassVar[str]

@@ -1,12 +1,12 @@
-"""Which optimisations a model gets: those its handler has by default, and those that are asked for."""
+"""The optimisations of a model: its handler's defaults, and those asked for by name."""
 
 from collections.abc import Sequence
 
 from handlers.names import NO_OPTIMIZATION, OPTIMIZATIONS
 
-# Built-in handler → what it gets unless somebody says otherwise. Only the very class: a subclass may
-# keep things of the model that an optimisation replaces. Not the object detector: how many boxes it
-# finds hangs on thresholds, so what rounding does to its answers has no measure.
+# Built-in handler → its default optimisations. Exact classes only: a subclass may keep references to parts of the model
+# that an optimisation replaces. Not the object detector: the number of boxes depends on thresholds, so the effect of
+# rounding on its answers has no measure.
 DEFAULTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("handlers.defaults.image_classifier", "ImageClassifier"): ("fast_images", "fold", "channels_last"),
     ("handlers.defaults.image_segmenter", "ImageSegmenter"): ("fast_images", "fold", "channels_last"),
@@ -14,14 +14,14 @@ DEFAULTS: dict[tuple[str, str], tuple[str, ...]] = {
 
 
 def chosen(asked: Sequence[str] | None, handler_class: type) -> dict[str, bool]:
-    """Choose the optimisations for a handler.
+    """Return the optimisations for a handler.
 
     Args:
-        asked: what the registration or the archive names, None if neither does. It is added to the
-            handler's defaults, unless `none` is named too.
+        asked: the names in the registration or the archive, None if neither names any. They are added to the handler's
+            defaults, unless `none` is among them.
 
     Returns:
-        Name → whether it was asked for by name, in the order in which they are applied.
+        Name → whether asked for by name, in the order of application.
     """
     names = asked or ()
     usual: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
-"""Weights and activations in bfloat16: half the memory traffic, and matrix units that do four times the work.
+"""Weights and activations in bfloat16: half the memory traffic, and matrix units with four times the throughput.
 
-Numbers keep the range of float32 and lose two thirds of their digits. Where neither processor nor GPU
-multiplies bfloat16, it would be many times slower than float32, so it is refused there.
+Numbers keep the range of float32 and lose two thirds of their digits. Without hardware support for bfloat16, inference
+would be many times slower than in float32, so `bf16` is rejected there.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ FAST_CAPABILITY = 8  # NVIDIA's Ampere, the first with bfloat16 in its tensor co
 
 
 def refusal(device: torch.device, cpuinfo: str | None = None) -> str:
-    """Say why bfloat16 would not be fast on a device; empty if it would be.
+    """Return why bfloat16 would not be fast on a device; empty if it would be.
 
     Args:
         cpuinfo: the text of /proc/cpuinfo, by default this machine's.
@@ -40,7 +40,7 @@ def refusal(device: torch.device, cpuinfo: str | None = None) -> str:
 
 
 class Bfloat16(Around):
-    """A model in bfloat16 that takes and gives float32. Its other members are the model's own."""
+    """A model in bfloat16 with float32 inputs and outputs. Its other members are the model's own."""
 
     within = "narrow"
 

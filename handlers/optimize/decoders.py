@@ -1,7 +1,7 @@
-"""Decode the rows of a batch on all of a worker's threads, which otherwise wait until the model begins.
+"""Decode the rows of a batch on all of a worker's threads, which otherwise wait until inference begins.
 
-Pillow and torch leave the GIL while they work. Each decoding thread runs torch's own operations alone:
-with teams of their own, threads would be more than the worker has.
+Pillow and torch release the GIL while they compute. Each decoding thread runs torch's operations on one thread: with
+teams of their own, the threads would exceed the worker's share.
 """
 
 import threading
@@ -13,14 +13,14 @@ import torch
 
 
 class Decoders:
-    """Maps a function over rows, on as many threads as torch uses when it is asked."""
+    """Maps a function over rows, on torch's current number of threads."""
 
     def __init__(self) -> None:
         self._pool: ThreadPoolExecutor | None = None
         self._threads = 1
 
     def map(self, function: Callable[[Any], Any], rows: Sequence[Any]) -> Iterable[Any]:
-        """As the built-in `map`, in order. Few threads or few rows stay on the caller's."""
+        """Map in order, like the built-in `map`. One thread or one row runs on the caller's thread."""
         threads = torch.get_num_threads()
         if threads < 2 or len(rows) < 2:
             return map(function, rows)
@@ -29,14 +29,14 @@ class Decoders:
         return self._pool.map(function, rows)
 
     def _start(self, threads: int) -> ThreadPoolExecutor:
-        """Start the threads; the caller's own number of threads stays as it is."""
+        """Start the threads; the caller's own number of threads stays unchanged."""
         if self._pool is not None:
             self._pool.shutdown()
         self._threads = threads
         together = threading.Barrier(threads + 1)
 
         def begin() -> None:
-            torch.get_num_threads()  # a thread's first question sets its number anew, so it must come before
+            torch.get_num_threads()  # a thread's first query resets its number, so the query must precede the setting
             torch.set_num_threads(1)
             together.wait()
 
@@ -44,5 +44,5 @@ class Decoders:
         for _ in range(threads):
             pool.submit(int)
         together.wait()
-        torch.set_num_threads(threads)  # threads that somebody else starts from now on get this number, too
+        torch.set_num_threads(threads)  # threads that other code starts from now on inherit this number
         return pool

@@ -1,4 +1,4 @@
-"""How far two outputs of a model are apart."""
+"""The distance between two outputs of a model."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
-# The largest drift with which an optimisation is kept, unless `optimizeTolerance` says otherwise.
-# fold, channels_last and compile only change the order of sums: ResNets drift by 1e-7 to 1e-6 in
-# float32; on a GPU whose convolutions use TF32, with a mantissa of 10 bits, by 1e-3. bf16 has 8 bits:
-# ResNet-18 and ResNet-152 drift by 5e-3 to 1e-2. fast_images is in the pixels' units: one step of 255.
+# The largest drift with which an optimisation is kept, unless `optimizeTolerance` says otherwise. fold, channels_last
+# and compile only change the order of sums: ResNets drift by 1e-7 to 1e-6 in float32; on a GPU whose convolutions use
+# TF32, with a mantissa of 10 bits, by 1e-3. bf16 has 8 bits: ResNet-18 and ResNet-152 drift by 5e-3 to 1e-2.
+# fast_images is in the pixels' units: one step of 255.
 TOLERANCES = {
     "fast_images": 1.001 / 255,
     "fold": 1e-3,
@@ -24,11 +24,12 @@ def drift(plain: Any, other: Any) -> float:
     """Compare a model's output with the plain model's.
 
     Args:
-        plain, other: tensors, or mappings and sequences of them.
+        plain: tensors of any shape and dtype, or mappings and sequences of them.
+        other: the same structure.
 
     Returns:
-        The largest, over all tensors, of max |plain - other| ÷ max |plain|. Infinity if their
-        structures, shapes or missing numbers differ. For whole numbers and booleans, the share that differs.
+        The largest, over all tensors, of max |plain - other| ÷ max |plain|. Infinity if their structures, shapes or
+        non-finite positions differ. For integers and booleans, the fraction of values that differ.
     """
     ours, theirs = list(_leaves(plain)), list(_leaves(other))
     if len(ours) != len(theirs):

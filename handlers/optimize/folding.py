@@ -1,7 +1,7 @@
 """Fold batch normalisation into the convolution before it: the same numbers with one pass less over memory.
 
-torch.fx finds the pairs; the module's own code then runs on, with the normalisation replaced by
-`nn.Identity`. Parts whose code cannot be traced are looked at one level deeper.
+torch.fx finds the pairs; the module's own code then runs on, with the normalisation replaced by `nn.Identity`. Parts
+whose code cannot be traced are searched one level deeper.
 """
 
 from collections import Counter
@@ -17,10 +17,10 @@ NORMALISATIONS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 
 
 def fold(model: nn.Module) -> int:
-    """Fold in place every normalisation that only ever sees its convolution's output.
+    """Fold in place every normalisation whose only input is its convolution's output.
 
     Returns:
-        How many were folded.
+        The number of folded normalisations.
     """
     with torch.no_grad():
         done = 0
@@ -32,10 +32,10 @@ def fold(model: nn.Module) -> int:
 
 
 def _pairs(model: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module, nn.Module]]:
-    """Find (parent, name of the normalisation in it, convolution, normalisation)."""
+    """Yield (parent, name of the normalisation in the parent, convolution, normalisation)."""
     try:
         graph = fx.Tracer().trace(model)
-    except Exception:  # noqa: BLE001 - code that branches on its data raises whatever it likes
+    except Exception:  # noqa: BLE001 - code that branches on its data may raise anything
         for child in model.children():
             yield from _pairs(child)
         return
@@ -53,7 +53,7 @@ def _pairs(model: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module, nn.Mod
 
 
 def _called(node: fx.Node, which: int, modules: dict[str, nn.Module]) -> nn.Module | None:
-    """Give the module of a normalisation's node (1), or of the node whose output it alone sees (0)."""
+    """Return the module of a normalisation's node (1), or of the node whose output only that node uses (0)."""
     if node.op != "call_module" or len(node.args) != 1 or node.kwargs:
         return None
     if which:
@@ -69,7 +69,7 @@ def _foldable(convolution: nn.Module, normalisation: nn.Module) -> bool:
         type(convolution) in CONVOLUTIONS
         and type(normalisation) in NORMALISATIONS
         and not normalisation.training
-        and normalisation.running_mean is not None  # else it normalises with the batch's own mean
+        and normalisation.running_mean is not None  # otherwise the normalisation uses the batch's own mean
         and not any(module._forward_hooks or module._forward_pre_hooks for module in (convolution, normalisation))
     )
 
@@ -77,7 +77,7 @@ def _foldable(convolution: nn.Module, normalisation: nn.Module) -> bool:
 def _take_in(convolution: Any, normalisation: Any) -> None:
     transposed = isinstance(convolution, (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d))
     if transposed and convolution.groups > 1:
-        # The weight's output channels are spread over its first two dimensions.
+        # The weight's output channels span its first two dimensions.
         _take_in_grouped(convolution, normalisation)
         return
     convolution.weight, convolution.bias = fuse_conv_bn_weights(

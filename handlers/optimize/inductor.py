@@ -5,12 +5,12 @@
     batches of one              another
     all others                  one more, in which the batch is a dynamic dimension
 
-Under load nearly all batches are full. ResNet-152 in bfloat16, batches of 8 on two threads of a Xeon with
-AMX: 176 ms without compiling, 143 ms in the dynamic graph, 108 ms in that of full batches.
+Under load nearly all batches are full. ResNet-152 in bfloat16, batches of 8 on two threads of a Xeon with AMX: 176 ms
+uncompiled, 143 ms in the dynamic graph, 108 ms in that of full batches.
 
-What is compiled is kept in the directory that TORCHINDUCTOR_CACHE_DIR names, and found again by the
-next worker and after a restart; the daemon sets it to `compiled` in its state directory. Of a graph with
-packed weights only the machine code is kept; torch makes the rest anew.
+Compiled code is cached in the directory TORCHINDUCTOR_CACHE_DIR, and reused by the next worker and after a restart; the
+daemon sets the directory to `compiled` in its state directory. Of a graph with packed weights only the machine code is
+cached; torch rebuilds the rest.
 """
 
 import importlib.util
@@ -30,13 +30,13 @@ COMPILERS = ("g++", "clang++")
 
 
 def find_compiler() -> str | None:
-    """Find the C++ compiler: what CXX names, else g++, else clang++."""
+    """Return the C++ compiler: the one in CXX if set, else g++, else clang++; None if it is not installed."""
     named = os.environ.get("CXX")
     return next((name for name in ((named,) if named else COMPILERS) if shutil.which(name.split()[0])), None)
 
 
 def refusal(model: Any, device: torch.device) -> str:
-    """Say why a model cannot be compiled here; empty if it can be."""
+    """Return why a model cannot be compiled here; empty if it can be."""
     if isinstance(model, torch.jit.ScriptModule):
         return "the model is TorchScript, which torch.compile does not take"
     if device.type == "cuda":
@@ -53,7 +53,7 @@ class Compiled(Around):
     """A compiled model. Its other members are the model's own.
 
     Attributes:
-        usual: serves inputs of any shape; it is compiled when it first runs.
+        usual: serves inputs of any shape; compiled on first run.
     """
 
     within = "usual"
@@ -65,14 +65,14 @@ class Compiled(Around):
         compiler = find_compiler()
         if device.type == "cpu" and compiler:
             inductor.cpp.cxx = (None, compiler)
-        # The daemon changes a worker's threads when it scales: their number must not be in the code, and
-        # must not be what torch.compile looks at before it takes what is there.
+        # The daemon changes a worker's threads when scaling: their number must not be in the code, nor among
+        # torch.compile's guards.
         options: dict[str, Any] = {"cpp.dynamic_threads": True}
-        if hasattr(torch.compiler, "skip_guard_on_inbuilt_nn_modules_unsafe"):  # of the same age as the option
+        if hasattr(torch.compiler, "skip_guard_on_inbuilt_nn_modules_unsafe"):  # as old as the option
             options["guard_filter_fn"] = _ignore_threads
-        self.usual: Any = torch.compile(model, options=options.copy())  # torch takes things out of it
+        self.usual: Any = torch.compile(model, options=options.copy())  # a copy: torch modifies the dict
         full = torch.compile(model, dynamic=False, options=options | {"freezing": True})
-        vars(self)["_full"] = full  # no submodule: its parameters are there already
+        vars(self)["_full"] = full  # not a submodule: its parameters are registered already
         self._full_shapes: list[torch.Size] | None = None
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -84,10 +84,10 @@ class Compiled(Around):
         """Compile the graph for full batches, which serves all inputs of the same shapes from now on.
 
         Args:
-            run: runs this model on a full batch, and gives the output.
+            run: runs this model on a full batch, and returns the output.
 
         Returns:
-            How far its answers are from those of the usual graph (drift.py).
+            The drift between its output and the usual graph's (drift.py).
         """
         import torch._inductor.config as inductor
 
@@ -99,22 +99,22 @@ class Compiled(Around):
             usual = run()
         finally:
             looking.remove()
-        if len(seen) != 1:  # the handler calls it several times for a batch, or not at all
+        if len(seen) != 1:  # the handler calls the model several times for a batch, or not at all
             return 0.0
         (self._full_shapes,) = seen
-        # As an option of torch.compile alone it comes too late: when a graph is traced, weights become its
-        # inputs, unless the setting says otherwise by then.
+        # An option of torch.compile alone comes too late: when a graph is traced, weights become its inputs, unless the
+        # setting is already active.
         with inductor.patch(freezing=True):
             return drift(usual, run())
 
 
 def _ignore_threads(guards: Any) -> list[bool]:
-    """Keep all guards but the one that looks at the number of threads, and at what one handler does not change."""
+    """Keep all guards but the one on the number of threads and other global state, constant within a handler."""
     return [guard.guard_type != "GLOBAL_STATE" for guard in guards]
 
 
 def _shapes(inputs: Any) -> list[torch.Size]:
-    """List the shapes of all tensors in a structure, in its order."""
+    """Return the shapes of all tensors in a structure, in order."""
     found: list[torch.Size] = []
 
     def note(tensor: torch.Tensor) -> torch.Tensor:
@@ -132,13 +132,13 @@ def compile_sizes(model: Any, run: Callable[[int], Any], batch_size: int) -> lis
         run: runs the model on a batch of so many rows.
 
     Returns:
-        The sizes that were run.
+        The batch sizes that were run.
     """
     import torch._dynamo
     from torch._dynamo.utils import counters
 
     config = torch._dynamo.config
-    # Beyond its limit torch.compile silently runs what is not compiled.
+    # Beyond its limit torch.compile silently runs uncompiled code.
     config.recompile_limit = max(config.recompile_limit, 2 * batch_size + 8)
     config.accumulated_recompile_limit = max(config.accumulated_recompile_limit, 4 * config.recompile_limit)
     marking = model.register_forward_pre_hook(_mark_batch, with_kwargs=True)
@@ -149,7 +149,7 @@ def compile_sizes(model: Any, run: Callable[[int], Any], batch_size: int) -> lis
             done.append(size)
     finally:
         marking.remove()
-    # All that is left to find: a model that is compiled anew for each size needs every one of them.
+    # If these sizes compile anew, the model is compiled for each size, and all sizes must run.
     before = counters["stats"]["unique_graphs"]
     for size in dict.fromkeys((batch_size, min(3, batch_size))):
         run(size)

@@ -1,7 +1,7 @@
-"""The model as it was loaded, for what must not see an optimised one: explanations, and comparing.
+"""The model as loaded, for explanations and comparisons, which must not use an optimised one.
 
-Where `initialize` is ours the model is loaded again when it is first needed: a second copy of the
-weights in every worker would double what a model costs, and few models are ever asked to explain.
+Where `initialize` is ours the model is loaded again on first use: a second copy of the weights in every worker would
+double a model's memory, and few models are ever asked to explain.
 """
 
 import copy
@@ -11,10 +11,10 @@ from typing import Any
 
 
 class PlainModel:
-    """Gives the model without optimisations.
+    """Provides the model without optimisations.
 
     Args:
-        load: makes another one, the same as the first.
+        load: loads another copy of the model.
     """
 
     def __init__(self, load: Callable[[], Any]) -> None:
@@ -23,7 +23,7 @@ class PlainModel:
 
     @classmethod
     def of(cls, handler: Any) -> "PlainModel":
-        """For a handler that has just been initialized. A model that is not loaded by us is copied now."""
+        """Create one for a handler just initialized. A model that our code did not load is copied now."""
         ours = type(handler).initialize.__module__.startswith("handlers.defaults.")
         if ours and handler.load_again is not None:
             return cls(handler.load_again)
@@ -31,11 +31,11 @@ class PlainModel:
         return cls(lambda: copy.deepcopy(kept))
 
     def fresh(self) -> Any:
-        """Make one that the caller may change."""
+        """Return a copy that the caller may change."""
         return self._load()
 
     def model(self) -> Any:
-        """Give the one that is kept for explanations."""
+        """Return the copy kept for explanations."""
         if self._model is None:
             self._model = self._load()
         return self._model
@@ -43,7 +43,7 @@ class PlainModel:
 
 @contextmanager
 def with_plain_model(handler: Any) -> Iterator[None]:
-    """Within, `handler.model` is the model as it was loaded."""
+    """Set `handler.model` to the model as loaded, within the block."""
     plain: PlainModel | None = getattr(handler, "plain", None)
     if plain is None:
         yield

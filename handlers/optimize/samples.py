@@ -1,4 +1,4 @@
-"""Inputs to check optimisations on: the archive's warm-up sample, else what the handler itself can make up."""
+"""Inputs to check optimisations on: the archive's warm-up sample, else a synthetic one from the handler."""
 
 import io
 from collections.abc import Mapping
@@ -11,16 +11,16 @@ from handlers import wire
 from handlers.rows import decode_rows
 from handlers.warmup import sample_of
 
-CHECKED_ROWS = 2  # enough to see rows that leak into each other
+CHECKED_ROWS = 2  # enough to detect rows that leak into each other
 
 
 def sample_rows(handler: Any, model_dir: Path, config: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Give rows to try, as `preprocess` takes them, the best first: the handler may fail on one.
+    """Return rows for `preprocess`, the best first: the handler may fail on one.
 
-    A warm-up sample in a service envelope, for one, is not what `preprocess` sees.
+    For example, `preprocess` never sees a warm-up sample in a service envelope.
 
     Raises:
-        HandlerError: the archive names a warm-up sample that is not there.
+        HandlerError: the archive names a warm-up sample that is missing.
     """
     rows: list[dict[str, Any]] = []
     sample = sample_of(model_dir, config)
@@ -33,7 +33,7 @@ def sample_rows(handler: Any, model_dir: Path, config: Mapping[str, Any]) -> lis
 
 
 def example_image() -> bytes:
-    """Make a JPEG of 500 × 375 pixels, the same each time: smooth patches under fine noise, as in a photograph."""
+    """Return a JPEG of 500 × 375 pixels, the same each time: smooth patches under fine noise, as in a photograph."""
     from PIL import Image
 
     generator = torch.Generator().manual_seed(7)

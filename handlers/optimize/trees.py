@@ -1,4 +1,4 @@
-"""Change the tensors within an input or output, whatever holds them."""
+"""Map over the tensors within an input or output of any structure."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ import torch
 
 
 def map_tensors(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    """Give the same structure of dicts, lists and tuples with every tensor changed."""
+    """Return the same structure of dicts, lists and tuples with every tensor changed."""
     if isinstance(value, torch.Tensor):
         return change(value)
     if type(value) in (dict, list):

@@ -1,1 +1,1 @@
-"""What the text handlers do to texts before a model sees them: pure functions, without torch."""
+"""Preprocessing of texts for the text handlers: pure functions, without torch."""

@@ -1,7 +1,6 @@
 """Cleaning of English texts: tags, contractions, accents, punctuation.
 
-What each function does to a text is what TorchServe's text handler does, so that a model sees the
-words it was trained on.
+Each function behaves as in TorchServe's text handler, so that a model sees the words of its training.
 """
 
 import re
@@ -12,7 +11,7 @@ import unicodedata
 CLEANUP_REGEX = re.compile("<.*?>|&([a-z0-9]+|#[0-9]{1,6}|#x[0-9a-f]{1,6});")
 
 _ENDINGS = {"'d": " would", "'ll": " will", "'m": " am", "'re": " are", "'s": " is", "'ve": " have", "n't": " not"}
-# Word → the endings that are written out after it; `'d`, `'ll` and `n't` also with `'ve` behind: `she'd've`.
+# Word → the endings that are expanded after the word; `'d`, `'ll` and `n't` also followed by `'ve`: `she'd've`.
 _ENDINGS_OF = {
     "i": "'d 'll 'm 've", "he": "'d 'll 's", "she": "'d 'll 's", "it": "'d 'll 's", "that": "'d 's",
     "there": "'d 's", "they": "'d 'll 're 've", "we": "'d 'll 're 've", "you": "'d 'll 're 've",
@@ -43,12 +42,12 @@ def _contractions() -> dict[str, str]:
 
 CONTRACTIONS = _contractions()
 # The longest first: TorchServe finds `can't` in `can't've`, and leaves `cannotve`; nor is its `'cause` an `ecause`
-# here. Within words, as there: `spirit's` becomes `spirit is`.
+# here. Also within words, as in TorchServe: `spirit's` becomes `spirit is`.
 _CONTRACTION = re.compile("|".join(map(re.escape, sorted(CONTRACTIONS, key=len, reverse=True))), re.IGNORECASE)
 
 
 def expand_contractions(text: str) -> str:
-    """Write contractions out, `don't` → `do not`, and drop all other apostrophes."""
+    """Expand contractions, `don't` → `do not`, and drop all other apostrophes."""
 
     def written_out(found: re.Match[str]) -> str:
         words = CONTRACTIONS[found[0].lower()]
@@ -58,7 +57,7 @@ def expand_contractions(text: str) -> str:
 
 
 def remove_accents(text: str) -> str:
-    """Take the accents off letters, and drop what then is no ASCII."""
+    """Strip accents, and drop all other non-ASCII characters."""
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
 
 
@@ -72,5 +71,5 @@ def remove_punctuation(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Do all of it, in TorchServe's order; the text comes out in lower case."""
+    """Apply all steps, in TorchServe's order; the text comes out in lower case."""
     return remove_punctuation(remove_accents(expand_contractions(remove_tags(text).lower())))

@@ -1,7 +1,7 @@
-"""Words of a text, and runs of them.
+"""Words and n-grams of a text.
 
-The rules are those of torchtext's `basic_english` tokenizer and its n-grams, which models that were
-trained with torchtext expect.
+The rules are those of torchtext's `basic_english` tokenizer and its n-grams, which models trained with torchtext
+expect.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,11 @@ def tokenize(text: str) -> list[str]:
 
 
 def get_tokenizer(tokenizer: str | Callable[[str], list[str]] | None) -> Callable[[str], list[str]]:
-    """Find a tokenizer by its name in torchtext: `basic_english`, None for white space, or a function itself."""
+    """Return a tokenizer by its name in torchtext: `basic_english`, None for white space, or a function itself.
+
+    Raises:
+        ValueError: the name is another.
+    """
     if tokenizer is None:
         return str.split
     if callable(tokenizer):

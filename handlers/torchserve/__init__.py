@@ -1,4 +1,4 @@
-"""What only TorchServe's users import: names of its package `ts` that nothing else here needs.
+"""Names of TorchServe's package `ts` that only its users import.
 
-`table` says which name of `ts` is which of ours; handlers/compat.py serves it.
+`table` maps each name of `ts` to ours; handlers/compat.py serves the table.
 """

@@ -1,7 +1,7 @@
 """`TextIteratorStreamerBatch`: the texts of a whole batch, piece by piece, while a language model generates them.
 
-For handlers that call `model.generate(streamer=…)` of transformers in a thread; transformers itself is
-imported when one is made.
+For handlers that call `model.generate(streamer=…)` of transformers in a thread; transformers is imported when an
+instance is created.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class TextIteratorStreamerBatch:
-    """One of transformers' `TextIteratorStreamer` for each row.
+    """One `TextIteratorStreamer` of transformers for each row.
 
     Yields, for each step, a list with `{"text": piece}` for each row, until the first row ends.
     """
@@ -31,10 +31,10 @@ class TextIteratorStreamerBatch:
         self._iterators = [iter(each) for each in self.streamers]
 
     def put(self, value: Any) -> None:
-        """Take the next tokens, shape (rows,) or (rows, tokens).
+        """Add the next tokens: token ids, shape (rows,) or (rows, tokens).
 
         Raises:
-            ValueError: there are more or fewer rows than `batch_size`.
+            ValueError: the number of rows differs from `batch_size`.
         """
         if value.shape[0] != self.batch_size:
             raise ValueError(f"the streamer was made for {self.batch_size} rows, and is given {value.shape[0]}")

@@ -1,6 +1,6 @@
 """`MetricsStore` and `Metric`: TorchServe's older metrics, which are collected and sent by `emit_metrics`.
 
-`context.metrics` is not one of these (see handlers/metrics.py); users' tests make one.
+`context.metrics` is a MetricsCache instead (see handlers/metrics.py); users' tests create a MetricsStore.
 """
 
 import socket
@@ -12,7 +12,7 @@ from handlers.metrics import CachingMetric, Dimension, MetricTypes
 
 
 class Metric:
-    """One value with its labels. `update` and `reset` report at once, as a counter."""
+    """One value with its labels. `update` and `reset` report immediately, as a counter."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class MetricsStore:
     def add_metric(
         self, name: str, value: float, idx: Any = None, unit: str = "", dimensions: Sequence[Dimension] | None = None
     ) -> None:
-        """Collect a value; a second one of the same metric is reported at once."""
+        """Collect a value; a second value of the same metric is reported immediately."""
         self._add(name, value, self._request_of(idx), unit, dimensions)
 
     def add_counter(
@@ -80,7 +80,11 @@ class MetricsStore:
     def add_time(
         self, name: str, value: float, idx: Any = None, unit: str = "ms", dimensions: Sequence[Dimension] | None = None
     ) -> None:
-        """Collect a duration in `ms` or `s`."""
+        """Collect a duration in `ms` or `s`.
+
+        Raises:
+            ValueError: the unit is another.
+        """
         if unit not in ("ms", "s"):
             raise ValueError(f"the unit of a time metric is ms or s, not {unit}")
         self._add(name, value, self._request_of(idx), unit, dimensions)
@@ -88,7 +92,11 @@ class MetricsStore:
     def add_size(
         self, name: str, value: float, idx: Any = None, unit: str = "MB", dimensions: Sequence[Dimension] | None = None
     ) -> None:
-        """Collect a size in `MB`, `kB`, `GB` or `B`."""
+        """Collect a size in `MB`, `kB`, `GB` or `B`.
+
+        Raises:
+            ValueError: the unit is another.
+        """
         if unit not in ("MB", "kB", "GB", "B"):
             raise ValueError(f"the unit of a size metric is MB, kB, GB or B, not {unit}")
         self._add(name, value, self._request_of(idx), unit, dimensions)
@@ -102,7 +110,7 @@ class MetricsStore:
         self._add(name, value, None, "", dimensions)
 
     def _request_of(self, idx: Any) -> Any:
-        """The id of a row; without one, the ids of all rows."""
+        """Return the request id of a row; for an unknown row, the ids of all rows."""
         if not isinstance(self.request_ids, Mapping):
             return self.request_ids
         return self.request_ids[idx] if idx in self.request_ids else ",".join(self.request_ids.values())

@@ -1,4 +1,4 @@
-"""`MockContext`: what users' own tests give a handler in the place of a context."""
+"""`MockContext`: a context for users' own tests of a handler."""
 
 import os
 import uuid
@@ -15,7 +15,7 @@ class MockContext:
 
     Args:
         model_pt_file, model_file: the manifest's entries; empty for none.
-        gpu_id: used only where there is a GPU.
+        gpu_id: used only if there is a GPU.
         model_yaml_config_file: a yaml file in `model_dir`.
     """
 
@@ -40,5 +40,5 @@ class MockContext:
             self.model_yaml_config = get_yaml_config(os.path.join(model_dir, model_yaml_config_file))
 
     def get_request_header(self, idx: int, exp: str) -> bool:
-        """Say whether `explain` was set; never for the first row, as TorchServe's."""
+        """Return whether `explain` was set; always False for the first row, as in TorchServe."""
         return bool(idx and exp and self.explain)

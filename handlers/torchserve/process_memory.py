@@ -1,4 +1,4 @@
-"""How much memory processes have, from /proc."""
+"""The memory of processes, from /proc."""
 
 import logging
 import os
@@ -9,7 +9,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def get_cpu_usage(pid: int | str) -> int:
-    """The resident memory of a process in bytes, 0 if there is none; the name is TorchServe's."""
+    """Return the resident memory of a process in bytes, 0 if there is no such process; the name is TorchServe's."""
     try:
         return int(Path(f"/proc/{int(pid)}/statm").read_text().split()[1]) * _PAGE
     except (OSError, ValueError):

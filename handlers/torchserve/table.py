@@ -1,7 +1,7 @@
 """TorchServe's modules and names, and ours for them.
 
-All that TorchServe's examples and documentation import is here, but for what needs packages that
-tsctl does not bring: those modules are in ABSENT.
+The table covers all imports in TorchServe's examples and documentation, except modules that need packages tsctl does
+not include: those are in ABSENT.
 """
 
 _BASE = "handlers.defaults"
@@ -80,7 +80,7 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     "ts.version": _VERSION,
 }
 
-# ts module, with all below it → what it needs
+# ts module, with all below → the package needed
 ABSENT: dict[str, str] = {
     "ts.handler_utils.distributed": "PiPPy, DeepSpeed or Neuron",
     "ts.handler_utils.preprocess": "NVIDIA DALI",

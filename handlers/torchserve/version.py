@@ -1,3 +1,3 @@
-"""The TorchServe whose behaviour handlers find here; some compare it before they use something."""
+"""The TorchServe version whose behaviour handlers find here; some handlers compare this version."""
 
 __version__ = "0.12.0"

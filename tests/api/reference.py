@@ -1,4 +1,4 @@
-"""What others read in a form: python-multipart, and urllib. Ours is held against them."""
+"""Reference parsers of forms, python-multipart and urllib, for comparison with ours."""
 
 from urllib.parse import unquote_to_bytes
 

@@ -1,4 +1,4 @@
-"""Who may ask at a TCP address: tokens, web pages, and hosts that are not ours."""
+"""Access control at a TCP address: tokens, web pages, and foreign hosts."""
 
 import hmac
 from collections.abc import Callable

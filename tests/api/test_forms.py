@@ -1,4 +1,4 @@
-"""What a handler sees of a body: the parameters that TorchServe would have made of it."""
+"""A body as seen by a handler: the same parameters as in TorchServe."""
 
 from urllib.parse import quote_plus
 

@@ -1,4 +1,4 @@
-"""What the control socket tells of a model: when its requests came, and an input that can be sent again."""
+"""The control socket reports a model's request times, and an input that can be sent again."""
 
 import asyncio
 import json

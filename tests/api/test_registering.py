@@ -1,4 +1,4 @@
-"""What a registration is refused for: each case with TorchServe's status, type and sentence."""
+"""Rejected registrations: each case with TorchServe's status, type and message."""
 
 import asyncio
 import json

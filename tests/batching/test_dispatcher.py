@@ -40,7 +40,7 @@ class Bench:
 
     @property
     def batches(self) -> Sequence[tuple[str, ...]]:
-        """What travelled together, in the order it was sent."""
+        """The batches, in the order sent."""
         sent = sorted((b for worker in self.engine.workers for b in worker.batches), key=lambda batch: batch.id)
         return [tuple(job.id for job in batch.jobs) for batch in sent]
 

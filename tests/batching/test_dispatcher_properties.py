@@ -1,4 +1,4 @@
-"""What holds for the dispatcher and the pool whatever happens, and in whatever order.
+"""Invariants of the dispatcher and the pool under any events in any order.
 
 A machine makes jobs arrive, with deadlines and of both priorities, clients leave, workers die and hang, time pass and
 the pool change its size, over a real model on stub workers and a clock that it moves.
@@ -35,7 +35,7 @@ class Sent:
 
     @property
     def late(self) -> bool:
-        """It was told that its time is over."""
+        """Whether the request was answered 504."""
         return any(reply.status == 504 for reply in self.replies)
 
 

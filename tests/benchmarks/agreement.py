@@ -48,7 +48,7 @@ def by_tsctl(served: Served, model: str, body: Path, connections: int) -> dict[s
 
 
 def register(served: Served, folder: Path, sleep: int) -> str:
-    """Have a model that sleeps so many milliseconds a batch; give its name."""
+    """Register a model that sleeps so many milliseconds a batch; return its name."""
     handler = folder / f"sleeps{sleep}.py"
     handler.write_text(_HANDLER.format(sleep=sleep))
     packing = Packing(model_name=handler.stem, version="1.0", handler=str(handler))

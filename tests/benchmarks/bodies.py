@@ -76,7 +76,7 @@ def disposition(name: str) -> str:
 
 @cache
 def image() -> bytes:
-    """What looks like an image of half a megabyte, percent-encoded."""
+    """Return a fake image of half a megabyte, percent-encoded."""
     return quote_from_bytes(os.urandom(512 * 1024)).encode()
 
 

@@ -10,7 +10,7 @@ WARM_UP = 1.0  # seconds; the daemon learns who comes how often
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the clients saw; latencies in seconds."""
+    """The clients' results; latencies in seconds."""
 
     throughput: float
     p50: float

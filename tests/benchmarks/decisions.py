@@ -1,4 +1,4 @@
-"""What the collector costs: µs of CPU for each request, for its decisions and for what it learns.
+"""The collector's cost: µs of CPU for each request, for its decisions and for learning.
 
 python -m tests.benchmarks.decisions
 """

@@ -1,4 +1,4 @@
-"""What a connection costs that stays open and says nothing: `python -m tests.benchmarks.idle_connections`.
+"""The cost of an idle open connection: `python -m tests.benchmarks.idle_connections`.
 
 [--connections 10000]
 

@@ -1,4 +1,4 @@
-"""What the machine is, in words for the report."""
+"""A description of the machine, for the report."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""What measuring costs: `python -m tests.benchmarks.metrics`.
+"""The cost of metrics: `python -m tests.benchmarks.metrics`.
 
 Prints the microseconds that one request costs the daemon's loop in batches of one and of eight, what a
 batch's measurements cost a worker and the daemon, and what one look at /metrics costs.
@@ -49,7 +49,7 @@ def request_cost(size: int) -> float:
 
 
 def tally_cost() -> tuple[float, float, float]:
-    """What a handler's time and one counter cost for each batch: in the worker, on the wire, in the daemon."""
+    """Return the cost of a handler's time and one counter per batch: in the worker, on the wire, in the daemon."""
     tally, version = Tally(), VersionMetrics("resnet", "1.0")
 
     def measure() -> list[wire.Measurement]:

@@ -1,4 +1,4 @@
-"""What is served, by everybody alike: a constant answer, and ResNets on a JPEG; and which answers are right."""
+"""The models, equal for all servers: a constant answer, and ResNets on a JPEG; and the correct answers."""
 
 import json
 import subprocess
@@ -101,7 +101,7 @@ def archive(served: Served, store: Path, batch_size: int, delay: float, further:
 
 
 def app_environment(served: Served, batch_size: int, delay: float) -> dict[str, str]:
-    """Tell an app (peers/apps) the same."""
+    """Return the same settings as environment variables for an app (peers/apps)."""
     return {
         "BENCH_MODEL": served.name,
         "BENCH_WEIGHTS": str(MODELS / f"{served.name}.pth"),

@@ -1,4 +1,4 @@
-"""What a handler that prints costs another model: `python -m tests.benchmarks.noisy_neighbours`.
+"""The cost of a printing handler for another model: `python -m tests.benchmarks.noisy_neighbours`.
 
 [--seconds 4] [--rounds 3]
 

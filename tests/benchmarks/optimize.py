@@ -1,4 +1,4 @@
-"""What each optimisation is worth: `python -m tests.benchmarks.optimize [MODEL …] [--rounds N]`.
+"""The gain of each optimisation: `python -m tests.benchmarks.optimize [MODEL …] [--rounds N]`.
 
 Everything in this process, without a server: `image_classifier` answers batches of eight JPEGs of 500 × 375
 pixels, decoding included, with two intra-op threads and random weights. All variants are loaded first,

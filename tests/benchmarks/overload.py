@@ -1,4 +1,4 @@
-"""What overload costs those who are accepted, and how soon the others know: `python -m tests.benchmarks.overload`.
+"""Overload: the cost for accepted requests, and the time to reject others: `python -m tests.benchmarks.overload`.
 
 [--seconds 5]
 

@@ -1,4 +1,4 @@
-"""What is read from /proc and from wrk."""
+"""The readers of /proc and of wrk's output."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What happens to the daemon meanwhile: workers are killed, models changed and replaced, and it is replaced itself."""
+"""The faults: workers are killed, models changed and replaced, and the daemon is replaced itself."""
 
 import contextlib
 import http.client
@@ -180,5 +180,5 @@ def described(served: Served, model: str) -> Any:
 
 
 def marked_environment(served: Served) -> bytes:
-    """What the processes of this daemon have in their environment."""
+    """Return the environment that marks the processes of this daemon."""
     return f"UPGRADES_MARK={served.folder}\0".encode()

@@ -1,4 +1,4 @@
-"""What a daemon and its workers take while nothing is asked, and what is left of them in the end."""
+"""The resources of an idle daemon and its workers, and what is left of them in the end."""
 
 import json
 import os
@@ -46,7 +46,7 @@ class Footprint:
 
 
 def growth(before: Footprint, after: Footprint) -> list[str]:
-    """Say what has grown more than it may."""
+    """Return what has grown beyond its limit."""
     assert before.count == after.count, (before, after)
     limits = [
         ("the daemon's memory", before.daemon, after.daemon, DAEMON_GROWTH),

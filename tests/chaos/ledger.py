@@ -1,4 +1,4 @@
-"""What became of each request, from all clients; and what must not have been."""
+"""The outcome of each request, from all clients; and forbidden outcomes."""
 
 import itertools
 import threading
@@ -46,7 +46,7 @@ class Ledger:
             return [pid for pid in self._answering if pid not in self.killed]
 
     def forget(self, pid: int) -> None:
-        """It is no worker any more."""
+        """Remove a process that is no worker any more."""
         with self._lock:
             self._answering.pop(pid, None)
 

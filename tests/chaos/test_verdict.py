@@ -1,4 +1,4 @@
-"""What may become of a request is accepted, and everything else is found."""
+"""Permitted outcomes of a request are accepted, and all others are found."""
 
 from pathlib import Path
 

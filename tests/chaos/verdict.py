@@ -1,4 +1,4 @@
-"""What may become of a request, and whether that is what became of it: pure functions.
+"""The permitted outcomes of a request, and whether its outcome is one of them: pure functions.
 
     retry       everything is answered 200; if two workers were killed with it, 507 may say so
     no retry    … or 507 if the worker that ran it was killed
@@ -33,7 +33,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a model promises.
+    """A model's promises.
 
     Attributes:
         retry: what a worker died with is run once more.
@@ -101,7 +101,7 @@ class Broken(Exception):
 
 
 def judge(asked: Asked, told: Told, killed: Collection[int]) -> tuple[Kind, int]:
-    """Say how a request ended, and which process says that it has run it (0 if none does).
+    """Return how a request ended, and the pid of the process that reports to have run it (0 if none).
 
     Args:
         killed: the processes that we have killed so far.

@@ -1,4 +1,4 @@
-"""What a case is: requests that both servers are sent, in order, and the models they need.
+"""A case: requests sent to both servers, in order, and the models they need.
 
 A case is data. It is sent as bytes, so that both servers get the same ones, header for header.
 """

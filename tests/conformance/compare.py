@@ -70,7 +70,7 @@ class Purpose:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a case showed."""
+    """The result of a case."""
 
     verdict: Verdict
     purposes: tuple[Purpose, ...] = ()
@@ -98,7 +98,7 @@ def _fits(purpose: Purpose, name: str, difference: Difference) -> bool:
 
 
 def differences(step: int, theirs: Answer, ours: Answer) -> Iterator[Difference]:
-    """Say where two answers differ."""
+    """Yield the differences of two answers."""
 
     def found(where: str, their_value: Any, our_value: Any) -> Difference:
         return Difference(step, where, their_value, our_value, theirs, ours)

@@ -1,4 +1,4 @@
-"""What TorchServe runs in: a Java runtime, and an environment made from package names."""
+"""TorchServe's environment: a Java runtime, and Python packages installed by name."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What is different on purpose, and why. A defect of ours is never put here.
+"""Intended differences, with reasons. A defect of ours is never listed here.
 
 A rule looks at both answers, so that nothing else can hide behind it. One for all cases says exactly what
 differs; one for named cases says which two statuses stand against each other.

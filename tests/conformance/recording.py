@@ -1,4 +1,4 @@
-"""What the real server answered, kept as JSON: one file of recorded/ for each group of cases."""
+"""The real server's answers, as JSON: one file of recorded/ for each group of cases."""
 
 import base64
 import json

@@ -25,7 +25,7 @@ def counts(judged: Judged) -> Counter[str]:
 
 
 def summary(judged: Judged) -> str:
-    """What the terminal shows: the wrong ones in full, then the counts."""
+    """Return the terminal's output: the wrong ones in full, then the counts."""
     lines = []
     for group in GROUPS:
         for name, judgement in judged.get(group.name, {}).items():

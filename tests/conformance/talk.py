@@ -79,7 +79,7 @@ class Line:
         self._connection = connection
 
     def closed(self, answer: Answer) -> bool:
-        """Say whether the server has closed it, and close it. Asked late, it need not wait for one that stays open."""
+        """Return whether the server closed the connection, and close it. A late call need not wait for an open one."""
         with self._connection as connection:
             connection.settimeout(SILENCE if (answer.header("connection") or "").lower() == "close" else 0.0)
             try:

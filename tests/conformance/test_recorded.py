@@ -1,4 +1,4 @@
-"""What was recorded is complete, and tells nothing of the machine that recorded it."""
+"""The recording is complete, and reveals nothing about the machine of its origin."""
 
 import re
 import socket

@@ -93,7 +93,7 @@ class Served:
 
     @property
     def status(self) -> Any:
-        """What `tsctl status --json` prints, without the 0.15 s of processor time that its process takes."""
+        """The output of `tsctl status --json`, without the 0.15 s of processor time that its process takes."""
         return self._document("/tsctl/status")
 
     @property

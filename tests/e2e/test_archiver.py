@@ -29,7 +29,7 @@ Archive = Callable[..., Path]  # (command, model name, format, *flags) → what 
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """What the archives are made of."""
+    """Return the files for the archives."""
     torch.save(torch.nn.Linear(3, 2).state_dict(), tmp_path / "weights.pt")
     return write_files(
         tmp_path,
@@ -73,7 +73,7 @@ EVERYTHING = (
 
 
 def contents(archive: Path) -> dict[str, Any]:
-    """What an archive holds, as it lies in it: name → bytes; of the manifest, all but the time."""
+    """Return an archive's files in order: name → bytes; of the manifest, all but the time."""
     if archive.is_dir():
         paths = {str(path.relative_to(archive)): path for path in archive.rglob("*") if path.is_file()}
         found = {name: path.read_bytes() for name, path in paths.items()}

@@ -1,4 +1,4 @@
-"""What a handler does to its own process does not break the daemon: every request is answered, and so is the next."""
+"""A handler that damages its own process does not break the daemon: this and the next request are answered."""
 
 import json
 import os

@@ -24,7 +24,7 @@ def do(served: Served, word: str, model: str = "misbehaves") -> Answer:
 
 
 def leave(served: Served, word: str) -> tuple[int, int]:
-    """Have a worker leave a process; give the pids of both, which run."""
+    """Make a worker leave a process behind; return the pids of both, which run."""
     said = do(served, word).json
     assert running(said["child"])
     return said["pid"], said["child"]

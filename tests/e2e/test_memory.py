@@ -1,4 +1,4 @@
-"""What is registered survives a restart, and a `kill -9`."""
+"""Registered models survive a restart, and a `kill -9`."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def stop(served: Served) -> None:
 
 
 def listed(served: Served) -> dict[str, Any]:
-    """What `tsctl ls` shows: `MODEL/VERSION` → state, workers wanted, batch size, delay, default."""
+    """Return `tsctl ls` as `MODEL/VERSION` → state, workers wanted, batch size, delay, default."""
     models = json.loads(served.tsctl("ls", "--json"))
     keys = ("state", "wanted", "batchSize", "maxBatchDelay", "policy", "default")
     return {f"{model['name']}/{model['version']}": tuple(model[key] for key in keys) for model in models}

@@ -1,4 +1,4 @@
-"""What a running daemon tells of itself, and by which name a request goes through it."""
+"""A running daemon's metrics, and the request id along a request's way."""
 
 import http.client
 import json

@@ -94,7 +94,7 @@ def test_an_image_that_cannot_be_read_fails_alone(shared: Served, names: Path) -
     assert [answer.status for answer in answers] == [200, 400, 200, 400]
     assert [top(answers[0].body), top(answers[2].body)] == ["red", "blue"]
     assert answers[1].json["type"] == "BadRequestException"
-    assert answers[1].json["message"].startswith("The request's 15 bytes are no image")
+    assert answers[1].json["message"].startswith("The request's 15 bytes are not an image")
     assert shared.describe("colours")["tsctl"]["batching"]["sizes"] == {"4": 1}
     shared.tsctl("unregister", "colours")
 

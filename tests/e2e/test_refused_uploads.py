@@ -1,4 +1,4 @@
-"""Whoever uploads more than is taken reads why, however large the body is, and however it is sent."""
+"""A client whose upload is too large reads the reason, for bodies of any size and encoding."""
 
 import contextlib
 import http.client
@@ -59,7 +59,7 @@ def test_curl_sees_the_answer(backend: Backend, large: Path, options: list[str])
 def test_a_client_that_sends_all_before_it_reads_is_not_cut_off(
     backend: Backend, megabytes: int, is_chunked: bool
 ) -> None:
-    """It is as strict as can be: one broken pipe, and it fails."""
+    """The strictest client: a single broken pipe fails."""
     length = {} if is_chunked else {"Content-Length": str(megabytes * 1024**2)}
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", backend.port, timeout=30)) as client:
         client.request("POST", "/", (bytes(1024**2) for _ in range(megabytes)), length, encode_chunked=is_chunked)

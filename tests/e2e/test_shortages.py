@@ -1,4 +1,4 @@
-"""What the machine runs out of: disk, the right to write, descriptors, a clock that can be trusted."""
+"""Shortages of the machine: disk, the right to write, descriptors, a reliable clock."""
 
 import contextlib
 import ctypes
@@ -183,7 +183,7 @@ def test_when_descriptors_run_out_altogether_the_daemon_lives_and_accepts_again(
     archive = idle.pack("mirror")
 
     def told() -> bool:
-        """Its connection takes that one, unless the daemon has another file open at that moment: then it is closed."""
+        """The connection takes the free descriptor; if the daemon has another file open, the connection is closed."""
         refused = idle.run("register", archive)
         assert refused.returncode == 1
         return "Too many open files" in refused.stderr

@@ -1,4 +1,4 @@
-"""What a person sees: the command line on a terminal, and in a pipe."""
+"""The output for people: the command line on a terminal, and in a pipe."""
 
 import re
 import signal

@@ -1,4 +1,4 @@
-"""Who ends when somebody signals, kills or stops a daemon while it is being replaced, or afterwards."""
+"""Signals, kills and stops of a daemon during and after an upgrade: which process ends."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""What a description allows, as hypothesis draws it; and whether it tells of an answer.
+"""The values that a description allows, as hypothesis draws them; and whether an answer is described.
 
 Of JSON Schema, as much as our descriptions use. `make fuzz` reads them with schemathesis, which knows all of it.
 """
@@ -99,7 +99,7 @@ def _values(schema: Mapping[str, Any], likely: tuple[str, ...]) -> st.SearchStra
 
 
 def faults(description: Mapping[str, Any], asked: Asked, answer: Answer) -> list[str]:
-    """Say in what an answer differs from the description; nothing if it is one that it tells of."""
+    """Return how an answer differs from the description; empty if the answer is described."""
     responses = description["paths"][asked.path][asked.method.lower()]["responses"]
     if str(answer.status) not in responses:
         return [f"status {answer.status} is not described: {answer.body[:200]!r}"]
@@ -114,7 +114,7 @@ def faults(description: Mapping[str, Any], asked: Asked, answer: Answer) -> list
 
 
 def differences(value: Any, schema: Mapping[str, Any], description: Mapping[str, Any], at: str = "$") -> list[str]:
-    """Say in what a JSON value differs from a schema."""
+    """Return how a JSON value differs from a schema."""
     if "$ref" in schema:
         return differences(
             value, description["components"]["schemas"][schema["$ref"].rpartition("/")[2]], description, at

@@ -1,4 +1,4 @@
-"""What each input comes to, in this interpreter: `python -m tests.fuzz.outcomes`, for compiled.py.
+"""The outcome of each input, in this interpreter: `python -m tests.fuzz.outcomes`, for compiled.py.
 
 A line is a target and an input in base64; the answer is a line: a digest of all that was seen, and its beginning.
 """

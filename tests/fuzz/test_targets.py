@@ -1,4 +1,4 @@
-"""What others wrote is read as claimed: the examples, what once broke a claim, and examples that were damaged."""
+"""Inputs of other programs, regressions and damaged examples satisfy the claims."""
 
 from pathlib import Path
 

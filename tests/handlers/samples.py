@@ -1,4 +1,4 @@
-"""What the tests of this room make often: a context, a row, files of an archive."""
+"""Common test objects: a context, a row, files of an archive."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a worker's frames carry of its handler's measurements."""
+"""A worker's frames carry its handler's measurements."""
 
 from pathlib import Path
 

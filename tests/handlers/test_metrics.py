@@ -1,4 +1,4 @@
-"""What a handler measures is one line each, in TorchServe's format."""
+"""Each measurement of a handler is one line in TorchServe's format."""
 
 import re
 from collections.abc import Callable

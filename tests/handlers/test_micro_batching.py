@@ -127,7 +127,7 @@ def test_the_number_of_threads_may_change_between_batches(micro: MicroBatching) 
 @pytest.mark.parametrize(
     ("parallelism", "sentence"),
     [
-        ({"predict": 1}, "`predict` is no stage of a handler"),
+        ({"predict": 1}, "`predict` is not a stage of a handler"),
         ({"inference": 0}, "`inference` needs one thread or more, not 0"),
         ({"inference": "2"}, "`inference` needs one thread or more, not '2'"),
     ],

@@ -1,4 +1,4 @@
-"""What a handler sees of a request, and what becomes of what it returns."""
+"""A request as seen by a handler, and the response for its result."""
 
 import io
 import json
@@ -176,7 +176,9 @@ def test_a_status_that_is_none_is_an_error_that_shows_it(status: Any) -> None:
     answer = encode_item(b"x", processor)
 
     assert answer.status == 503
-    assert answer.body.decode() == f"The handler set the response status {status!r}, which is none."
+    assert (
+        answer.body.decode() == f"The handler set the response status {status!r}; expected an integer from 200 to 599."
+    )
 
 
 def test_a_header_or_phrase_that_is_no_text_still_fits_a_frame() -> None:

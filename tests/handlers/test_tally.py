@@ -1,4 +1,4 @@
-"""What a handler measures is put together until it is taken, and nothing it reports is an error."""
+"""A handler's measurements are combined until taken, and none of them is an error."""
 
 import threading
 from typing import Any

@@ -72,7 +72,7 @@ def test_an_unreadable_row_is_told_why_and_which() -> None:
     (answer,) = run(Brightness(), [row(b"no image", request_id="r7")])
 
     assert answer.error == "BadRequestException"
-    assert answer.body.startswith(b"The request's 8 bytes are no image: cannot identify image file")
+    assert answer.body.startswith(b"The request's 8 bytes are not an image: cannot identify image file")
     assert answer.body.endswith(b"(Request r7)")
 
 

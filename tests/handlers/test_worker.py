@@ -29,7 +29,7 @@ def load_of(model_dir: Path, handler: str = "mine.py") -> wire.Load:
 
 
 def converse(messages: Sequence[wire.ToWorker], rest: bytes = b"") -> tuple[int, list[wire.ToDaemon]]:
-    """Give a worker all that it will hear; return its exit code and what it said."""
+    """Send a worker all its messages; return its exit code and its messages."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.sendall(b"".join(map(wire.encode, messages)) + rest)

@@ -51,7 +51,7 @@ class Client:
 
 
 def judged(command: Command, status: int) -> tuple[Outcome, bool]:
-    """Tell what an answer says of a command, and whether it may still take effect after it."""
+    """Return the outcome of a command by its answer, and whether the command may still take effect later."""
     if status == 202 and isinstance(command, Register) and command.replace:
         return Outcome.UNKNOWN, True  # it has begun, no more
     if status < 300:

@@ -1,4 +1,4 @@
-"""What is registered, as a value, and what each command makes of it: the specification that a daemon is held to."""
+"""The registry as a value, and each command's effect on it: the specification of the daemon."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

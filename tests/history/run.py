@@ -24,7 +24,7 @@ _MARK = "TSCTL_TEST_HISTORY"
 
 
 class Violation(AssertionError):
-    """What was found cannot have come about."""
+    """No order of the commands explains the observations."""
 
 
 class Run:

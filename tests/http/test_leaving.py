@@ -1,4 +1,4 @@
-"""Who leaves with a request unanswered: queued work goes with the client, running work is answered if it can be."""
+"""Clients that leave unanswered requests: queued work is cancelled, running work is answered if possible."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.http.peer import GET, LAST, Peer, Server, get, post
 
 
 class Work:
-    """What stands behind an exchange: it can be called off until it runs."""
+    """The work behind an exchange, which can be cancelled until it runs."""
 
     def __init__(self, exchange: Exchange, *, running: bool) -> None:
         self.running = running

@@ -27,7 +27,7 @@ def request(target: str = "/", headers: list[tuple[str, str]] | None = None, bod
 
 
 def sent(response: Response) -> Answer:
-    """What a client reads of an answer."""
+    """Return an answer as read by a client."""
     (answer,) = read_answers(response.head("an-id", keep_alive=True) + response.body)
     return answer
 

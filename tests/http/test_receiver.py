@@ -1,4 +1,4 @@
-"""What the receiver makes of bytes: the same requests however they are cut, and one refusal for each fault."""
+"""The receiver's requests from bytes: the same for every split, and one refusal for each fault."""
 
 import pytest
 from hypothesis import given, settings

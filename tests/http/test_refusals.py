@@ -1,4 +1,4 @@
-"""What a connection refuses: an error document, then the end, so that even an uploader sees the answer."""
+"""A connection's refusals: an error document, then the end, so that even an uploader sees the answer."""
 
 import json
 import socket
@@ -28,7 +28,7 @@ class UnixSocket:
 
 
 def refused(status: int, kind: str, peer: Peer) -> bool:
-    """Say whether the last answer is this error, and the end."""
+    """Return whether the last answer is this error, followed by the end."""
     answer = peer.answers[-1]
     document = json.loads(answer.body)
     told = (document["code"], document["type"]) == (status, kind) and document["message"]

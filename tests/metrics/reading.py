@@ -47,7 +47,7 @@ def types(text: str) -> dict[str, str]:
 def report(
     version: VersionMetrics, kind: Kind, name: str, value: float, unit: str = "", /, **dimensions: str
 ) -> VersionMetrics:
-    """Have a handler of this version report a value, as its worker would send it."""
+    """Report a value of this version's handler, as its worker would send it."""
     tally = Tally()
     tally.add(kind, name, unit, dimensions.items(), value)
     version.emitted.take(tally.take())

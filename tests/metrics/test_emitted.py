@@ -1,4 +1,4 @@
-"""What handlers report is shown, whatever they call it, and the text stays one that Prometheus reads."""
+"""Handlers' metrics are shown under any name, and the text stays valid for Prometheus."""
 
 import logging
 

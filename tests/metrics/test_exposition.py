@@ -114,7 +114,7 @@ def test_whatever_handlers_report_the_text_can_be_read(reports: list[tuple[Kind,
 
 @pytest.fixture
 def promtool() -> Callable[[Iterable[Metric]], tuple[int, list[str]]]:
-    """Have promtool check families; gives its exit code and its complaints."""
+    """Return a check of families by promtool, which returns its exit code and its complaints."""
     program = shutil.which("promtool")
     if program is None:
         pytest.skip("needs promtool, of the Debian package prometheus")

@@ -1,4 +1,4 @@
-"""What `nvidia-smi` says becomes TorchServe's gauges; what it does wrong harms nobody."""
+"""The output of `nvidia-smi` becomes TorchServe's gauges; its errors harm nothing."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What /proc says becomes TorchServe's gauges."""
+"""The values of /proc become TorchServe's gauges."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is shown of versions that come and go."""
+"""The metrics of versions that come and go."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a version's observer has counted after what its dispatcher told it."""
+"""A version's counts after its dispatcher's events."""
 
 from typing import Any
 

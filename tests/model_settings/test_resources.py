@@ -1,4 +1,4 @@
-"""What a worker may take of the machine, as people write it."""
+"""Limits of a worker's resources, as people write them."""
 
 import os
 from typing import Any

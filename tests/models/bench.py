@@ -64,14 +64,14 @@ class Bench:
         await startup.load()
 
     async def restart(self, **flags: str) -> "Bench":
-        """Give a new daemon with the same state; this one is as if it had been killed."""
+        """Return a new daemon with the same state, as if this one had been killed."""
         bench = Bench(self.root, **flags)
         await bench.start()
         return bench
 
     @property
     def remembered(self) -> dict[str, Entry]:
-        """What the file on the disk says: `MODEL/VERSION` → entry."""
+        """The file on the disk: `MODEL/VERSION` → entry."""
         kept = read_snapshot(self.snapshot)
         return {} if kept is None else {f"{entry.name}/{entry.version}": entry for entry in kept.models}
 

@@ -1,4 +1,4 @@
-"""What is registered: versions by name, one of them the default."""
+"""The registry: versions by name, one of them the default."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What happens to a replacement that is not alone: other commands, a stop, a kill."""
+"""A replacement concurrent with other commands, a stop or a kill."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the last run had registered comes back as it was, and nothing is lost silently."""
+"""The models of the last run are restored unchanged, and no loss is silent."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What a list of models brings, and that it wins over what the last run had registered."""
+"""The models of a list are started, and override the last run's."""
 
 import json
 import logging

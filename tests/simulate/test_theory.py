@@ -1,4 +1,4 @@
-"""What queueing theory says of greedy and of full batches, the simulator shows."""
+"""The simulator confirms queueing theory for greedy and for full batches."""
 
 import math
 from statistics import fmean

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 
 class Request(NamedTuple):
-    """What a client sent."""
+    """A client's request."""
 
     method: str
     target: str

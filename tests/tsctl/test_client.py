@@ -140,7 +140,7 @@ def test_a_connection_that_closes_without_an_answer_is_an_error(
 def test_an_answer_that_is_no_json_is_an_error(daemon: FakeDaemon, ask: Callable[[Client], object]) -> None:
     daemon.answer_body("GET /x", b"<html>", "text/html")
 
-    with pytest.raises(CliError, match=r"what `.*control\.sock` answered is no JSON"):
+    with pytest.raises(CliError, match=r"the daemon at `.*control\.sock` did not answer with JSON"):
         ask(Client())
 
 

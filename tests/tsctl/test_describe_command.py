@@ -91,7 +91,7 @@ def with_batches(**batching: Any) -> dict[str, Any]:
 
 
 def described(capsys: pytest.CaptureFixture[str], document: dict[str, Any]) -> list[str]:
-    """What a person sees, with single spaces."""
+    """Return the output for people, with single spaces."""
     from tsctl.commands.describe import show
 
     show(document)

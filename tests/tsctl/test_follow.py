@@ -63,7 +63,7 @@ def test_a_refusal_at_the_end_is_an_error(daemon: FakeDaemon, terminal: io.Strin
 def test_a_daemon_that_ends_before_it_is_done_is_an_error(daemon: FakeDaemon, terminal: io.StringIO) -> None:
     answer_events(daemon, {"stage": "loading"})
 
-    with pytest.raises(CliError, match="the daemon ended before it was done") as broken:
+    with pytest.raises(CliError, match="the daemon exited before the command was done") as broken:
         register(Client())
     assert broken.value.hint == "see `tsctl logs`"
 

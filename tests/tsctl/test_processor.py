@@ -1,4 +1,4 @@
-"""What the load generator had of the processors."""
+"""The load generator's share of the processors."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What people see: numbers, tables and drawings."""
+"""The output for people: numbers, tables and drawings."""
 
 import io
 from collections.abc import Callable

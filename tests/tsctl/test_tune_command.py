@@ -70,7 +70,7 @@ def order(tmp_path: Path, daemon: FakeDaemon) -> Path:
 
 @pytest.fixture
 def measuring(order: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Say what the measuring will say."""
+    """Replace the measuring process by one that prints given events."""
 
     def say(*events: dict[str, Any]) -> None:
         lines = "\n".join(json.dumps(event) for event in events)
@@ -163,7 +163,7 @@ def test_applying_scales_where_the_number_of_workers_differs(
 def test_what_is_served_so_already_needs_no_command(invoke: Invoke, measuring: Any) -> None:
     measuring(*WORKING, DONE | {"frontier": [NOW], "recommended": 0})
 
-    assert "it is served so already" in invoke("tune", "net").stdout
+    assert "the model is already served with these settings" in invoke("tune", "net").stdout
 
 
 @pytest.mark.parametrize(

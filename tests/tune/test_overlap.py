@@ -1,4 +1,4 @@
-"""What is beside a batch makes it longer, for as much of its time as it is there."""
+"""Work beside a batch makes the batch longer, in proportion to the overlap."""
 
 import random
 

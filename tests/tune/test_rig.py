@@ -19,7 +19,7 @@ PARAMS = [Param("body", "", b"x")]
 
 
 class AtOnce(LoopClock):
-    """Its timers are due at once, in order: a stub's batches take no time."""
+    """A clock whose timers are due at once, in order: a stub's batches take no time."""
 
     def later(self, delay: float, call: Callable[[], None]) -> FakeTimer:
         timer = FakeTimer(call)
@@ -133,6 +133,6 @@ def test_a_size_that_fails_ends_the_sweep_of_sizes_and_is_noted() -> None:
 
         assert swept.times[0].busy.sizes == [1, 2]
         notes = [facts["text"] for stage, facts in told if stage == "note"]
-        assert notes == ["a batch of 4 failed, so none is larger: out of memory"]
+        assert notes == ["a batch of 4 failed, so larger ones were skipped: out of memory"]
 
     asyncio.run(scenario())

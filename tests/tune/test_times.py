@@ -1,4 +1,4 @@
-"""What was measured, as l(n)."""
+"""Measured batch times, as l(n)."""
 
 import random
 

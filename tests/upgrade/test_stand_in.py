@@ -1,4 +1,4 @@
-"""What stays of a supervised daemon knows who the daemon is, and how it ended."""
+"""The remaining process of a supervised daemon knows the current daemon, and how it ended."""
 
 from pathlib import Path
 

@@ -35,7 +35,7 @@ def inheritance(form: int = FORM) -> Inheritance:
 
 
 def meet(said: bytes) -> tuple[socket.socket, Predecessor]:
-    """Give the old daemon's end of a channel, on which it has said something, and the new one's view of it."""
+    """Return the old daemon's end of a channel with a message sent, and the new one's view of it."""
     old, new = socket.socketpair()
     old.sendall(said)
     return old, Predecessor(new.detach())

@@ -1,4 +1,4 @@
-"""What two daemons say to each other, though they may be of different versions."""
+"""The messages between two daemons, possibly of different versions."""
 
 import msgspec
 import pytest

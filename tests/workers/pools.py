@@ -13,7 +13,7 @@ from tests.build import Client, make_spec
 
 @dataclass
 class Heard:
-    """What the pool told its model."""
+    """The pool's calls to its model."""
 
     idle: int = 0
     changes: int = 0

@@ -1,4 +1,4 @@
-"""What is under way to a client gives its row no credit; what the client has taken does, half a window at once."""
+"""Bytes in flight to a client give its row no credit; bytes read by the client do, half a window at once."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is in the arena does not travel: its place does, and the worker finds it there."""
+"""Values in the arena are not sent: their locations are, and the worker finds the values there."""
 
 import socket
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a worker has in hand: which batch has started, and what comes back of the others."""
+"""A worker's batches in flight: which one has started, and how the others return."""
 
 import pytest
 

@@ -54,7 +54,7 @@ class Process:
         self.say(wire.Done(number, [wire.Answer(200, row.id.encode()) for row in rows], 0.01))
 
     def exit(self) -> None:
-        """Have ended, as the daemon knows now."""
+        """End the process, as seen by the daemon."""
         self.read()
         self.unanswered.clear()
         self.life.over(Exit(None, "killed"))
@@ -102,7 +102,7 @@ class Rig:
         return self.processes[-1].worker
 
     def load(self) -> None:
-        """Have every worker ready that is on its way."""
+        """Report all starting workers as loaded."""
         for process in self.processes:
             process.say(wire.Hello(7), wire.Loaded(0.1, False))
 

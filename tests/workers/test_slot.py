@@ -1,4 +1,4 @@
-"""What is to be done about the places in a pool, as arithmetic."""
+"""The decisions for the slots of a pool, as arithmetic."""
 
 from collections.abc import Sequence
 

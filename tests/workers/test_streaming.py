@@ -14,7 +14,7 @@ LARGE = wire.Answer(200, bytes(WINDOW - OVERHEAD))
 
 
 class Clients:
-    """What the pool does with pieces: `read` has those whose clients read at once, `gone` those who have left."""
+    """The pool's pieces: `read` holds those whose clients read at once, `gone` those whose clients have left."""
 
     def __init__(self, bench: Bench) -> None:
         self.pieces: list[Piece] = []
@@ -48,7 +48,7 @@ def clients(bench: Bench) -> Clients:
 
 
 def told(bench: Bench) -> list[wire.ToWorker]:
-    """What the worker was told."""
+    """Return the worker's received messages."""
     return [wire.decode_for_worker(frame) for frame in wire.FrameReader().feed(bytes(bench.transport.written))]
 
 

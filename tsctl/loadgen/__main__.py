@@ -18,15 +18,15 @@ from tsctl.loadgen.processor import look
 from tsctl.loadgen.single import Failed, ask_once
 
 EVERY = 0.2  # seconds between two `running` lines
-SHOWN = 2000  # characters of an answer
+SHOWN = 2000  # characters of a response body
 
 
 def tell(stage: str, **facts: Any) -> None:
-    print(json.dumps({"stage": stage} | facts), flush=True)  # noqa: T201 - what the command reads
+    print(json.dumps({"stage": stage} | facts), flush=True)  # noqa: T201 - read by the command
 
 
 async def run(sending: Sending) -> int:
-    """Ask once, then run; the exit code is 1 if not even the first request was answered well."""
+    """Send one request, then run; return 1 if the first request failed, else 0."""
     loop = asyncio.get_running_loop()
     broken_off = asyncio.Event()
     loop.add_reader(sys.stdin.fileno(), lambda: _stdin_ended(loop, broken_off))
@@ -68,12 +68,12 @@ def main() -> int:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # a connection is a descriptor
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    # Unbuffered: what comes after the body is read by nobody, and its end must be seen.
+    # Unbuffered: nothing reads beyond the body, and the end of stdin must be noticed.
     with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as stdin:
         sending = read(stdin)
     try:
         return uvloop.run(run(sending))
-    except BrokenPipeError:  # whoever asked has gone
+    except BrokenPipeError:  # the reader of stdout has gone
         return 1
 
 

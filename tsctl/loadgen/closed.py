@@ -1,4 +1,4 @@
-"""The closed loop: so many clients, and each sends its next request when the last was answered."""
+"""The closed loop: a number of clients, each of which sends its next request after the last response."""
 
 import time
 
@@ -7,7 +7,7 @@ from tsctl.loadgen.loop import Loop
 
 
 class ClosedLoop(Loop):
-    """`connections` of them."""
+    """Keeps `connections` connections busy."""
 
     def _start(self) -> None:
         wanted = self._order.connections

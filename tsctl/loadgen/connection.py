@@ -1,4 +1,4 @@
-"""One connection of the load generator: a request out, an answer in, then the next.
+"""One connection of the load generator: a request out, a response in, then the next.
 
 CONNECTING ──▶ IDLE ◀──send, answer──▶ BUSY
     │            │                       │
@@ -17,32 +17,32 @@ from tsctl.loadgen.repeated import Repeated, know
 
 
 class State(Enum):
-    CONNECTING = auto()  # it may not be used yet
-    IDLE = auto()  # it can take a request
-    BUSY = auto()  # an answer is owed
-    CLOSED = auto()  # it is gone
+    CONNECTING = auto()  # not yet usable
+    IDLE = auto()  # ready for a request
+    BUSY = auto()  # waiting for a response
+    CLOSED = auto()  # closed or lost
 
 
 class Client(Protocol):
-    """Who uses a connection: one of the loops."""
+    """The user of a connection: one of the loops."""
 
     def free(self, connection: "Connection") -> None:
-        """It can take a request."""
+        """The connection is ready for a request."""
 
     def answered(self, connection: "Connection", status: int, length: int) -> None:
-        """The answer to its request is complete; `free` or `lost` follows."""
+        """The response is complete; `free` or `lost` follows."""
 
     def lost(self, connection: "Connection", owing: bool) -> None:
-        """It is closed; `owing`: in the middle of an answer, or before it."""
+        """The connection is closed; `owing`: before or in the middle of a response."""
 
 
 class Connection(asyncio.Protocol):
-    """A connection, and the request it has sent.
+    """A connection, and its current request.
 
     Attributes:
-        intended: when its request was meant to start, on `time.monotonic`.
-        sent: when it was sent.
-        body: the last answer's, if `keep` asked for it.
+        intended: when the request was meant to start, on `time.monotonic`.
+        sent: when the request was sent.
+        body: the last response's, if `keep` is set.
     """
 
     def __init__(self, client: Client, request: bytes, *, keep: bool = False) -> None:
@@ -54,7 +54,7 @@ class Connection(asyncio.Protocol):
         self._request = request
         self._keep = keep
         self._length = 0
-        self._parsing = False  # in the middle of an answer
+        self._parsing = False  # in the middle of a response
         self._known: Repeated | None = None
         self._parser = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
@@ -73,7 +73,7 @@ class Connection(asyncio.Protocol):
         self._transport.write(self._request)
 
     def abort(self) -> None:
-        """Close it now; the client is told that it is lost."""
+        """Close the connection now; the client's `lost` follows."""
         if self.state is not State.CONNECTING:
             self._transport.abort()
 
@@ -107,12 +107,12 @@ class Connection(asyncio.Protocol):
         if whole and not self._parsing and not self._keep and not self._transport.is_closing():
             self._known = know(data, self._parser.get_status_code())
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - lost is lost
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the reason does not matter
         owing = self.state is State.BUSY
         self.state = State.CLOSED
         self._client.lost(self, owing)
 
-    # The parser calls these. There is no `on_header`: it would be called for each, for nothing.
+    # The parser's callbacks. There is no `on_header`: a call for each header would be wasted.
 
     def on_body(self, body: bytes) -> None:
         self._length += len(body)

@@ -1,4 +1,4 @@
-"""What the closed and the open loop share: connections that are replaced, time-outs, and an end."""
+"""The base of the closed and the open loop: replaced connections, timeouts, and the end of a run."""
 
 import asyncio
 import time
@@ -9,9 +9,9 @@ from tsctl.loadgen.connection import Connection, State
 from tsctl.loadgen.order import Sending
 from tsctl.loadgen.tally import Tally
 
-AGAIN = 0.1  # seconds before a refused connection is tried again
-TICK = 0.2  # seconds between looks at time-outs
-GOODBYE = 1.0  # seconds that answers still have when the run is broken off
+AGAIN = 0.1  # seconds until a refused connection is retried
+TICK = 0.2  # seconds between checks of timeouts
+GOODBYE = 1.0  # seconds that responses still have after the run is broken off
 
 
 class Loop(ABC):
@@ -19,7 +19,7 @@ class Loop(ABC):
 
     Attributes:
         began: when the first request was meant to start.
-        stopping: no request starts any more.
+        stopping: no more requests start.
     """
 
     def __init__(self, sending: Sending, loop: asyncio.AbstractEventLoop) -> None:
@@ -29,18 +29,18 @@ class Loop(ABC):
         self._sending = sending
         self._order = sending.order
         self._loop = loop
-        self._left = sending.order.requests  # requests that have not started; None is no limit
+        self._left = sending.order.requests  # requests not yet started; None for no limit
         self._connections: set[Connection] = set()
         self._opening: set[asyncio.Task[None]] = set()
         self._ended = asyncio.Event()
 
     @property
     def seconds(self) -> float:
-        """How long requests have been sent."""
+        """Seconds during which requests were sent."""
         return (self.tally.closed_at or time.monotonic()) - self.began
 
     async def run(self, broken_off: asyncio.Event) -> None:
-        """Send requests until the order's end, or until `broken_off`; wait for the last answers."""
+        """Send requests until the order's end, or until `broken_off`; wait for the last responses."""
         self.began = time.monotonic()
         limit = self._order.seconds
         deadline = None if limit is None else self.began + limit
@@ -72,25 +72,25 @@ class Loop(ABC):
                 self.tally.failed("unanswered")
             connection.abort()
 
-    # The loops differ in these.
+    # The loops implement these.
 
     @abstractmethod
     def _start(self) -> None:
-        """Begin."""
+        """Start sending."""
 
     @abstractmethod
     def free(self, connection: Connection) -> None:
-        """Use a connection that is idle."""
+        """Use an idle connection."""
 
     @abstractmethod
     def _replace(self) -> None:
-        """A connection is gone, or was refused."""
+        """Replace a lost or refused connection."""
 
     @abstractmethod
     def _refused(self) -> None:
-        """Nobody listens."""
+        """Count a refused connection."""
 
-    # Connections tell.
+    # The connections' callbacks.
 
     def answered(self, connection: Connection, status: int, length: int) -> None:
         self.tally.answered(status, length, time.monotonic() - connection.intended)
@@ -99,7 +99,7 @@ class Loop(ABC):
 
     def lost(self, connection: Connection, owing: bool) -> None:
         if connection not in self._connections:
-            return  # the run is over, and this was counted
+            return  # the run is over, and the request was counted
         self._connections.discard(connection)
         if owing:
             late = time.monotonic() - connection.sent >= self._order.timeout
@@ -112,7 +112,7 @@ class Loop(ABC):
     # Parts of the run.
 
     def _take(self) -> bool:
-        """Whether one more request may start."""
+        """Return whether one more request may start, and count it as started."""
         if self.stopping or self._left == 0:
             return False
         if self._left is not None:

@@ -1,7 +1,7 @@
-"""The open loop: requests start when the clock says so.
+"""The open loop: requests start at scheduled times.
 
-One that finds no idle connection waits for one, and opens a further one; that wait is part of its
-latency, as is every microsecond that this process came late.
+A request without an idle connection waits for one, and a further connection is opened; the wait counts as latency, as
+does any delay of this process.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from tsctl.loadgen.timer import Timer
 
 
 class OpenLoop(Loop):
-    """`rate` requests a second, over as many connections as it takes, at most `connections`."""
+    """Sends `rate` requests a second, over as many connections as needed, at most `connections`."""
 
     def __init__(self, sending: Sending, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(sending, loop)
@@ -25,7 +25,7 @@ class OpenLoop(Loop):
         self._poisson = sending.order.spacing == "poisson"
         self._random = random.Random()
         self._next = 0.0
-        self._due: deque[float] = deque()  # intended starts of requests that have no connection yet
+        self._due: deque[float] = deque()  # intended starts of requests without a connection
         self._idle: list[Connection] = []
         self._timer = Timer(loop, self._arrive)
 
@@ -55,7 +55,7 @@ class OpenLoop(Loop):
             self.tally.failed("refused")
 
     def _arrive(self) -> None:
-        """Start what is due, and come back for the next."""
+        """Start all due requests, and set the timer for the next."""
         now = time.monotonic()
         while self._next <= now and self._take():
             self._due.append(self._next)
@@ -83,6 +83,6 @@ class OpenLoop(Loop):
 
     def _stop_sending(self) -> None:
         super()._stop_sending()
-        for _ in range(len(self._due)):  # they were to start, and never did
+        for _ in range(len(self._due)):  # due, but never started
             self.tally.failed("unanswered")
         self._due.clear()

@@ -1,4 +1,4 @@
-"""What is to be sent, where, how often, and for how long: the first line of stdin, and the body after it."""
+"""The load generator's input: an order on the first line of stdin, and the body after it."""
 
 import socket
 import ssl
@@ -16,11 +16,11 @@ class Order(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         certificate: a PEM file whose first certificate is the server's own; empty for plain HTTP.
         target: the path of the request line.
         headers: names and values; `Content-Length` is added.
-        body_bytes: how many bytes of body follow the line.
-        connections: of the closed loop; in the open loop there are never more than this.
-        rate: requests a second of the open loop; None asks for the closed loop.
-        requests, seconds: what ends the run; None does not.
-        timeout: seconds that an answer may take.
+        body_bytes: length of the body after the line.
+        connections: number in the closed loop; maximum in the open loop.
+        rate: requests a second of the open loop; None for the closed loop.
+        requests, seconds: the limits of the run; None for no limit.
+        timeout: seconds that a response may take.
     """
 
     host: str = ""
@@ -40,7 +40,7 @@ class Order(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """An order, ready to be sent.
+    """An order, ready to send.
 
     Attributes:
         request: its one request, head and body.
@@ -53,7 +53,7 @@ class Sending:
 
 
 def tls_context(certificate: str) -> ssl.SSLContext:
-    """Trust this certificate and no other: it is the daemon's own file, so its name need not be this host's."""
+    """Return a context that trusts this certificate only; the name is not checked, as the file is the daemon's own."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # the leaf itself is the anchor
@@ -62,13 +62,18 @@ def tls_context(certificate: str) -> ssl.SSLContext:
 
 
 def read(stream: BinaryIO) -> Sending:
-    """Read an order and its body."""
+    """Read an order and its body.
+
+    Raises:
+        ValueError: the body is shorter than `body_bytes`, or the order is not valid JSON (msgspec's errors are
+            ValueErrors).
+    """
     order = msgspec.json.decode(stream.readline(), type=Order)
     body = bytearray()
     while len(body) < order.body_bytes:
         piece = stream.read(order.body_bytes - len(body))
         if not piece:
-            raise ValueError(f"{len(body)} of {order.body_bytes} bytes of the body came")
+            raise ValueError(f"read {len(body)} of {order.body_bytes} bytes of the body")
         body += piece
     host = order.host if ":" not in order.host else f"[{order.host}]"
     lines = [
@@ -81,7 +86,7 @@ def read(stream: BinaryIO) -> Sending:
 
 
 def connect_options(order: Order) -> dict[str, Any]:
-    """Say where to connect, and how; over TLS all connections share a context."""
+    """Return the arguments to connect; over TLS all connections share a context."""
     if order.unix:
         return {"path": order.unix}
     options: dict[str, Any] = {"host": order.host, "port": order.port}
@@ -91,6 +96,6 @@ def connect_options(order: Order) -> dict[str, Any]:
 
 
 def no_delay(sock: socket.socket) -> None:
-    """Send small requests at once."""
+    """Disable Nagle's algorithm, so that small requests are sent at once."""
     if sock.family in (socket.AF_INET, socket.AF_INET6):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

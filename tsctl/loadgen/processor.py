@@ -1,4 +1,4 @@
-"""What this process has of the processors: the time it ran, and the time it was ready to and found no core."""
+"""This process's CPU time, and the time it was runnable without a core."""
 
 import time
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ _SCHEDSTAT = Path("/proc/self/schedstat")  # nanoseconds of the main thread: run
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """Seconds since the process began, or between two looks."""
+    """Seconds since the process began, or between two readings."""
 
     used: float
     waited: float
@@ -19,7 +19,7 @@ class Processor:
 
 
 def look() -> Processor:
-    """Look at the clocks; a kernel that does not count the waiting has none."""
+    """Read the clocks; `waited` is 0.0 if the kernel does not count it."""
     try:
         waited = int(_SCHEDSTAT.read_bytes().split()[1]) / 1e9
     except (OSError, ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""One request, before many: to see that the model answers, and to pay for what only the first costs."""
+"""One request before the run: checks that the model answers, and absorbs the cost of the first request."""
 
 import asyncio
 import time
@@ -9,12 +9,12 @@ from tsctl.loadgen.order import Sending
 
 
 class Failed(Exception):
-    """There was no answer."""
+    """There was no response."""
 
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """The first answer; `seconds` from the connection's start."""
+    """The first response; `seconds` from the connection's start."""
 
     status: int
     body: bytes
@@ -40,10 +40,10 @@ class _Once:
 
 
 async def ask_once(sending: Sending, loop: asyncio.AbstractEventLoop) -> First:
-    """Send the request on a connection of its own.
+    """Send the request on a separate connection.
 
     Raises:
-        Failed: it could not be sent, or was not answered in time.
+        Failed: the request could not be sent, or was not answered in time.
     """
     answer: asyncio.Future[int] = loop.create_future()
     connection = Connection(_Once(answer), sending.request, keep=True)

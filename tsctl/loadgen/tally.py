@@ -1,7 +1,7 @@
-"""What was counted: answers by status, failures by kind, latencies by bucket.
+"""The figures: responses by status, failures by kind, latencies by bucket.
 
-A latency goes into one of 128 buckets for each power of two, so any percentile is exact to 0.4 %,
-however long the run is, in a few kilobytes. (The idea of HdrHistogram, without its code.)
+Each power of two has 128 buckets, so any percentile is exact to 0.4 %, for a run of any length, in a few kilobytes.
+(The idea of HdrHistogram, without its code.)
 """
 
 import math
@@ -16,7 +16,7 @@ PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.9)
 
 
 class Latencies:
-    """Seconds by bucket.
+    """Latencies in seconds, by bucket.
 
     Attributes:
         count, sum, least, most: of all values; the last two are 0.0 without any.
@@ -30,7 +30,7 @@ class Latencies:
         self._buckets: Counter[int] = Counter()
 
     def add(self, seconds: float) -> None:
-        """Count one latency, above 0."""
+        """Count one latency in seconds, above 0."""
         self._buckets[_bucket(seconds)] += 1
         self.sum += seconds
         if seconds > self.most:
@@ -40,7 +40,7 @@ class Latencies:
         self.count += 1
 
     def percentile(self, percent: float) -> float:
-        """The least value that `percent` of all do not exceed (nearest rank); 0.0 if there are none."""
+        """Return the least value in seconds that `percent` % of all do not exceed (nearest rank); 0.0 if none."""
         rank = max(1, math.ceil(self.count * percent / 100))
         seen = 0
         for bucket in sorted(self._buckets):
@@ -50,11 +50,11 @@ class Latencies:
         return 0.0
 
     def bars(self) -> list[tuple[float, int]]:
-        """Sum up the buckets for a drawing.
+        """Return the buckets combined for a drawing.
 
         Returns:
-            (upper bound in seconds, count), with round bounds; the slowest thousandth, which may be far
-            away, is all in the last one, whose bound is the largest value.
+            (upper bound in seconds, count), with round bounds; the slowest thousandth, which may be far away, is all in
+            the last one, whose bound is the largest value.
         """
         if not self.count:
             return []
@@ -67,7 +67,7 @@ class Latencies:
 
 
 def bounds_between(least: float, most: float) -> list[float]:
-    """Choose round bounds, at most 17, of which the last is at least `most`.
+    """Return round bounds, at most 17, of which the last is at least `most`.
 
     Evenly spaced if the values are of one order of magnitude, otherwise 1, 2, 5, 10, 20, ...
     """
@@ -105,12 +105,12 @@ class Tally:
     """The figures of one run.
 
     Attributes:
-        statuses: answers by HTTP status.
-        failures: requests without an answer: `closed`, `refused`, `timeout`, `unanswered` at the end.
-        latencies: of good answers (2xx). What is refused at once would flatter the others.
-        body_bytes: of all answers' bodies.
-        closed_at: when the last request started, on the clock of the run; 0.0 while they still start.
-        in_time: good answers until then. Throughput counts these; latencies also those that came after.
+        statuses: responses by HTTP status.
+        failures: requests without a response: `closed`, `refused`, `timeout`, `unanswered` at the end.
+        latencies: of good responses (2xx); quick rejections would flatter the figures.
+        body_bytes: of all responses' bodies.
+        closed_at: when the last request started, on the clock of the run; 0.0 while requests still start.
+        in_time: good responses until then. Throughput counts these; latencies also the later ones.
     """
 
     def __init__(self) -> None:
@@ -122,13 +122,13 @@ class Tally:
         self.in_time = 0
 
     def close(self, now: float) -> None:
-        """No request starts any more."""
+        """Record that no more requests start."""
         self.closed_at = now
         self.in_time = self.latencies.count
 
     @property
     def ended(self) -> int:
-        """Requests that were answered or failed."""
+        """Number of requests that were answered or failed."""
         return self.statuses.total() + self.failures.total()
 
     @property
@@ -145,10 +145,10 @@ class Tally:
         self.failures[kind] += 1
 
     def document(self, seconds: float, processor: Processor) -> dict[str, Any]:
-        """All figures, for JSON.
+        """Return all figures, for JSON.
 
         Args:
-            seconds: how long requests were sent.
+            seconds: duration of sending.
             processor: of this process, meanwhile.
         """
         found = self.latencies

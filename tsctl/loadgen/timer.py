@@ -1,7 +1,7 @@
-"""A timer that is exact to some ten microseconds. uvloop's own step by a millisecond.
+"""A timer that is exact to some ten microseconds. uvloop's timers step by a millisecond.
 
-In an open loop of 1 000 requests a second, a step of a millisecond would start a request up to a
-millisecond late, and send those of one step together: bursts that nobody asked for.
+In an open loop of 1 000 requests a second, a step of a millisecond would start a request up to a millisecond late, and
+send the requests of one step together, as an unwanted burst.
 """
 
 import asyncio
@@ -24,10 +24,10 @@ class _Times(ctypes.Structure):
 
 
 class Timer:
-    """Calls back at a moment of `time.monotonic()`; one moment at a time.
+    """Calls back at a time of `time.monotonic()`; one call at a time.
 
     Raises:
-        OSError: the kernel gives no timer.
+        OSError: the kernel cannot create a timer.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
@@ -40,7 +40,11 @@ class Timer:
         loop.add_reader(self._fd, self._expired)
 
     def at(self, moment: float) -> None:
-        """Call back then; at once if it is over."""
+        """Call back at `moment`; at once if it has passed.
+
+        Raises:
+            OSError: the kernel refuses the time.
+        """
         nanoseconds = max(1, int(moment * 1e9))
         times = _Times(0, 0, *divmod(nanoseconds, 10**9))
         if self._libc.timerfd_settime(self._fd, _TFD_TIMER_ABSTIME, ctypes.byref(times), None):

@@ -1,7 +1,7 @@
-"""`python -m daemon.simulate.faults`: run the daemon under faults that are drawn from seeds.
+"""`python -m daemon.simulate.faults`: run the daemon under faults drawn from seeds.
 
 --seeds N --first S   the seeds S … S + N - 1 (1000 from 1), on --jobs processes (one for each core)
---seed N --story      one of them, told
+--seed N --story      a single seed, with its story
 """
 
 import argparse
@@ -13,8 +13,8 @@ from concurrent.futures import ProcessPoolExecutor
 
 from daemon.simulate.faults.run import explain, prepare, run
 
-CHUNK = 250  # seeds that a process runs before it reports
-PROGRESS = 10_000  # seeds after which something is said
+CHUNK = 250  # seeds per report of a process
+PROGRESS = 10_000  # seeds between two progress lines
 
 
 def main(arguments: list[str]) -> int:
@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> int:
     if options.seed is not None:
         failure = run(options.seed)
         if options.story or failure is not None:
-            print(explain(options.seed))  # noqa: T201 - what was asked for
+            print(explain(options.seed))  # noqa: T201 - the program's output
         return 1 if failure is not None else 0
     began, done, failed = time.monotonic(), 0, 0
     for seeds, bad in _run_all(range(options.first, options.first + options.seeds), max(1, options.jobs)):
@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _run_all(seeds: range, jobs: int) -> Iterator[tuple[int, list[int]]]:
-    """Run seeds; give how many were run, and which of them failed, chunk by chunk."""
+    """Run seeds; yield the number of seeds and the failed seeds of each chunk."""
     chunks = [seeds[at : at + CHUNK] for at in range(0, len(seeds), CHUNK)]
     if jobs == 1:
         yield from map(_run_chunk, chunks)

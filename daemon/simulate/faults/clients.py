@@ -1,4 +1,4 @@
-"""The clients of a run: what they ask, how long they wait, and when they leave; as api/predict.py treats them."""
+"""The clients of a run: their requests, patience and disconnects; as api/predict.py treats them."""
 
 import random
 from typing import TYPE_CHECKING
@@ -25,21 +25,21 @@ class Clients:
         self._world = world
         self._callers = [Caller() for _ in range(world.plan.traffic.connections)]
         self._asked = 0
-        self._bodies = random.Random(f"bodies {world.plan.seed}")  # apart from what else is drawn
+        self._bodies = random.Random(f"bodies {world.plan.seed}")  # separate from other random numbers
         self._words = random.Random(f"words {world.plan.seed}")
         for at, size in world.plan.traffic.bursts:
             world.loop.outside(at, self.burst, size)
 
     def burst(self, size: int) -> None:
-        """Several requests at once."""
+        """Send several requests at once."""
         for _ in range(size):
             self.ask()
 
     def ask(self, served: Served | None = None, *, poison: bool = False) -> Entry | None:
-        """Send one request, to that version or to any; give it if it was accepted.
+        """Send one request, to that version or to any; return the entry if the request was accepted.
 
         Args:
-            poison: whoever begins it ends; else it may be, by the plan.
+            poison: the request kills its worker; if False, by the plan's probability.
         """
         world, chance, traffic = self._world, self._world.chance, self._world.plan.traffic
         self._asked += 1
@@ -69,7 +69,7 @@ class Clients:
                     world.broken("only a full queue refuses", entry=entry, queue=model.queue)
                 if entry.reply is not None:
                     world.broken("a refused request is not answered as well", entry=entry)
-                job.params = ()  # here it is in a cycle with its entry, and would keep its memory
+                job.params = ()  # breaks a cycle with the entry, which would keep the arena memory
                 raise
         except DaemonError as error:
             world.note("%s is refused: %s", name, error)
@@ -122,12 +122,12 @@ class Clients:
         )  # fmt: skip
 
     def _words_of(self, name: str) -> str:
-        """Draw what makes a request the same as others: poison is never the same as what is not."""
+        """Draw the words that make requests equal: poison never equals a harmless request."""
         kinds = [name, name, "1", "2", "3"] if not self._world.healed else [name]
         return f"{self._words.choice(kinds)}{'!' if name.endswith('!') else ''}"
 
     def leave(self, entry: Entry) -> None:
-        """A client closes its connection: all that came by it leave."""
+        """Close a client's connection: all requests on that connection are abandoned."""
         caller, world = entry.job.caller, self._world
         if entry.reply is not None or entry.left:
             return
@@ -150,13 +150,13 @@ class Clients:
             world.forget(entry)
 
     def close(self) -> None:
-        """All connections close."""
+        """Close all connections."""
         for caller in self._callers:
             caller.close()
 
 
 def is_full(served: Served, job: Job) -> bool:
-    """Whether a queue has to refuse a job, by the limits of its version."""
+    """Return whether a queue must reject a job, by the limits of its version."""
     settings = served.model.settings
     waiting = [entry.job.size for entry in served.open.values() if entry.job.phase is Phase.QUEUED]
     hands = [(list(worker.hand), worker.hand.overdue is None) for worker in served.model.pool.workers]

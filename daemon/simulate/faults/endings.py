@@ -1,4 +1,4 @@
-"""What holds when nothing goes wrong any more and the daemon had time, and what holds when it has stopped."""
+"""The invariants at the end: after the faults have ceased and the daemon had time, and after the daemon has stopped."""
 
 import functools
 import sys
@@ -12,11 +12,11 @@ from daemon.workers.slot import RESTART_LIMIT, SlotState
 if TYPE_CHECKING:
     from daemon.simulate.faults.world import World
 
-_HELD = 4  # references to a job that nobody needs any more: the world's list, its entry, and two here
+_HELD = 4  # references to an ended job: the world's list, its entry, and two here
 
 
 def check_healed(world: "World") -> None:
-    """Each version has the workers that are wanted, and everybody was answered."""
+    """Check that each version has its wanted workers, and all requests were answered."""
     for served in world.served:
         pool = served.model.pool
         if served.open:
@@ -48,7 +48,7 @@ def _check_disk(world: "World") -> None:
 
 
 def check_stopped(world: "World") -> None:
-    """Nothing is left."""
+    """Check that nothing is left."""
     for served in world.served:
         _check_nothing_left(world, served)
         _check_counts(world, served)
@@ -92,7 +92,7 @@ def _check_nothing_left(world: "World", served: Served) -> None:
 def _check_counts(world: "World", served: Served) -> None:
     metrics, counts = served.model.metrics, served.counts
     said = {"answers": sum(metrics.latency.counts), "jobs": int(metrics.batch_size.sum)}
-    # What replaces a version, and what that still answers, are counted together.
+    # A version and its replacement share metrics while the old one finishes.
     together = [each for each in world.served if each.model.metrics.latency is metrics.latency]
     expected = {name: sum(each.counts[name] for each in together) for name in said}
     if said != expected:
@@ -103,7 +103,7 @@ def _check_counts(world: "World", served: Served) -> None:
 
 
 def _check_all_counts(world: "World") -> None:
-    """What a version counts over all its registrations."""
+    """Check each version's counts over all its registrations."""
     for metrics in world.metrics.counted:
         same = [served for served in world.served if served.key == (metrics.name, metrics.version)]
         expected = {name: sum(served.counts[name] for served in same) for name in counted(metrics)}

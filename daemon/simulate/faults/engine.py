@@ -1,6 +1,6 @@
-"""Production's workers over simulated processes; what the pool asks of them, and hears, is seen here and checked.
+"""Production's workers over simulated processes; calls and events between pool and worker are observed and checked.
 
-The rules of workers/engine.py: `loaded` or `load_failed` at most once; each batch is ended once; `exited` comes last.
+The rules of workers/engine.py: `loaded` or `load_failed` at most once; each batch ends once; `exited` comes last.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class Engine:
 
     def __init__(self, world: "World") -> None:
         self._world = world
-        self.served: Served = None  # type: ignore[assignment]  # its model is made with this engine
+        self.served: Served = None  # type: ignore[assignment]  # assigned later: the model needs the engine first
 
     def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> "WatchedWorker":
         world, served = self._world, self.served
@@ -33,7 +33,7 @@ class Engine:
         process = Process(world, spec, len(world.processes) + 1)
         world.processes.append(process)
         served.dirty = True
-        served.unfit += 1  # until it is born: this may raise
+        served.unfit += 1  # until the process is born: the constructor may raise
         worker = WatchedWorker(spec, Watch(world, served, events), world, served, process)
         served.unfit -= 1
         served.workers[worker] = None
@@ -41,11 +41,11 @@ class Engine:
 
 
 class WatchedWorker(LocalWorker):
-    """Production's worker; what it is given is seen."""
+    """Production's worker with observed input."""
 
     def __init__(self, spec: WorkerSpec, events: "Watch", world: "World", served: Served, process: Process) -> None:
         self.process = process
-        self.lone = False  # what it was sent last is to have it for itself
+        self.lone = False  # the last batch sent must run alone on the worker
         self._world = world
         self._served = served
         super().__init__(spec, events, world.loop, world.loop, cast(Templates, process), None)
@@ -62,7 +62,7 @@ class WatchedWorker(LocalWorker):
 
 
 def _check_sent(world: "World", served: Served, worker: WatchedWorker, batch: Batch) -> None:
-    """A batch goes to a worker; its jobs are SENT already."""
+    """Check a batch sent to a worker; its jobs are SENT already."""
     names = [job.id for job in batch.jobs]
     world.note("%r: is sent %d (%s): %s", worker.process, batch.id, batch.reason, " ".join(names))
     now, size = world.loop.now(), served.model.settings.batch_size
@@ -105,7 +105,7 @@ def _check_sent(world: "World", served: Served, worker: WatchedWorker, batch: Ba
 
 
 def _check_order(world: "World", served: Served, sent: Sequence[Entry]) -> None:
-    """Those that travel alone go first, then what has come back; then first in is first out."""
+    """Check the order: lone jobs first, then returned ones, then first in, first out."""
     if sent[0].job.solo or sent[0].job.attempt > 1:
         return
     parked = served.model.queue.parked
@@ -134,7 +134,7 @@ def _check_order(world: "World", served: Served, sent: Sequence[Entry]) -> None:
 
 
 class Watch:
-    """What the pool hears, on its way."""
+    """Observes the events on their way to the pool."""
 
     def __init__(self, world: "World", served: Served, events: WorkerEvents) -> None:
         self._world = world

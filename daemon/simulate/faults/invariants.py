@@ -1,4 +1,4 @@
-"""What holds of a version whenever the loop is at rest: nothing more happens at this moment."""
+"""The invariants of a version at every rest of the loop, when no more calls are due."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from daemon.workers.state import State
 if TYPE_CHECKING:
     from daemon.simulate.faults.world import World
 
-# What a slot may have become since the last rest; it starts a worker at once, so it never rests EMPTY.
+# The slot states possible since the last rest; a slot starts a worker at once, so it never rests EMPTY.
 NEXT = {
     "": ("STARTING", "BACKOFF", "GAVE_UP"),
     "STARTING": ("UP", "BACKOFF", "GAVE_UP"),
@@ -20,7 +20,7 @@ NEXT = {
     "GAVE_UP": ("STARTING", "BACKOFF"),
 }
 _WORKERS = {
-    # One that is overdue is on its way out.
+    # An overdue worker is being ended.
     SlotState.STARTING: (State.STARTING, State.LOADING, State.DRAINING),
     SlotState.UP: (State.READY, State.DRAINING),
 }
@@ -86,7 +86,7 @@ def _check_callers(world: "World", served: Served) -> None:
 
 
 def _check_due(world: "World", served: Served) -> None:
-    """No idle worker stands beside a batch that is due, and nobody is held for long."""
+    """Check that no batch is due while a worker is idle, and no job is held too long."""
     model, now = served.model, world.loop.now()
     if not model.pool.idle:
         return

@@ -1,6 +1,6 @@
-"""The world's own book: each request and what became of it, each registration of a version. It asks the daemon nothing.
+"""The world's own ledger: each request with its outcome, and each registration of a version, independent of the daemon.
 
-An answer is checked when it comes: it is the first, it belongs to its request, and it is in time.
+Each response is checked on arrival: the first for its request, belonging to the request, and in time.
 """
 
 from collections import Counter
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from daemon.simulate.faults.engine import WatchedWorker
     from daemon.simulate.faults.world import World
 
-TICK = 0.0021  # seconds: a timer's step, for whom it looks and for whom it wakes; and the float
+TICK = 0.0021  # seconds: two timer steps, one to expire and one to wake, and float rounding
 
 
 class Entry:
-    """One request that was accepted.
+    """One accepted request.
 
     Attributes:
-        number: they are accepted in this order.
-        sent, begun: how often it went to a worker, and how often a worker began it.
-        company: the most jobs in a batch that it was in when it was sent last.
-        with_worker: a worker has it, as far as the daemon knows.
-        held: since when it has waited beside an idle worker; None if it has not.
-        left: its client has gone.
-        same: what it has in common with those that are the same.
-        parked: it had to wait until it was compared, or does.
+        number: the order of acceptance.
+        sent, begun: how often the request was sent to a worker, and how often a worker started it.
+        company: the number of jobs in the batch last sent with this request.
+        with_worker: a worker has the request, as far as the daemon knows.
+        held: since when the request has waited beside an idle worker; None if never.
+        left: the client has gone.
+        same: the key shared by equal requests.
+        parked: the request waits or waited for its comparison.
     """
 
     __slots__ = (
@@ -41,7 +41,7 @@ class Entry:
         self.name = name
         self.number = number
         self.served = served
-        self.job: Job = None  # type: ignore[assignment]  # it is made with this entry
+        self.job: Job = None  # type: ignore[assignment]  # assigned later: the job needs the entry first
         self.lane = "normal"
         self.sent = self.begun = self.company = 0
         self.with_worker = self.left = self.parked = False
@@ -60,13 +60,13 @@ class Served:
     Attributes:
         open: requests that have not ended.
         workers: those whose processes have not ended, as far as the daemon knows.
-        dirty: something may have changed since it was last checked.
-        retired: it is unregistered, and all that it had has ended.
-        first: lane → number of the last request that was sent for the first time.
-        returned: lane → requests that have come back, and wait.
+        dirty: something may have changed since the last check.
+        retired: unregistered, and all its work has ended.
+        first: lane → number of the last request sent for the first time.
+        returned: lane → number of requests returned to the queue.
         suspicion: which requests have ended workers.
-        unfit: workers that could not be started, did not load, or ended without work before they had answered.
-        counts: what its metrics have to say: requests, answers, batches, jobs, and 504 by where.
+        unfit: workers that could not start, did not load, or ended idle before their first answer.
+        counts: the expected metrics: requests, answers, batches, jobs, and 504 by place.
     """
 
     def __init__(self, model: Model, number: int) -> None:
@@ -92,7 +92,7 @@ class Served:
 
 
 def note_answer(world: "World", entry: Entry, reply: Reply) -> None:
-    """A request is told its answer."""
+    """Record a request's response and check it."""
     served, job, now = entry.served, entry.job, world.loop.now()
     text = reply.body.decode()
     world.note("%s is told %d%s", entry.name, reply.status, "" if text == entry.name else f": {text}")

@@ -1,8 +1,8 @@
-"""An event loop in virtual time: what asyncio and the daemon's objects need of one, and no more.
+"""An event loop in virtual time: the subset that asyncio and the daemon's objects use.
 
-Two kinds of calls are due at a moment: the daemon's timers, which step by a millisecond as uvloop's do, and what comes
-from outside (frames, deaths, requests). A stall moves the time without a call; what has become due meanwhile
-is then made in an order that the stall chooses, as a real loop may see its timers or its sockets first.
+Two kinds of calls become due: the daemon's timers, which step by a millisecond as uvloop's do, and external events
+(frames, deaths, requests). A stall advances the time without a call; the calls due meanwhile are then made in an order
+that the stall chooses, because a real loop may see its timers or its sockets first.
 """
 
 import asyncio
@@ -16,11 +16,11 @@ from enum import Enum, auto
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-ASIDE = 0.004  # seconds that a piece of work takes in another thread
+ASIDE = 0.004  # seconds that work in another thread takes
 
 
 class Late(Enum):
-    """What comes first after a stall."""
+    """The calls that come first after a stall."""
 
     BY_TIME = auto()
     TIMERS = auto()
@@ -28,7 +28,7 @@ class Late(Enum):
 
 
 class Call:
-    """A call to be made, which can be called off; it is armed until then."""
+    """A call to be made, which can be cancelled; armed until then."""
 
     __slots__ = ("arguments", "call", "due")
 
@@ -59,16 +59,16 @@ _Heap = list[tuple[float, int, Call]]
 
 
 class VirtualLoop(asyncio.AbstractEventLoop):
-    """A loop that is told to step, and the daemon's clock on it.
+    """A loop advanced step by step, and the daemon's clock on the loop.
 
     Args:
-        escaped: told of an exception that nobody caught.
+        escaped: called with each uncaught exception.
 
     Attributes:
         stalled: when the last stall ended; -inf before the first.
-        disk: how long a call in a thread takes; it raises OSError where the disk fails. The call is not made.
-        connect: makes the transport of a worker's socket; both ends are of the simulation.
-        pipe: the same for what a worker prints.
+        disk: returns the seconds that a call in a thread takes; raises OSError if the disk fails. The call is not made.
+        connect: makes the transport of a worker's socket; both ends are simulated.
+        pipe: the same for a worker's output.
     """
 
     def __init__(self, escaped: Callable[[BaseException], None]) -> None:
@@ -84,7 +84,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._outside: _Heap = []
         self._tasks: list[asyncio.Task[Any]] = []
         self._count = itertools.count()
-        self._free = self._now  # when the other thread has done what it was given
+        self._free = self._now  # when the other thread will be free
 
     # The daemon's clock.
 
@@ -102,24 +102,24 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._free = max(self._free, self._now) + ASIDE
         self.outside(self._free - self._now, then, result)
 
-    # What drives it.
+    # Drive the loop.
 
     def outside(self, delay: float, call: Callable[..., None], *arguments: Any) -> Call:
-        """Have something come from outside after so many seconds."""
+        """Schedule an external event after so many seconds."""
         due = self._now + delay
         made = Call(call, arguments, due)
         heapq.heappush(self._outside, (due, next(self._count), made))
         return made
 
     def stall(self, seconds: float, late: Late) -> None:
-        """Be busy with something else for so long."""
+        """Stay busy for so many seconds."""
         self._now += seconds
         self.stalled = self._now
         self._late = late
 
     @property
     def armed(self) -> list[Call]:
-        """The daemon's timers that are not called off, the next first."""
+        """The daemon's timers that are not cancelled, the next first."""
         return [call for _, _, call in sorted(self._timers) if call.armed]
 
     @property
@@ -131,11 +131,11 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     @property
     def at_rest(self) -> bool:
-        """Nothing more happens at this moment."""
+        """Whether no more calls are due now."""
         return not self._ready and self.next > self._now
 
     def step(self) -> None:
-        """Make the next call, moving the time to it. There must be one."""
+        """Make the next call, advancing the time to its due time. There must be one."""
         if self._ready:
             self._make(self._ready.popleft())
             return
@@ -150,12 +150,12 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._make(call)
 
     def close(self) -> None:
-        """End what still runs, if a run was broken off; what is being connected is connected, and so closed."""
+        """End running tasks after an aborted run; pending connects complete first, so that their sockets get closed."""
         for _ in range(len(self._ready)):
             self._make(self._ready.popleft())
         for task in self._tasks:
             if not task.done():
-                task._log_destroy_pending = False  # type: ignore[attr-defined]  # it is, and on purpose
+                task._log_destroy_pending = False  # type: ignore[attr-defined]  # destroyed on purpose
                 coroutine = task.get_coro()
                 if coroutine is not None:
                     coroutine.close()
@@ -166,10 +166,10 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             return
         try:
             made(*call.arguments)
-        except Exception as error:  # noqa: BLE001 - whatever it is, nobody else was there to catch it
+        except Exception as error:  # noqa: BLE001 - the last resort for any error
             self._escaped(error)
 
-    # What asyncio asks of a loop. Contexts do not matter here: nothing of the daemon's is kept in one.
+    # asyncio's interface of a loop. Contexts are ignored: the daemon keeps nothing in one.
 
     def time(self) -> float:
         return self._now
@@ -190,7 +190,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., Any], *args: Any, **_: Any
     ) -> Call:
-        # Of a float, not of time: 1e-6. uvloop counts whole milliseconds from its own time, rounded down.
+        # 1e-6 is for float rounding. uvloop counts whole milliseconds from its own time, rounded down.
         steps = math.floor(self._now * 1000 + 1e-6) + math.ceil(delay * 1000 - 1e-6)
         due = max(self._now, steps / 1000)
         call = Call(callback, args, due)
@@ -224,7 +224,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return future
 
     async def connect_read_pipe(self, protocol_factory: Any, pipe: Any) -> Any:
-        os.close(pipe.fileno())  # as uvloop does: the object has nothing to close
+        os.close(pipe.fileno())  # as uvloop does; the object itself has nothing to close
         self.pipe(protocol_factory())
 
     async def create_unix_connection(self, protocol_factory: Any, path: Any = None, **how: Any) -> Any:  # noqa: ARG002
@@ -250,5 +250,5 @@ def _settle(future: "asyncio.Future[None]", error: OSError | None) -> None:
 
 
 def no_space() -> OSError:
-    """What a full disk says."""
+    """Return a full disk's error."""
     return OSError(28, os.strerror(28))

@@ -1,6 +1,6 @@
-"""The arena of a run: small, so that a place is used again at once, and overwritten as soon as it is free.
+"""The arena of a run: small, so that freed memory is reused at once, and overwritten when freed.
 
-Each body in it is made of its request's name, so that whoever reads it knows whose it is.
+Each body contains its request's name, so that a reader knows whose body it is.
 """
 
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ _FREED = b"\xdd"
 
 
 class Memory:
-    """What bodies of a run are received into, and what its workers read from."""
+    """The memory that receives a run's bodies, and from which its workers read."""
 
     def __init__(self) -> None:
         self._places = Places(SIZE)
@@ -32,7 +32,7 @@ class Memory:
         return self._places.used
 
     def store(self, name: str, length: int) -> Stored | None:
-        """Return the body of a request, in a place of its own; None if there is no room."""
+        """Return the body of a request in newly allocated memory; None if there is no room."""
         stored = self.take(length)
         if stored is not None:
             stored.view[:] = body_of(name, length)
@@ -42,19 +42,19 @@ class Memory:
         offset = self._places.take(length)
         return None if offset is None else Stored(Place(self, offset, length), offset, length)
 
-    def free(self, offset: int, length: int, *, written: bool = True) -> None:  # noqa: ARG002 - overwritten all the same
+    def free(self, offset: int, length: int, *, written: bool = True) -> None:  # noqa: ARG002 - always overwritten
         self.view[offset : offset + length] = _FREED * length
         self._places.free(offset, length)
 
 
 def body_of(name: str, length: int) -> bytes:
-    """Return the body that the request of this name was sent with."""
+    """Return the body of the request of this name."""
     word = f"{name} ".encode()
     return (word * (length // len(word) + 1))[:length]
 
 
 class Reader:
-    """What one worker process may read: the places of the batches that it was sent and has not answered."""
+    """The memory one worker process may read: the bodies of batches received and not yet answered."""
 
     def __init__(self, process: "Process", world: "World") -> None:
         self._process = process
@@ -62,22 +62,22 @@ class Reader:
         self._places: dict[int, list[tuple[str, int, int]]] = {}
 
     def sent(self, batch: wire.Predict) -> None:
-        """Note the places of a batch that has arrived."""
+        """Record the bodies of a received batch."""
         if batch.stored:
             self._places[batch.batch] = [(batch.rows[each.row].id, each.offset, each.length) for each in batch.stored]
 
     def read(self, batch: wire.Predict) -> None:
-        """Read the bodies of a batch, as a handler does when it begins, and again for each row that runs alone."""
+        """Read the bodies of a batch, as a handler does at its start, and again for each row that runs alone."""
         for place in self._places.get(batch.batch, ()):
             self._check(*place)
 
     def answered(self, batch: wire.Predict) -> None:
-        """Read them for the last time."""
+        """Read the bodies of a batch for the last time."""
         self.read(batch)
         self._places.pop(batch.batch, None)
 
     def ended(self) -> None:
-        """Read all that is left: the process is there until the daemon is told that it has ended."""
+        """Read all remaining bodies: the process exists until the daemon learns of its end."""
         for places in self._places.values():
             for place in places:
                 self._check(*place)

@@ -1,4 +1,4 @@
-"""What is done to a run's daemon: commands of its operators, and what the machine does to it."""
+"""External changes to a run's daemon: its operators' commands, and events of the machine."""
 
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Operators:
-    """All that is done to one world's daemon, by the events of its plan.
+    """All changes to one world's daemon, by the events of its plan.
 
     Attributes:
-        commands: those that are not done yet.
+        commands: the unfinished ones.
     """
 
     def __init__(self, world: "World", clients: Clients) -> None:
@@ -37,7 +37,7 @@ class Operators:
         if not self._world.healed:
             getattr(self, f"_{what}")()
 
-    # What the machine does.
+    # Events of the machine.
 
     def _kill(self) -> None:
         world = self._world
@@ -61,7 +61,7 @@ class Operators:
         if waiting:
             self._clients.leave(self._world.chance.choice(waiting))
 
-    # What operators ask for.
+    # Commands of operators.
 
     def _any(self) -> Model | None:
         models = list(self._world.registry)
@@ -142,7 +142,7 @@ class Operators:
             await command
         except DaemonError as error:
             world.note("operator: %s: %s", text, str(error).partition("\n")[0])
-        except Exception as error:  # noqa: BLE001 - a bug, whatever it is
+        except Exception as error:  # noqa: BLE001 - any error is a bug
             world.loop.call_exception_handler({"exception": error})
         else:
             world.note("operator: %s: done", text)

@@ -1,7 +1,7 @@
-"""What a seed draws: the models, their traffic, and what goes wrong. Times are seconds, chances from 0 to 1.
+"""The plan drawn from a seed: models, traffic and faults. Times are seconds, probabilities from 0 to 1.
 
-Nothing is drawn from a wide range for its own sake: numbers come from short lists with their edges in them (0, 1, less
-than a batch, exactly the limit), since that is where errors live.
+Values come from short lists that include the edges (0, 1, less than a batch, exactly the limit), because errors occur
+there; wide ranges would rarely hit them.
 """
 
 import random
@@ -12,17 +12,17 @@ from daemon.models.modelconfig import ModelSettings
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What may go wrong in the workers of a run: chances for each process, or for each batch.
+    """The faults of a run's workers: probabilities per process or per batch.
 
     Attributes:
-        refused, not_born: its process cannot be made, at once or later.
+        refused, not_born: the process cannot be created, at once or later.
         load_fails, load_crashes, load_hangs, load_slow: instead of loading.
         dies, hangs, late: in a batch; late ones answer after the response timeout.
-        leaves: its handler closes the connection, and the process stays.
-        confused: it writes what the protocol does not allow.
-        isolates, streams, raises: what handlers do: the rows run alone; answers in pieces; errors.
-        stubborn: it takes long to end when it is killed; `held`: a child of it keeps its socket or its output.
-        deaf: it does not leave when it is asked.
+        leaves: the handler closes the connection, and the process stays.
+        confused: the worker violates the protocol.
+        isolates, streams, raises: handler behaviour: the rows run alone; answers in pieces; errors.
+        stubborn: the process takes long to end when killed; `held`: a child keeps its socket or its output open.
+        deaf: the worker does not exit when asked.
     """
 
     refused: float = 0.0
@@ -45,7 +45,7 @@ class Faults:
 
 
 HEALTHY = Faults()
-# Of a run: how likely each is to be among its faults, and its chance there.
+# Per run: the probability that each fault occurs, and then its levels.
 _FAULTS: dict[str, tuple[float, tuple[float, ...]]] = {
     "refused": (0.04, (0.2, 0.9)),
     "not_born": (0.06, (0.2, 0.9)),
@@ -65,7 +65,7 @@ _FAULTS: dict[str, tuple[float, tuple[float, ...]]] = {
     "held": (0.10, (0.3,)),
     "deaf": (0.08, (0.5,)),
 }
-# What happens to the daemon: how likely it is to be on a run's menu, and its weight there.
+# Events of the daemon: the probability of each to be on a run's menu, and its weight there.
 _EVENTS: dict[str, tuple[float, int]] = {
     "kill": (0.5, 6),
     "stall": (0.3, 3),
@@ -85,12 +85,12 @@ class Traffic:
     """The requests of a run.
 
     Attributes:
-        bursts: (when, how many at once), in order.
-        low, solo, timed, patient, poison: shares that are of low priority, questions about the model, have a deadline,
-            never leave, kill their worker.
-        connections: so many that are used in turn; 0 for a new one each time.
+        bursts: (time, number of requests), in order.
+        low, solo, timed, patient, poison: fractions with low priority, about the model itself, with a deadline, of
+            clients that never disconnect, that kill their worker.
+        connections: number used in turn; 0 for a new one each time.
         large: bytes of a body that may be large.
-        stored: the share of the bodies that are in shared memory.
+        stored: the fraction of bodies in shared memory.
     """
 
     bursts: list[tuple[float, int]]
@@ -110,16 +110,16 @@ class Plan:
 
     Attributes:
         models: name, version, settings.
-        service: a batch of n takes a + c·n.
-        events: (when, what).
-        span: how long all this goes on.
-        own_handle: its handlers bring their own `handle`.
-        pours: the chance that a batch streams much to its clients (streams.py).
+        service: (a, c): a batch of n takes a + c·n.
+        events: (time, kind).
+        span: duration of traffic and events.
+        own_handle: handlers define their own `handle`.
+        pours: the probability that a batch streams much to its clients (streams.py).
         quarantine: requests that end workers are kept from the others.
-        aside: each request that is compared is hashed in another thread, and not only large ones.
-        heals: then nothing goes wrong any more, and the daemon has time; else it is stopped at once.
+        aside: each compared request is hashed in another thread, not only large ones.
+        heals: after the span all faults cease and the daemon has time; else the daemon is stopped at once.
         grace: of a stop and of an unregistration.
-        hurry: a stop is hurried after so long; 0.0 if it is not.
+        hurry: seconds after which a stop is hurried; 0.0 for never.
     """
 
     seed: int
@@ -140,7 +140,7 @@ class Plan:
 
 
 def draw_settings(chance: random.Random) -> ModelSettings:
-    """Draw how a version is served."""
+    """Draw a version's settings."""
     pick = chance.choice
     workers = pick((1, 1, 1, 2, 2, 3))
     return ModelSettings(
@@ -161,13 +161,13 @@ def draw_settings(chance: random.Random) -> ModelSettings:
 
 
 def draw(seed: int) -> Plan:
-    """Draw a run; the same seed gives the same plan."""
+    """Draw a run's plan; the same seed gives the same plan."""
     chance = random.Random(seed)
     pick, uniform, whether = chance.choice, chance.uniform, chance.random
     names = [("a", "1"), ("a", "2"), ("b", "1"), ("b", "2")][: pick((1, 1, 1, 2, 2, 4))]
     models = [(name, version, draw_settings(chance)) for name, version in names]
     span, load_time = pick((0.3, 1.0, 1.0, 3.0, 10.0)), pick((0.0, 0.05, 0.5))
-    start = 0.0 if whether() < 0.2 else 1.5 * load_time + 0.05  # most runs begin when the models are loaded
+    start = 0.0 if whether() < 0.2 else 1.5 * load_time + 0.05  # most runs start when the models are loaded
     faults = {name: pick(levels) for name, (likely, levels) in _FAULTS.items() if whether() < likely}
     menu = [(name, weight) for name, (likely, weight) in _EVENTS.items() if whether() < likely]
     events = []
@@ -183,7 +183,7 @@ def draw(seed: int) -> Plan:
         left -= size
     heals = whether() < 0.6
     if not heals:
-        bursts.append((start + span - uniform(0.0, 0.02), most))  # so that the stop has something to do
+        bursts.append((start + span - uniform(0.0, 0.02), most))  # so that the stop has work to finish
     return Plan(
         seed=seed,
         models=models,

@@ -1,8 +1,8 @@
-"""A worker process that exists only here: it speaks frames, loads, runs one batch after the other, hangs and dies.
+"""A simulated worker process: it sends frames, loads, runs one batch after the other, hangs and dies.
 
-To its LocalWorker's Life it is the template that makes it, the process that it makes, and the other end of the socket:
-what the kernel and handlers/worker.py do, with their delays. SIGKILL stops it at once, but it may take a while until
-that is known; what it wrote before still arrives. Its last byte, its end and the end of its output come in any order.
+To the Life of its LocalWorker, one object plays the template, the new process and the other end of the socket: the
+kernel and handlers/worker.py, with their delays. SIGKILL stops the process at once, but the daemon may learn of the end
+later; data written before still arrives. Its last byte, its end and the end of its output come in any order.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class Line(asyncio.Transport):
         self.close()
 
     def lose(self) -> None:
-        """The other end has closed."""
+        """Report that the other end has closed."""
         if not self.closed:
             self._protocol.eof_received()
             self.closed = True
@@ -61,11 +61,11 @@ class Process:
     """One worker process.
 
     Attributes:
-        script: what it does.
-        chance: what all of it draws from.
-        users: it was made, and Life has not said that it is done with it.
-        pace, groups: as in Templates; its pipe is never full, and there are no cgroups.
-        stopped: it does nothing any more: it has ended, or is about to.
+        script: the worker's behaviour.
+        chance: the process's random numbers.
+        users: 1 from the creation until Life is done with the process.
+        pace, groups: as in Templates; the pipe is never full, and there are no cgroups.
+        stopped: the process does nothing any more: ended, or about to end.
     """
 
     def __init__(self, world: "World", spec: WorkerSpec, number: int) -> None:
@@ -86,7 +86,7 @@ class Process:
         self._child: Child | None = None
         self._reader = wire.FrameReader()
         self._unheard: list[bytes] = []
-        self._slowest = 0.003 if self.chance.random() < 0.3 else 0.0003  # until the daemon reads what it wrote
+        self._slowest = 0.003 if self.chance.random() < 0.3 else 0.0003  # seconds until the daemon reads a write
         self._last_byte = self._last_told = 0.0
 
     def __repr__(self) -> str:
@@ -97,22 +97,22 @@ class Process:
         return self._child is not None
 
     def whether(self, chance: float) -> bool:
-        """Draw whether something of that chance happens, unless all is well again."""
+        """Draw an event of this probability, unless the faults have ceased."""
         return chance > 0.0 and self.chance.random() < chance and not self._world.healed
 
     @property
     def code(self) -> int | None:
-        """How it has ended, as far as is known; None before."""
+        """The exit status, as far as the daemon knows; None before."""
         return None if self._child is None else self._child.returncode
 
     def close(self) -> None:
-        """Give back the descriptors that it was to be born with."""
+        """Close the descriptors meant for the new process."""
         if self._birth is not None:
             self._birth.close()
 
-    # What Life takes for its templates.
+    # The templates' interface, used by Life.
 
-    def make(self, spec: WorkerSpec, birth: Birth) -> "Process":  # noqa: ARG002 - as it was told
+    def make(self, spec: WorkerSpec, birth: Birth) -> "Process":  # noqa: ARG002 - as created
         if self.whether(self._faults.refused):
             birth.close()
             self.stopped = True
@@ -128,7 +128,7 @@ class Process:
         birth.close()
         self.stopped = True
 
-    def done_with(self, home: "Process") -> None:  # noqa: ARG002 - itself
+    def done_with(self, home: "Process") -> None:  # noqa: ARG002 - always this one
         self.users -= 1
 
     def _born(self) -> None:
@@ -148,7 +148,7 @@ class Process:
     # Its end.
 
     def end(self, code: int) -> None:
-        """Do nothing more; that is known a little later."""
+        """Stop at once; the daemon learns of the end a little later."""
         if self.stopped:
             return
         self.stopped = True
@@ -180,13 +180,13 @@ class Process:
             self.output.connection_lost(None)
 
     def hang_up(self) -> None:
-        """Close its end of the socket, and go on."""
+        """Close the process's end of the socket, and continue."""
         self.loop.outside(self._after(0.0001), self._closed)
 
     # The socket.
 
     def connected(self, protocol: "WatchedWorker", output: OutputReader) -> Line:
-        """Life has made both ways; gives the one that frames go."""
+        """Set up socket and output for Life; return the socket's transport."""
         self.output = output
         line = self.line = Line(self, protocol)
         protocol.connection_made(self.line)
@@ -196,7 +196,7 @@ class Process:
         return line
 
     def told(self, data: bytes) -> None:
-        """The daemon wrote something; nothing at all if it closed its end."""
+        """Queue the daemon's data for the process; empty if the daemon closed its end."""
         now = self.loop.now()
         self._last_told = max(now + self.chance.uniform(0.00003, 0.0002), self._last_told + 1e-6)
         self.loop.outside(self._last_told - now, self._take, data)
@@ -211,7 +211,7 @@ class Process:
             self.script.hear(wire.decode_for_worker(frame))
 
     def say(self, *messages: wire.ToDaemon) -> None:
-        """Write these at once, unless it has ended."""
+        """Write messages at once, unless the process has stopped."""
         if not self.stopped:
             self._write(b"".join(wire.encode(message) for message in messages))
 
@@ -221,7 +221,7 @@ class Process:
             self.loop.outside(self._after(self.chance.uniform(0.00003, self._slowest)), self._heard, part)
 
     def _after(self, delay: float) -> float:
-        """So long, or until all has arrived that was written before."""
+        """Return the delay, extended until all earlier data has arrived."""
         now = self.loop.now()
         self._last_byte = max(now + delay, self._last_byte + 1e-6)
         return self._last_byte - now
@@ -234,7 +234,7 @@ class Process:
 
 
 class _Child(Child):
-    """What the daemon knows of the process."""
+    """The process as known to the daemon."""
 
     def __init__(self, process: Process) -> None:
         super().__init__(process.number)

@@ -1,4 +1,4 @@
-"""One seed: a while in which anything may happen, perhaps time to recover, and the stop."""
+"""One seed: a period of arbitrary events, possibly time to recover, and the stop."""
 
 import asyncio
 import contextlib
@@ -15,21 +15,21 @@ from daemon.simulate.faults.plan import Plan, draw
 from daemon.simulate.faults.story import Failure, Story, tell
 from daemon.simulate.faults.world import World
 
-RECOVERY = 90.0  # seconds: the longest back-off, a load that hangs, a process that does not die
-# Where every batch hangs, each worker costs a pause of five seconds: two for each of 150 requests, and their loads.
+RECOVERY = 90.0  # seconds: covers the longest back-off, a hanging load, a process that does not die
+# If every batch hangs, each worker costs a pause of five seconds: two for each of 150 requests, plus loads.
 LONGEST_RECOVERY = 3600.0  # seconds
 POISON = 6  # requests that end workers, one after the other
-PAUSE = 15.0  # seconds: two workers that end, the longest pauses before the next ones, and their loads
+PAUSE = 15.0  # seconds: two ending workers, the longest pauses before their successors, and their loads
 LONGEST_STOP = 120.0  # seconds
-MOST_STEPS = 200_000  # of one run; thousands are usual
+MOST_STEPS = 200_000  # in one run; thousands are usual
 
 
 class Endless(Exception):
-    """The loop finds no rest."""
+    """The loop never rests."""
 
 
 def run(seed: int, story: Story | None = None) -> Failure | None:
-    """Run a seed; give the first invariant that broke."""
+    """Run a seed; return the first broken invariant, or None."""
     return run_plan(draw(seed), story)
 
 
@@ -48,7 +48,7 @@ def run_plan(plan: Plan, story: Story | None = None) -> Failure | None:
 
 
 def explain(seed: int) -> str:
-    """Run a seed again, and tell what happened."""
+    """Run a seed again, and return its story."""
     story, plan = Story(), draw(seed)
     failure = run_plan(plan, story)
     return tell(plan, story, failure)
@@ -65,7 +65,7 @@ def _run(world: World) -> None:
         until = world.loop.now() + LONGEST_RECOVERY
         while world.failure is None and any(served.open for served in world.served) and world.loop.next < until:
             _let_pass(world, RECOVERY)
-        _let_pass(world, PAUSE)  # a worker may have ended with the last of them
+        _let_pass(world, PAUSE)  # a worker may have ended with the last requests
         if operators.commands:
             world.broken("a command ends", commands=operators.commands)
         if world.failure is None:
@@ -91,7 +91,7 @@ def _run(world: World) -> None:
 
 
 def _try_each(world: World, clients: Clients) -> None:
-    """A version with workers answers."""
+    """Check that every version with workers answers."""
     tried = [
         entry
         for served in world.served
@@ -107,7 +107,7 @@ def _try_each(world: World, clients: Clients) -> None:
 
 
 def _try_beside_poison(world: World, clients: Clients) -> None:
-    """Requests that end workers end no service: six of them, and the next good one is answered."""
+    """Check that a version still answers after six requests that end workers."""
     tried = [
         served
         for served in world.served
@@ -131,7 +131,7 @@ def _try_beside_poison(world: World, clients: Clients) -> None:
 
 
 def _let_pass(world: World, seconds: float, until: "asyncio.Task[None] | None" = None) -> None:
-    """Let so much time pass, or until a task is done; check whenever the loop is at rest."""
+    """Advance the time, or until a task is done; check the invariants whenever the loop is at rest."""
     loop = world.loop
     end = loop.now() + seconds
     for _ in range(MOST_STEPS):
@@ -147,7 +147,7 @@ def _let_pass(world: World, seconds: float, until: "asyncio.Task[None] | None" =
 
 
 async def _stop(registration: Registration, grace: float, hurry: float) -> None:
-    """As ending.py does it; `hurry` is when the second signal comes, 0.0 if none does."""
+    """Stop as ending.py does; `hurry` is the seconds until the second signal, 0.0 for none."""
     stopping = asyncio.ensure_future(registration.stop(grace))
     done, _ = await asyncio.wait((stopping,), timeout=hurry or None)
     if not done:
@@ -160,6 +160,6 @@ async def _stop(registration: Registration, grace: float, hurry: float) -> None:
 
 
 def prepare() -> None:
-    """Make this process ready for many runs: nothing is logged."""
+    """Prepare this process for many runs: disable logging."""
     logging.getLogger("daemon").setLevel(logging.CRITICAL)
     os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -1,7 +1,7 @@
-"""What runs in a simulated worker process, as handlers/worker.py does: it loads, and runs one batch after the other.
+"""The code of a simulated worker process, as in handlers/worker.py: load, then run one batch after the other.
 
-What goes wrong there is drawn: it does not load, dies in a batch, hangs, answers too late, or says what cannot be.
-A request whose name ends with `!` is poison: whoever begins it dies.
+Faults are random: the worker fails to load, dies in a batch, hangs, answers too late, or violates the protocol. A
+request whose name ends with `!` is poison: the worker that starts it dies.
 """
 
 from collections import deque
@@ -23,9 +23,9 @@ class Script:
     """The work of one process.
 
     Attributes:
-        running: the batch that it runs, or None.
-        batch_size, threads: as it was told last.
-        reader: what it reads of the bodies in shared memory.
+        running: the running batch, or None.
+        batch_size, threads: the latest received values.
+        reader: reads the bodies in shared memory.
     """
 
     def __init__(self, process: "Process", world: "World") -> None:
@@ -49,14 +49,14 @@ class Script:
         return self._process.stopped
 
     def waits_for_clients(self, batch: int) -> bool:
-        """Whether this batch can stream no further until they read."""
+        """Return whether this batch is blocked until its clients read."""
         return not self.stopped and self._pour is not None and self._pour.waits(batch)
 
     def say(self, message: wire.ToDaemon) -> None:
         self._process.say(message)
 
     def hear(self, message: wire.ToWorker | None) -> None:
-        """The daemon said something; None: it has closed its end."""
+        """Handle a message of the daemon; None: the daemon closed its end."""
         if message is None:
             self._asked_to_leave = True
             self._go_on()
@@ -126,7 +126,7 @@ class Script:
         else:
             if self._process.whether(faults.late):
                 timeout = self._process.spec.response_timeout
-                just = self._chance.random() < 0.5  # it answers while its time runs out
+                just = self._chance.random() < 0.5  # answers around the timeout itself
                 seconds = timeout + self._chance.uniform(-0.001, 0.001) if just else seconds + timeout * part * 2
             later(seconds, self._finish, batch, seconds)
 
@@ -143,7 +143,7 @@ class Script:
             self._process.say(wire.Chunk(batch.batch, [(row, piece)]))
 
     def _isolate(self, batch: wire.Predict, seconds: float) -> None:
-        """The handler has raised: each row runs alone, and the daemon hears that it goes on."""
+        """Run each row alone after the handler raised, and report that the batch continues."""
         if not self._process.stopped:
             self.reader.read(batch)
         self._process.say(wire.Chunk(batch.batch, []))
@@ -154,7 +154,7 @@ class Script:
         self._later(again, self._answer, batch, wire.Done(batch.batch, answers, seconds + again, [], isolation))
 
     def finish(self, batch: wire.Predict, seconds: float, cut: set[int]) -> None:
-        """Answer a batch that has streamed; those of cut rows fail."""
+        """Answer a batch that has streamed; cut rows fail."""
         self._pour = None
         answers = [_answer(row, failed=number in cut) for number, row in enumerate(batch.rows)]
         self._answer(batch, wire.Done(batch.batch, answers, seconds))
@@ -165,7 +165,7 @@ class Script:
         self._answer(batch, wire.Done(batch.batch, answers, seconds))
 
     def _confuse(self, batch: wire.Predict) -> None:
-        """Write what the protocol does not allow; whoever does that may do anything afterwards."""
+        """Violate the protocol, then answer; the daemon must expect anything after a violation."""
         answers = [_answer(row) for row in batch.rows]
         odd: list[wire.ToDaemon] = [
             wire.Done(batch.batch, answers[1:], 0.01),
@@ -192,7 +192,7 @@ class Script:
 
 
 def _answer(row: wire.Row, failed: bool = False) -> wire.Answer:
-    """An answer shows whose it is."""
+    """Return an answer that contains its row's id."""
     if failed:
         return wire.Answer(503, row.id.encode(), "Prediction failed", [], "InternalServerException")
     return wire.Answer(200, row.id.encode())

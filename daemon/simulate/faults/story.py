@@ -1,16 +1,16 @@
-"""What happened in a run, in lines that people can read; and the failure that it ends with."""
+"""The story of a run in readable lines, and the failure that ended it."""
 
 from collections import deque
 from dataclasses import dataclass, field
 
 from daemon.simulate.faults.plan import HEALTHY, Plan
 
-KEPT = 120  # lines of the story that are told
+KEPT = 120  # last lines shown
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An invariant that broke: at which second of the run, with which values."""
+    """A broken invariant, with the second of the run and the values."""
 
     seed: int
     invariant: str
@@ -35,7 +35,7 @@ class Story:
 
 
 def tell(plan: Plan, story: Story, failure: Failure | None) -> str:
-    """Tell a run: what was drawn, what happened last, what broke, and how to see it again."""
+    """Return a run's report: the plan, the last events, the failure, and the command to repeat the run."""
     faults = {name: getattr(plan.faults, name) for name in HEALTHY.__dataclass_fields__}
     drawn = ", ".join(f"{name} {chance:g}" for name, chance in faults.items() if chance) or "none"
     traffic = plan.traffic

@@ -1,7 +1,7 @@
-"""Streams of a run: a handler that pours more into its batch's clients than they read, and clients that read or do not.
+"""Streams of a run: a handler that sends more to its batch's clients than they read, and clients that may not read.
 
-The worker's windows are those of handlers/credit.py, on the virtual loop; the daemon's side is production's. What is
-checked: credit is given for what a client has read, nothing comes after a cut, and a wait is not the worker's time.
+The worker's windows are those of handlers/credit.py, on the virtual loop; the daemon's side is production's. The
+checks: credit is granted for bytes a client has read, nothing comes after a cut, and a wait is not the worker's time.
 """
 
 import random
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 SIZE = WINDOW // 3  # bytes of a piece
 COUNT = 6  # pieces of a row: two windows
-HEARD = 0.01  # seconds after which the daemon has what a worker wrote
+HEARD = 0.01  # seconds after which the daemon has received a worker's message
 _PADDING = bytes(SIZE)
 
 
 class Reader:
-    """The client of one streamed answer. It reads at once, after a while, or never, as its seed has it.
+    """The client of one streamed response. By seed, the client reads at once, after a while, or never.
 
     Attributes:
-        taken: bytes of the window that it has read.
+        taken: bytes of the window read so far.
     """
 
     def __init__(self, world: "World", clients: "Clients", entry: "Entry") -> None:
@@ -41,7 +41,7 @@ class Reader:
         self._pause: float | None = chance.choice((0.0, 0.0, 0.0, chance.uniform(0.0, 1.5), None, None))
 
     def take(self, piece: Reply) -> None:
-        """A piece of the answer comes."""
+        """Receive a piece of the response."""
         if not isinstance(piece, Piece):
             return
         if self._cut:
@@ -64,7 +64,7 @@ class Reader:
             self._world.loop.outside(self._pause, self._read, piece)
 
     def _read(self, piece: Piece) -> None:
-        """Read all that has come."""
+        """Read all received pieces."""
         assert piece.flow is not None
         self.taken += self._unread
         self._unread = 0
@@ -95,7 +95,7 @@ class Pour:
         self._waits = 0
 
     def waits(self, batch: int) -> bool:
-        """Whether this batch waits for its clients, and the daemon has had the time to hear so."""
+        """Return whether this batch waits for its clients, and the daemon must already know."""
         return bool(self._waiting) and batch == self._batch.batch and self._world.loop.now() - self._began > HEARD
 
     def pour(self) -> None:
@@ -110,7 +110,7 @@ class Pour:
         self._send([(row, wire.Answer(200, name + b" " + _PADDING)) for row, name in enumerate(names)])
 
     def grant(self, credit: wire.Credit) -> None:
-        """The daemon gives credit."""
+        """Apply the daemon's credit."""
         if credit.batch != self._batch.batch:
             return
         name = self._batch.rows[credit.row].id

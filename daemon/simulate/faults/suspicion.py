@@ -1,8 +1,8 @@
-"""The world's own book of requests that end workers, beside the daemon's (batching/quarantine.py).
+"""The world's own record of requests that end workers, beside the daemon's (batching/quarantine.py).
 
-What makes two requests the same is drawn with them (clients.py): their words, which are a header, and their bodies.
-Their names and ids differ always. The book asks the daemon only whether an operator has cleared it, and whether it
-still hashes.
+Equality of requests is drawn with them (clients.py): their words, which are a header, and their bodies. Their names and
+ids always differ. The record asks the daemon only whether an operator has cleared the quarantine, and whether hashing
+is pending.
 """
 
 from collections.abc import Hashable, Sequence
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from daemon.simulate.faults.ledger import Entry, Served
     from daemon.simulate.faults.world import World
 
-HASHING = 0.5  # seconds after an end for which it may not be known whose it was: many may be hashed before
+HASHING = 0.5  # seconds for which the culprit may be unknown after an end: many requests may be hashed first
 
 
 class Suspicion:
-    """What one registration of a version has seen.
+    """The suspect requests of one registration of a version, since an operator last cleared the quarantine.
 
     Attributes:
-        alone: workers that ended with a request alone, since an operator has cleared it; and when the last one did.
-        proved: the same since the last answer to it.
-        feared: requests with which a worker has ended, since the last answer to them.
+        alone: number of workers that ended with a request alone, and the time of the last end.
+        proved: the same, since the request's last answer.
+        feared: requests with which a worker has ended, since their last answer.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Suspicion:
         self._era = -1
 
     def look(self, served: "Served") -> None:
-        """Forget all if an operator has cleared it."""
+        """Forget everything if an operator has cleared the quarantine."""
         if served.model.dispatcher.quarantine._era != self._era:
             self._era = served.model.dispatcher.quarantine._era
             self.alone.clear()
@@ -45,7 +45,7 @@ class Suspicion:
 
 
 def note_ended(world: "World", worker: "WatchedWorker", batch: Batch, outcomes: Sequence[Outcome]) -> None:
-    """A worker ends a batch: answered, or because it has ended itself. Before the daemon does anything about it."""
+    """Record the end of a batch, by an answer or the worker's death, before the daemon reacts."""
     served, blame, now = worker._served, outcomes[0].blame, world.loop.now()
     book = served.suspicion
     book.look(served)
@@ -75,7 +75,7 @@ def note_ended(world: "World", worker: "WatchedWorker", batch: Batch, outcomes: 
 
 
 def check_refused(world: "World", entry: "Entry") -> None:
-    """A request is refused because the same has ended workers."""
+    """Check the rejection of a request whose equals have ended workers."""
     served, now = entry.served, world.loop.now()
     served.suspicion.look(served)
     deaths, last = served.suspicion.alone.get(entry.same, (0, 0.0))
@@ -84,7 +84,7 @@ def check_refused(world: "World", entry: "Entry") -> None:
 
 
 def check_accepted(world: "World", entry: "Entry") -> None:
-    """A request is accepted, and not parked."""
+    """Check the acceptance of a request that is not parked."""
     served, now = entry.served, world.loop.now()
     served.suspicion.look(served)
     deaths, last = served.suspicion.proved.get(entry.same, (0, 0.0))
@@ -94,7 +94,7 @@ def check_accepted(world: "World", entry: "Entry") -> None:
 
 
 def check_sent(world: "World", worker: "WatchedWorker", entries: "Sequence[Entry]", batch: Batch) -> None:
-    """A batch goes to a worker."""
+    """Check a batch sent to a worker."""
     served = worker._served
     served.suspicion.look(served)
     quarantine = served.model.dispatcher.quarantine
@@ -107,6 +107,6 @@ def check_sent(world: "World", worker: "WatchedWorker", entries: "Sequence[Entry
 
 
 def note_parked(served: "Served") -> None:
-    """Those that wait to be compared lose their place among the others."""
+    """Mark the requests waiting for a comparison: they lose their place in the queue."""
     for job in served.model.queue.parked:
         served.open[job.id].parked = True

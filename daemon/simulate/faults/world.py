@@ -1,4 +1,4 @@
-"""One run's world: the daemon's objects on the virtual loop, and the book about them."""
+"""One run's world: the daemon's objects on the virtual loop, and the record of their behaviour."""
 
 import asyncio
 import functools
@@ -43,7 +43,7 @@ def _config(grace: float) -> Config:
 
 
 class SimulatedRegistration(Registration):
-    """Production's, but for where models come from: nothing is downloaded, unpacked or read."""
+    """Production's registration with a simulated source: nothing is downloaded, unpacked or read."""
 
     def __init__(self, world: "World") -> None:
         self._world = world
@@ -75,14 +75,14 @@ class SimulatedRegistration(Registration):
 
 
 class MarkingClock:
-    """The loop's clock for one version; it marks the version when something happens there.
+    """The loop's clock for one version; marks the version dirty on every event.
 
     Attributes:
         timers: those that may still be armed.
     """
 
     def __init__(self, loop: VirtualLoop) -> None:
-        self.served: Served = None  # type: ignore[assignment]  # its model is made with this clock
+        self.served: Served = None  # type: ignore[assignment]  # assigned later: the model needs the clock first
         self.now = loop.now
         self.timers: list[Call] = []
         self._loop = loop
@@ -112,24 +112,24 @@ class MarkingClock:
 
 
 class World:
-    """What a run consists of.
+    """The parts of a run.
 
     Attributes:
-        chance: what clients, operators and faults of the daemon draw from; each process has its own.
-        healed: nothing goes wrong any more.
-        longest: the seconds that the longest answered batch took.
-        placement: which worker has which device.
-        entries: every request that was accepted and has not been forgotten, by name.
-        readers: the clients of streamed answers, by the request's name.
-        failure: the first invariant that broke.
-        disk: what is in the snapshot; None before it was written.
-        memory: what large bodies are in.
+        chance: the random numbers of clients, operators and daemon faults; each process has its own.
+        healed: the faults have ceased.
+        longest: the seconds of the longest answered batch.
+        placement: worker → device.
+        entries: every accepted request that has not been forgotten, by name.
+        readers: the clients of streamed responses, by the request's name.
+        failure: the first broken invariant.
+        disk: the content of the snapshot; None before the first write.
+        memory: the arena for large bodies.
     """
 
     def __init__(self, plan: Plan, story: Story | None = None) -> None:
         self.plan = plan
         self.chance = random.Random(f"world {plan.seed}")
-        self.loop = VirtualLoop(self._escaped)  # type: ignore[abstract]  # of a loop it has what is needed
+        self.loop = VirtualLoop(self._escaped)  # type: ignore[abstract]  # only the needed part of a loop
         self.loop.disk = self._write
         self.loop.connect = self._connect
         self.loop.pipe = self._pipe
@@ -151,15 +151,15 @@ class World:
         self._output: Any = None
         self._began = self.loop.now()
 
-    # What is told and found out.
+    # Notes and failures.
 
     def note(self, text: str, *values: Any) -> None:
-        """Write into the story, if anybody wants to read it."""
+        """Add a line to the story, if there is one."""
         if self.story is not None:
             self.story.note(self.loop.now() - self._began, text % values)
 
     def broken(self, invariant: str, **values: Any) -> None:
-        """Something does not hold that has to; the first is what counts."""
+        """Record a broken invariant; only the first one counts."""
         if self.failure is None:
             self.failure = Failure(self.plan.seed, invariant, self.loop.now() - self._began,
                                    {name: repr(value) for name, value in values.items()})  # fmt: skip
@@ -169,27 +169,27 @@ class World:
         self.broken("no exception escapes", error=error, trace=trace)
 
     def retry(self, served: Served) -> bool:
-        """Whether a handler may see a request of a version again."""
+        """Return whether a handler may see a request of a version again."""
         retry = served.model.settings.retry
         return not self.own_handle if retry is None else retry
 
     def close(self) -> None:
-        """Give back what a run has that was broken off: descriptors, and tasks."""
+        """Release the descriptors and tasks of an aborted run."""
         self.loop.close()
         for process in self.processes:
             process.close()
 
     def plan_has(self, what: str) -> bool:
-        """Whether something of that kind happens in this run."""
+        """Return whether an event of this kind occurs in this run."""
         return any(kind == what for _, kind in self.plan.events)
 
-    # What a registration needs.
+    # The registration's interface.
 
     def request(self, name: str, version: str, *, synchronous: bool) -> Request:
         return Request(url=f"{name}/{version}", synchronous=synchronous)
 
     def make(self, request: Request, manifest: Manifest) -> Served:
-        """Make a model as its archive would have it."""
+        """Make a model as from its archive."""
         settings = self.settings_of(manifest.model_name, manifest.model_version)
         settings = settings.changed({"quarantine": self.plan.quarantine}, "set")
         engine, clock = Engine(self), MarkingClock(self.loop)
@@ -223,17 +223,18 @@ class World:
                     self.broken("no timer is left of a version that has gone", served=served, armed=armed)
                 self.note("%r has gone%s", served, "" if served.retired else ", but for a worker")
 
-    # What workers and requests do.
+    # Events of workers and requests.
 
     def began(self, process: Process, batch: wire.Predict) -> None:
-        """A process begins a batch."""
+        """Record that a process starts a batch."""
         self.note("%r: begins %d", process, batch.batch)
         for row in batch.rows:
             entry = self.entries.get(row.id)
             if entry is None:
-                continue  # it has expired, or left
+                continue  # expired or abandoned
             entry.begun += 1
-            # Who breaks the protocol may have begun what it says, or not: it is replaced, and nothing is known.
+            # A worker that violates the protocol may or may not have started the batch: it is replaced, and nothing is
+            # known.
             if entry.begun > (2 if self.retry(entry.served) else 1) and not self.plan.faults.confused:
                 self.broken("a handler sees a request as often as it may", entry=entry)
             if entry.job.begun:
@@ -244,13 +245,13 @@ class World:
         self.note("%r: answers %d", process, batch.batch)
 
     def forget(self, entry: Entry) -> None:
-        """A request has ended."""
+        """Remove an ended request."""
         self.entries.pop(entry.name, None)
 
-    # What the loop needs.
+    # The loop's callbacks.
 
     def _write(self, call: Callable[..., Any]) -> float:
-        """The snapshot is written, in a thread."""
+        """Write the snapshot, in a thread."""
         if self.loop.now() < self.disk_full_until:
             self.note("the disk is full")
             raise no_space()
@@ -268,7 +269,7 @@ class World:
 
 
 def counted(metrics: VersionMetrics) -> dict[str, int]:
-    """What the metrics of a version say, of this registration and those before."""
+    """Return the counts in a version's metrics, of this registration and those before."""
     return {
         "requests": metrics.named.requests + metrics.unnamed.requests,
         "batches": metrics.batches.total(),

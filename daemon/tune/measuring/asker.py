@@ -1,8 +1,8 @@
-"""`python -P -m daemon.tune.measuring.asker PORT TYPE TOGETHER`: ask, with the body on stdin; print two medians.
+"""`python -P -m daemon.tune.measuring.asker PORT TYPE TOGETHER`: send requests, body on stdin; print two medians.
 
-Seconds: the first is of a request alone; the second of TOGETHER requests, each on a connection of its own, until
-all are answered. TOGETHER 0: ask one after the other, and print nothing, until the server closes the connection.
-Plain sockets: what the client itself costs should be small.
+In seconds: the first of a request alone; the second of TOGETHER requests, each on its own connection, until all are
+answered. TOGETHER 0: send one after the other, and print nothing, until the server closes the connection. Plain
+sockets, to keep the client's own cost small.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from statistics import median
 
 ROUNDS = 60
 WARM_UP = 10
-SECONDS = 2.0  # that a measurement takes at most
+SECONDS = 2.0  # the limit on one measurement
 
 
 def connect(port: int) -> socket.socket:
@@ -25,7 +25,7 @@ def connect(port: int) -> socket.socket:
 
 
 def receive(sock: socket.socket) -> None:
-    """Read one answer."""
+    """Read one response."""
     head, _, rest = b"", b"", b""
     while not _:
         head, _, rest = (head + _ + rest + _more(sock)).partition(b"\r\n\r\n")
@@ -43,7 +43,7 @@ def _more(sock: socket.socket) -> bytes:
 
 
 def ask(socks: Sequence[socket.socket], request: bytes) -> float:
-    """Send a request on each connection, and read all answers; give the seconds."""
+    """Send a request on each connection, and read all responses; return the seconds taken."""
     began = time.perf_counter()
     for sock in socks:
         sock.sendall(request)

@@ -1,7 +1,7 @@
-"""Batches with requests on their way beside them, and such requests with batches: how much longer both take.
+"""Measure how much batches and concurrent requests slow each other down.
 
-A client asks a model that does nothing, one request after the other, through a daemon's own HTTP in this process, while
-batches of the real model run. On a machine with a core to spare for that, nothing changes.
+A client queries a trivial model, one request after the other, through a daemon's own HTTP in this process, while
+batches of the real model run. On a machine with a core to spare, nothing slows down.
 """
 
 import asyncio
@@ -14,12 +14,12 @@ from daemon.tune.measuring.rig import Rig
 from daemon.tune.measuring.way import asked
 from daemon.tune.overlap import Beside
 
-WARM = 50  # requests that do not count
-SHARE = 0.5  # of a measurement's time, for requests with nothing beside them
+WARM = 50  # discarded requests
+SHARE = 0.5  # of a measurement's time, for requests without batches beside them
 
 
 async def measure_beside(rig: Rig, size: int, seconds: float, body: bytes, content_type: str) -> Beside:
-    """Measure with all workers of the rig busy on batches of `size`.
+    """Measure with all workers of the rig busy on batches of `size`, for `seconds` each.
 
     Raises:
         SampleFailed: as `Rig.measure`.
@@ -43,7 +43,7 @@ def _requests(model: Model) -> int:
 
 
 async def _rate(model: Model, while_this: Awaitable[None]) -> float:
-    """Requests a second, while something else happens."""
+    """Return the requests a second while `while_this` runs."""
     before, began = _requests(model), time.monotonic()
     await while_this
     return (_requests(model) - before) / (time.monotonic() - began)

@@ -1,7 +1,7 @@
-"""`python -P -m daemon.tune.measuring.callers`: clients that each wait for their answer, pause, and send again.
+"""`python -P -m daemon.tune.measuring.callers`: clients that each wait for their response, pause, and send again.
 
-A JSON line (`Calls`) and the body of their request on stdin, a JSON line (`Seen`) on stdout. One thread, plain sockets:
-what the clients themselves cost should be small.
+A JSON line (`Calls`) and the request's body on stdin, a JSON line (`Seen`) on stdout. One thread and plain sockets, to
+keep the clients' own cost small.
 """
 
 import contextlib
@@ -18,19 +18,19 @@ import msgspec
 
 from daemon.simulate.percentile import nearest_rank
 
-AT_ONCE = 0.001  # seconds within which all clients begin
-MOST_TIMES = 3  # as long as was asked for: to have enough of a slow model's answers
+AT_ONCE = 0.001  # seconds within which all clients start
+MOST_TIMES = 3  # times the requested duration, to get enough responses of a slow model
 
 
 class Calls(msgspec.Struct, frozen=True):
-    """What the clients do; durations in seconds.
+    """The clients' order; durations in seconds.
 
     Attributes:
         target: of the request line.
-        body_bytes: how many bytes of body follow the line.
-        warm_up: the same, before: what is answered then does not count.
-        enough: answers; with fewer than that they go on a while.
-        pauses: buckets (least, most, weight) of what is between an answer and the next request; none: nothing is.
+        body_bytes: length of the body after the line.
+        warm_up: duration of the warm-up, whose responses are discarded.
+        enough: number of responses; with fewer the run is extended.
+        pauses: buckets (least, most, weight) of the pause from a response to the next request; none: no pause.
     """
 
     port: int
@@ -45,7 +45,7 @@ class Calls(msgspec.Struct, frozen=True):
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """What the clients saw: latencies in seconds, good answers a second, and how many were not good."""
+    """The clients' results: latencies in seconds, good responses a second, and the number of errors."""
 
     throughput: float
     p50: float
@@ -54,7 +54,7 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 class Client:
-    """One connection that is there already."""
+    """One connected client."""
 
     def __init__(self, sock: socket.socket, request: bytes) -> None:
         self.sent = 0.0
@@ -69,10 +69,10 @@ class Client:
         self._sock.sendall(self._request)
 
     def receive(self) -> int | None:
-        """Take what has come; give the status once the answer is complete.
+        """Read available bytes; return the status once the response is complete, else None.
 
         Raises:
-            ConnectionError: the server has closed the connection.
+            ConnectionError: the server closed the connection.
         """
         data = self._sock.recv(65536)
         if not data:
@@ -85,7 +85,7 @@ class Client:
 
 
 def play(calls: Calls, request: bytes) -> Seen:
-    """Send and wait, for as long as is asked.
+    """Run the clients as ordered.
 
     Raises:
         OSError: the server does not listen, or closed a connection.
@@ -113,7 +113,7 @@ def _drive(calls: Calls, clients: dict[int, Client], waker: select.epoll) -> See
     while now < end or (len(latencies) < calls.enough and now < latest):
         while due and due[0][0] <= now:
             clients[heapq.heappop(due)[1]].send()
-        # `select`, as a timeout of `epoll` steps by a millisecond.
+        # `select`, because a timeout of `epoll` steps by a millisecond.
         select.select([waker], [], [], max(0.0, min(latest, due[0][0] if due else latest) - now))
         for fd, _ in waker.poll(0):
             client = clients[fd]

@@ -1,7 +1,7 @@
-"""The real model served by this process under one setting after the other, and clients that ask: what they see.
+"""Trials: this process serves the real model under one setting after the other, and clients measure the performance.
 
-HTTP, queue, dispatcher and workers are the daemon's; the clients are a process of their own (callers.py), as clients
-are.
+HTTP, queue, dispatcher and workers are the daemon's; the clients run in a separate process (callers.py), like real
+clients.
 """
 
 import asyncio
@@ -27,19 +27,19 @@ from daemon.tune.order import Order
 from daemon.workers.devices import chosen_threads, usable_cores
 from daemon.workers.engine import Engine
 
-SECONDS = 3.0  # of a trial, for each second that a batch size is measured
-WARM_UP = 1.0  # the same, before: the collector learns who comes how often
-ENOUGH = 300  # answers
-LEAST_PAUSE = 0.001  # seconds; shorter ones are what the way took while they were recorded, not a pause
+SECONDS = 3.0  # of a trial, per second that a batch size is measured
+WARM_UP = 1.0  # of warm-up, likewise: the collector learns the traffic
+ENOUGH = 300  # responses
+LEAST_PAUSE = 0.001  # seconds; shorter ones are the recorded overhead, not a pause
 
 Bucket = tuple[float, float, float]  # least, most, weight; see Calls
 
 
 class Rehearsal:
-    """Serves a model to as many clients as a plan has.
+    """Serves a model to the clients of a plan.
 
     Args:
-        body: of their request.
+        body: of the clients' request.
     """
 
     def __init__(self, engine: Engine, clock: Clock, order: Order, body: bytes, plan: Plan) -> None:
@@ -52,10 +52,10 @@ class Rehearsal:
         self._changed = asyncio.Event()
 
     async def attempt(self, setting: Setting) -> Seen | None:
-        """Serve under a setting; give what the clients saw, None if not all were answered well.
+        """Serve under a setting; return the clients' results, None if any response was an error.
 
         Raises:
-            LoadFailed: a worker did not come up.
+            LoadFailed: a worker did not load.
         """
         model = await self._serve(setting)
         async with listening(model, len(self._body)) as port:
@@ -76,7 +76,7 @@ class Rehearsal:
             model.close()
 
     async def _serve(self, setting: Setting) -> Model:
-        """Have the model served so; its workers stay if there are as many."""
+        """Return the model served under a setting; workers are kept if their number is unchanged."""
         model = self._model
         if model is not None and model.pool.wanted == setting.workers:
             model.change(self._settings(setting))
@@ -118,7 +118,7 @@ class Rehearsal:
         await self._changed.wait()
 
     async def _ask(self, port: int, seconds: float, pauses: Sequence[Bucket]) -> Seen | None:
-        """Have the clients ask; None if they could not."""
+        """Run the clients; return None if they failed."""
         each = self._order.seconds
         calls = Calls(
             port=port, target=f"/predictions/{quote(self._order.trace['modelName'])}",
@@ -128,18 +128,18 @@ class Rehearsal:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-m", "daemon.tune.measuring.callers",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-            start_new_session=True,  # sessions share the cores (sched_autogroup): as a client of its own would
+            start_new_session=True,  # sessions share the cores (sched_autogroup): as with a real client
         )  # fmt: skip
         told, _ = await process.communicate(msgspec.json.encode(calls) + b"\n" + self._body)
         return msgspec.json.decode(told, type=Seen) if process.returncode == 0 else None
 
 
 def pauses_of(turnarounds: Turnarounds, at_once: float) -> list[Bucket]:
-    """Say how long clients pause.
+    """Return the clients' pauses.
 
     Args:
-        turnarounds: from an answer to the next request, as recorded.
-        at_once: the same in seconds, of clients that do not pause.
+        turnarounds: the recorded times from a response to the next request.
+        at_once: the same for clients without a pause, in seconds.
     """
     if turnarounds.median - at_once < LEAST_PAUSE:
         return []
@@ -150,4 +150,4 @@ def pauses_of(turnarounds: Turnarounds, at_once: float) -> list[Bucket]:
 
 
 def _log(line: str) -> None:
-    print(line, file=sys.stderr)  # noqa: T201 - what the worker prints
+    print(line, file=sys.stderr)  # noqa: T201 - the worker's output

@@ -1,7 +1,6 @@
-"""Throw-away workers of one model, as many as a placement has, and batches that run on them at the same time.
+"""Throw-away workers of one model, as many as a placement has, running batches at the same time.
 
-A batch's time is from the moment the daemon hands it over to the moment it has the answers: with the frames, as the
-dispatcher sees it.
+A batch's time is measured in the daemon, from the dispatch to the results, including the frames.
 """
 
 import asyncio
@@ -16,18 +15,18 @@ from daemon.job import Batch, Job, Outcome, Param, Reply
 from daemon.workers.engine import Engine, WorkerSpec
 from daemon.workers.pool import Pool
 
-ENOUGH = 200  # batches of a size, for each busy worker
+ENOUGH = 200  # batches per size and busy worker
 LEAST = 5
-SLOW = 1.0  # seconds; of batches that take so long, fewer will do
+SLOW = 1.0  # seconds; fewer batches suffice if each takes so long
 LEAST_OF_SLOW = 3
 
 
 class SampleFailed(Exception):
-    """The model cannot answer the request it is measured with; the message is the handler's."""
+    """The model cannot answer the sample request; the message is the handler's."""
 
 
 class LoadFailed(Exception):
-    """A throw-away worker did not come up; `details` is the handler's traceback."""
+    """A throw-away worker did not load; `details` is the handler's traceback."""
 
     def __init__(self, message: str, details: str = "") -> None:
         super().__init__(message)
@@ -35,14 +34,14 @@ class LoadFailed(Exception):
 
 
 class Rig:
-    """Workers that are measured, then thrown away.
+    """Workers to measure and then discard.
 
     Args:
-        threads: of each.
-        params: of the request that all batches are made of.
+        threads: of each worker.
+        params: of the request repeated in all batches.
 
     Attributes:
-        answer: the body of the last answer.
+        answer: the body of the last response.
     """
 
     def __init__(
@@ -58,10 +57,10 @@ class Rig:
         self._ended: Callable[[Batch, Sequence[Outcome]], None] = lambda batch, outcomes: None
 
     async def start(self) -> None:
-        """Have all workers ready.
+        """Start all workers and wait until they are ready.
 
         Raises:
-            LoadFailed: one could not be loaded.
+            LoadFailed: a worker did not load.
         """
         self._pool.scale(self.workers)
         while self._pool.ready < self.workers:
@@ -72,16 +71,16 @@ class Rig:
             await self._changed.wait()
 
     async def measure(self, size: int, busy: int, seconds: float) -> list[float]:
-        """Keep `busy` workers at work on batches of `size` for about so long; give what each batch took.
+        """Keep `busy` workers running batches of `size` for about `seconds`; return the seconds of each batch.
 
-        The first of each worker does not count: a new size makes libraries plan and allocate.
+        Each worker's first batch is discarded: a new size makes libraries plan and allocate.
 
         Raises:
-            SampleFailed: an answer was an error, or a worker died.
+            SampleFailed: a response was an error, or a worker died.
         """
         took: list[float] = []
         began: dict[int, float] = {}
-        warm = busy  # batches that do not count
+        warm = busy  # discarded batches
         done = asyncio.get_running_loop().create_future()
         end = time.monotonic() + seconds
 
@@ -120,7 +119,7 @@ class Rig:
         for _ in range(busy):
             send()
         await done
-        while began:  # the last are not alone, but do not count
+        while began:  # the last batches run with fewer beside them, and are discarded
             self._changed.clear()
             await self._changed.wait()
         return took
@@ -141,7 +140,7 @@ class Rig:
     # PoolListener.
 
     def worker_idle(self) -> None:
-        """Whoever measures sends the next batch."""
+        """Do nothing: `measure` sends the next batch."""
 
     def batch_ended(self, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:  # noqa: ARG002
         if outcomes[0].reply is not None:
@@ -149,7 +148,7 @@ class Rig:
         self._ended(batch, outcomes)
 
     def job_streamed(self, job: Job, piece: Reply) -> None:
-        """Its time counts, not what it says."""
+        """Ignore pieces: only the time counts."""
 
     def pool_changed(self) -> None:
         self._changed.set()
@@ -160,5 +159,8 @@ def _failure(outcomes: Sequence[Outcome]) -> str | None:
         if outcome.reply is None:
             return f"the worker died: {outcome.reason}"
         if outcome.reply.error or outcome.reply.status >= 400:
-            return outcome.reply.body.decode("utf-8", "replace") or f"it answered with status {outcome.reply.status}"
+            return (
+                outcome.reply.body.decode("utf-8", "replace")
+                or f"the model answered with status {outcome.reply.status}"
+            )
     return None

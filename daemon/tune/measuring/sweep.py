@@ -11,7 +11,7 @@ from daemon.tune.overlap import Beside
 from daemon.tune.times import BatchTimes, Curve
 from daemon.workers.engine import Engine, WorkerSpec
 
-LITTLE = 0.03  # more requests a second: two sizes in a row that bring no more end the sweep
+LITTLE = 0.03  # relative gain in requests a second: two sizes in a row with less end the sweep
 
 Tell = Callable[..., None]  # stage, **facts
 MeasureBeside = Callable[[Rig, int], Awaitable[Beside]]  # with all workers busy on batches of this size
@@ -21,8 +21,8 @@ class Sweep:
     """Measures one placement after the other.
 
     Attributes:
-        times: of the placements, in their order.
-        answer: the body of an answer of the model.
+        times: of the placements, in order.
+        answer: the body of a response of the model.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class Sweep:
         self._done = self._total = 0
 
     async def run(self, placements: Sequence[tuple[int, int]], most: int) -> None:
-        """Measure.
+        """Measure all placements, with batch sizes up to `most`.
 
         Raises:
             LoadFailed: the model does not load.
-            SampleFailed: it cannot answer the request, not even alone.
+            SampleFailed: the model cannot answer even a single request.
         """
         sizes = batch_sizes(most)
         self._total = sum(len(sizes) * (1 if workers == 1 else 2) + 1 for workers, _ in placements)
@@ -85,7 +85,9 @@ class Sweep:
                     raise
                 for curve in measured.values():
                     curve.pop(size, None)
-                self._tell("note", text=f"a batch of {size} failed, so none is larger: {str(error).splitlines()[0]}")
+                self._tell(
+                    "note", text=f"a batch of {size} failed, so larger ones were skipped: {str(error).splitlines()[0]}"
+                )
                 break
             poor = poor + 1 if _gain(measured[rig.workers]) < LITTLE else 0
             if poor == 2:
@@ -101,7 +103,7 @@ class Sweep:
 
 
 def _gain(measured: dict[int, list[float]]) -> float:
-    """How many more requests a second the largest size brings than the one before; 1.0 if it is the first."""
+    """Return the relative gain in requests a second of the largest size over the one before; 1.0 if it is the first."""
     curve = Curve(measured)
     if len(curve.sizes) < 2:
         return 1.0
@@ -110,7 +112,7 @@ def _gain(measured: dict[int, list[float]]) -> float:
 
 
 def document(times: BatchTimes) -> dict[str, Any]:
-    """Tell what was measured; seconds, and under `beside` how many times longer batches and requests then take."""
+    """Return the measurements; times in seconds, and under `beside` the slowdown factors of batches and requests."""
     curves = []
     for busy, curve in times.curves.items():
         fit = curve.fit()

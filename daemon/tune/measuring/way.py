@@ -1,7 +1,7 @@
-"""What a request costs outside the model: a daemon's HTTP, queue and dispatcher, a kept connection, and a client.
+"""The cost of a request outside the model: a daemon's HTTP, queue and dispatcher, a kept connection, and a client.
 
-The routes, model and listener are the daemon's; the worker is a stub that answers at once what the model
-answered. The client is a process of its own (asker.py), as clients are.
+The routes, model and listener are the daemon's; the worker is a stub that immediately returns the model's response. The
+client runs in a separate process (asker.py), like real clients.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ from daemon.models.registry import Registry
 from daemon.tune.replay import Way
 from daemon.workers.stub import StubEngine
 
-TOGETHER = 16  # requests at the same time, to tell what each costs from what all have to wait for
+TOGETHER = 16  # concurrent requests, to separate each one's cost from the common latency
 
 
 class _AtOnce(LoopClock):
-    """A stub's clock: its batches take no time, not even the millisecond that timers step by."""
+    """A stub's clock: its batches take no time, not even the millisecond of a timer's step."""
 
     def later(self, delay: float, call: Callable[[], None]) -> FakeTimer:  # noqa: ARG002
         timer = FakeTimer(call)
@@ -39,7 +39,7 @@ class _AtOnce(LoopClock):
 
 @asynccontextmanager
 async def asked(body: bytes, content_type: str, answer: bytes, together: int) -> AsyncIterator[tuple[Process, Model]]:
-    """Have a process ask a model that does nothing; ends when this is left.
+    """Run a process that queries a trivial model; wait for its end on exit.
 
     Args:
         together: see asker.py.
@@ -57,7 +57,7 @@ async def asked(body: bytes, content_type: str, answer: bytes, together: int) ->
 
 @asynccontextmanager
 async def listening(model: Model, longest: int) -> AsyncIterator[int]:
-    """Serve a model to this machine until this is left; give the port.
+    """Serve a model on the loopback interface within the block; yield the port.
 
     Args:
         longest: bytes of a request's body.
@@ -74,7 +74,7 @@ async def listening(model: Model, longest: int) -> AsyncIterator[int]:
 
 
 async def measure_way(body: bytes, content_type: str, answer: bytes) -> Way:
-    """Ask a model that does nothing, alone and with others; give what a request costs."""
+    """Query a trivial model, alone and concurrently; return the seconds of a request outside the model."""
     async with asked(body, content_type, answer, TOGETHER) as (process, _):
         told, _ = await process.communicate(body)
         alone, together = json.loads(told)

@@ -1,4 +1,4 @@
-"""Who comes regularly, and who of them is here."""
+"""The regular callers, and which of them are present."""
 
 from daemon.batching.learned.callers import Callers
 from daemon.batching.learned.survival import Survival

@@ -1,4 +1,4 @@
-"""What the dispatcher tells becomes gaps, turnarounds, batch times and who is missing."""
+"""The dispatcher's events become gaps, turnarounds, batch times and missing callers."""
 
 from typing import Any
 

@@ -36,7 +36,7 @@ def job_cost(batch_size: int, policy: str = "fixed", body: bytes = b"x" * 100) -
 
 
 def fakes_cost(batch_size: int) -> float:
-    """What the fake clock costs of it: two calls soon and two timers for each batch."""
+    """Return the fake clock's share: two calls soon and two timers for each batch."""
     clock = FakeClock()
 
     def run() -> None:

@@ -30,7 +30,7 @@ def post(model: str, size: int = 100) -> bytes:
 
 
 def _nobody(request: Request, status: int, seconds: float) -> None:
-    """Nobody is told of answers."""
+    """Ignore answers."""
 
 
 class Connections:

@@ -1,4 +1,4 @@
-"""What a server and all its descendants cost, read from /proc."""
+"""The resources used by a server and all its descendants, from /proc."""
 
 import os
 from collections.abc import Iterator

@@ -34,7 +34,7 @@ class NoWrk(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What wrk saw; latencies in seconds.
+    """The results of wrk; latencies in seconds.
 
     Attributes:
         errors: connections that failed, answers that did not come or had no status of 2xx or 3xx.

@@ -1,4 +1,4 @@
-"""What every server is to the benchmarks: installed, started, asked, stopped."""
+"""The interface of every benchmarked server: install, start, request, stop."""
 
 import contextlib
 import os
@@ -128,7 +128,7 @@ class Peer(ABC):
         return True
 
     def lacks(self) -> str:
-        """Say what this machine lacks for it; empty if nothing."""
+        """Return what this machine lacks to run this peer; empty if nothing."""
         return ""
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What was measured: figures by workload, connections, peer and round; and their medians."""
+"""The measurements: figures by workload, connections, peer and round; and their medians."""
 
 import json
 import statistics

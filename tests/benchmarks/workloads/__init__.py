@@ -1,4 +1,4 @@
-"""What is done to each server, by name."""
+"""The workloads for each server, by name."""
 
 from tests.benchmarks.workloads.workload import KILL, LOADS, Workload
 

@@ -1,4 +1,4 @@
-"""What a handler sees of a request's body and headers."""
+"""A request's body and headers as seen by a handler."""
 
 from tests.conformance.case import Case, Group, Step, ask, case
 

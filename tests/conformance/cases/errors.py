@@ -8,7 +8,7 @@ def fails(name: str, word: str) -> Case:
 
 
 def survives(name: str, word: str) -> Case:
-    """What is done to the worker must not spoil the next answer."""
+    """Check that damage to the worker does not spoil the next answer."""
     target = "/predictions/fails"
     return case(name, ask_json(target, {"do": word}), ask_json(target, {"do": "well"}), uses="fails")
 

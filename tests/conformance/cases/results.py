@@ -1,4 +1,4 @@
-"""What a handler's items become."""
+"""The responses for a handler's items."""
 
 from tests.conformance.case import Case, Group, ask, ask_json, case
 

@@ -1,4 +1,4 @@
-"""Tells what it was asked for, and describes itself when that is the question."""
+"""Returns the kind of the request, and a description of itself for describe requests."""
 
 
 class Describes:

@@ -172,7 +172,7 @@ def detach():
 
 
 def detach_for_ever():
-    """Be a process after the other, each detached and gone after a millisecond: nobody can kill it by its pid."""
+    """Fork a chain of detached processes that each live a millisecond, so that none can be killed by its pid."""
     end = time.monotonic() + 20
     if os.fork() == 0:
         while time.monotonic() < end:

@@ -1,4 +1,4 @@
-"""What a worker says to the daemon (workers/local.py): each job comes back once, whatever comes over its connection.
+"""A worker's messages to the daemon (workers/local.py): each job returns once, for any bytes on its connection.
 
 The bytes are all that the worker ever says, and again what it says when it is ready; when it is, it has two batches.
 Then its process ends. Another model's metrics are read meanwhile: whatever a worker says, they are as before.
@@ -74,7 +74,7 @@ class _Log(WorkerLog):
 
 
 def _told(beginning: bytes, pieces: Iterable[bytes], *, scraped: bool = False) -> Told:
-    """What the daemon hears of its worker: events, what became of each job, and why it was killed."""
+    """Return the daemon's view of its worker: events, each job's outcome, and why the worker was killed."""
     clock, log = FakeClock(), _Log()
     metrics = Metrics()
     own, other = VersionMetrics("m", "1.0"), VersionMetrics("other", "1.0")
@@ -124,7 +124,7 @@ def _head(reply: Reply) -> bytes:
 
 
 def _scrape(metrics: Metrics) -> None:
-    """What Prometheus reads is text as it should be, and has the other model's values."""
+    """Check that Prometheus reads valid text with the other model's values."""
     text = render([*ours(metrics), *emitted(metrics)]).decode()
     families = list(text_string_to_metric_families(text))
     samples = [sample for family in families for sample in family.samples]

@@ -40,7 +40,7 @@ def check(data: bytes) -> object:
 
 
 def _compare(content_type: str, body: bytes, params: list[Param] | None) -> None:
-    """What is read here, others read alike; they accept more than we do, but for blanks after the first boundary."""
+    """Check that our results equal the references', which accept more, but for blanks after the first boundary."""
     if params is None or len(content_type) > MOST_TYPE:
         return
     kind, options = parse_options(content_type)
@@ -69,7 +69,7 @@ def _parsed(content_type: str, body: bytes | Stored) -> list[Param] | None:
 
 
 def _check_multipart(params: list[Param]) -> None:
-    """What can be said in a multipart form is read from one."""
+    """Check that a multipart form is read back as written."""
     said = [
         param for param in params if param.name.isascii() and param.name.isalnum() and _OUTER not in bytes(param.value)
     ]

@@ -41,7 +41,7 @@ def check(data: bytes) -> None:
 
 
 def _check(manifest: Manifest) -> None:
-    """What is read is what it says: strings, and the same when it is read again."""
+    """Check that the manifest holds strings, and is the same when read again."""
     for field in fields(manifest):
         value = getattr(manifest, field.name)
         assert field.name == "raw" or value is None or isinstance(value, str), field.name

@@ -43,7 +43,7 @@ def check(data: bytes) -> None:
 
 
 def _check_written_again(file: ConfigFile) -> None:
-    """What was read, written as Java writes it, says the same."""
+    """Check that properties written as Java writes them are read back the same."""
     names = {name: key for key, name in KEYS.items()}
     told = {names[name]: given.text for name, given in file.settings.items() if given.origin.startswith("file")}
     if any("$$" in text or "load_models" in key for key, text in told.items()):

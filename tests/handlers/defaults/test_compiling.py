@@ -43,7 +43,7 @@ def test_pt2_that_is_a_list_is_an_error() -> None:
 @pytest.mark.parametrize(("backend", "valid"), [("inductor", True), ("eager", True), ("magic", False)])
 def test_check_valid_pt2_backend(backend: str, valid: bool, caplog: pytest.LogCaptureFixture) -> None:
     assert check_valid_pt2_backend(backend) is valid
-    assert ("magic is no backend" in caplog.text) is not valid
+    assert ("magic is not a backend" in caplog.text) is not valid
 
 
 def test_a_model_that_nobody_wants_compiled_stays_as_it_is() -> None:

@@ -122,7 +122,7 @@ def test_a_package_of_aotinductor_that_does_not_run_here_is_refused(
         package.writestr("m/data/aotinductor/model/x.wrapper.so", b"garbage")
         package.writestr("m/archive_format", b"pt2")
 
-    with pytest.raises(HandlerError, match=r"^`model.pt2` is no AOTInductor package that runs here: "):
+    with pytest.raises(HandlerError, match=r"^`model.pt2` is not an AOTInductor package for this machine: "):
         load(model_dir, serializedFile="model.pt2")
 
     assert list(unpacked.iterdir()) == []
@@ -200,9 +200,9 @@ def garbage(path: Path) -> None:
 @pytest.mark.parametrize(
     ("save", "name", "sentence"),
     [
-        (state_dict, "model.pt", "`model.pt` is no TorchScript file, and weights alone need a model file: "),
-        (garbage, "model.pt", "`model.pt` is no TorchScript file, and weights alone need a model file: "),
-        (garbage, "model.pt2", "`model.pt2` is no torch.export file: "),
+        (state_dict, "model.pt", "`model.pt` is not a TorchScript file; weights alone need a model file: "),
+        (garbage, "model.pt", "`model.pt` is not a TorchScript file; weights alone need a model file: "),
+        (garbage, "model.pt2", "`model.pt2` is not a torch.export file: "),
         (state_dict, "model.pth", "`model.pth` cannot be loaded without a model file: only .pt"),
         (state_dict, "model", "`model` cannot be loaded without a model file: only .pt"),
     ],

@@ -64,7 +64,7 @@ def test_several_outputs_are_a_list(archive: Path) -> None:
 def test_a_file_that_is_no_onnx_is_refused(archive: Path) -> None:
     (archive / "net.onnx").write_bytes(b"not a model")
 
-    with pytest.raises(HandlerError, match=r"`net\.onnx` is no ONNX model that onnxruntime can run"):
+    with pytest.raises(HandlerError, match=r"`net\.onnx` is not an ONNX model that onnxruntime can run"):
         load(archive)
 
 

@@ -97,7 +97,7 @@ def test_an_empty_text_is_answered_too(archive: Path) -> None:
 @pytest.mark.parametrize(
     ("unreadable", "sentence"),
     [
-        pytest.param(row(b"\xff\xfe"), "The request is no text in UTF-8", id="bytes that are no text"),
+        pytest.param(row(b"\xff\xfe"), "The request is not UTF-8 text", id="bytes that are no text"),
         pytest.param(row(b"[1]", "application/json"), "The request should be a text, not a list", id="a list"),
         pytest.param(row(b"x", name="else"), "The request should be a text, not a NoneType", id="another parameter"),
     ],

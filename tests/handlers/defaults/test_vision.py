@@ -132,7 +132,7 @@ def test_a_photograph_with_a_damaged_tag_is_turned_upright_too(wrong_type: int) 
     ],
 )
 def test_what_is_no_image_is_unreadable(body: bytes) -> None:
-    with pytest.raises(UnreadablePayload, match=rf"^The request's {len(body)} bytes are no image: "):
+    with pytest.raises(UnreadablePayload, match=rf"^The request's {len(body)} bytes are not an image: "):
         decode_image(body)
 
 
@@ -157,9 +157,9 @@ def test_a_lack_of_memory_is_not_the_images_fault(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("payload", "message"),
     [
-        pytest.param("not base64!", "text is no base64 of an image", id="text that is no base64"),
-        pytest.param("aGVsbG8=", "5 bytes are no image", id="base64 of something else"),
-        pytest.param("é", "text is no base64 of an image", id="text that is not even ASCII"),
+        pytest.param("not base64!", "text is not a base64-encoded image", id="text that is no base64"),
+        pytest.param("aGVsbG8=", "5 bytes are not an image", id="base64 of something else"),
+        pytest.param("é", "text is not a base64-encoded image", id="text that is not even ASCII"),
         pytest.param({"a": 1}, "neither an image nor an array", id="an object"),
         pytest.param([[1], [2, 3]], "neither an image nor an array", id="a ragged array"),
         pytest.param(["a"], "neither an image nor an array", id="an array of text"),

@@ -184,8 +184,8 @@ def test_a_request_that_is_alone_may_have_more_items_than_rows() -> None:
         pytest.param("json", [1], "The request should be a JSON object, not a list", id="no object"),
         pytest.param("json", {}, "The request has no list `instances`", id="no instances"),
         pytest.param("json", {"instances": 1}, "The request has no list `instances`", id="instances that are no list"),
-        pytest.param("json", {"instances": [{"b64": "?"}]}, "A `b64` of the request is no base64", id="no base64"),
-        pytest.param("json", {"instances": [{"b64": 1}]}, "A `b64` of the request is no base64", id="base64 no text"),
+        pytest.param("json", {"instances": [{"b64": "?"}]}, "A `b64` of the request is not base64", id="no base64"),
+        pytest.param("json", {"instances": [{"b64": 1}]}, "A `b64` of the request is not base64", id="base64 no text"),
         pytest.param("kserve", {"inputs": []}, "The request has no list `instances`", id="v2 for v1"),
         pytest.param("kservev2", {"instances": []}, "The request has no list `inputs`", id="v1 for v2"),
         pytest.param("kservev2", {"inputs": [1]}, "An input of the request lacks one of", id="an input that is none"),
@@ -244,7 +244,7 @@ def test_a_tensor_of_a_type_that_numpy_lacks_fails_its_request_only() -> None:
     answers = run("kservev2", lambda data, context: items, good, good)
 
     assert [answer.status for answer in answers] == [503, 200]
-    assert answers[0].body.startswith(b"Unsupported model output data type. The output `x` is no array: ")
+    assert answers[0].body.startswith(b"Unsupported model output data type. The output `x` is not an array: ")
 
 
 def test_a_function_is_initialized_through_the_envelope() -> None:
@@ -264,5 +264,5 @@ def test_without_an_envelope_the_entry_point_stays_as_it_is(name: str) -> None:
 
 
 def test_an_envelope_that_is_not_known_is_refused_with_those_that_are() -> None:
-    with pytest.raises(HandlerError, match="`soap` is no service envelope: there are body, json, kserve, kservev2"):
+    with pytest.raises(HandlerError, match="`soap` is not a service envelope; use body, json, kserve, kservev2"):
         enveloped(EntryPoint(None, Recorder().handle), "soap")

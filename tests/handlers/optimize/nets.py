@@ -28,7 +28,7 @@ RESIDUAL = """
 
 
 def settled(model: nn.Module) -> nn.Module:
-    """Give normalisations means, variances and weights that matter; in evaluation mode."""
+    """Set means, variances and weights of normalisations to random values; return the model in evaluation mode."""
     generator = torch.Generator().manual_seed(3)
     with torch.no_grad():
         for name, tensor in [*model.named_parameters(), *model.named_buffers()]:

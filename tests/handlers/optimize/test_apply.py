@@ -238,9 +238,9 @@ def test_a_model_that_fails_on_the_sample_is_served_as_it_is(model_dir: Path) ->
 @pytest.mark.parametrize(
     ("handler_class", "model", "reason"),
     [
-        pytest.param(BaseHandler, nn.Linear(2, 2), "there is nothing to check it on: name a file", id="no sample"),
+        pytest.param(BaseHandler, nn.Linear(2, 2), "there is no sample to check on: name a file", id="no sample"),
         pytest.param(BaseHandler, print, "the model is a builtin_function_or_method, and only a torch", id="no module"),
-        pytest.param(object, None, "the handler is no subclass of BaseHandler", id="no handler of ours"),
+        pytest.param(object, None, "the handler is not a subclass of BaseHandler", id="no handler of ours"),
     ],
 )
 def test_who_cannot_be_optimised_is_told_why(handler_class: type, model: Any, reason: str, tmp_path: Path) -> None:

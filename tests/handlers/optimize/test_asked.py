@@ -1,4 +1,4 @@
-"""Who gets which optimisation."""
+"""The optimisations that each handler gets."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What comes of bytes: the requests that were seen, the refusal, and whether the connection ends."""
+"""The outcome of bytes: the requests seen, the refusal, and whether the connection ends."""
 
 from dataclasses import replace
 

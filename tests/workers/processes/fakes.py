@@ -85,7 +85,7 @@ class Peer:
 
 
 class Told:
-    """What was told of one birth."""
+    """The events of one birth."""
 
     def __init__(self, order: orders.Order | None = None) -> None:
         self.process: Process | None = None

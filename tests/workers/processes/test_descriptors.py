@@ -1,4 +1,4 @@
-"""What uvloop takes over is closed once: a second time, the number may be a client's connection."""
+"""Descriptors handed to uvloop are closed once: later, the number may be a client's connection."""
 
 import asyncio
 import gc

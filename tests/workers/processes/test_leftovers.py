@@ -1,4 +1,4 @@
-"""What workers left is killed, and no other child of the daemon."""
+"""Processes left by workers are killed, and no other child of the daemon."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""What a process keeps in memory, and when that is too much."""
+"""A process's memory, and when its limit is exceeded."""
 
 import os
 from pathlib import Path

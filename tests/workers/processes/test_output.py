@@ -1,4 +1,4 @@
-"""What a worker prints arrives line by line, whatever pieces the pipe brings."""
+"""A worker's output arrives line by line, for any split by the pipe."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a model's files mention is what its workers will import."""
+"""The imports of a model's files are those of its workers."""
 
 from pathlib import Path
 

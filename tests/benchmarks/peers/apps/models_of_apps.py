@@ -1,4 +1,4 @@
-"""What the peers without handlers of their own run: the same work that tsctl's and TorchServe's handlers do."""
+"""The models of peers without handlers: the same work as tsctl's and TorchServe's handlers."""
 
 import io
 import json
