@@ -14,7 +14,7 @@ from daemon.tsconfig import ConfigFile, Given, ModelValues, read_config_file
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """What the operator chose; the fields are those of `settings.SETTINGS`, times in seconds, sizes in bytes."""
+    """The operator's configuration: the fields of `settings.SETTINGS`, times in seconds, sizes in bytes."""
 
     socket: Path
     state_dir: Path
@@ -58,11 +58,11 @@ class Config:
     log_level: str
     origins: Mapping[str, str] = field(default_factory=dict)  # setting → "flag", "environment", "file …" or "default"
     models_block: ModelValues = field(default_factory=dict)
-    snapshot_block: ModelValues = field(default_factory=dict)  # what TorchServe had registered
-    notes: tuple[str, ...] = ()  # what of config.properties is not obeyed
+    snapshot_block: ModelValues = field(default_factory=dict)  # models that TorchServe had registered
+    notes: tuple[str, ...] = ()  # sentences about the keys of config.properties that are not obeyed
 
     def model_values(self, name: str, version: str) -> Mapping[str, Any]:
-        """What the `models` block of config.properties says of a model version."""
+        """Return the values of a model version in the `models` block of config.properties."""
         return self.models_block.get(name, {}).get(version, {})
 
 
@@ -70,10 +70,11 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
     """Choose each setting's value: flag, then environment, then config.properties, then default.
 
     Args:
-        directory: where the operator is: a config.properties there that nobody named is noted, not read.
+        directory: the operator's working directory: if no file is named, a config.properties there is not read, but
+            mentioned in a note.
 
     Raises:
-        StartError: a value cannot be read, or a path cannot be used.
+        StartError: a value is invalid, or a path cannot be used.
     """
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
@@ -96,8 +97,8 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
     notes = file.notes
     unread = directory / "config.properties" if directory is not None and values["ts_config"] is None else None
     if unread is not None and unread.is_file():
-        # torchserve reads it. Whoever wrote into the directory where `tsctl` happens to be started would choose
-        # what code runs and who may register some: it is named, and the operator decides.
+        # torchserve reads this file. Anyone who can write to the directory where `tsctl` is started could choose
+        # the code that runs and who may register models: the note names the file, and the operator decides.
         sentence = "`config.properties` of this directory is not read; `--ts-config config.properties` reads it"
         notes += (f"note: {sentence}",)
     return Config(
@@ -113,13 +114,17 @@ def _is_directory(path: Path) -> bool:
 
 
 def _receiving(chosen: int | None, largest: int) -> int:
-    """Bytes of all bodies that may be received at once; the largest must be among those that can."""
+    """Return the limit of bytes of all bodies that are received at once.
+
+    Raises:
+        StartError: the chosen limit is smaller than the largest body.
+    """
     if chosen is None:
         return max(512 * MIB, 2 * largest)
     if chosen < largest:
         raise StartError(
-            f"`max_receiving_bytes` is {chosen}, and one request may have {largest} bytes (`max_request_size`)",
-            "let more be received at once, or make the largest request smaller",
+            f"`max_receiving_bytes` is {chosen}, less than `max_request_size`, {largest} bytes",
+            "raise `--max-receiving-bytes`, or lower `--max-request-size`",
         )
     return chosen
 

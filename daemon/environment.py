@@ -1,4 +1,4 @@
-"""What workers find in their environment: the daemon's own, less what is hidden, with what is configured."""
+"""The environment variables of workers: the daemon's, without the hidden ones, and with the configured ones."""
 
 from collections.abc import Mapping
 
@@ -11,22 +11,22 @@ _VARIABLES = {
     "decode_input": "TS_DECODE_INPUT_REQUEST",
     "limit_image_pixels": "TS_LIMIT_MAX_IMAGE_PIXELS",
 }
-# How often a thread of libgomp looks for work before it sleeps. Its own 300 000 are 15 ms of a core that another model
-# waits for: two busy models answered 278 requests a second with this, 95 without; one alone 272 and 286, medians
-# of nine turns between 220 and 325 (tests/benchmarks/neighbours.py).
+# How often a thread of libgomp looks for work before it sleeps. libgomp's own 300 000 are 15 ms of a core that another
+# model waits for: two busy models answered 278 requests a second with this value, 95 without; one alone 272 and 286,
+# medians of nine turns between 220 and 325 (tests/benchmarks/neighbours.py).
 _SPINS = {"GOMP_SPINCOUNT": "3000"}
 _SPINS_CHOSEN = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
 
 
 def model_environment(environment: Mapping[str, str], config: Config) -> dict[str, str]:
-    """Make the environment that every worker starts from.
+    """Return the environment of every worker.
 
-    A setting that nobody chose leaves its variable as it was inherited.
+    A setting at its default leaves the inherited variable unchanged.
     """
     hidden = config.hide_environment
     kept = {name: value for name, value in environment.items() if hidden is None or not hidden.fullmatch(name)}
     chosen = {variable: name for name, variable in _VARIABLES.items() if config.origins[name] != "default"}
-    # Set by hand it stays: several daemons may share what was compiled.
+    # A value set by hand stays: several daemons may share compiled models.
     kept.setdefault("TORCHINDUCTOR_CACHE_DIR", str(paths.compiled_dir(config.state_dir)))
     if not any(name in kept for name in _SPINS_CHOSEN):
         kept |= _SPINS

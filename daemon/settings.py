@@ -1,11 +1,13 @@
-"""Every setting of the daemon: its default, its unit, its environment name, its help.
+"""Every setting of the daemon: default, unit, environment variable, help text.
 
 One table feeds the daemon's arguments, the options of `tsctl start` and `tsctl run`, and
 the environment: the setting `inference_address` is `--inference-address` and
-`TSCTL_INFERENCE_ADDRESS`; where TorchServe's config.properties has a key for it, `key` names it.
+`TSCTL_INFERENCE_ADDRESS`; `key` is the name in TorchServe's config.properties, if there is one.
 A flag wins over the environment, which wins over that file, which wins over the default.
 
-Standard library only: the command line comes in by this door.
+Each `parse_…` function raises ValueError with a sentence that quotes the text.
+
+Standard library only: the command line imports this module.
 """
 
 import math
@@ -25,15 +27,15 @@ _UNITS = {"b": 1, "kb": 1000, "kib": 1024, "mb": 10**6, "mib": MIB, "gb": 10**9,
 
 def parse_path(text: str) -> Path:
     if not text:
-        raise ValueError("an empty path")
+        raise ValueError("the path is empty")
     try:
         return Path(text).expanduser().absolute()
     except RuntimeError:
-        raise ValueError(f"`{text}` begins with a user that this machine does not know") from None
+        raise ValueError(f"`{text}` begins with an unknown user") from None
 
 
 def parse_seconds(text: str) -> float:
-    """Read a number of seconds, at least 0."""
+    """Parse a number of seconds, at least 0."""
     try:
         value = float(text)
     except ValueError:
@@ -44,15 +46,15 @@ def parse_seconds(text: str) -> float:
 
 
 def parse_timeout(text: str) -> float:
-    """Read a number of seconds, more than 0."""
+    """Parse a number of seconds, more than 0."""
     value = parse_seconds(text)
     if value == 0:
-        raise ValueError(f"`{text}` is no timeout, which is more than 0 seconds; leave it out for the default")
+        raise ValueError(f"`{text}` is not a timeout of more than 0 seconds; leave the setting out for the default")
     return value
 
 
 def parse_size(text: str) -> int:
-    """Read a number of bytes; `64MiB` and `1GB` are understood."""
+    """Parse a number of bytes, such as `1048576`, `64MiB` or `1GB`."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"`{text}` is not a size (write 1048576, 64MiB or 1GB)")
@@ -60,7 +62,7 @@ def parse_size(text: str) -> int:
 
 
 def size_text(size: int) -> str:
-    """Return a size as people write it: `4 GiB`, `1.5 GiB`, `700 MiB`."""
+    """Return a size in bytes as readable text: `4 GiB`, `1.5 GiB`, `700 MiB`."""
     for unit, name in _SHOWN_UNITS:
         if size >= unit:
             return f"{size / unit:.3g} {name}" if size < 1000 * unit else f"{size // unit} {name}"
@@ -68,7 +70,7 @@ def size_text(size: int) -> str:
 
 
 def parse_count(text: str) -> int:
-    """Read a whole number, at least 1."""
+    """Parse a whole number, at least 1."""
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise ValueError(f"`{text}` is not a whole number of at least 1")
     return int(text)
@@ -88,31 +90,31 @@ def parse_level(text: str) -> str:
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """Read names with commas between them."""
+    """Parse comma-separated names, at least one."""
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not names:
-        raise ValueError(f"`{text}` names nothing")
+        raise ValueError(f"`{text}` contains no name")
     return names
 
 
 def parse_patterns(text: str) -> tuple[str, ...]:
-    """Read regular expressions with commas between them, which therefore hold none."""
+    """Parse comma-separated regular expressions, which therefore hold no comma."""
     patterns = parse_names(text)
     for pattern in patterns:
         try:
             re.compile(pattern)
         except re.error as error:
-            raise ValueError(f"`{pattern}` is no regular expression: {error}") from None
+            raise ValueError(f"`{pattern}` is not a regular expression: {error}") from None
     return patterns
 
 
 def parse_number(text: str) -> int:
-    """Read a whole number, at least 0."""
+    """Parse a whole number, at least 0."""
     return 0 if text == "0" else parse_count(text)
 
 
 def parse_models(text: str) -> tuple[str, ...]:
-    """Read a comma list of `ALL` and `[NAME=]ARCHIVE`; it may be empty."""
+    """Parse a comma-separated list of `ALL` and `[NAME=]ARCHIVE`, which may be empty."""
     models = tuple(filter(None, map(str.strip, text.split(","))))
     for model in models:
         name, equals, archive = model.partition("=")
@@ -123,7 +125,7 @@ def parse_models(text: str) -> tuple[str, ...]:
 
 def parse_envelope(text: str) -> str:
     if text not in ENVELOPES:
-        raise ValueError(f"`{text}` is no request envelope ({', '.join(ENVELOPES)})")
+        raise ValueError(f"`{text}` is not a request envelope ({', '.join(ENVELOPES)})")
     return text
 
 
@@ -131,7 +133,7 @@ def parse_pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except re.error as error:
-        raise ValueError(f"`{text}` is no regular expression: {error}") from None
+        raise ValueError(f"`{text}` is not a regular expression: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +141,9 @@ class Setting:
     """One value that an operator may choose.
 
     Attributes:
-        default: None means that the daemon works it out (see `help`).
-        parse: text to value; raises ValueError with a sentence that quotes the text.
-        key: its name in TorchServe's config.properties; empty if it has none.
+        default: None if the daemon works out the value (see `help`).
+        parse: converts text to a value; raises ValueError with a sentence that quotes the text.
+        key: the name in TorchServe's config.properties; empty if there is none.
     """
 
     name: str
@@ -162,17 +164,26 @@ class Setting:
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("socket", None, parse_path, "PATH", "The control socket [default: in $XDG_RUNTIME_DIR or /tmp/tsctl-UID]."),
-    Setting("state_dir", None, parse_path, "DIR", "Logs and what is registered [default: ~/.local/state/tsctl]."),
+    Setting(
+        "state_dir", None, parse_path, "DIR", "The directory of logs and registrations [default: ~/.local/state/tsctl]."
+    ),
     Setting("ts_config", None, parse_path, "FILE", "TorchServe's config.properties."),
-    Setting("model_store", None, parse_path, "DIR", "The directory archives come from.", "model_store"),
-    Setting("models", None, parse_models, "MODELS", "Load ALL, or [NAME=]ARCHIVE with commas between.", "load_models"),
-    Setting("restore", True, parse_boolean, "true|false", "Register again what the last run had registered."),
+    Setting("model_store", None, parse_path, "DIR", "The directory of model archives.", "model_store"),
+    Setting(
+        "models",
+        None,
+        parse_models,
+        "MODELS",
+        "Models to load at the start: ALL, or comma-separated [NAME=]ARCHIVE.",
+        "load_models",
+    ),
+    Setting("restore", True, parse_boolean, "true|false", "Restore the models that the last run had registered."),
     Setting(
         "inference_address",
         "127.0.0.1:8080",
         str,
         "ADDRESS",
-        "Where predictions are answered: HOST:PORT.",
+        "The address of the inference API: HOST:PORT.",
         "inference_address",
     ),
     Setting(
@@ -180,16 +191,16 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         str,
         "ADDRESS",
-        "A further address that answers only /metrics: HOST:PORT.",
+        "An additional address that serves only /metrics: HOST:PORT.",
         "metrics_address",
     ),
-    Setting("metrics", True, parse_boolean, "true|false", "Answer /metrics.", "enable_metrics_api"),
+    Setting("metrics", True, parse_boolean, "true|false", "Serve /metrics.", "enable_metrics_api"),
     Setting(
         "management_address",
         None,
         str,
         "ADDRESS",
-        "Where TorchServe's management API is answered: HOST:PORT [default: nowhere but on the control socket].",
+        "The address of TorchServe's management API: HOST:PORT [default: only the control socket].",
         "management_address",
     ),
     Setting(
@@ -197,7 +208,7 @@ SETTINGS: tuple[Setting, ...] = (
         False,
         parse_boolean,
         "true|false",
-        "Let everybody who reaches the management address register code.",
+        "Let every client that reaches the management address register code.",
         "disable_token_authorization",
     ),
     Setting(
@@ -212,21 +223,21 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         parse_path,
         "FILE",
-        "A 0600 file with a token that predictions need, too [default: TSCTL_INFERENCE_TOKEN].",
+        "A 0600 file with the token of the inference API [default: TSCTL_INFERENCE_TOKEN].",
     ),
     Setting(
         "allowed_host",
         None,
         parse_names,
         "NAMES",
-        "Further names, with commas between them, by which clients may call the management address.",
+        "Additional host names of the management address, comma-separated.",
     ),
     Setting(
         "allowed_urls",
         None,
         parse_patterns,
         "PATTERNS",
-        "Regular expressions, with commas between them, of the URLs that archives may come from [default: none].",
+        "Comma-separated regular expressions of the URLs that archives may come from [default: none].",
         "allowed_urls",
     ),
     Setting(
@@ -234,7 +245,7 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         parse_path,
         "FILE",
-        "A PEM certificate with its chain: the addresses are https.",
+        "A PEM certificate with its chain, to serve HTTPS.",
         "certificate_file",
     ),
     Setting(
@@ -245,7 +256,7 @@ SETTINGS: tuple[Setting, ...] = (
         30.0,
         parse_seconds,
         "SECONDS",
-        "How long a stop waits for running requests.",
+        "How long a graceful shutdown waits for running requests.",
         "unregister_model_timeout",
     ),
     Setting("max_request_size", 64 * MIB, parse_size, "BYTES", "The largest request body.", "max_request_size"),
@@ -254,7 +265,7 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         parse_size,
         "BYTES",
-        "Bytes of all bodies that are being received [default: 512MiB, or twice the largest body].",
+        "The most bytes of request bodies received at once [default: 512MiB, or twice the largest body].",
         "max_receiving_bytes",
     ),
     Setting(
@@ -262,7 +273,7 @@ SETTINGS: tuple[Setting, ...] = (
         512 * MIB,
         parse_size,
         "BYTES",
-        "Bytes of all answers that wait for their clients; one connection may have an eighth.",
+        "The most bytes of all answers that wait for their clients; one connection may have an eighth.",
     ),
     Setting("queue_jobs", 100, parse_count, "JOBS", "Requests that may wait for one model version.", "job_queue_size"),
     Setting("queue_bytes", 256 * MIB, parse_size, "BYTES", "Bytes that may wait for one model version."),
@@ -285,14 +296,14 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("header_timeout", 10.0, parse_seconds, "SECONDS", "How long a request's headers may take to arrive."),
     Setting("body_timeout", 60.0, parse_seconds, "SECONDS", "How long a request's body may take to arrive."),
     Setting("keep_alive", 75.0, parse_seconds, "SECONDS", "How long an idle connection stays open."),
-    Setting("archive_bytes", 16 * 1024 * MIB, parse_size, "BYTES", "The most that one archive may unpack to."),
+    Setting("archive_bytes", 16 * 1024 * MIB, parse_size, "BYTES", "The most bytes that one archive may unpack to."),
     Setting("archive_files", 10_000, parse_count, "FILES", "The most files and directories that one archive may hold."),
     Setting(
         "install_requirements",
         False,
         parse_boolean,
         "true|false",
-        "Install the requirements.txt of archives, with pip.",
+        "Install the requirements.txt of archives with pip.",
         "install_py_dep_per_model",
     ),
     Setting(
@@ -300,7 +311,7 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         parse_number,
         "WORKERS",
-        "Workers of a model for which nobody names a number.",
+        "Workers of a model if neither the registration nor the archive names a number.",
         "default_workers_per_model",
     ),
     Setting(
@@ -340,12 +351,12 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         parse_pattern,
         "REGEX",
-        "Environment variables that workers do not get, by name.",
+        "Environment variables to hide from workers: a regular expression of names.",
         "blacklist_env_vars",
     ),
     Setting(
         "template", True, parse_boolean, "true|false", "Fork workers from a process that has imported torch already."
     ),
-    Setting("access_log", True, parse_boolean, "true|false", "Write a line for each request."),
-    Setting("log_level", "info", parse_level, "LEVEL", "What the daemon logs: debug, info, warning or error."),
+    Setting("access_log", True, parse_boolean, "true|false", "Log a line for each request."),
+    Setting("log_level", "info", parse_level, "LEVEL", "The daemon's log level: debug, info, warning or error."),
 )

@@ -1,9 +1,9 @@
-"""TorchServe's config.properties: which of its keys mean what here.
+"""Read TorchServe's config.properties.
 
-A key of a setting (`Setting.key` in settings.py) gives its value. Of the others, one that asks for
-protection that this daemon would not give stops the start; the rest are named in a note, or in a
-warning if TorchServe does not know them either. With `enable_envvars_config=true` an environment
-variable `TS_KEY` wins over the file's `key`, as TorchServe has it.
+A key of a setting (`Setting.key` in settings.py) sets its value. A key that asks for protection which this
+daemon would not provide stops the start. Other keys of TorchServe are named in a note, unknown ones in a
+warning. With `enable_envvars_config=true` an environment variable `TS_KEY` wins over the file's `key`, as in
+TorchServe.
 """
 
 import json
@@ -24,7 +24,7 @@ _LIST = "load_models"
 
 KEYS: dict[str, str] = {setting.key: setting.name for setting in SETTINGS if setting.key}
 
-# Keys whose loss would weaken security: does this value ask for it, and what stops the start then.
+# Keys whose loss would weaken security: a test of the value, and the message that stops the start if it is true.
 _NO_TLS = "TLS comes from `certificate_file` and `private_key_file`, in PEM; remove the key"
 _OWN_TOKENS = "name the tokens with `--token-file` and `--inference-token-file`, and remove the key"
 _NO_TOKENS = f"a token here does not expire; {_OWN_TOKENS}"
@@ -37,7 +37,7 @@ STOPS: dict[str, tuple[Callable[[str], bool], str]] = {
     "enable_grpc_ssl": (lambda value: value.lower() == "true", _NO_TLS),
 }
 
-# TorchServe's other keys: they have no meaning here.
+# TorchServe's other keys, which have no effect here.
 MEANINGLESS = frozenset({
     "async_logging", "cors_allowed_headers", "cors_allowed_methods", "cors_allowed_origin",
     "cpp_log_config", "cpu_launcher_args", "cpu_launcher_enable", "debug", "disable_system_metrics",
@@ -53,7 +53,7 @@ MEANINGLESS = frozenset({
     "ts_open_inference_protocol", "tsConfigFile", "use_env_allowed_urls", "use_native_io", "version", "vmargs",
     "workflow_store",
 })  # fmt: skip
-# TorchServe has no variable for these.
+# Keys without an environment variable in TorchServe.
 _FILE_ONLY = frozenset({"use_native_io", "io_ratio", "metric_time_interval", "models", "model_snapshot",
                         "system_metrics_cmd", _ENABLE})  # fmt: skip
 _ODD_VARIABLES = {"token_expiration_min": "TS_TOKEN_EXPIRATION_TIME_MIN"}
@@ -62,7 +62,7 @@ ModelValues = Mapping[str, Mapping[str, Mapping[str, Any]]]  # model → version
 
 
 class Given(NamedTuple):
-    """A value as text, where it stands (for errors), and its origin."""
+    """A value as text, its place (for errors), and its origin."""
 
     text: str
     where: str
@@ -71,13 +71,13 @@ class Given(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """What a config.properties says.
+    """The content of a config.properties.
 
     Attributes:
-        settings: setting → its value.
+        settings: setting → value.
         models: the `models` block.
-        snapshot: what TorchServe had registered when it wrote the file, in the same form.
-        notes: sentences for the operator, of what is not obeyed.
+        snapshot: the models that TorchServe had registered when it wrote the file, in the same form.
+        notes: sentences for the operator about keys that are not obeyed.
     """
 
     settings: Mapping[str, Given] = field(default_factory=dict)
@@ -90,8 +90,8 @@ def read_config_file(path: Path, environment: Mapping[str, str]) -> ConfigFile:
     """Read a config.properties.
 
     Raises:
-        StartError: it cannot be read, names a variable that is not there, or asks for protection
-            that it would not get.
+        StartError: the file cannot be read, names a missing environment variable, or asks for protection that this
+            daemon would not provide.
     """
     given = _given(path, environment)
     for key, (asks, sentence) in STOPS.items():
@@ -104,12 +104,12 @@ def read_config_file(path: Path, environment: Mapping[str, str]) -> ConfigFile:
     if unknown:
         notes.append(f"warning: {path} has unknown keys: {', '.join(unknown)}")
     if meaningless:
-        notes.append(f"note: {path} has keys without a meaning here: {', '.join(meaningless)}")
+        notes.append(f"note: {path} has keys that have no effect here: {', '.join(meaningless)}")
     settings = {KEYS[key]: value for key, value in given.items() if key in KEYS and value.text}
     snapshot = _read_snapshot(given.get(_SNAPSHOT))
     if snapshot is not None:
         if _LIST in given:
-            notes.append(f"note: {path}: `{_SNAPSHOT}` says what is loaded, and not `{_LIST}`")
+            notes.append(f"note: {path}: `{_SNAPSHOT}` selects the models; `{_LIST}` is ignored")
         settings[KEYS[_LIST]] = given[_SNAPSHOT]._replace(text=_listed(snapshot))
     return ConfigFile(settings, _read_block(given.get(_BLOCK)), snapshot or {}, tuple(notes))
 
@@ -129,7 +129,7 @@ def _given(path: Path, environment: Mapping[str, str]) -> dict[str, Given]:
 
 
 def _read_properties(path: Path) -> dict[str, str]:
-    import javaproperties  # here: 55 ms, of which a daemon without a file has no use
+    import javaproperties  # here, because it takes 55 ms, which a daemon without a file saves
 
     try:
         content = path.read_bytes()
@@ -138,20 +138,24 @@ def _read_properties(path: Path) -> dict[str, str]:
     try:
         text = content.decode()
     except UnicodeDecodeError:
-        text = content.decode("latin-1")  # what Java reads
+        text = content.decode("latin-1")  # the encoding of Java's properties
     try:
         return {key: value.strip() for key, value in javaproperties.loads(text).items()}
     except javaproperties.InvalidUEscapeError as error:
-        raise StartError(f"{path}: `{error.escape}` is no character") from None
+        raise StartError(f"{path}: `{error.escape}` is not a character") from None
 
 
 def _filled(text: str, where: str, environment: Mapping[str, str]) -> str:
-    """Put in the environment's values for `$$NAME$$`."""
+    """Replace each `$$NAME$$` by the environment's value.
+
+    Raises:
+        StartError: the environment has no such variable.
+    """
 
     def value_of(match: re.Match[str]) -> str:
         value = environment.get(match[1])
         if value is None:
-            raise StartError(f"{where}: `{match[0]}` stands for a variable that the environment does not have")
+            raise StartError(f"{where}: the environment has no variable for `{match[0]}`")
         return value
 
     return _VARIABLE.sub(value_of, text)
@@ -163,7 +167,7 @@ def _read_block(block: Given | None) -> ModelValues:
 
 
 def _read_snapshot(snapshot: Given | None) -> ModelValues | None:
-    """Read what TorchServe writes as `model_snapshot`; each version has its archive's name in `marName`."""
+    """Read TorchServe's `model_snapshot`, in which `marName` is the name of each version's archive."""
     if snapshot is None or not snapshot.text:
         return None
     document = _read_json(snapshot)
@@ -184,12 +188,12 @@ def _read_json(given: Given) -> Any:
     try:
         return json.loads(given.text)
     except (ValueError, RecursionError) as error:
-        raise StartError(f"{given.where}: this is not JSON: {error}") from None
+        raise StartError(f"{given.where}: the value is not JSON: {error}") from None
 
 
 def _checked_models(block: Given, document: Any) -> ModelValues:
     if not isinstance(document, dict):
-        raise StartError(f"{block.where}: this should be a JSON object of models")
+        raise StartError(f"{block.where}: the value should be a JSON object of models")
     for model, versions in document.items():
         if not isinstance(versions, dict) or not all(isinstance(values, dict) for values in versions.values()):
             raise StartError(f"{block.where}: `{model}` should be a JSON object of versions, each an object of values")

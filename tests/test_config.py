@@ -56,12 +56,12 @@ def test_a_default_is_what_its_own_text_would_give(setting: Setting) -> None:
         (
             "response_timeout",
             "0",
-            "--response-timeout: `0` is no timeout, which is more than 0 seconds; leave it out for the default",
+            "--response-timeout: `0` is not a timeout of more than 0 seconds; leave the setting out for the default",
         ),
         (
             "startup_timeout",
             "0.0",
-            "--startup-timeout: `0.0` is no timeout, which is more than 0 seconds; leave it out for the default",
+            "--startup-timeout: `0.0` is not a timeout of more than 0 seconds; leave the setting out for the default",
         ),
         ("max_request_size", "64 Mb/s", "--max-request-size: `64 Mb/s` is not a size (write 1048576, 64MiB or 1GB)"),
         ("queue_jobs", "0", "--queue-jobs: `0` is not a whole number of at least 1"),
@@ -69,9 +69,8 @@ def test_a_default_is_what_its_own_text_would_give(setting: Setting) -> None:
         ("queue_jobs", "1.5", "--queue-jobs: `1.5` is not a whole number of at least 1"),
         ("access_log", "on", "--access-log: `on` is neither true nor false"),
         ("log_level", "loud", "--log-level: `loud` is not a log level (debug, info, warning, error)"),
-        ("state_dir", "", "--state-dir: an empty path"),
-        ("socket", "~nobody-of-this-name/s", "--socket: `~nobody-of-this-name/s` begins with a user that this machine"
-         " does not know"),
+        ("state_dir", "", "--state-dir: the path is empty"),
+        ("socket", "~nobody-of-this-name/s", "--socket: `~nobody-of-this-name/s` begins with an unknown user"),
     ],
 )  # fmt: skip
 def test_a_bad_value_is_a_sentence(name: str, text: str, sentence: str) -> None:
@@ -82,7 +81,7 @@ def test_a_bad_value_is_a_sentence(name: str, text: str, sentence: str) -> None:
 
 
 def test_a_bad_value_of_the_environment_names_its_variable() -> None:
-    with pytest.raises(StartError, match=r"^TSCTL_RESPONSE_TIMEOUT: `0` is no timeout"):
+    with pytest.raises(StartError, match=r"^TSCTL_RESPONSE_TIMEOUT: `0` is not a timeout"):
         resolve({}, {"TSCTL_RESPONSE_TIMEOUT": "0"})
     with pytest.raises(StartError, match=r"^TSCTL_GRACE: `soon`"):
         resolve({}, {"TSCTL_GRACE": "soon"})
@@ -111,7 +110,7 @@ def test_the_largest_request_finds_room(largest: str, chosen: str | None, receiv
 
 
 def test_a_budget_in_which_one_request_has_no_room_is_refused() -> None:
-    with pytest.raises(StartError, match="`max_receiving_bytes` is 1000, and one request may have 2000 bytes"):
+    with pytest.raises(StartError, match="`max_receiving_bytes` is 1000, less than `max_request_size`, 2000 bytes"):
         resolve({"max_request_size": "2000", "max_receiving_bytes": "1000"}, {})
 
 

@@ -24,7 +24,7 @@ def configured(folder: Path, *lines: str, environment: dict[str, str] | None = N
 def test_a_response_timeout_of_nothing_is_refused(tmp_path: Path) -> None:
     said = refusal(tmp_path, "default_response_timeout=0")
 
-    assert "default_response_timeout" in said and "`0` is no timeout, which is more than 0 seconds" in said
+    assert "default_response_timeout" in said and "`0` is not a timeout of more than 0 seconds" in said
 
 
 def refusal(folder: Path, *lines: str, environment: dict[str, str] | None = None) -> str:
@@ -162,7 +162,7 @@ def test_the_environments_values_are_put_in(tmp_path: Path) -> None:
 def test_a_value_that_the_environment_does_not_have_stops_the_start(tmp_path: Path) -> None:
     said = refusal(tmp_path, "model_store=$$STORE$$")
 
-    assert said.endswith("model_store: `$$STORE$$` stands for a variable that the environment does not have")
+    assert said.endswith("model_store: the environment has no variable for `$$STORE$$`")
 
 
 def test_unknown_keys_are_a_warning_and_meaningless_ones_a_note(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_unknown_keys_are_a_warning_and_meaningless_ones_a_note(tmp_path: Path) 
     file = tmp_path / "config.properties"
     assert notes == (
         f"warning: {file} has unknown keys: apple, zebra",
-        f"note: {file} has keys without a meaning here: io_ratio, netty_client_threads",
+        f"note: {file} has keys that have no effect here: io_ratio, netty_client_threads",
     )
 
 
@@ -224,8 +224,8 @@ def test_a_wrong_value_names_its_file_and_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("block", "sentence"),
     [
-        ("{", "this is not JSON"),
-        ("[]", "this should be a JSON object of models"),
+        ("{", "the value is not JSON"),
+        ("[]", "the value should be a JSON object of models"),
         ('{"m": 1}', "`m` should be a JSON object of versions, each an object of values"),
         ('{"m": {"1.0": 1}}', "`m` should be a JSON object of versions, each an object of values"),
     ],
@@ -257,7 +257,7 @@ def test_a_snapshot_of_torchserve_says_what_is_loaded(tmp_path: Path) -> None:
     assert config.origins["models"] == f"file {tmp_path / 'config.properties'}"
     assert config.snapshot_block["m"]["1.0"]["batchSize"] == 4
     assert config.notes == (
-        f"note: {tmp_path / 'config.properties'}: `model_snapshot` says what is loaded, and not `load_models`",
+        f"note: {tmp_path / 'config.properties'}: `model_snapshot` selects the models; `load_models` is ignored",
     )
 
 
@@ -268,8 +268,8 @@ def test_a_snapshot_without_models_loads_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("snapshot", "sentence"),
     [
-        ("{", "this is not JSON"),
-        ('{"name": "x"}', "this should be a JSON object of models"),
+        ("{", "the value is not JSON"),
+        ('{"name": "x"}', "the value should be a JSON object of models"),
         ('{"models": {"m": {"1.0": {}}}}', "`m` 1.0 has no `marName`, the name of its archive"),
     ],
 )
@@ -283,7 +283,7 @@ def test_a_file_that_is_not_there_stops_the_start(tmp_path: Path) -> None:
 
 
 def test_an_escape_that_is_none_stops_the_start(tmp_path: Path) -> None:
-    assert "is no character" in refusal(tmp_path, "model_store=\\u00zz")
+    assert "is not a character" in refusal(tmp_path, "model_store=\\u00zz")
 
 
 def test_every_key_of_torchserve_has_one_meaning() -> None:

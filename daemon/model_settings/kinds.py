@@ -1,11 +1,11 @@
-"""The kinds of values that a model's settings have: their limits, and how they are written at each border.
+"""The kinds of values that a model's settings have: their limits, and their text at each border.
 
 Inside the program times are float seconds and sizes are bytes. At a border (model-config.yaml, REST, the command
-line) a kind reads what people write there. Every reader raises ValueError with what the value should be, for a
-sentence of the form "batch_size is 0, and should be a whole number of at least 1".
+line) a kind converts the border's units and notations. Every reader raises ValueError with a description of valid
+values, for a sentence of the form "batch_size is 0, and should be a whole number of at least 1".
 
-Standard library only: the command line comes in by this door. Plain classes: as dataclasses
-they cost it 4 ms more (9 and 5 ms of CPU to import the package, median of 25).
+Standard library only: the command line imports this package. Plain classes: dataclasses cost the command line
+4 ms more (9 and 5 ms of CPU to import the package, median of 25).
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from daemon.settings import parse_boolean
 
-# Of anything that is counted, and of units of time at a border: more is a mistake, frames hold no number of any length,
+# The largest count, and the largest time in units of a border: more is a mistake, frames hold no number of any length,
 # and no timer takes an endless one.
 MOST = 10**9
 
@@ -22,14 +22,14 @@ class Kind:
     """One kind of value.
 
     Attributes:
-        numeric: whether it is a number, for which TorchServe's clients send -1 when they mean "not given".
+        numeric: whether values are numbers, for which TorchServe's clients send -1 when they mean "not given".
     """
 
     numeric: ClassVar[bool] = False
 
     @property
     def what(self) -> str:
-        """Return what a value should be, in words."""
+        """Return a description of valid values."""
         raise NotImplementedError
 
     @property
@@ -44,31 +44,35 @@ class Kind:
 
     @property
     def metavar(self) -> str:
-        """Return what stands for a value in the help of the command line."""
+        """Return the placeholder of a value in the command line's help."""
         return "TEXT"
 
     @property
     def unit(self) -> str:
-        """Return the unit at the border; empty for a value without one, or that says it itself."""
+        """Return the unit at the border; empty for a value without one, or with the unit in its text."""
         return ""
 
     def check(self, value: Any) -> None:
-        """Raises: ValueError, if a value of the right type is outside the limits."""
+        """Raise ValueError if a value of the right type is outside the limits."""
 
     def read(self, value: Any) -> Any:
         """Read a value of YAML or JSON.
 
         Raises:
-            ValueError: the message says what it should be.
+            ValueError: the value is invalid; the message describes valid ones.
         """
         raise NotImplementedError
 
     def native(self, text: str) -> Any:
-        """Make of text what `read` takes; raises ValueError, of any message."""
+        """Convert text to a value for `read`; raise ValueError, with any message, if that is impossible."""
         return text
 
     def parse(self, text: str) -> Any:
-        """Read text; raises as `read`."""
+        """Parse the text of a value.
+
+        Raises:
+            ValueError: the value is invalid; the message describes valid ones.
+        """
         try:
             value = self.native(text)
         except ValueError:
@@ -76,7 +80,7 @@ class Kind:
         return self.read(value)
 
     def show(self, value: Any) -> Any:
-        """Return a value as JSON and YAML write it, in the unit of the border."""
+        """Return a value for JSON and YAML, in the unit of the border."""
         return value
 
 
@@ -120,8 +124,8 @@ class Duration(Kind):
 
     Attributes:
         unit: "s" or "ms", at the border.
-        positive: 0 is refused. For a worker's timeout it would not be "none": every worker would be killed at its
-            first batch, or before.
+        positive: whether 0 is refused. A worker's timeout of 0 would not mean "none": every worker would be killed at
+            its first batch, or before.
     """
 
     stored = float
@@ -139,7 +143,7 @@ class Duration(Kind):
     @property
     def what(self) -> str:
         if self.positive:
-            return "more than 0 seconds; leave it out for the daemon's own"
+            return "more than 0 seconds; leave it out for the daemon's default"
         return "a number from 0 to 1e9"
 
     @property
@@ -165,7 +169,7 @@ class Duration(Kind):
 
 
 class Boolean(Kind):
-    """True or false; None is a value of its own where the default is worked out."""
+    """True or false; None for a default that the daemon works out."""
 
     stored = bool
     what = "true or false"
@@ -207,7 +211,7 @@ class Word(Kind):
 
 
 class Document(Kind):
-    """A value that only YAML can say; shown as it was written."""
+    """A value that only YAML can hold; shown unchanged."""
 
     stored = Any
     what = ""

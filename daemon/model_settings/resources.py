@@ -7,7 +7,7 @@ from daemon.model_settings.kinds import Kind
 from daemon.settings import parse_size, size_text
 from handlers.names import NO_OPTIMIZATION, OPTIMIZATIONS, parse_optimizations
 
-_LARGEST = 2**63 - 1  # bytes: what the snapshot and the messages to a worker can hold
+_LARGEST = 2**63 - 1  # bytes: the largest integer in the snapshot and in messages to a worker
 _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 
 
@@ -79,7 +79,7 @@ class Cpus(Kind):
 
 
 def cpus_text(cpus: tuple[int, ...]) -> str:
-    """Write processors as `Cpus` reads them: `0-3,8`."""
+    """Return processor numbers, sorted, as the text that `Cpus` reads: `0-3,8`."""
     parts: list[str] = []
     first = last = -2
     for cpu in (*cpus, -2):

@@ -1,4 +1,4 @@
-"""What a row of the table says."""
+"""The type of the table's rows."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,18 +11,18 @@ class ModelSetting:
     """One value that a registration, an archive or an operator may choose for a model version.
 
     Attributes:
-        kind: its limits, and how it is read and shown.
-        help: for people; a sentence.
-        label: what a sentence calls it.
-        yaml: its key in model-config.yaml; empty if an archive cannot say it.
-        rest: its parameter of `POST /models`, and of `PATCH` where it can be changed; empty if it has none.
-        flag: its option of `tsctl register` and `tsctl set`; empty if it has none.
-        yaml_kind: how the archive writes it, where that has another unit.
-        default: None means that the daemon works it out (see `help`).
-        daemon: the daemon's setting that is the default; empty if `default` is.
-        zero_is_unsaid: 0 in model-config.yaml and as the daemon's default says nothing, as in TorchServe.
-        changes: when a change counts, if it can be changed while the version serves; else empty.
-        why: why it cannot be said at each border.
+        kind: the limits of the value, and how to read and show it.
+        help: a sentence for the user.
+        label: the setting's name within a sentence.
+        yaml: the key in model-config.yaml; empty if an archive cannot set the value.
+        rest: the parameter of `POST /models`, and of `PATCH` if changeable; empty if there is none.
+        flag: the option of `tsctl register` and `tsctl set`; empty if there is none.
+        yaml_kind: the kind in model-config.yaml, if the unit differs there.
+        default: None if the daemon works out the value (see `help`).
+        daemon: the daemon's setting that holds the default; empty if `default` does.
+        zero_is_unsaid: whether 0 in model-config.yaml, or in the daemon's setting, means "not set", as in TorchServe.
+        changes: when a change takes effect, if the version can go on serving; else empty.
+        why: why the setting is missing at some of the borders.
     """
 
     name: str
@@ -41,5 +41,5 @@ class ModelSetting:
 
     @property
     def written(self) -> Kind:
-        """Return how the archive writes it; descriptions of a model use the same names and units."""
+        """Return the kind in model-config.yaml; descriptions of a model use the same names and units."""
         return self.yaml_kind or self.kind

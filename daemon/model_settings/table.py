@@ -1,4 +1,4 @@
-"""The table `MODEL_SETTINGS`; see the package."""
+"""The table `MODEL_SETTINGS`: one row for each setting of a model."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ from daemon.model_settings.kinds import Boolean, Document, Duration, Whole, Word
 from daemon.model_settings.resources import Cpus, Optimizations, Size
 from daemon.model_settings.row import ModelSetting
 
-MOST_WORKERS = 1024  # of one version: more is a slip of the finger, and each is a process
+MOST_WORKERS = 1024  # of one version: more is a typing error, and each worker is a process
 POLICIES = ("auto", "fixed", "greedy")
 
-_NEW_WORKER = "A worker is made of it, so it takes new workers: `tsctl register --replace`."
+_NEW_WORKER = "The setting is fixed when a worker starts; a change takes new workers: `tsctl register --replace`."
 _NEXT_BATCH = "from the next batch on"
 _NEXT_REQUEST = "from the next request on"
 
@@ -27,13 +27,13 @@ MODEL_SETTINGS: tuple[ModelSetting, ...] = (
     ),
     ModelSetting(
         name="max_delay", kind=Duration("ms"), label="maximum delay",
-        help="Milliseconds that a batch waits to fill, at most.",
+        help="Milliseconds that a batch may wait to fill.",
         yaml="maxBatchDelay", rest="max_batch_delay", flag="--max-delay",
         default=0.1, changes="from the next decision on",
     ),
     ModelSetting(
         name="policy", kind=Word(POLICIES), label="batching",
-        help="How batches are formed.",
+        help="Batching policy.",
         yaml="batching", rest="batching", flag="--batching",
         default="auto", changes="from the next decision on",
     ),
@@ -46,13 +46,13 @@ MODEL_SETTINGS: tuple[ModelSetting, ...] = (
     ),
     ModelSetting(
         name="max_workers", kind=Whole(0, MOST_WORKERS), label="largest number of workers",
-        help="Worker processes at most, where whoever chose `minWorkers` chose this, too.",
+        help="Worker processes at most; counts only beside a `minWorkers` from the same origin.",
         yaml="maxWorkers",
         default=0, why="A registration names one number, as in TorchServe; `tsctl scale` gives a range.",
     ),
     ModelSetting(
         name="fallback_workers", kind=Whole(0, MOST_WORKERS),
-        help="Worker processes where neither the registration, the archive nor the daemon names a number.",
+        help="Worker processes if neither the registration, the archive nor the daemon names a number.",
         rest="fallback_workers",
         default=0, why="The client's own default: `tsctl register` asks for 1, clients of TorchServe for none.",
     ),
@@ -70,31 +70,31 @@ MODEL_SETTINGS: tuple[ModelSetting, ...] = (
     ),
     ModelSetting(
         name="queue_jobs", kind=Whole(1), label="queue size",
-        help="Requests that may wait.",
+        help="Requests that may wait in the queue.",
         yaml="jobQueueSize", rest="job_queue_size", flag="--queue-jobs",
-        daemon="queue_jobs", changes=f"{_NEXT_REQUEST}; those that wait beyond it are served",
+        daemon="queue_jobs", changes=f"{_NEXT_REQUEST}; requests that wait beyond the limit already are served",
     ),
     ModelSetting(
         name="queue_bytes", kind=Size(), label="queue size in bytes",
-        help="Bytes of the requests that may wait.",
+        help="Bytes of requests that may wait in the queue.",
         yaml="jobQueueBytes", rest="job_queue_bytes", flag="--queue-bytes",
-        daemon="queue_bytes", changes=f"{_NEXT_REQUEST}; those that wait beyond it are served",
+        daemon="queue_bytes", changes=f"{_NEXT_REQUEST}; requests that wait beyond the limit already are served",
     ),
     ModelSetting(
         name="queue_timeout", kind=Duration(), label="queue timeout",
         help="Seconds that a request may wait in the queue; 0 is no limit.",
         yaml="queueTimeout", rest="queue_timeout", flag="--queue-timeout",
-        default=0.0, changes="at once, for requests that wait already, too",
+        default=0.0, changes="at once, also for requests that wait already",
     ),
     ModelSetting(
         name="client_timeout", kind=Duration(), label="client timeout",
-        help="Seconds that a request may take, all in all; 0 is no limit.",
+        help="Seconds that a request may take in total; 0 is no limit.",
         yaml="clientTimeoutInMills", rest="client_timeout", flag="--client-timeout", yaml_kind=Duration("ms"),
         default=0.0, changes=_NEXT_REQUEST,
     ),
     ModelSetting(
         name="retry", kind=Boolean(), label="retry",
-        help="Run a request again whose worker has ended; on by default for built-in handlers.",
+        help="Retry requests whose worker has ended; on by default for built-in handlers.",
         yaml="retry", rest="retry", flag="--retry",
         why=_NEW_WORKER,
     ),
@@ -106,25 +106,25 @@ MODEL_SETTINGS: tuple[ModelSetting, ...] = (
     ),
     ModelSetting(
         name="record_input", kind=Boolean(), label="recording of input",
-        help="Keep the latest request in memory, to repeat it; off by default.",
+        help="Keep the latest request in memory, so that measurements can repeat it; off by default.",
         yaml="recordInput", rest="record_input", flag="--record-input",
-        default=False, changes=f"{_NEXT_REQUEST}; off forgets the one that was kept",
+        default=False, changes=f"{_NEXT_REQUEST}; switching off drops the recorded request",
     ),
     ModelSetting(
         name="quarantine", kind=Boolean(), label="quarantine",
-        help="Isolate requests that end workers, and refuse them for a while; on by default.",
+        help="Isolate requests that end workers, and reject them for a while; on by default.",
         yaml="quarantine", rest="quarantine", flag="--quarantine",
         default=True, changes=_NEXT_REQUEST,
     ),
     ModelSetting(
         name="optimize", kind=Optimizations(), label="optimizations",
-        help="Ways to make the model faster; the handler's own by default.",
+        help="Optimizations of the model; the handler's own by default.",
         yaml="optimize", rest="optimize", flag="--optimize",
         why=_NEW_WORKER,
     ),
     ModelSetting(
         name="max_memory", kind=Size(), label="memory of a worker",
-        help="Memory of each worker, such as 4GiB; one that passes it is replaced. No limit by default.",
+        help="Memory limit of each worker, such as 4GiB; a worker above the limit is replaced. No limit by default.",
         yaml="maxMemory", rest="max_memory", flag="--max-memory",
         why=_NEW_WORKER,
     ),
@@ -136,14 +136,14 @@ MODEL_SETTINGS: tuple[ModelSetting, ...] = (
     ),
     ModelSetting(
         name="device_type", kind=Word(("cpu", "gpu")), label="kind of device",
-        help="`cpu` for a model that is served without GPUs; else GPUs are used where there are any.",
+        help="`cpu` to serve the model without GPUs; by default GPUs are used if there are any.",
         yaml="deviceType",
-        why="The archive's to say: it holds the model in the form that a device runs.",
+        why="Only the archive can set this, because it holds the model in the form that a device runs.",
     ),
     ModelSetting(
         name="device_ids", kind=Document("a list of whole numbers from 0", _are_numbers), label="GPUs",
         help="GPUs that the workers may use, by number; all of them by default.",
         yaml="deviceIds",
-        why="The archive's to say: it holds the model in the form that a device runs.",
+        why="Only the archive can set this, because it holds the model in the form that a device runs.",
     ),
 )  # fmt: skip

@@ -1,1 +1,1 @@
-"""What is served, and where it came from."""
+"""The served models, and their origin."""

@@ -1,7 +1,7 @@
-"""Unpack an archive that nobody vouches for.
+"""Unpack an untrusted archive.
 
-Whatever it holds: no path, link or device leaves the target, the bytes and files are bounded by
-what is really read (not by what the archive says), and the target appears whole or not at all.
+No path, link or device leaves the target; the limits apply to the bytes and files that are really read, not to
+those that the archive claims; and the target appears whole or not at all.
 Unpacked archives are named by their content, so the same archive is unpacked once.
 """
 
@@ -18,14 +18,14 @@ from daemon.errors import InvalidModel, NotUnpacked
 from daemon.models.members import CHUNK, DAMAGED, Archive, open_archive, shown
 
 LONGEST_NAME = 1024  # bytes of a member's path; with the directory before it, it must stay below Linux's 4096
-DEEPEST = 64  # directories above a member: who removes them recurses
+DEEPEST = 64  # directories above a member: shutil.rmtree recurses
 
 Progress = Callable[[int, int], None]  # bytes done, bytes in all
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that one archive may hold: bytes in its files; files and directories."""
+    """The limits of one archive: bytes of all files; number of files and directories."""
 
     total_bytes: int
     files: int
@@ -33,7 +33,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveMark:
-    """How to see that an archive file has been written since: its size in bytes, and when, in nanoseconds."""
+    """An archive file's size in bytes and modification time in nanoseconds, to see later writes."""
 
     file: str
     size: int
@@ -41,7 +41,7 @@ class ArchiveMark:
 
 
 def mark_of(archive: Path) -> ArchiveMark | None:
-    """Look at an archive file; None if it is not there."""
+    """Return an archive file's mark; None if the file is gone."""
     try:
         status = archive.stat()
     except OSError:
@@ -49,7 +49,7 @@ def mark_of(archive: Path) -> ArchiveMark | None:
     return ArchiveMark(file=str(archive), size=status.st_size, modified=status.st_mtime_ns)
 
 
-# What no archive is to blame for.
+# Errors of this machine, not of an archive.
 _OURS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.EIO)
 
 
@@ -58,14 +58,15 @@ def unpack(archive: Path, models_dir: Path, limits: Limits, progress: Progress =
 
     Args:
         archive: a zip, or a gzipped tar.
-        models_dir: where unpacked archives live; on the same file system as the result.
+        models_dir: the directory of unpacked archives; drafts are made there, so that a rename suffices.
+        progress: called with the bytes unpacked and the bytes in all, in the calling thread.
 
     Returns:
-        The directory, `models_dir/DIGEST`. It may have been there already.
+        The directory, `models_dir/DIGEST`, which may have existed already.
 
     Raises:
-        InvalidModel: it is neither, is damaged, is too large, or wants out of its directory.
-        NotUnpacked: it may be good, and this machine cannot take it.
+        InvalidModel: the file is no archive, is damaged or too large, or would write outside its directory.
+        NotUnpacked: this machine cannot unpack the archive, e.g. because the disk is full.
     """
     target = models_dir / _digest(archive)
     if target.is_dir():
@@ -81,11 +82,11 @@ def unpack(archive: Path, models_dir: Path, limits: Limits, progress: Progress =
         try:
             draft.rename(target)
         except OSError:
-            if not target.is_dir():  # if it is, another registration was quicker
+            if not target.is_dir():  # else another registration was quicker
                 raise
     except DAMAGED as error:
         raise InvalidModel(f"The archive `{archive.name}` is damaged or cut short: {shown(str(error))}.") from error
-    except (NotImplementedError, RuntimeError) as error:  # zipfile knows no such zip
+    except (NotImplementedError, RuntimeError) as error:  # a zip that zipfile does not support
         raise InvalidModel(f"The archive `{archive.name}` cannot be read: {shown(str(error))}.") from error
     except OSError as error:
         if error.errno in _OURS:
@@ -106,10 +107,10 @@ def _digest(archive: Path) -> str:
 
 
 def safe_name(name: str) -> PurePosixPath:
-    """Check one member's name.
+    """Check one member's name, and return it as a path.
 
     Raises:
-        InvalidModel: it is absolute, climbs, is not what it seems, or is too long.
+        InvalidModel: the name is absolute, holds `..`, a backslash or a zero byte, or is too long or too deep.
     """
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts:
@@ -154,7 +155,7 @@ def model_root(directory: Path) -> Path:
     """Find the directory that holds the model's files.
 
     A tgz archive of torch-model-archiver has one directory at its top, and SageMaker's layout has
-    one in the model's directory: where everything is in a single directory, that is the root.
+    one in the model's directory: if a single directory holds everything, it is the root.
     """
     inside = [entry for entry in directory.iterdir() if not entry.name.startswith(".")]
     if len(inside) == 1 and inside[0].is_dir() and inside[0].name != "MAR-INF":

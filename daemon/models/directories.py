@@ -1,7 +1,7 @@
-"""The directories of unpacked archives: who uses them, and when one may go.
+"""The directories of unpacked archives, with reference counts.
 
-One directory may serve several models, since it is named by its content. It goes when nobody
-uses it and the snapshot on the disk does not refer to it.
+A directory is named by its content, so several models may share one. A directory is removed when neither a model
+nor the snapshot on the disk refers to it.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ class Directories:
     """The unpacked archives of one state directory.
 
     Args:
-        kept: whether the next run will want a directory, though nobody uses it now.
+        kept: whether the snapshot refers to a directory, even if no model uses it now.
     """
 
     def __init__(self, folder: Path, limits: Limits, kept: Callable[[Path], bool]) -> None:
@@ -35,10 +35,10 @@ class Directories:
         return self._folder / name
 
     def clean(self) -> None:
-        """Remove what nothing refers to: what a crash left behind."""
+        """Remove directories that nothing refers to: leftovers of a crash."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         for directory in self._folder.iterdir():
-            if directory.is_symlink():  # nobody here makes one, and what it leads to is not ours
+            if directory.is_symlink():  # the daemon makes none, and the target is not the daemon's
                 directory.unlink()
             else:
                 self.remove_unused(directory)
@@ -48,7 +48,7 @@ class Directories:
             shutil.rmtree(directory, ignore_errors=True)
 
     def use(self, directory: Path) -> None:
-        """Keep a directory until it is released as often as it was used."""
+        """Keep a directory until `release` was called as often as `use`."""
         self._users[directory] += 1
 
     def release(self, directory: Path) -> None:
@@ -61,7 +61,8 @@ class Directories:
         """Unpack an archive, unless that was done before, and use its directory.
 
         Raises:
-            InvalidModel: it cannot be unpacked.
+            InvalidModel: the archive is damaged, too large or unsafe.
+            NotUnpacked: this machine cannot take the archive, e.g. because the disk is full.
         """
         loop = asyncio.get_running_loop()
         reported = 0.0
@@ -76,6 +77,6 @@ class Directories:
         while True:
             unpacked = await asyncio.to_thread(unpack, archive, self._folder, self._limits, report)
             if unpacked.is_dir():
-                break  # else a registration of the same archive failed meanwhile, and removed it
+                break  # else a registration of the same archive failed meanwhile, and removed the directory
         self.use(unpacked)
         return unpacked

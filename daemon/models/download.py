@@ -1,6 +1,6 @@
-"""Archives from elsewhere: only from URLs that the operator allows, and never more than the limit.
+"""Archives from URLs that the operator allows, up to a limit of bytes.
 
-https:// http://    downloaded to a file of its own, which the caller removes
+https:// http://    downloaded to a temporary file, which is removed when the context closes
 file://             a path of this machine, once the URL is allowed
 """
 
@@ -34,15 +34,15 @@ from daemon.config import Config
 from daemon.errors import ArchiveNotFound, DownloadFailed
 from daemon.models.store import locate
 
-SILENCE = 60.0  # seconds that a server may say nothing
+SILENCE = 60.0  # seconds that a server may send nothing
 LONGEST = 3600.0  # seconds that a download may take
 MOST_URL = 8192  # characters
-MOST_DECODINGS = 4  # of the escapes of a URL; nobody encodes one so often
+MOST_DECODINGS = 4  # of a URL's escapes; no honest URL is encoded more often
 _CHUNK = 1024 * 1024
 _PROGRESS_EVERY = 0.05  # seconds
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
 
-Progress = Callable[[int, int], None]  # bytes done, bytes in all (0 if the server does not say)
+Progress = Callable[[int, int], None]  # bytes done, bytes in all (0 if the server sends no length)
 
 
 def is_remote(url: str) -> bool:
@@ -50,13 +50,14 @@ def is_remote(url: str) -> bool:
 
 
 def check_url(url: str, allowed: Sequence[str]) -> None:
-    """Refuse a URL that matches none of the patterns as a whole, whatever the case.
+    """Refuse a URL that no pattern matches as a whole, case-insensitively.
 
-    A server may decode its escapes once, or more than once: the URL has to match as it is, and after each decoding,
-    until nothing changes.
+    A server may decode the escapes once or more often: the raw URL has to match, and so does each decoding, until
+    nothing changes.
 
     Raises:
-        ArchiveNotFound: it does not, or it climbs or hides something, so that no pattern can tell where it leads.
+        ArchiveNotFound: the URL does not match, is too long, is encoded too often, or holds `..`, a space, a backslash
+            or an unprintable character, which servers may read differently.
     """
     if len(url) > MOST_URL:
         raise ArchiveNotFound(f"Given URL {url[:100]}… has {len(url)} characters, at most {MOST_URL} are read")
@@ -72,7 +73,11 @@ def check_url(url: str, allowed: Sequence[str]) -> None:
 
 
 def _decodings(url: str) -> list[str]:
-    """Return a URL as it is, and as it reads after each decoding of its escapes, until nothing changes."""
+    """Return the raw URL, and the URL after each decoding of its escapes, until nothing changes.
+
+    Raises:
+        ArchiveNotFound: the URL is encoded more than `MOST_DECODINGS` times.
+    """
     forms = [url]
     while (decoded := unquote(forms[-1])) != forms[-1]:
         if len(forms) > MOST_DECODINGS:
@@ -82,7 +87,7 @@ def _decodings(url: str) -> list[str]:
 
 
 def _plain(url: str) -> bool:
-    """Whether all who read a URL read the same: urllib drops or mends some characters."""
+    """Return whether every parser reads the URL alike: urllib drops or repairs some characters."""
     try:
         urlsplit(url)
     except ValueError:
@@ -91,10 +96,10 @@ def _plain(url: str) -> bool:
 
 
 def local_path(url: str) -> Path | None:
-    """The path that an allowed `file://` URL names; None for a URL of another scheme.
+    """Return the path that an allowed `file://` URL names; None for a URL of another scheme.
 
     Raises:
-        ArchiveNotFound: nothing is there, or it names another machine.
+        ArchiveNotFound: there is no such file or directory, or the URL names another machine.
     """
     parts = urlsplit(url)
     if parts.scheme.lower() != "file":
@@ -111,16 +116,16 @@ def local_path(url: str) -> Path | None:
 
 @contextlib.asynccontextmanager
 async def archive_of(url: str, config: Config, progress: Progress, *, local_paths: bool) -> AsyncIterator[Path]:
-    """Find the archive that a registration names, or download it; it is there while the context is open.
+    """Find or download the archive that a registration names; the file exists while the context is open.
 
     Args:
         url: a name in the model store, an absolute path, or a URL.
-        progress: told of a download, on the event loop.
+        progress: called during a download, on the event loop.
         local_paths: whether a path outside the store is allowed.
 
     Raises:
-        ArchiveNotFound: nothing is there, or it may not be used from here.
-        DownloadFailed: it cannot be had.
+        ArchiveNotFound: there is no such archive, or its path or URL is not allowed.
+        DownloadFailed: the download failed, or passed a limit.
     """
     allowed = config.allowed_urls or ()
     if not is_remote(url):
@@ -140,21 +145,21 @@ async def archive_of(url: str, config: Config, progress: Progress, *, local_path
 async def downloaded(
     url: str, folder: Path, allowed: Sequence[str], limit: int, progress: Progress
 ) -> AsyncIterator[Path]:
-    """Download an archive; it lies in `folder` while the context is open.
+    """Download an archive into `folder`, where the file exists while the context is open.
 
     Args:
-        url: allowed, as `check_url` says.
-        limit: bytes of the archive.
+        url: one that passed `check_url`.
+        limit: the largest size of the archive, in bytes.
         progress: called on the event loop.
 
     Raises:
-        DownloadFailed: it cannot be had.
+        DownloadFailed: the download failed, passed a limit, or cannot be stored.
     """
     stopped = threading.Event()
     try:
         place = _make_place(folder)
     except OSError as error:
-        raise DownloadFailed(url, f"there is no place for it in `{folder}`: {error.strerror}") from None
+        raise DownloadFailed(url, f"cannot write to `{folder}`: {error.strerror}") from None
     file = place / (PurePosixPath(unquote(urlsplit(url).path)).name[:200] or "archive")
     try:
         await _in_thread(lambda report: fetch(url, file, allowed, limit, report, stopped.is_set), progress)
@@ -170,7 +175,7 @@ def _make_place(folder: Path) -> Path:
 
 
 async def _in_thread(work: Callable[[Progress], None], progress: Progress) -> None:
-    """Run in a thread of its own: the executor's are waited for when the daemon stops, and this one may hang."""
+    """Run `work` in its own thread, which may hang: the stopping daemon waits for the executor's threads."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
     reported = 0.0
@@ -196,7 +201,7 @@ async def _in_thread(work: Callable[[Progress], None], progress: Progress) -> No
     def run() -> None:
         try:
             work(report)
-        except Exception as error:  # noqa: BLE001 - raised where it is awaited
+        except Exception as error:  # noqa: BLE001 - raised where `done` is awaited
             tell(end, error)
         else:
             tell(end, None)
@@ -211,10 +216,12 @@ def fetch(
     """Download into a file. Blocks; run it in a thread.
 
     Args:
-        stopped: asked after each piece; once it is true the file is left as it is.
+        limit: the largest size of the archive, in bytes.
+        stopped: called before each chunk; when true, the download ends and the file is left incomplete.
 
     Raises:
-        DownloadFailed
+        DownloadFailed: the server or the disk failed, a redirection is not allowed, or the download is too large,
+            too slow, or incomplete.
     """
     deadline = time.monotonic() + LONGEST
     try:
@@ -224,9 +231,9 @@ def fetch(
             with file.open("xb") as written:
                 while not stopped():
                     if max(done, total) > limit:
-                        raise DownloadFailed(url, f"it has more than the {limit} bytes of archive_bytes")
+                        raise DownloadFailed(url, f"the archive is larger than the {limit} bytes of `archive_bytes`")
                     if time.monotonic() > deadline:
-                        raise DownloadFailed(url, f"it took longer than {LONGEST:g} s")
+                        raise DownloadFailed(url, f"the download took longer than {LONGEST:g} s")
                     piece = answer.read1(_CHUNK)
                     if not piece:
                         break
@@ -234,7 +241,7 @@ def fetch(
                     done += len(piece)
                     progress(done, total)
             if done < total and not stopped():
-                raise DownloadFailed(url, f"it ended after {done} of {total} bytes")
+                raise DownloadFailed(url, f"the download ended after {done} of {total} bytes")
     except (OSError, HTTPException, ValueError) as error:  # URLError and HTTPError are OSErrors
         raise DownloadFailed(url, _in_words(error)) from None
 
@@ -247,7 +254,7 @@ def _in_words(error: Exception) -> str:
 
 
 class _Redirects(HTTPRedirectHandler):
-    """Follows a redirection only to where a registration may lead."""
+    """Follows a redirection only to an allowed URL."""
 
     max_redirections = 5
 
@@ -261,12 +268,12 @@ class _Redirects(HTTPRedirectHandler):
             check_url(newurl, self._allowed)
         except ArchiveNotFound as error:
             fp.close()
-            raise DownloadFailed(req.full_url, f"it leads elsewhere. {error}") from None
+            raise DownloadFailed(req.full_url, f"the redirection is not allowed. {error}") from None
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def _opener(allowed: Sequence[str]) -> OpenerDirector:
-    """Make an opener that knows HTTP and nothing else: urllib's own would open ftp:// and data:, too."""
+    """Return an opener for HTTP and HTTPS only: urllib's own would open ftp:// and data:, too."""
     opener = OpenerDirector()
     for handler in (
         ProxyHandler(), HTTPHandler(), HTTPSHandler(), HTTPDefaultErrorHandler(), HTTPErrorProcessor(),

@@ -1,7 +1,7 @@
-"""The gate that changes go through: closed while the daemon is being replaced.
+"""The gate that every change passes: closed while the daemon is being replaced.
 
-Two daemons that change one state directory would each undo what the other has done. So nothing is
-begun while a new one loads, and what had been begun is finished, and on the disk, before it starts.
+Two daemons that change one state directory would undo each other's changes. Therefore no change begins
+while the successor loads, and every change in progress is finished, and on the disk, before the successor starts.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from daemon.errors import Upgrading
 
 
 class Gate:
-    """Lets changes in until it is closed."""
+    """Admits changes until closed."""
 
     def __init__(self) -> None:
         self._closed = False
@@ -25,7 +25,7 @@ class Gate:
 
     @contextmanager
     def change(self) -> Iterator[None]:
-        """Be inside while the block runs.
+        """Count a change as in progress while the block runs.
 
         Raises:
             Upgrading: the gate is closed.
@@ -45,9 +45,9 @@ class Gate:
         self._closed = False
 
     def close(self) -> None:
-        """Let nobody in; those inside finish."""
+        """Reject new changes; changes in progress finish."""
         self._closed = True
 
     async def emptied(self) -> None:
-        """Wait until nobody is inside."""
+        """Wait until no change is in progress."""
         await self._emptied.wait()

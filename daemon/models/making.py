@@ -1,4 +1,4 @@
-"""A model out of a directory: its manifest, the environment it asks for, its configuration."""
+"""Build a model from a directory: its manifest, its Python environment, its configuration."""
 
 import logging
 import os
@@ -38,10 +38,10 @@ class Maker:
         self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
 
     def manifest(self, request: Request, directory: Path) -> Manifest:
-        """Read an archive's manifest, with what the request says otherwise.
+        """Read an archive's manifest; the request's values win.
 
         Raises:
-            InvalidModel
+            InvalidModel: the manifest is missing or wrong, or names a file that is not there.
         """
         return read_manifest(
             directory,
@@ -52,10 +52,10 @@ class Maker:
         )
 
     async def install(self, manifest: Manifest, directory: Path, progress: Progress) -> None:
-        """Make the Python environment that the archive asks for, if the operator allows it.
+        """Make the Python environment that the archive asks for, if the operator allows environments.
 
         Raises:
-            RequirementsFailed
+            RequirementsFailed: pip could not install the requirements.
         """
         await self._environments.install(directory, manifest, partial(progress, "installing"))
 
@@ -70,14 +70,16 @@ class Maker:
         listed: bool = False,
         restored: bool = False,
     ) -> Model:
-        """Make a model of what is in a directory.
+        """Make a model from a directory.
 
         Args:
             unpacked, mark, listed: as in `Source`.
-            restored: an earlier run had registered it.
+            restored: whether an earlier run had registered the model.
 
         Raises:
-            DaemonError: its configuration is wrong, or asks for what is not served here.
+            BadRequest: the request asks for an impossible value.
+            InvalidModel: the configuration is wrong, or asks for an unsupported feature.
+            RequirementsFailed: the model's Python environment is missing.
         """
         name, version = manifest.model_name, manifest.model_version
         document = read_yaml(directory, manifest.config_file)
@@ -86,10 +88,12 @@ class Maker:
             document, dropped = without_zero_timeouts(document)
             block, more = without_zero_timeouts(block)
             for key in (*dropped, *more):
-                _log.warning("%s/%s: `%s` is 0, which is refused now; the daemon's own counts", name, version, key)
+                _log.warning(
+                    "%s/%s: `%s` is 0, which is no longer accepted; the daemon's default is used", name, version, key
+                )
         for key in without_effect(document):
             _log.warning("%s: `%s` in %s has no effect here", name, key, manifest.config_file)
-        # As TorchServe: a listed model for which nobody names a number has a worker for each core.
+        # As in TorchServe, a listed model without a number of workers gets one for each core.
         wishes = request.wishes.changed({"fallback_workers": usable_cores()}) if listed else request.wishes
         return Model(
             Source(
@@ -108,7 +112,7 @@ class Maker:
         )  # fmt: skip
 
     def make_lost(self, entry: Entry, unpacked: Path | None, reason: str) -> Model:
-        """Make a model without files, which has failed for that reason."""
+        """Make a model in the state FAILED whose files are gone, for the given reason."""
         request = entry.request
         values = {"modelName": entry.name, "modelVersion": entry.version, "handler": request.handler or "unknown"}
         source = Source(

@@ -1,4 +1,4 @@
-"""Read a model directory's manifest, and see that what it names is there."""
+"""Read a model directory's manifest, and check that the named files exist."""
 
 import importlib.util
 import json
@@ -20,11 +20,11 @@ def read_manifest(
     """Read and check the manifest of an unpacked archive.
 
     Args:
-        model_name, handler, runtime: win over the manifest's; with the first two given, it may be missing.
-        default_handler: stands in for a handler that neither names.
+        model_name, handler, runtime: win over the manifest's; with the first two given, the manifest may be missing.
+        default_handler: used if neither the argument nor the manifest names a handler.
 
     Raises:
-        InvalidModel: the manifest is missing or wrong, or names something that is not there.
+        InvalidModel: the manifest is missing or wrong, or names a file or handler that does not exist.
     """
     file = model_dir / MANIFEST
     document: object
@@ -36,7 +36,7 @@ def read_manifest(
     elif model_name and (handler or default_handler):
         document = {"runtime": "python", "model": {"modelName": model_name}}
     elif (model_dir / "WAR-INF").is_dir():
-        raise InvalidModel("This is the archive of a workflow, and tsctl serves models, not workflows.")
+        raise InvalidModel("The archive holds a workflow; tsctl serves only models.")
     else:
         raise InvalidModel(f"Model name is not defined. The archive has no {MANIFEST}; `tsctl archive` writes one.")
     if model_name and isinstance(document, dict) and isinstance(document.get("model"), dict):
@@ -62,7 +62,7 @@ def _check(manifest: Manifest, model_dir: Path) -> None:
         raise InvalidModel(f"`{manifest.model_version}` is no model version: letters, digits, `_`, `-`, `+`, `.` only.")
     for name in (manifest.model_file, manifest.serialized_file, manifest.config_file, manifest.requirements_file):
         if name is not None and not (model_dir / Path(name).name).is_file():
-            raise InvalidModel(f"The manifest names the file `{name}`, and the archive does not hold it.")
+            raise InvalidModel(f"The manifest names the file `{name}`, which the archive does not contain.")
     _check_handler(manifest, model_dir)
 
 
@@ -79,12 +79,12 @@ def _check_handler(manifest: Manifest, model_dir: Path) -> None:
         return
     names = ", ".join(BUILT_IN)
     raise InvalidModel(
-        f"Unknown handler `{manifest.handler}`: the archive holds no {module}.py, and built in are {names}."
+        f"Unknown handler `{manifest.handler}`: the archive contains no {module}.py; built in are {names}."
     )
 
 
 def _installed(module: str) -> bool:
-    """Say whether a handler of this name could be imported from the environment; imports nothing."""
+    """Return whether a handler module of this name is installed in the environment; import nothing."""
     try:
         return module.isidentifier() and importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):

@@ -1,7 +1,7 @@
-"""The members of a zip or a gzipped tar, whatever they are; nothing is written here.
+"""Read the members of a zip or a gzipped tar file; nothing is written here.
 
-The libraries below are not made for archives that mean harm: what they would read or unpack at once without a bound
-is refused before they see it.
+zipfile and tarfile are not made for hostile archives: members that they would read or unpack at once without a bound
+are refused first.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ _ENTRY = 512  # bytes of a zip's directory for each member that it may hold: 46,
 _TAR_HEADER = 16 * 1024  # bytes that may come before a member: its header, long names, extended headers
 _TAR_PADDING = 16 * CHUNK  # zero bytes that may follow the last; tar fills up its last record, at most 1 MiB as a rule
 
-# What zipfile, tarfile and their decompressors raise for damaged bytes (the test feeds them some).
+# Errors that zipfile, tarfile and their decompressors raise for damaged bytes (the test feeds them some).
 DAMAGED = (
     zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, LookupError, ValueError,
     OverflowError,
@@ -31,22 +31,24 @@ DAMAGED = (
 
 
 class Archive:
-    """What zip and tar have in common: named members with content."""
+    """The common interface of zip and tar archives: named members with content."""
 
     size: int  # bytes in all, as the archive claims; for the progress display only
 
     def members(self) -> Iterator[tuple[str, bool, IO[bytes] | None]]:
-        """Yield name, whether it is a directory, and its content."""
+        """Yield each member's name, whether the member is a directory, and a file's content (None of a directory)."""
         raise NotImplementedError
 
 
 @contextlib.contextmanager
 def open_archive(archive: Path, files: int) -> Iterator[Archive]:
-    """Open an archive that may hold so many files.
+    """Open an archive of at most `files` members.
 
     Raises:
-        InvalidModel: it is neither a zip nor a gzipped tar.
-        OSError, RuntimeError, or one of `DAMAGED`: it is damaged; its members may raise the same.
+        InvalidModel: the archive is neither a zip nor a gzipped tar.
+        OSError: the file cannot be read; reading its members may raise the same errors.
+        RuntimeError: zipfile cannot read this kind of zip.
+        *DAMAGED: the archive is damaged.
     """
     with archive.open("rb") as file:
         start = file.read(4)
@@ -61,7 +63,10 @@ def open_archive(archive: Path, files: int) -> Iterator[Archive]:
 
 
 class _ZipBytes(io.BufferedReader):
-    """A zip's bytes. zipfile reads its directory whole: a million members would be objects before the first is seen."""
+    """A zip's bytes, with a bounded directory.
+
+    zipfile reads the directory whole: a million members would be objects before the first is seen.
+    """
 
     def __init__(self, archive: Path, most: int) -> None:
         super().__init__(io.FileIO(archive))
@@ -69,7 +74,7 @@ class _ZipBytes(io.BufferedReader):
 
     def read(self, size: int | None = -1) -> bytes:
         if size is not None and size > self._most:
-            raise zipfile.BadZipFile(f"its directory has {size} bytes, and may have {self._most}")
+            raise zipfile.BadZipFile(f"its directory has {size} bytes, and at most {self._most} are allowed")
         return super().read(size)
 
 
@@ -85,13 +90,13 @@ class _Zip(Archive):
                 raise InvalidModel(f"The archive holds a link or a device: `{shown(info.filename)}`.")
             if info.flag_bits & 0x1:
                 raise InvalidModel(f"The archive is encrypted: `{shown(info.filename)}`. Make one without a password.")
-            # Of others zipfile unpacks whatever a chunk holds at once: a megabyte of bzip2 can be 20 GB.
+            # zipfile unpacks a chunk of any other method at once: a megabyte of bzip2 can be 20 GB.
             if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 raise InvalidModel(
                     f"`{shown(info.filename)}` is compressed by method {info.compress_type} of zip: only stored and "
                     f"deflated files are read."
                 )
-            # `orig_filename`: `filename` ends at the first zero byte, and would hide it.
+            # `orig_filename`, because `filename` ends at the first zero byte, and would hide that.
             if info.is_dir():
                 yield info.orig_filename, True, None
             else:
@@ -100,14 +105,14 @@ class _Zip(Archive):
 
 
 class _TarBytes(gzip.GzipFile):
-    """A tar file's bytes; before a member there may be only so many.
+    """A tar file's bytes, with at most `_TAR_HEADER` of them before a member.
 
-    tarfile reads a header whole whatever its size, follows chains of them and lists of holes, and searches them with
-    expressions that take the square of a run of digits (CVE-2024-6232).
+    tarfile reads a header whole whatever its size, follows chains of headers and lists of holes, and searches them
+    with regular expressions that take quadratic time in a run of digits (CVE-2024-6232).
 
     Attributes:
-        between: what is read now is not a member's content.
-        last: what was read last between members.
+        between: whether the bytes read now are not a member's content.
+        last: the bytes that were read last between members.
     """
 
     def __init__(self, archive: Path) -> None:
@@ -144,7 +149,9 @@ class _Tar(Archive):
     def members(self) -> Iterator[tuple[str, bool, IO[bytes] | None]]:
         for info in self._tarred:
             if info.issparse():
-                raise InvalidModel(f"The archive holds a file with holes: `{shown(info.name)}`. Write it without.")
+                raise InvalidModel(
+                    f"The archive holds a sparse file: `{shown(info.name)}`. Make the archive without `--sparse`."
+                )
             if info.isdir():
                 yield info.name, True, None
             elif info.isreg():
@@ -162,10 +169,10 @@ class _Tar(Archive):
         while rest:
             count += len(rest)
             if rest.strip(b"\0") or count > _TAR_PADDING:
-                raise tarfile.ReadError("a damaged header, or more after the end")
+                raise tarfile.ReadError("a damaged header, or data after the end")
             rest = self._stream.read(CHUNK)
 
 
 def shown(name: str) -> str:
-    """Make a member's name safe to print; it may hold bytes that are no text."""
+    """Return a member's name made safe to print: its first 200 characters, non-ASCII ones escaped."""
     return ascii(name[:200])[1:-1]

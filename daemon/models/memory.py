@@ -1,7 +1,7 @@
-"""Memory between runs: keeps the snapshot file as the registry is, one write after the other.
+"""The snapshot file, kept equal to the registry, one write after the other.
 
-A change is remembered before it is answered. Directories of unpacked archives that the file on
-the disk refers to are kept, whoever else has finished with them.
+A change is on the disk before the answer is sent. Directories of unpacked archives are kept as long as the file
+on the disk refers to them.
 """
 
 import asyncio
@@ -22,17 +22,17 @@ class Memory:
     """The snapshot file of one state directory.
 
     Attributes:
-        last: what the last run left, as it was when this object was made.
-        notes: sentences for whoever started the daemon.
-        kept: names of unpacked directories that the file on the disk refers to; None if nobody
-            knows, because the file was broken.
+        last: the snapshot of the last run, read when this object was made.
+        notes: sentences for the operator, printed at the start.
+        kept: names of unpacked directories that the file on the disk refers to; None if that is unknown,
+            because the file was broken.
     """
 
     def __init__(self, file: Path, entries: Callable[[], Iterable[Entry]]) -> None:
-        """Read the file; a broken one is set aside, and the log says so.
+        """Read the file; a broken one is renamed, with a message in the log.
 
         Args:
-            entries: what is registered now, asked for at each write.
+            entries: returns the entries to write; called before each write.
         """
         self._file = file
         self._entries = entries
@@ -41,10 +41,10 @@ class Memory:
         self.notes: list[str] = []
         self.kept: frozenset[str] | None = frozenset()
         snapshot.remove_drafts(file.parent)
-        self._written: bytes | None = snapshot.encode_snapshot(self.last)  # what the file has; None if nobody knows
+        self._written: bytes | None = snapshot.encode_snapshot(self.last)  # the file's content; None if unknown
         try:
             content = snapshot.read_content(file)
-            if content is not None:  # as it is, and not as it would be written now: an earlier version may have
+            if content is not None:  # the bytes read, because an earlier version may have encoded them differently
                 self.last, self._written = snapshot.decode_snapshot(content), content
             self.kept = _directories(self.last)
         except BrokenSnapshot as error:
@@ -53,11 +53,11 @@ class Memory:
         self.last = replace(self.last, models=tuple(map(_with_timeouts, self.last.models)))
 
     def keeps(self, unpacked: Path) -> bool:
-        """Whether an unpacked directory will be wanted by the next run."""
+        """Return whether the next run needs an unpacked directory."""
         return self.kept is None or unpacked.name in self.kept
 
     def is_current(self) -> bool:
-        """Whether nobody else has written the file. It blocks."""
+        """Return whether the file still is as this object wrote or read it. Blocks."""
         try:
             return self._file.read_bytes() == self._written
         except FileNotFoundError:
@@ -66,21 +66,21 @@ class Memory:
             return False
 
     async def save(self) -> None:
-        """Make the file say what is registered now; returns when that is on the disk.
+        """Write the registered versions to the file; return when they are on the disk.
 
         Raises:
-            NotRemembered: it could not be written, or may not last; the file is the old one or the new one.
+            NotRemembered: the file could not be written or fsynced; the disk has the old one or the new one.
         """
         async with self._lock:
             now = Snapshot(models=tuple(self._entries()))
             content = snapshot.encode_snapshot(now)
             if content == self._written:
-                return  # nothing has changed, or the write that this one waited for has it
+                return  # nothing has changed, or the previous write contained the change
             try:
                 await asyncio.to_thread(snapshot.write_snapshot, self._file, content)
             except OSError as error:
-                # The disk may have the old one or the new one: the next change is written in any case, even back
-                # to what was, and no directory goes that either refers to.
+                # The disk may have the old file or the new one: the next change is written in any case, even if it
+                # restores the old state, and directories of both are kept.
                 self._written = None
                 self.kept = None if self.kept is None else self.kept | _directories(now)
                 _log.error("cannot write %s: %s", self._file, error.strerror)
@@ -92,18 +92,18 @@ class Memory:
         try:
             aside = snapshot.set_aside(self._file)
         except OSError as failure:
-            said = f"the snapshot {self._file} is broken ({error}), and stays there: {failure.strerror}"
+            said = f"the snapshot {self._file} is broken ({error}), and cannot be renamed: {failure.strerror}"
         else:
-            said = f"the snapshot is broken, and nothing is restored; it is kept as {aside}: {error}"
+            said = f"the snapshot is broken, so no model is restored; the file is kept as {aside}: {error}"
         _log.error("%s", said)
         self.notes.append(f"warning: {said}")
 
 
 def _with_timeouts(entry: Entry) -> Entry:
-    """Drop a timeout of 0 seconds, which an earlier version accepted: the daemon's own counts then."""
+    """Return the entry without timeouts of 0 seconds, which earlier versions accepted: the daemon's own count."""
     _, dropped = without_zero_timeouts(entry.request.wishes.said)
     for name in dropped:
-        sentence = "%s/%s: %s was 0, which is refused now; the daemon's own counts"
+        sentence = "%s/%s: %s was 0, which is no longer accepted; the daemon's default is used"
         _log.warning(sentence, entry.name, entry.version, name)
     wishes = entry.request.wishes.changed(dict.fromkeys(dropped))
     return replace(entry, request=replace(entry.request, wishes=wishes))

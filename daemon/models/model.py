@@ -28,34 +28,34 @@ from daemon.workers.engine import Engine, LoadFailure, WorkerSpec
 from daemon.workers.placement import Placement
 from daemon.workers.pool import Pool
 
-CRASHES = 3  # workers in a row, without an answer between
-CRASHING = "crashing"  # the word for a version whose last workers ended so, while it is served
+CRASHES = 3  # workers that ended in a row, without an answer between
+CRASHING = "crashing"  # the state shown for a served version whose last workers ended like that
 
 _log = logging.getLogger("daemon.models")
 
 
 class ModelState(Enum):
-    """What a version can do for a client now."""
+    """The states of a version, as a client sees them."""
 
-    UNLOADED = "no workers"  # nobody asked for workers
-    LOADING = "loading"  # workers are on their way, none is ready
+    UNLOADED = "no workers"  # no workers are wanted
+    LOADING = "loading"  # workers are starting, none is ready
     READY = "ready"  # at least one worker is ready
-    FAILED = "failed"  # every worker failed, and none is tried again
-    STOPPING = "stopping"  # it is being unregistered
+    FAILED = "failed"  # every worker failed, and none is started again
+    STOPPING = "stopping"  # the version is being unregistered
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a version came from.
+    """The origin of a version.
 
     Attributes:
         url: as the registration named it.
         directory: the model's files.
-        unpacked: what was unpacked for it (`directory` or its parent), None if it is served in place.
+        unpacked: the directory that was unpacked (`directory` or its parent), None if the version is served in place.
         document: `model-config.yaml`, empty if there is none.
-        mark: what the archive file was like, None if it is served in place.
-        listed: it was loaded because `--models` or `load_models` named it.
-        python: the interpreter of its own environment, None for the daemon's.
+        mark: size and time of the archive file before the unpacking, None if the version is served in place.
+        listed: whether `--models` or `load_models` named the archive.
+        python: the interpreter of the version's own environment, None for the daemon's.
     """
 
     url: str
@@ -72,16 +72,16 @@ class Model:
     """A registered version of a model.
 
     Attributes:
-        request: what was asked for, with what was asked for since.
-        at_startup: it was restored, or loaded because a list names it.
-        lost: it was registered in an earlier run, and its files are gone.
-        was_ready: a worker has been ready since it was registered.
-        replaces: the version whose place it took, until that one is retired.
-        took_over: that one was not registered anew, but replaced.
-        replacement: the latest attempt to replace this one, None if there was none.
-        recorded: the latest request that can be sent again, if it is to be kept.
-        traffic: what is learned of its requests and batches.
-        metrics: what is measured of it; shown once it is registered.
+        request: the registration, with the changes that were requested since.
+        at_startup: whether the version was restored, or loaded because a list names it.
+        lost: whether the version was registered in an earlier run, and its files are gone.
+        was_ready: whether a worker has been ready since the registration.
+        replaces: the version whose place this one took, until that one is retired.
+        took_over: whether `replaces` was replaced while serving, and not registered anew after a failure.
+        replacement: the latest attempt to replace this version, None if there was none.
+        recorded: the latest request that can be sent again, if `record_input` is set.
+        traffic: the learned model of requests and batches.
+        metrics: the version's metrics; shown from the registration on.
         listeners: called after each change of the pool, after each batch, and when jobs have expired.
     """
 
@@ -114,7 +114,7 @@ class Model:
         self.replacement: Replacement | None = None
         self.recorded: Sample | None = None
         self.clock = clock
-        self.listeners: dict[Callable[[], None], None] = {}  # in the order they came
+        self.listeners: dict[Callable[[], None], None] = {}  # in the order of their addition
         self.metrics = VersionMetrics(self.name, self.version)
         spec = WorkerSpec(
             model_name=self.name,
@@ -162,22 +162,22 @@ class Model:
 
     @property
     def crashing(self) -> bool:
-        """Return whether its last workers ended of themselves, one after the other, while they ran requests."""
+        """Return whether the last workers ended by themselves, one after the other, while they ran requests."""
         return self.pool.crashes >= CRASHES
 
     @property
     def word(self) -> str:
-        """Return the state in a word, for people: `crashing` where it is served, but its workers do not live."""
+        """Return the state in a word, for people: `crashing` for a served version whose workers keep ending."""
         if self.crashing and self.state in (ModelState.READY, ModelState.LOADING):
             return CRASHING
         return self.state.value
 
     @property
     def healthy(self) -> bool:
-        """It has the workers that were asked for, or has never had one and may still come up.
+        """Return whether the wanted workers are ready, or none has been ready yet and the first may still come up.
 
-        A worker counts that ended while it ran a request, and is being replaced: one client's requests must not make
-        a load balancer take the daemon from all others.
+        A worker that ended while running a request and is being replaced counts as ready: one client's requests must
+        not make a load balancer take the daemon away from all other clients.
         """
         if self.state is ModelState.FAILED:
             return False
@@ -185,29 +185,33 @@ class Model:
 
     @property
     def being_replaced(self) -> bool:
-        """Another archive is loading, to take its place."""
+        """Return whether another archive is loading to take this version's place."""
         return self.replacement is not None and self.replacement.state is ReplacementState.LOADING
 
     @property
     def idle(self) -> bool:
-        """Nobody waits for an answer."""
+        """Return whether no job is waiting or running."""
         return not self.queue.waiting and not self.dispatcher.running
 
     @property
     def waiting(self) -> int:
-        """Jobs that no worker has started: in the queue, or sent ahead to a busy worker."""
+        """Return the number of jobs that no worker has started: in the queue, or sent ahead to a busy worker."""
         return self.queue.waiting + self.pool.unstarted
 
     @property
     def running(self) -> int:
-        """Jobs that workers have started."""
+        """Return the number of jobs that workers have started."""
         return self.dispatcher.running - self.pool.unstarted
 
     def submit(self, job: Job) -> None:
-        """Accept a job; from now on it is answered.
+        """Accept a job: every accepted job is answered.
 
         Raises:
-            NoReadyWorker, Stopping, QueueFull, Quarantined: it is not accepted.
+            Stopping: the version is being stopped.
+            Loading: no worker has been ready yet.
+            NoReadyWorker: no worker is ready, and none is being replaced.
+            QueueFull: a limit of the queue would be passed.
+            Quarantined: the same request has ended workers.
         """
         self.metrics.requested(job)
         if self.stopping:
@@ -221,24 +225,24 @@ class Model:
         self._changed()
 
     def record(self, sample: Sample) -> None:
-        """Keep a request that was answered well, unless nobody wants that any more."""
+        """Keep a request that was answered with 200, if `record_input` is still set."""
         if self.settings.record_input:
             self.recorded = sample
 
     def start(self) -> None:
-        """Have the workers that its settings ask for, unless it was stopped before they could be started."""
+        """Start the workers that the settings ask for, unless the version was stopped before."""
         if self.settings.workers and not self.stopping:
             self.scale(self.settings.workers, self.settings.max_workers)
 
     def scale(self, least: int, most: int) -> None:
-        """Have at least `least` and at most `most` workers."""
+        """Scale to at least `least` and at most `most` workers."""
         self.min_workers, self.max_workers = least, most
         self.pool.scale(min(max(self.pool.wanted, least), most))
         if self.pool.oversubscription is not None:
             _log.warning("%s/%s: %s", self.name, self.version, self.pool.oversubscription)
 
     def change(self, settings: ModelSettings) -> None:
-        """Serve by other settings from now on: what waits is looked at anew, what runs is finished."""
+        """Apply new settings: waiting jobs are reconsidered, running batches finish."""
         self.settings = settings
         if not settings.record_input:
             self.recorded = None
@@ -252,31 +256,31 @@ class Model:
 
     @property
     def retryable(self) -> bool:
-        """Return whether it has failed, or is crashing, or refuses or isolates requests that end workers."""
+        """Return whether the version has failed, is crashing, or quarantines requests that end workers."""
         return self.state is ModelState.FAILED or self.crashing or self.dispatcher.quarantine.watching
 
     def retry(self) -> None:
-        """Start anew where workers are missing, with a clean record; and run again the requests that were refused."""
+        """Start missing workers with a clean record, and accept the quarantined requests again."""
         self.dispatcher.quarantine.set(self.settings.quarantine)
         self.pool.retry()
 
     def lose(self, reason: str) -> None:
-        """Stay listed as failed: the files that it was served from are gone."""
+        """Mark the version as failed because its files are gone, but keep it listed."""
         self.lost = True
         self.pool.give_up(LoadFailure(reason))
 
     def stop(self) -> None:
-        """Accept nothing more; what waits goes out without further delay."""
+        """Accept no more jobs; waiting jobs are dispatched without further delay."""
         self.stopping = True
         self.dispatcher.stopping = True
         self.dispatcher.wake()
 
     def refuse_waiting(self) -> None:
-        """Answer what still waits: the version is going away."""
+        """Answer every job that still waits with 503: the version is going away."""
         self.dispatcher.refuse_all(self._stopping_error())
 
     def close(self) -> None:
-        """It is unregistered, and all its workers have gone."""
+        """Close the dispatcher, after the version is unregistered and all its workers have exited."""
         self.dispatcher.close()
 
     def _make_collector(self) -> Collector:
@@ -284,7 +288,7 @@ class Model:
         return make_collector(settings.policy, settings.batch_size, settings.max_delay, self.traffic)
 
     def _limit_waiting(self) -> None:
-        """Tell the queue and the dispatcher how long a job may wait, by the settings; those that wait already, too."""
+        """Set how long a job may wait, also for jobs that wait already."""
         self.queue.patience = patience(self.settings.max_delay)
         self.dispatcher.expiry.queue_timeout = self.settings.queue_timeout or math.inf
 
@@ -292,7 +296,12 @@ class Model:
         return Stopping(f'Model "{self.name}" version {self.version} is being stopped.')
 
     def _check_for_workers(self) -> None:
-        """Raise unless a worker that had been ready is being replaced: its requests are worth waiting."""
+        """Raise unless a worker that had been ready is being replaced: jobs wait for the new one.
+
+        Raises:
+            Loading: no worker has been ready yet.
+            NoReadyWorker: no worker is ready, and none is being replaced.
+        """
         state = self.state
         if state is ModelState.LOADING and not self.was_ready:
             raise Loading(f'Model "{self.name}" is still loading: no worker is ready yet. Try again later.')
@@ -307,7 +316,7 @@ class Model:
         return NoReadyWorker(f"{sentence} Please use scale workers API to add workers.")
 
     def _note_crashes(self) -> None:
-        """Log when it begins to crash, and when that is over."""
+        """Log when the version begins to crash, and when that is over."""
         if self.crashing is self.metrics.crashing:
             return
         self.metrics.crashing = self.crashing
@@ -318,7 +327,7 @@ class Model:
                 self.name, self.version, self.pool.crashes, last,
             )  # fmt: skip
         else:
-            _log.info("%s/%s is not crashing any more", self.name, self.version)
+            _log.info("%s/%s is no longer crashing", self.name, self.version)
 
     def _changed(self) -> None:
         for listener in tuple(self.listeners):

@@ -1,4 +1,4 @@
-"""How one model version is served: what the registration, the archive and the daemon say.
+"""The settings of one model version, merged from the registration, the archive and the daemon.
 
 A value given at registration (or set since) wins over `model-config.yaml` in the archive, which
 wins over the `models` block of config.properties, which wins over the daemon's default. The settings are
@@ -17,14 +17,14 @@ from daemon.model_settings.kinds import Duration
 from daemon.model_settings.resources import cpus_text
 
 ROWS: Mapping[str, ModelSetting] = {row.name: row for row in MODEL_SETTINGS}
-# 0 was accepted by earlier versions.
+# Earlier versions accepted 0 for these.
 TIMEOUTS = tuple(row for row in MODEL_SETTINGS if isinstance(row.kind, Duration) and row.kind.positive)
-# What TorchServe's snapshot says of a version.
+# The rows that TorchServe's snapshot contains.
 _TORCHSERVE = ("batch_size", "max_delay", "workers", "max_workers", "response_timeout", "startup_timeout")
 
 
 class _Values:
-    """Values of rows by name, as attributes; never changed."""
+    """Values of rows by name, as attributes; immutable."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         unknown = values.keys() - ROWS.keys()
@@ -43,36 +43,36 @@ class _Values:
     def _said(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if value is not None and name != "origins"}
 
-    if TYPE_CHECKING:  # the names are those of the table
+    if TYPE_CHECKING:  # the attributes are the rows' names
 
         def __getattr__(self, name: str) -> Any: ...
 
 
 class ModelSettings(_Values):
-    """How a version is served: the value of every row, times in seconds, sizes in bytes.
+    """The settings of a version: the value of every row, times in seconds, sizes in bytes.
 
     Attributes:
-        devices: GPUs that its workers may use, by number, as in WorkerSpec.
-        origins: setting → who said so; equal settings may have different ones.
+        devices: GPUs that the workers may use, by number, as in WorkerSpec.
+        origins: setting → origin of its value; ignored when settings are compared.
     """
 
     def __init__(self, *, devices: Sequence[int] = (), origins: Mapping[str, str] | None = None, **values: Any) -> None:
-        """Take the default of the table for what is not among the values."""
+        """Store the values, and the table's default for each missing row."""
         super().__init__({row.name: row.default for row in MODEL_SETTINGS} | values)
         self.devices = devices
         self.origins = origins or {}
 
     def changed(self, values: Mapping[str, Any], origin: str) -> "ModelSettings":
-        """Return settings with other values, which `origin` said."""
+        """Return settings with these values changed, and their origin recorded."""
         origins = {**self.origins, **dict.fromkeys(values, origin)}
         return ModelSettings(**{**vars(self), **values, "origins": origins})
 
 
 class Wishes(_Values):
-    """What a registration asks for, or somebody since; None where nobody says anything.
+    """The values that a registration, or a later command, asks for; None for every other row.
 
     Attributes:
-        since: those that were asked for after the registration, with the command: `set` or `scale`.
+        since: row → the command that asked for the value after the registration: `set` or `scale`.
     """
 
     def __init__(self, *, since: Mapping[str, str] | None = None, **values: Any) -> None:
@@ -81,17 +81,17 @@ class Wishes(_Values):
 
     @property
     def said(self) -> dict[str, Any]:
-        """Return row → value, for the rows of which somebody says something."""
+        """Return row → value, for the rows that have one."""
         return {name: value for name, value in self._said().items() if name != "since"}
 
     def changed(self, values: Mapping[str, Any], command: str = "") -> "Wishes":
-        """Return wishes with other values; a command means that they were asked for since."""
+        """Return wishes with these values changed; `command` names a change after the registration."""
         since = {**self.since, **dict.fromkeys(values if command else (), command)}
         return Wishes(**{**vars(self), **values, "since": since})
 
 
 class _Said(dict[str, Any]):
-    """What the archive says, over what the `models` block says; and who said it."""
+    """The archive's values over those of the `models` block, with their origins."""
 
     def __init__(self, document: Mapping[str, Any], block: Mapping[str, Any]) -> None:
         self._own = {key for key, value in document.items() if value is not None}
@@ -101,10 +101,10 @@ class _Said(dict[str, Any]):
         return "model-config.yaml" if key in self._own else "the models block of config.properties"
 
     def read(self, row: ModelSetting) -> Any:
-        """Read the value of a row; None if nobody says it.
+        """Read the value of a row; None if there is none.
 
         Raises:
-            InvalidModel: it is not what it should be.
+            InvalidModel: the value has the wrong type or is outside its limits.
         """
         value = self.get(row.yaml) if row.yaml else None
         if value is None:
@@ -127,11 +127,11 @@ def merge(
     """Choose each value: registration, then `model-config.yaml`, then the `models` block, then default.
 
     Args:
-        gpus: how many this machine has.
+        gpus: the number of GPUs of this machine.
 
     Raises:
-        BadRequest: the registration asks for something impossible.
-        InvalidModel: the archive or the block does.
+        BadRequest: a value of the registration is outside its limits, or `cpus` names unusable processors.
+        InvalidModel: a value of the archive or the block is wrong, or `deviceIds` names a GPU that does not exist.
     """
     asked = wishes.said
     check(asked)
@@ -141,20 +141,20 @@ def merge(
         values[row.name], origins[row.name] = _choose(row, asked, wishes.since, said, config)
     if not values["workers"] and origins["workers"] == "default":
         values["workers"] = values["fallback_workers"]
-    # The largest number counts only beside a least one, from where that comes.
+    # A largest number counts only from the same origin as the least number.
     written = said.read(ROWS["max_workers"]) if said.read(ROWS["workers"]) else None
     most = written if wishes.workers is None else wishes.max_workers
     values["max_workers"], origins["max_workers"] = max(values["workers"], most or 0), origins["workers"]
     usable = missing_cpus(values["cpus"])
     if usable is not None:
-        raise BadRequest(f"cpus is {cpus_text(values['cpus'])}, and the daemon may use {usable}.")
+        raise BadRequest(f"cpus is {cpus_text(values['cpus'])}, but the daemon may only use {usable}.")
     return ModelSettings(devices=_devices(values["device_type"], values["device_ids"], gpus), origins=origins, **values)
 
 
 def _choose(
     row: ModelSetting, asked: Mapping[str, Any], since: Mapping[str, str], said: _Said, config: Config
 ) -> tuple[Any, str]:
-    """Return a row's value, and who said so."""
+    """Return a row's value and its origin."""
     written = said.read(row)
     usual = getattr(config, row.daemon) if row.daemon else None
     if row.zero_is_unsaid:
@@ -170,7 +170,7 @@ def _choose(
 
 
 def check(values: Mapping[str, Any]) -> None:
-    """Raises: BadRequest, if a value, by its row's name, is outside the limits of its kind."""
+    """Raise BadRequest if a value, by its row's name, is outside the limits of its kind."""
     for name, value in values.items():
         row = ROWS[name]
         try:
@@ -181,55 +181,59 @@ def check(values: Mapping[str, Any]) -> None:
 
 
 def check_workers(count: int) -> None:
-    """Raises: BadRequest, if nobody can mean so many."""
+    """Raise BadRequest if `count` is more than `MOST_WORKERS`."""
     if count > MOST_WORKERS:
-        raise BadRequest(f"{count} workers are wanted, and a model version may have {MOST_WORKERS}.")
+        raise BadRequest(f"{count} workers are requested, but a model version may have at most {MOST_WORKERS}.")
 
 
 def wishes_of(values: Mapping[str, Any]) -> Wishes:
-    """Read what TorchServe's snapshot says of a version: it had been asked for at registering, or since.
+    """Read a version's values in TorchServe's snapshot, where they were given at registration or later.
 
     Raises:
-        InvalidModel: a value is not what it should be.
+        InvalidModel: a value has the wrong type or is outside its limits.
     """
     said = _Said({}, values)
     return Wishes(**{name: said.read(ROWS[name]) for name in _TORCHSERVE})
 
 
 def without_zero_timeouts(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Leave out timeouts of 0, which earlier versions accepted; return the rest, and the names of those."""
+    """Return the values without timeouts of 0, which earlier versions accepted, and the names of those left out."""
     names = [name for row in TIMEOUTS for name in (row.name, row.yaml)]
     dropped = [name for name in names if name in values and values[name] == 0]
     return {name: value for name, value in values.items() if name not in dropped}, dropped
 
 
 def missing_cpus(cpus: Sequence[int]) -> str | None:
-    """Return which processors this process may use, if some of `cpus` are not among them."""
+    """Return the processors that this process may use, as text, if some of `cpus` are not usable; else None."""
     usable = os.sched_getaffinity(0)
     return None if usable.issuperset(cpus) else cpus_text(tuple(sorted(usable)))
 
 
 def _devices(kind: str | None, ids: Sequence[int] | None, gpus: int) -> Sequence[int]:
-    """The GPUs that the archive may use: those it names, else all; none where there are none."""
+    """Return the GPUs that the archive may use: the named ones, else all; none for `deviceType: cpu`.
+
+    Raises:
+        InvalidModel: a named GPU does not exist.
+    """
     if kind == "cpu" or not gpus:
         return ()
     if ids and max(ids) >= gpus:
-        raise InvalidModel(f"model-config.yaml: `deviceIds` is {ids}, and the GPUs here are 0 to {gpus - 1}.")
+        raise InvalidModel(f"model-config.yaml: `deviceIds` is {ids}, but this machine has GPUs 0 to {gpus - 1}.")
     return tuple(ids or range(gpus))
 
 
-# By aliases, 300 bytes of YAML are a list of a billion members: what is shown of a value has an end.
+# With aliases, 300 bytes of YAML are a list of a billion members: the text shown of a value is bounded.
 _short = Repr()
 _short.maxlevel, _short.maxlist, _short.maxdict, _short.maxset, _short.maxstring = 3, 10, 10, 10, 100
 _LONGEST = 200  # characters
 
 
 def shown(value: Any) -> str:
-    """Write a value into a sentence, shortened."""
+    """Return a value as text for a sentence, at most 200 characters and an ellipsis."""
     if isinstance(value, int) and abs(value) > 10**100:
-        return f"a number of {value.bit_length()} bits"  # Python does not even write one of 4300 digits
+        return f"a number of {value.bit_length()} bits"  # Python refuses to print one of more than 4300 digits
     try:
         shown = value if isinstance(value, str) else f"{value:g}" if type(value) is float else _short.repr(value)
-    except ValueError:  # it holds such a number
+    except ValueError:  # the value holds such a number
         return f"a {type(value).__name__}"
     return shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "…"

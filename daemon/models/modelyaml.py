@@ -8,19 +8,19 @@ import yaml
 
 from daemon.errors import InvalidModel
 
-# What PyYAML raises: for a month 13, an empty `!!int`, a `!!timestamp` of no date, and deep nesting not its own error.
+# Errors of PyYAML: for a month 13, an empty `!!int`, a `!!timestamp` of no date, and deep nesting not its own one.
 _NOT_YAML = (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError)
 
-# Features that change who gets which request: serving without them would be wrong, not slow.
+# Features that change which worker gets which request: serving without them would be wrong, not slow.
 _REFUSED = ("sequenceBatching", "continuousBatching", "parallelType", "torchrun", "asyncCommunication")
 
 
-# TorchServe's keys that change nothing here; whoever set one should know.
+# TorchServe's keys that have no effect here; each one set is logged.
 _WITHOUT_EFFECT = ("useJobTicket", "maxRetryTimeoutInSec", "parallelLevel")
 
 
 def without_effect(document: Mapping[str, Any]) -> list[str]:
-    """Name the keys that are set and mean nothing here."""
+    """Return the keys that are set and have no effect here."""
     return [key for key in _WITHOUT_EFFECT if document.get(key)]
 
 
@@ -28,7 +28,7 @@ _MOST_MERGED = 1000  # pairs
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe in what it makes, and in how much: merges (`<<`) copy, so that 400 bytes could be a billion pairs."""
+    """A safe loader with bounded merges: `<<` copies, so that 400 bytes could become a billion pairs."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         for key, value in node.value:
@@ -38,15 +38,17 @@ class _Loader(yaml.SafeLoader):
                 for mapping in mappings:
                     self.flatten_mapping(mapping)
                 if sum(len(mapping.value) for mapping in mappings) > _MOST_MERGED:
-                    raise yaml.constructor.ConstructorError(None, None, "it merges too much", key.start_mark)
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"merges of more than {_MOST_MERGED} pairs", key.start_mark
+                    )
         super().flatten_mapping(node)
 
 
 def read_yaml(model_dir: Path, config_file: str | None) -> dict[str, Any]:
-    """Read the archive's `model-config.yaml`; an empty dict if it has none.
+    """Read the archive's `model-config.yaml`; an empty dict if there is none.
 
     Raises:
-        InvalidModel: it is not YAML, or not a mapping, or asks for what is not served.
+        InvalidModel: the file is not YAML, is not a mapping, or asks for an unsupported feature.
     """
     if config_file is None:
         return {}
@@ -60,5 +62,5 @@ def read_yaml(model_dir: Path, config_file: str | None) -> dict[str, Any]:
         raise InvalidModel(f"`{config_file}` holds a {type(document).__name__}, and should hold a mapping.")
     for key in _REFUSED:
         if document.get(key):
-            raise InvalidModel(f"`{config_file}` asks for `{key}`, which tsctl does not serve.")
+            raise InvalidModel(f"`{config_file}` asks for `{key}`, which tsctl does not support.")
     return document

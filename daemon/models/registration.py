@@ -1,15 +1,15 @@
-"""Registering, scaling and unregistering: the steps that take time.
+"""Register, scale and unregister model versions: the steps that take time.
 
     locate or download ──▶ unpack ──▶ requirements ──▶ manifest, model-config ──▶ registry.add ──▶ workers
 
-Where a running version is to be replaced, the last two steps are those of replacing.py.
+If a running version is replaced, the last two steps are those of replacing.py.
 
 A failure before `registry.add` leaves nothing behind. A synchronous registration whose workers
 fail leaves nothing registered, and the error carries the handler's traceback; an asynchronous one
 stays listed as failed, and registering the same version again replaces it.
 
-What is answered as done is on the disk: each change writes the snapshot (memory.py) first. What
-an earlier run registered is served again by restoring.py.
+Each change writes the snapshot (memory.py) before the answer: every acknowledged change is on the disk.
+restoring.py serves the registrations of an earlier run again.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ from daemon.models.model import Model
 from daemon.models.modelconfig import Wishes, check_workers
 from daemon.models.registry import Registry
 from daemon.models.replacing import Replacing, as_replacement, check_unclaimed
-from daemon.models.request import Request as Request  # callers find it here
+from daemon.models.request import Request as Request  # re-exported for callers
 from daemon.models.retiring import Retiring
 from daemon.models.snapshot import Entry
 from daemon.models.waiting import all_ready
@@ -50,7 +50,7 @@ _log = logging.getLogger("daemon.models")
 
 
 class Contents(NamedTuple):
-    """Where the files of a model are: `unpacked` and `mark` as in `Source`."""
+    """The directory of a model's files; `unpacked` and `mark` as in `Source`."""
 
     directory: Path
     unpacked: Path | None = None
@@ -58,16 +58,16 @@ class Contents(NamedTuple):
 
 
 def no_progress(stage: str, done: int, total: int) -> None:
-    """Report to nobody."""
+    """Ignore the progress."""
 
 
 class Registration:
-    """Changes the registry, one step after the other; `metrics` shows what is registered.
+    """Changes the registry, one step after the other; `metrics` shows the registered versions.
 
     Attributes:
-        pending: what an earlier run registered, and this one has not come to yet.
-        gate: whoever changes something from outside goes through it.
-        maker: makes the models.
+        pending: versions that an earlier run registered and that are not restored yet.
+        gate: every change from outside passes the gate.
+        maker: builds the models.
         directories: the unpacked archives.
     """
 
@@ -92,11 +92,11 @@ class Registration:
         self._retiring = Retiring(clock, logs, self._metrics, self.directories, self._present)
         self._replacing = Replacing(registry, self._metrics, self.retire, self.save, self.gate.change)
         self._stopping = False
-        self._unsettled: set[Model] = set()  # registrations that may yet fail, and leave nothing
-        self._chosen: dict[str, str] = {}  # default versions that somebody chose
+        self._unsettled: set[Model] = set()  # registrations that may still fail and leave nothing registered
+        self._chosen: dict[str, str] = {}  # default versions that were chosen by a client
 
     def clean(self) -> None:
-        """Remove unpacked archives that nothing refers to, not even the snapshot, and half downloads."""
+        """Remove partial downloads, and unpacked archives that neither a model nor the snapshot refers to."""
         shutil.rmtree(paths.downloads_dir(self._config.state_dir), ignore_errors=True)
         self.directories.clean()
 
@@ -104,10 +104,11 @@ class Registration:
         """Register a version and start its workers.
 
         Args:
-            replace: if the version is registered, it serves on until the new one is ready.
+            replace: if the version is registered, the old one serves until the new one is ready.
 
         Raises:
-            DaemonError: it cannot be served; nothing is left behind. Or NotRemembered: it is served.
+            DaemonError: the model cannot be served; nothing is left behind.
+            NotRemembered: the model is served, but the snapshot could not be written.
         """
 
         def make(manifest: Manifest, contents: Contents) -> Model:
@@ -122,7 +123,7 @@ class Registration:
 
         model = await self._fetch(request, progress, make)
         if model in self._replacing.loading:
-            at_once = not model.settings.workers  # nothing to wait for, and it is answered as done
+            at_once = not model.settings.workers  # no worker to wait for; the answer says that the replacement is done
             await self._replacing.finish(model, progress, synchronous=request.synchronous or at_once)
             return model
         await self._start(model)
@@ -132,9 +133,9 @@ class Registration:
                     await all_ready(model, model.pool.wanted, progress)
                 except DaemonError:
                     self._registry.discard(model)
-                    if not model.stopping:  # else whoever stops it retires it
+                    if not model.stopping:  # else `stop` retires the model
                         await self.retire(model, grace=0.0)
-                    with contextlib.suppress(NotRemembered):  # it may have replaced one that had failed
+                    with contextlib.suppress(NotRemembered):  # the model may have replaced a failed version
                         await self.save()
                     raise
         finally:
@@ -149,14 +150,14 @@ class Registration:
         listed: bool = False,
         remembered: Callable[[str, str], Wishes | None] = lambda name, version: None,
     ) -> Model:
-        """Register a version and begin to start its workers; neither waits for them nor remembers it.
+        """Register a version and begin to start its workers; neither wait for them nor write the snapshot.
 
         Args:
-            listed: `--models` or `load_models` names it.
-            remembered: model and version → what was asked for it in an earlier run; wins over the request's.
+            listed: whether `--models` or `load_models` names the archive.
+            remembered: model and version → the wishes of an earlier run, which win over the request's.
 
         Raises:
-            DaemonError: it cannot be served; nothing is left behind.
+            DaemonError: the model cannot be served; nothing is left behind.
         """
 
         def make(manifest: Manifest, contents: Contents) -> Model:
@@ -170,25 +171,25 @@ class Registration:
         return model
 
     def add(self, model: Model) -> None:
-        """Put a model into the registry; from now on it is asked and measured.
+        """Put a model into the registry: requests and metrics find it from now on.
 
         Raises:
-            Stopping: nothing more is registered.
-            Conflict: its version is registered, and has not failed.
+            Stopping: the daemon is being stopped.
+            Conflict: the version is registered, and has not failed.
         """
         self._check_going_on()
         model.replaces = self._registry.add(model)
         self._metrics.add(model.metrics)
 
     async def scale(self, model: Model, least: int, most: int, *, synchronous: bool, progress: Progress) -> None:
-        """Have at least `least` and at most `most` workers; retired ones finish their batch.
+        """Scale to at least `least` and at most `most` workers; retired workers finish their batch.
 
         Raises:
-            BadRequest: these are too many, or there is nothing to start.
-            BeingReplaced: it would be lost.
-            Stopping: it is being stopped.
-            NotRemembered: it is done, and will be forgotten.
-            WorkersFailed: a worker could not load the model; those that could go on serving.
+            BadRequest: more than `MOST_WORKERS` are wanted, or the model's files are gone.
+            BeingReplaced: a replacement is loading, and the change would be lost.
+            Stopping: the version is being stopped.
+            NotRemembered: the change is applied, but the snapshot could not be written.
+            WorkersFailed: a worker could not load the model; the others go on serving.
         """
         check_workers(most)
         check_unclaimed(model)
@@ -205,13 +206,14 @@ class Registration:
             await all_ready(model, wanted, progress)
 
     async def retry(self, model: Model, *, synchronous: bool, progress: Progress) -> None:
-        """Try a version again that has failed, or is crashing: its workers start with a clean record.
+        """Start the workers of a failed or crashing version again, with a clean record.
 
-        Requests that end workers are run again, too.
+        Quarantined requests are accepted again, too.
 
         Raises:
-            NotFailed: nothing of that is so. BadRequest: it has no files.
-            BeingReplaced: another archive is to take its place.
+            NotFailed: the version has not failed, is not crashing, and quarantines no request.
+            BadRequest: the model's files are gone.
+            BeingReplaced: a replacement is loading.
             WorkersFailed: a worker could not load the model again.
         """
         check_unclaimed(model)
@@ -228,14 +230,15 @@ class Registration:
         """Choose the version that answers when a client names none.
 
         Raises:
-            ModelNotFound, VersionNotFound: it is not registered.
-            NotRemembered: it is done, and will be forgotten.
+            ModelNotFound: no model has this name.
+            VersionNotFound: the model has no such version.
+            NotRemembered: the change is applied, but the snapshot could not be written.
         """
         self.choose_default(name, version)
         await self.remember(self._registry.find(name, version))
 
     def choose_default(self, name: str, version: str) -> None:
-        """As `set_default`; remembered with the next change."""
+        """Choose the default version as `set_default`, without writing the snapshot: the next change does."""
         self._registry.set_default(name, version)
         self._chosen[name] = version
 
@@ -243,9 +246,12 @@ class Registration:
         """Take a version out of service; running requests finish within the grace time.
 
         Raises:
-            ModelNotFound, VersionNotFound, DefaultVersionKept, BeingReplaced: it stays.
-            NotRemembered: it is gone, and will be back after a restart.
-            CleaningTimedOut: it is gone, but for a worker that cannot be ended.
+            ModelNotFound: no model has this name.
+            VersionNotFound: the model has no such version.
+            DefaultVersionKept: the version is the default, and other versions are registered.
+            BeingReplaced: a replacement is loading.
+            NotRemembered: the version is gone, but returns after a restart: the snapshot could not be written.
+            CleaningTimedOut: the version is gone, but a worker process could not be ended.
         """
         check_unclaimed(self._registry.find(name, version))
         model = self._registry.remove(name, version)
@@ -259,45 +265,45 @@ class Registration:
         return model
 
     async def retire(self, model: Model, grace: float | None) -> None:
-        """As `Retiring.retire`."""
+        """Retire a version, as `Retiring.retire`."""
         await self._retiring.retire(model, grace)
 
     def refuse(self) -> None:
-        """Accept nothing more, at once: no registration, and no request to any version. `stop` does the rest."""
+        """Accept no registration and no request to any version from now on. `stop` does the rest."""
         self._stopping = True
         for model in self._everybody():
             model.stop()
 
     async def stop(self, grace: float) -> None:
-        """Retire every version, all at once; nothing more is registered. The snapshot stays as it is.
+        """Retire every version concurrently; no more are registered. The snapshot stays unchanged.
 
-        Those that are being retired already, too: who does that may have been cancelled, or have more time.
+        Versions that are being retired already are included: that call may have been cancelled, or have more time.
         """
         self.refuse()
         await asyncio.gather(*(self.retire(model, grace) for model in self._everybody()))
 
     async def end(self) -> None:
-        """As `stop`, at once: what waits or runs is answered 503, and every worker is killed."""
+        """Stop immediately: waiting and running requests are answered 503, and every worker is killed."""
         self._stopping = True
         await asyncio.gather(*(self._retiring.end(model) for model in self._everybody()))
 
     async def remember(self, model: Model) -> None:
-        """Remember what is registered, and among it this version, even if it is still being registered.
+        """Write the snapshot, including this version even if its registration is still in progress.
 
-        A change of it is about to be answered, and a restart must not forget that: neither the change, nor what
-        it is a change of. If the registration fails after all, both are forgotten.
+        A change of the version is about to be answered, and a restart must keep both the change and the version.
+        If the registration fails after all, both are dropped.
 
         Raises:
-            NotRemembered: it cannot be written.
+            NotRemembered: the snapshot could not be written.
         """
         self._unsettled.discard(model)
         await self.save()
 
     async def save(self) -> None:
-        """Remember what is registered.
+        """Write the snapshot, and remove directories that only the old one referred to.
 
         Raises:
-            NotRemembered: it cannot be written.
+            NotRemembered: the snapshot could not be written.
         """
         before = self.memory.kept or frozenset()
         await self.memory.save()
@@ -311,7 +317,7 @@ class Registration:
         return list(dict.fromkeys((*self._present(), *self._retiring.leaving)))
 
     def _entries(self) -> list[Entry]:
-        """What the snapshot is to say."""
+        """Return the entries of the snapshot."""
         settled = (model for model in self._registry if model not in self._unsettled)
         return [self._entry(model) for model in settled] + self.pending
 
@@ -329,7 +335,7 @@ class Registration:
         )
 
     async def _fetch(self, request: Request, progress: Progress, make: Callable[[Manifest, Contents], Model]) -> Model:
-        """Find or download an archive, unpack it, and call `make` on it; if that fails, it is gone again."""
+        """Find or download an archive, unpack it, and call `make`; remove the unpacked files if that fails."""
 
         async def opened(contents: Contents) -> Model:
             manifest = self.maker.manifest(request, contents.directory)
@@ -340,7 +346,7 @@ class Registration:
         async with archive_of(request.url, self._config, report, local_paths=request.local_paths) as path:
             if path.is_dir():
                 return await opened(Contents(model_root(path)))
-            # Before it is read: a write meanwhile shows. A download is gone afterwards.
+            # Taken before the archive is read, so that a write meanwhile shows. A download is removed afterwards.
             mark = None if is_remote(request.url) else mark_of(path)
             unpacked = await self.directories.unpack(path, progress)
             try:
@@ -362,11 +368,11 @@ class Registration:
         model.start()
 
     def _replaceable(self, name: str, version: str) -> Model | None:
-        """Give what is to be replaced, None if it is not registered.
+        """Return the version to replace, None if there is none.
 
         Raises:
-            Conflict: it is on its way in, or is being replaced.
-            Stopping: nothing more is registered.
+            Conflict: the version is still being registered, or is being replaced.
+            Stopping: the daemon is being stopped.
         """
         if not self._registry.holds(name, version):
             return None
@@ -385,4 +391,4 @@ class Registration:
 
 def _check_files(model: Model) -> None:
     if model.lost:
-        raise BadRequest(f"{model.name}/{model.version} has no files to start workers from; register it again.")
+        raise BadRequest(f"The files of {model.name}/{model.version} are gone; register it again.")

@@ -1,4 +1,4 @@
-"""What is registered now: models by name, and their versions. One of them is the default."""
+"""The registry: the registered models by name, and their versions, one of which is the default."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ class _Versions:
 
 
 class Registry:
-    """Models by name and version; knows no time and starts nothing."""
+    """Models by name and version; has no clock and starts nothing."""
 
     def __init__(self) -> None:
         self._names: dict[str, _Versions] = {}
@@ -23,7 +23,7 @@ class Registry:
         return f"<Registry {' '.join(f'{model.name}/{model.version}' for model in self)}>"
 
     def __iter__(self) -> Iterator[Model]:
-        """Every version of every model, by name."""
+        """Yield every version of every model, by name."""
         for name in sorted(self._names):
             yield from self._names[name].models.values()
 
@@ -31,7 +31,8 @@ class Registry:
         """Find a version, or the default one.
 
         Raises:
-            ModelNotFound, VersionNotFound: it is not registered.
+            ModelNotFound: no model has this name.
+            VersionNotFound: the model has no such version.
         """
         versions = self._names.get(name)
         if versions is None:
@@ -42,21 +43,21 @@ class Registry:
         return model
 
     def holds(self, name: str, version: str) -> bool:
-        """Whether this very version is registered."""
+        """Return whether this version of the model is registered."""
         return name in self._names and version in self._names[name].models
 
     def versions(self, name: str) -> list[Model]:
-        """All versions of a model, in the order they were registered.
+        """Return all versions of a model, in the order of their registration.
 
         Raises:
-            ModelNotFound: it is not registered.
+            ModelNotFound: no model has this name.
         """
         if name not in self._names:
             raise ModelNotFound(name)
         return list(self._names[name].models.values())
 
     def defaults(self) -> list[Model]:
-        """The default version of each model, by name."""
+        """Return the default version of each model, by name."""
         return [versions.models[versions.default] for _, versions in sorted(self._names.items())]
 
     def is_default(self, model: Model) -> bool:
@@ -66,10 +67,11 @@ class Registry:
         """Register a version; the first of a model becomes its default.
 
         Returns:
-            The failed version whose place it takes, if there was one.
+            The failed version that was replaced, None if there was none.
 
         Raises:
-            Conflict: the version is registered, and has not failed, or is being replaced.
+            Conflict: the version is registered, and has not failed.
+            BeingReplaced: a replacement of the version is loading.
         """
         versions = self._names.setdefault(model.name, _Versions(model.version))
         old = versions.models.get(model.version)
@@ -81,10 +83,10 @@ class Registry:
         return old
 
     def replace(self, old: Model, new: Model) -> None:
-        """Put a version in another's place, which keeps its mark as the default.
+        """Replace a version by another one; a default version stays the default.
 
         Raises:
-            VersionNotFound: the old one is not registered any more.
+            VersionNotFound: the old version is no longer registered.
         """
         versions = self._names.get(old.name)
         if versions is None or versions.models.get(old.version) is not old:
@@ -93,11 +95,12 @@ class Registry:
         versions.models[old.version] = new
 
     def remove(self, name: str, version: str | None = None) -> Model:
-        """Take a version out, by default the default one.
+        """Remove a version, or the default one, and return it.
 
         Raises:
-            ModelNotFound, VersionNotFound: it is not registered.
-            DefaultVersionKept: it is the default, and other versions are registered.
+            ModelNotFound: no model has this name.
+            VersionNotFound: the model has no such version.
+            DefaultVersionKept: the version is the default, and other versions are registered.
         """
         model = self.find(name, version)
         versions = self._names[name]
@@ -107,7 +110,7 @@ class Registry:
         return model
 
     def discard(self, model: Model) -> None:
-        """Take out a version that could not be started, if it is still there."""
+        """Remove a version that could not be started, if still registered."""
         versions = self._names.get(model.name)
         if versions is None or versions.models.get(model.version) is not model:
             return
@@ -121,7 +124,8 @@ class Registry:
         """Choose the version that answers when a client names none.
 
         Raises:
-            ModelNotFound, VersionNotFound: it is not registered.
+            ModelNotFound: no model has this name.
+            VersionNotFound: the model has no such version.
         """
         if name not in self._names:
             raise ModelNotFound(name)

@@ -1,10 +1,10 @@
-"""A replacement: another archive that is to take the place of a registered version.
+"""A replacement: another archive that takes the place of a registered version.
 
-    LOADING ──its workers are ready──▶ it is the version now, and the old one finishes what it has
-       └─────failed, or stopped─────▶ FAILED: the version serves on as it was, and tells why
+    LOADING ──its workers are ready──▶ it is the version now, and the old one finishes its requests
+       └─────failed, or stopped─────▶ FAILED: the old version serves on, and shows the error
 
-While one is LOADING, nothing else may change its version: two changes at once would leave one of
-them on a version that is about to go. Whoever asks is told so, with 409.
+While a replacement is LOADING, no other change of its version is accepted: the change would be lost together
+with the old version. Such a request is answered 409.
 """
 
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ class Replacement:
 
     Attributes:
         url: the archive, as the registration named it.
-        pool: the workers that load it, beside those that serve; None when it has failed.
-        error: why it failed: a sentence, an empty line, the traceback; empty while it is loading.
+        pool: the workers that load the archive, beside those that serve; None after a failure.
+        error: the reason of the failure: a sentence, an empty line, the traceback; empty while loading.
     """
 
     url: str

@@ -1,17 +1,16 @@
-"""Replacing a running version by another archive, without a failed request.
+"""Replace a running version by another archive, without a failed request.
 
-    old serves        ──────────────┬─▶ finishes what waits and runs ──▶ its workers leave, its directory goes
+    old serves        ──────────────┬─▶ finishes its requests ──▶ its workers leave, its directory is removed
     new loads beside  ──all ready───┴─▶ serves ──▶ snapshot ──▶ answer
 
-Between the two there is no moment: requests are read one after the other, and each finds the one
-or the other in the registry. What the old one has accepted it answers, however long that takes; the
-response timeout bounds each batch. If the new one cannot be loaded, nothing has happened but for the
-error, and nothing of it stays. A crash on the way leaves the old or the new one in the snapshot, and
-once the replacement was answered, the new one.
+The switch is atomic: requests are read one after the other, and each finds the old or the new version in the
+registry. The old version answers every request that it has accepted, however long that takes; the response
+timeout bounds each batch. A new version that cannot be loaded is removed, and the old one is unchanged. After
+a crash the snapshot has the old or the new version, and the new one once the replacement was answered.
 
-Settings are those of a registration: what it asks for, the archive's, the defaults. Nothing that was
-`set` or scaled is carried over, but for the number of workers where neither the registration nor the
-archive names one: it stays. So does the mark of the default version.
+Settings are those of a registration: the request's, the archive's, the defaults. Values that were `set` or scaled
+are not carried over, except the number of workers if neither the registration nor the archive names one. A
+default version stays the default.
 """
 
 import asyncio
@@ -37,28 +36,28 @@ Retire = Callable[[Model, float | None], Awaitable[None]]
 
 
 def check_unclaimed(model: Model) -> None:
-    """Raises: BeingReplaced, if a replacement of it is loading."""
+    """Raise BeingReplaced if a replacement of the model is loading."""
     if model.being_replaced:
         raise BeingReplaced(model.name, model.version)
 
 
 def as_replacement(request: Request, old: Model) -> Request:
-    """Ask for as many workers as the old one has, if neither the request nor the archive names a number."""
+    """Return the request with the old version's number of workers as the fallback."""
     if not old.min_workers:
         return request
     return replace(request, wishes=request.wishes.changed({"fallback_workers": old.min_workers}))
 
 
 class Replacing:
-    """Loads versions beside those that they are to replace, and puts them in their places.
+    """Loads versions beside those that they replace, and switches to them.
 
     Args:
-        retire: ends a model within so many seconds, None for as many as its requests take.
-        save: remembers what is registered.
-        change: as Gate.change: what loads in the background is a change until it is remembered.
+        retire: ends a model within a grace time in seconds, None for no limit.
+        save: writes the snapshot.
+        change: as Gate.change; a replacement in the background is in progress until the snapshot is written.
 
     Attributes:
-        loading: models that are not in the registry yet → what they are to replace.
+        loading: models that are not in the registry yet → the versions that they replace.
     """
 
     def __init__(
@@ -78,7 +77,7 @@ class Replacing:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, old: Model, new: Model) -> None:
-        """Start the new one's workers, beside the old one's.
+        """Start the new version's workers, beside the old one's.
 
         Raises:
             BeingReplaced: another replacement is loading.
@@ -90,25 +89,24 @@ class Replacing:
         new.start()
 
     async def finish(self, new: Model, progress: Progress, *, synchronous: bool) -> None:
-        """Let the new one serve as soon as its workers are ready; it is remembered then.
+        """Switch to the new version as soon as its workers are ready, and write the snapshot.
 
         Args:
-            synchronous: wait until that is done. Else what goes wrong is in the log, and in `replacement` of the
-                old one.
+            synchronous: wait until that is done. Else an error is logged, and shown by the old version's `replacement`.
 
         Raises:
-            DaemonError: it cannot be loaded, and the old one serves on.
-            NotRemembered: it serves, and a restart will bring the old one back.
+            DaemonError: the new version cannot be loaded; the old one goes on serving.
+            NotRemembered: the new version serves, but a restart brings the old one back.
         """
         if synchronous:
             await self._finish(new, progress)
         else:
             inside = contextlib.ExitStack()
-            inside.enter_context(self._change())  # now, while whoever asks is inside, too
+            inside.enter_context(self._change())  # now, while the request is inside the gate, too
             self._in_background(self._finish_alone(new, inside))
 
     async def _finish_alone(self, new: Model, inside: contextlib.ExitStack) -> None:
-        with inside, contextlib.suppress(DaemonError):  # told already
+        with inside, contextlib.suppress(DaemonError):  # logged already
             await self._finish(new, lambda stage, done, total: None)
 
     async def _finish(self, new: Model, progress: Progress) -> None:
@@ -118,13 +116,13 @@ class Replacing:
                 await all_ready(new, new.pool.wanted, progress)
             self._registry.replace(old, new)
         except BaseException as error:
-            old.replacement = Replacement(new.source.url, None, str(error) or "it was broken off")
+            old.replacement = Replacement(new.source.url, None, str(error) or "the replacement was cancelled")
             del self.loading[new]
             _log.warning("%s/%s is not replaced: %s", old.name, old.version, str(error).partition("\n")[0])
-            if not new.stopping:  # else whoever stops it retires it
+            if not new.stopping:  # else `stop` retires it
                 await self._retire(new, 0.0)
             raise
-        # Up to the next `await` nothing is read: each request has found the old one, or will find the new one.
+        # Up to the next `await` no request is read: each has found the old version, or will find the new one.
         del self.loading[new]
         self._metrics.replace(old.metrics, new.metrics)
         new.replaces, new.took_over = old, True

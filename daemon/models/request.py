@@ -1,4 +1,4 @@
-"""What a registration asks for: from a client, from the list of models to load, or from the snapshot."""
+"""The request of a registration: from a client, from the list of models to load, or from the snapshot."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ class Request:
     Attributes:
         url: a name in the model store, an absolute path, or a URL that the operator allows.
         local_paths: whether a path outside the store is allowed.
-        synchronous: wait until every worker is ready.
+        synchronous: whether to wait until every worker is ready.
     """
 
     url: str

@@ -1,8 +1,8 @@
 """A Python environment for an archive's `requirements.txt`.
 
-The environment sees everything that is installed beside the daemon, torch above all, and holds only
-what the archive asks for beyond that. It is named by the content of the requirements, so models
-with the same ones share it, and it is made once.
+The environment sees every package that is installed beside the daemon, torch above all, and holds only the
+additional ones. Its name is a digest of the requirements: models with equal requirements share one environment,
+which is made once.
 """
 
 import asyncio
@@ -26,32 +26,32 @@ _COMPLETE = "complete"  # a file in the environment, written last
 
 
 def digest_of(requirements: bytes) -> str:
-    """Name the environment of these requirements for this interpreter."""
+    """Return the name of the environment for these requirements and this interpreter."""
     return hashlib.sha256(sys.version.encode() + b"\0" + requirements).hexdigest()[:32]
 
 
 def kept_python(requirements: Path, environments: Path) -> Path | None:
-    """Give the interpreter of the environment for these requirements; None if it has not been made."""
+    """Return the interpreter of the environment for these requirements; None if there is no complete one."""
     home = environments / digest_of(requirements.read_bytes())
     return home / "bin" / "python" if (home / _COMPLETE).is_file() else None
 
 
 def environment_python(requirements: Path, environments: Path, model: str) -> Path:
-    """Make the environment, unless it is there, and give its interpreter. Blocks for as long as pip takes.
+    """Make the environment, unless it exists, and return its interpreter. Blocks for as long as pip takes.
 
     Args:
-        environments: the directory of all environments; made if it is missing.
-        model: for the message.
+        environments: the directory of all environments; made if missing.
+        model: the model's name, for the message.
 
     Raises:
-        RequirementsFailed: pip could not install them; with what pip said last.
+        RequirementsFailed: pip could not install the requirements; the message ends with pip's last lines.
     """
     kept = kept_python(requirements, environments)
     if kept is not None:
         return kept
     home = environments / digest_of(requirements.read_bytes())
     python = home / "bin" / "python"
-    # An environment cannot be moved, so it is made in its place; one that was not finished goes.
+    # An environment cannot be moved, so it is made in its place; an incomplete one is removed.
     shutil.rmtree(home, ignore_errors=True)
     try:
         _run([sys.executable, "-m", "venv", "--without-pip", str(home)])
@@ -71,7 +71,7 @@ class Environments:
     """The environments of one state directory.
 
     Args:
-        allowed: whether the operator lets archives install anything.
+        allowed: whether the operator lets archives install requirements.
     """
 
     def __init__(self, folder: Path, *, allowed: bool) -> None:
@@ -80,15 +80,15 @@ class Environments:
         self._installing = asyncio.Lock()  # one pip at a time: two models may have the same requirements
 
     async def install(self, directory: Path, manifest: Manifest, progress: Callable[[int, int], None]) -> None:
-        """Make the environment that a model's manifest asks for, in a thread; where it may not, the log says so.
+        """Make the environment that a model's manifest asks for, in a thread; log a warning if that is not allowed.
 
         Raises:
-            RequirementsFailed: pip could not install them.
+            RequirementsFailed: pip could not install the requirements.
         """
         if manifest.requirements_file is None:
             return
         if not self._allowed:
-            hint = "they are not installed (--install-requirements would)"
+            hint = "they are not installed; `--install-requirements true` allows that"
             _log.warning("%s names requirements in %s: %s", manifest.model_name, manifest.requirements_file, hint)
             return
         progress(0, 0)
@@ -97,25 +97,27 @@ class Environments:
             await asyncio.to_thread(environment_python, file, self._folder, manifest.model_name)
 
     def python(self, directory: Path, manifest: Manifest) -> Path | None:
-        """Give the interpreter of a model whose environment has been made; None for the daemon's own.
+        """Return the interpreter of a model whose environment has been made; None for the daemon's own.
 
         Raises:
-            RequirementsFailed: the environment is not there.
+            RequirementsFailed: the environment does not exist.
         """
         if manifest.requirements_file is None or not self._allowed:
             return None
         python = kept_python(directory / Path(manifest.requirements_file).name, self._folder)
         if python is None:
-            raise RequirementsFailed(f"The Python environment of model {manifest.model_name} is not there.")
+            raise RequirementsFailed(
+                f"The Python environment of model {manifest.model_name} is missing; register the model again."
+            )
         return python
 
 
 def _see_ours(python: Path) -> None:
-    """Let the environment import what is installed beside the daemon; its own packages come first."""
+    """Let the environment import the packages installed beside the daemon, after its own."""
     inside = f"import sysconfig; print(sysconfig.get_path('purelib', vars={{'base': {str(python.parent.parent)!r}}}))"
     site = Path(_run([str(python), "-c", inside]).strip())
     ours = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
-    # addsitedir, not the bare path: packages installed for development are in .pth files of their own.
+    # addsitedir, not the bare path, because editable installs are in .pth files of their own.
     lines = "".join(f"import site; site.addsitedir({path!r})\n" for path in sorted(ours))
     (site / "_beside_the_daemon.pth").write_text(lines)
 

@@ -1,4 +1,4 @@
-"""What an earlier run registered is served again: from the directory that was kept, or from its archive."""
+"""Restore the versions of an earlier run: from the directory that was kept, or from the archive."""
 
 import logging
 from dataclasses import replace
@@ -18,7 +18,7 @@ _log = logging.getLogger("daemon.models")
 
 
 class Restoring:
-    """Registers what the snapshot says, one version after the other."""
+    """Registers the snapshot's versions, one after the other."""
 
     def __init__(self, config: Config, registry: Registry, registration: Registration) -> None:
         self._config = config
@@ -28,11 +28,11 @@ class Restoring:
         self._directories = registration.directories
 
     def restore(self, entry: Entry) -> Model:
-        """Serve again what an earlier run registered, and begin to start its workers.
+        """Register a version of an earlier run again, and begin to start its workers.
 
         Raises:
-            Conflict: somebody has registered it meanwhile.
-            DaemonError: its directory is not there, or cannot be served any more.
+            Conflict: a client has registered the version meanwhile.
+            DaemonError: the version's directory is gone, or can no longer be served.
         """
         if self._registry.holds(entry.name, entry.version):
             raise Conflict(entry.name, entry.version)
@@ -42,12 +42,12 @@ class Restoring:
         else:
             directory = unpacked = self._directories.named(entry.unpacked)
         if not directory.is_dir():
-            raise ArchiveNotFound(f"What was unpacked from {request.url} is gone.")
+            raise ArchiveNotFound(f"The files unpacked from {request.url} are gone.")
         root = model_root(directory)
         manifest = self._maker.manifest(request, root)
         name, version = manifest.model_name, manifest.model_version
         if (name, version) != (entry.name, entry.version):
-            raise ArchiveNotFound(f"{request.url} now holds {name}/{version}.")
+            raise ArchiveNotFound(f"{request.url} now contains {name}/{version}.")
         model = self._maker.make(
             request, manifest, root, unpacked, entry.archive, listed=entry.listed, restored=True
         )  # fmt: skip
@@ -59,13 +59,14 @@ class Restoring:
         return model
 
     async def restore_from_archive(self, entry: Entry) -> Model:
-        """As `restore`, where the kept directory is gone: unpack the archive again.
+        """Unpack the archive of a version whose kept directory is gone, and restore the version.
 
         Raises:
-            DaemonError: as `restore`; or the archive is gone too, or holds something else now.
+            Conflict: a client has registered the version meanwhile.
+            DaemonError: the archive is gone, has changed, or can no longer be served.
         """
         if entry.unpacked is None:
-            return self.restore(entry)  # it was served in place; the directory may have come back
+            return self.restore(entry)  # the version was served in place; the directory may have come back
         request = entry.request
         nobody = partial(no_progress, "downloading")
         async with archive_of(request.url, self._config, nobody, local_paths=request.local_paths) as path:
@@ -80,10 +81,10 @@ class Restoring:
             self._directories.release(unpacked)
 
     def lose(self, entry: Entry, reason: str) -> None:
-        """List a version as failed that was registered, and cannot be served any more.
+        """Register a version that can no longer be served as failed.
 
         Raises:
-            Conflict: somebody has registered it meanwhile.
+            Conflict: a client has registered the version meanwhile.
         """
         unpacked = None if entry.unpacked is None else self._directories.named(entry.unpacked)
         model = self._maker.make_lost(entry, unpacked, reason)
@@ -94,7 +95,7 @@ class Restoring:
             self._directories.use(unpacked)
 
     async def make_room(self, name: str, version: str) -> bool:
-        """Retire a version that a list names, if what has its place comes from the snapshot."""
+        """Retire a version to make room for a listed one, if the snapshot restored it; return whether that is so."""
         model = self._registry.find(name, version)
         if not model.at_startup or model.source.listed:
             return False

@@ -1,9 +1,9 @@
-"""How a version ends: it finishes what it has, its workers leave, and what was unpacked for it is released.
+"""Retire a version: finish its requests, end its workers, release its unpacked directory.
 
-    stop ──nothing waits or runs, or the grace time is over──▶ refuse what waits ──▶ drain ──▶ kill ──▶ release
-      └────end now──▶ refuse what waits, kill ──▶ release
+    stop ──no request is left, or the grace time is over──▶ refuse waiting requests ──▶ drain ──▶ kill ──▶ release
+      └────end now──▶ refuse waiting requests, kill ──▶ release
 
-What waits is answered 503 then, and so is what a worker has that is killed.
+Refused requests are answered 503, and so are those of a worker that is killed.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ from daemon.models.directories import Directories
 from daemon.models.model import Model
 from daemon.models.waiting import until
 
-LEAVE_TIME = 6.0  # seconds that a worker without work may take to leave before it is killed
+LEAVE_TIME = 6.0  # seconds that an idle worker may take to exit before it is killed
 
 
 class Retiring:
@@ -25,7 +25,7 @@ class Retiring:
         others: the versions that are registered or loading.
 
     Attributes:
-        leaving: those that are on their way out.
+        leaving: the versions that are being retired.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Retiring:
         directories: Directories,
         others: Callable[[], Iterable[Model]],
     ) -> None:
-        self.leaving: dict[Model, None] = {}  # in the order they began to
+        self.leaving: dict[Model, None] = {}  # in the order of their retirement
         self._clock = clock
         self._logs = logs
         self._metrics = metrics
@@ -44,12 +44,12 @@ class Retiring:
         self._others = others
 
     async def retire(self, model: Model, grace: float | None) -> None:
-        """Let a version finish, then end its workers and release what was unpacked for it.
+        """Let a version finish, then end its workers and release its unpacked directory.
 
         A second call meanwhile, with less grace, cuts the first one short.
 
         Args:
-            grace: seconds for everything that waits and runs; None for as many as that takes.
+            grace: seconds for all waiting and running requests; None for no limit.
         """
         deadline = None if grace is None else self._clock.now() + grace
 
@@ -58,7 +58,7 @@ class Retiring:
 
         self.leaving[model] = None
         model.stop()
-        # While a worker that died is being replaced, its requests are worth waiting for.
+        # Requests wait for the replacement of a worker that died.
         await until(model, lambda: model.idle or model.pool.hopeless, left())
         model.refuse_waiting()
         model.pool.drain(left())
@@ -68,7 +68,7 @@ class Retiring:
         self._leave(model)
 
     async def end(self, model: Model) -> None:
-        """Answer everybody, and end its workers now; `retire` may be waiting for them, and is done then, too."""
+        """Refuse the waiting requests and kill the workers now; a `retire` in progress finishes, too."""
         self.leaving[model] = None
         model.stop()
         model.refuse_waiting()
@@ -79,14 +79,14 @@ class Retiring:
     def _leave(self, model: Model) -> None:
         if model.pool.empty:
             model.close()
-        if model in self.leaving:  # else the other call was here first
+        if model in self.leaving:  # else the other call has done this
             del self.leaving[model]
             self._release(model)
 
     def _release(self, model: Model) -> None:
         named = (model.name, model.version)
         if named not in [(each.name, each.version) for each in (*self._others(), *self.leaving)]:
-            self._logs.close(*named)  # else what replaces it, or was to, writes to the same file
+            self._logs.close(*named)  # else another model with this name and version writes to the same file
         self._metrics.remove(model.metrics)
         if model.source.unpacked is not None:
             self._directories.release(model.source.unpacked)

@@ -1,15 +1,14 @@
-"""A request that can be sent again, to measure a model: the latest that was kept, or the archive's warm-up sample.
+"""A request that can be sent again, to measure a model: the latest recorded one, or the archive's warm-up sample.
 
-Bodies are kept only where somebody asks for it (`recordInput`), only in memory, and only the latest: of a
-prediction that was answered with 200, with its content type and no other header. They are told on the
-control socket only.
+Bodies are recorded only if `recordInput` is set, only in memory, and only the latest one that was answered with 200,
+with its content type and no other header. Only the control socket returns them.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-MOST_BYTES = 8 * 1024 * 1024  # a photograph; what is larger is not kept
+MOST_BYTES = 8 * 1024 * 1024  # a photograph; larger bodies are not recorded
 RECORDED = "recorded"
 WARMUP = "warmup"
 
@@ -23,13 +22,17 @@ class Sample(NamedTuple):
 
 
 def warmup_sample(directory: Path, document: Mapping[str, Any]) -> Sample | None:
-    """Read what `warmup` in `model-config.yaml` names, as handlers.warmup does; None if that is nothing. Blocks."""
+    """Read the file that `warmup` in `model-config.yaml` names, as handlers.warmup does. Blocks.
+
+    Returns:
+        None if no file is named, or it cannot be read.
+    """
     wanted = document.get("warmup")
     options = {"file": wanted} if isinstance(wanted, str) else wanted
     if not isinstance(options, dict) or not isinstance(options.get("file"), str):
         return None
     try:
         body = (directory / Path(options["file"]).name).read_bytes()
-    except (OSError, ValueError):  # the worker says so, and does not start
+    except (OSError, ValueError):  # the worker reports the error, and does not start
         return None
     return Sample(body, str(options.get("contentType") or ""), WARMUP)

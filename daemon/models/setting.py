@@ -1,14 +1,13 @@
-"""Changing how a version is served, while it serves: no worker starts anew, and nothing is lost.
+"""Change the settings of a serving version: no worker is restarted, and no request is lost.
 
-When each change counts is in `MODEL_SETTINGS` (`changes`). A running worker's handler finds a new batch size in
-`context.system_properties`; what it made of the old one in `initialize` stays until the worker is replaced. A batch
-that is held for a delay is looked at anew, and has been held since its wait began.
+`MODEL_SETTINGS` (`changes`) names when each change takes effect. A running worker's handler finds a new batch size in
+`context.system_properties`; values that `initialize` derived from the old one stay until the worker is replaced. A
+batch that is held for a delay is reconsidered, and its delay counts from the start of its wait.
 
-Whatever is changed, requests that were refused because the same had ended workers are run again.
+After any change, quarantined requests are accepted again.
 
-The rest cannot be changed under a running worker, which is made of it: handler, GPUs, Python environment,
-warm-up, whether its requests may run again. That takes a registration. The number of workers has its own
-command, `scale`.
+Other settings are fixed when a worker starts: handler, GPUs, Python environment, warm-up, whether its requests may
+run again. Changing those takes a registration. The number of workers has its own command, `scale`.
 """
 
 import logging
@@ -25,18 +24,18 @@ _log = logging.getLogger("daemon.models")
 
 
 def change_settings(model: Model, asked: Mapping[str, Any]) -> None:
-    """Serve a version by other settings from now on, and wish so for the next run.
+    """Apply settings to a version, and add them to its request, so that the snapshot keeps them.
 
     Args:
         asked: settings that can be changed → values, as in ModelSettings.
 
     Raises:
-        BadRequest: a value is impossible, or nothing is left to serve. Nothing is changed.
-        BeingReplaced: it would be lost.
+        BadRequest: a value is outside its limits, or the model's files are gone; nothing is changed.
+        BeingReplaced: a replacement is loading, and the change would be lost.
     """
     check_unclaimed(model)
     if model.lost:
-        raise BadRequest(f"{model.name}/{model.version} has no files to be served from; register it again.")
+        raise BadRequest(f"The files of {model.name}/{model.version} are gone; register it again.")
     check(asked)
     model.request = replace(model.request, wishes=model.request.wishes.changed(asked, "set"))
     model.change(model.settings.changed(asked, "set"))

@@ -1,10 +1,10 @@
-"""What is registered, as a file: the form of the snapshot, and writing it so that it is whole.
+"""The snapshot file of the registered versions: its format, and atomic writes.
 
     write `.snapshot-…` ──▶ fsync it ──▶ rename it to `snapshot.json` ──▶ fsync the directory
 
-A crash between any two steps leaves the old snapshot or the new one, never half of one. Only what
-a registration asked for is in it: what came from the archive's `model-config.yaml`, from the
-`models` block or from the daemon's defaults is read again when the model is restored.
+A crash between any two steps leaves the old snapshot or the new one, never half of one. The file holds only the
+values that a registration asked for: those of the archive's `model-config.yaml`, of the `models` block and of the
+daemon's defaults are read again when the model is restored.
 
 Everything here blocks; run `write_snapshot` in a thread.
 """
@@ -26,11 +26,11 @@ from daemon.models.request import Request
 
 FORMAT = 1
 _DRAFT = ".snapshot-"
-_PLAIN = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,254}")  # one step down, never up
+_PLAIN = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,254}")  # one path component, never `..`
 
 
 class BrokenSnapshot(Exception):
-    """A snapshot file cannot be read; the message says why."""
+    """A snapshot file cannot be read; the message names the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +38,12 @@ class Entry:
     """One registered version.
 
     Attributes:
-        request: what was asked for, with what was asked for since (`scale`).
-        default: it is the default version of its model.
-        chosen: and somebody said so.
-        unpacked: the name of its directory among the unpacked archives; None if it is served in place.
-        archive: what the archive was like; None if it is served in place.
-        listed: it was loaded because `--models` or `load_models` named it.
+        request: the registration, with the changes that were requested since (`set`, `scale`).
+        default: whether this is the default version of its model.
+        chosen: whether a client chose the default version.
+        unpacked: the name of the directory among the unpacked archives; None if the version is served in place.
+        archive: the archive's mark; None if the version is served in place.
+        listed: whether `--models` or `load_models` named the archive.
     """
 
     name: str
@@ -58,29 +58,29 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Every registered version; those of one model in the order they were registered."""
+    """Every registered version; those of one model in the order of their registration."""
 
     version: int = FORMAT
     models: tuple[Entry, ...] = ()
 
 
 def encode_snapshot(snapshot: Snapshot) -> bytes:
-    """Make the file's content: JSON, indented, for people who look."""
+    """Return the file's content: JSON, indented for human readers."""
     return msgspec.json.format(msgspec.json.encode(snapshot, enc_hook=_encode_wishes), indent=2) + b"\n"
 
 
 def decode_snapshot(content: bytes) -> Snapshot:
-    """Read a file's content.
+    """Decode a file's content.
 
     Raises:
-        BrokenSnapshot: it is no snapshot, or one of a form that this version does not know.
+        BrokenSnapshot: the content is no snapshot, or its format is unknown.
     """
     try:
         snapshot = msgspec.json.decode(content, type=Snapshot, dec_hook=_decode_wishes)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BrokenSnapshot(str(error)) from None
     if snapshot.version != FORMAT:
-        raise BrokenSnapshot(f"its form is {snapshot.version}, and this tsctl knows {FORMAT}")
+        raise BrokenSnapshot(f"its format is {snapshot.version}, and this tsctl reads {FORMAT}")
     for entry in snapshot.models:
         _check(entry)
     return snapshot
@@ -91,10 +91,10 @@ def _encode_wishes(wishes: Wishes) -> dict[str, Any]:
 
 
 def _decode_wishes(_: type, document: Any) -> Wishes:
-    """Read wishes: of rows that another version knows, and this one does not, nothing is read.
+    """Decode wishes; rows that this version of tsctl does not know are ignored.
 
     Raises:
-        msgspec.ValidationError: a value is of the wrong type. (Its limits are checked when the version is made.)
+        msgspec.ValidationError: a value is of the wrong type. (Limits are checked when the model is made.)
     """
     values = msgspec.convert(document, dict[str, Any])
     known = {name: ROWS[name].kind.stored for name in values.keys() & ROWS.keys() if values[name] is not None}
@@ -103,24 +103,26 @@ def _decode_wishes(_: type, document: Any) -> Wishes:
 
 
 def _check(entry: Entry) -> None:
-    """Check what becomes part of a path: another program may have written the file.
+    """Check the names that become part of a path: another program may have written the file.
 
     Raises:
-        BrokenSnapshot: a name is not plain.
+        BrokenSnapshot: a name holds characters that are not allowed.
     """
     if not NAME.fullmatch(entry.name):
-        raise BrokenSnapshot(f"`{entry.name}` is no model name")
+        raise BrokenSnapshot(f"`{entry.name}` is not a model name")
     if not VERSION.fullmatch(entry.version):
-        raise BrokenSnapshot(f"`{entry.version}` is no version of {entry.name}")
+        raise BrokenSnapshot(f"`{entry.version}` is not a version of {entry.name}")
     if entry.unpacked is not None and not _PLAIN.fullmatch(entry.unpacked):
-        raise BrokenSnapshot(f"`unpacked` of {entry.name}/{entry.version} is `{entry.unpacked}`, and no plain name")
+        raise BrokenSnapshot(
+            f"`unpacked` of {entry.name}/{entry.version} is `{entry.unpacked}`, not the name of a directory"
+        )
 
 
 def read_content(file: Path) -> bytes | None:
-    """Read a snapshot's bytes; None if there is none.
+    """Read a snapshot's bytes; None if there is no file.
 
     Raises:
-        BrokenSnapshot: it cannot be read.
+        BrokenSnapshot: the file cannot be read.
     """
     try:
         return file.read_bytes()
@@ -131,17 +133,21 @@ def read_content(file: Path) -> bytes | None:
 
 
 def read_snapshot(file: Path) -> Snapshot | None:
-    """Read and decode a snapshot, None if there is none; raises as `decode_snapshot`."""
+    """Read and decode a snapshot; None if there is no file.
+
+    Raises:
+        BrokenSnapshot: the file cannot be read or decoded.
+    """
     content = read_content(file)
     return None if content is None else decode_snapshot(content)
 
 
 def write_snapshot(file: Path, content: bytes) -> None:
-    """Replace the snapshot; when this returns, it is on the disk.
+    """Replace the snapshot; on return the new one is on the disk.
 
     Raises:
-        OSError: it could not be written; the old one is still there. Or its name could not be made to last;
-            then the new one is there, until the power goes.
+        OSError: the write failed, and the old file is still there; or only the fsync of the directory failed, and
+            the new file is there, but may not survive a power failure.
     """
     descriptor, name = tempfile.mkstemp(prefix=_DRAFT, dir=file.parent)  # 0600
     try:
@@ -158,10 +164,10 @@ def write_snapshot(file: Path, content: bytes) -> None:
 
 
 def set_aside(file: Path) -> Path:
-    """Rename a broken snapshot, so that the next one does not replace it; give its new name.
+    """Rename a broken snapshot, so that the next write does not replace it; return the new name.
 
     Raises:
-        OSError: it cannot be renamed.
+        OSError: the file cannot be renamed.
     """
     number = 1
     while (aside := file.with_name(f"{file.stem}.broken-{number}{file.suffix}")).exists():
@@ -172,14 +178,14 @@ def set_aside(file: Path) -> Path:
 
 
 def remove_drafts(directory: Path) -> None:
-    """Remove what a crash left behind while a snapshot was being written."""
+    """Remove drafts that a crash left behind during a write."""
     for draft in directory.glob(f"{_DRAFT}*"):
         with contextlib.suppress(OSError):
             draft.unlink()
 
 
 def _fsync_directory(directory: Path) -> None:
-    """Make a rename last: it is in the directory, not in the file."""
+    """Fsync a directory, which makes a rename in it durable."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -1,14 +1,13 @@
-"""What is served from the start: what the last run had registered, and what a list names.
+"""Start the models: restore the last run's registrations, and load the archives that a list names.
 
-The list is `--models`, or `load_models` or `model_snapshot` of config.properties. It wins over the snapshot: what it
-names is loaded, and a version that an earlier list brought, and this one no longer names, is not
-restored. Without a list all of the snapshot is restored. What was set since (`scale`, a default
-version) counts for either.
+The list is `--models`, or `load_models` or `model_snapshot` of config.properties. The list wins over the snapshot:
+its archives are loaded, and a version that an earlier list loaded and this one no longer names is not restored.
+Without a list the whole snapshot is restored. Later changes (`scale`, a default version) apply to both.
 
-What the snapshot's kept directories hold is listed, and loading, before the daemon listens; what
-must be unpacked follows (`load`). An archive that is gone is no loss then, and one that was written
-since is unpacked again only if a list names it. Nothing is lost silently: a version that cannot be
-brought back stays listed as failed, and the log names what a list does not bring any more.
+Versions whose unpacked directories were kept are registered, and loading, before the daemon listens; the other
+archives are unpacked afterwards (`load`). A kept directory is served even if its archive is gone; an archive that was
+written since is unpacked again only if a list names it. Nothing is lost silently: a version that cannot be restored
+stays listed as failed, and the log names each version that a list no longer names.
 """
 
 import contextlib
@@ -34,7 +33,7 @@ _log = logging.getLogger("daemon.models")
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One model that a list names; `name` is None if its archive is to say."""
+    """One model of a list; `name` is None if the archive's manifest names the model."""
 
     url: str
     name: str | None = None
@@ -45,12 +44,12 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do at the start.
+    """The plan of a start.
 
     Attributes:
         restore: versions to serve as they were.
-        load: what to load from its archive.
-        renew: versions whose place that takes: their archives were written since.
+        load: models to load from their archives.
+        renew: versions that a model of `load` replaces, because their archives were written since.
         forget: versions that the list no longer names.
     """
 
@@ -61,10 +60,10 @@ class Plan:
 
 
 def parse_listings(models: Sequence[str], in_store: Sequence[str]) -> list[Listing]:
-    """Make listings of `ALL` and `[NAME=]ARCHIVE`; each archive once.
+    """Parse `ALL` and `[NAME=]ARCHIVE` into listings, without repetitions.
 
     Args:
-        in_store: what `ALL` stands for.
+        in_store: the archives that `ALL` stands for.
     """
     listings = []
     for model in models:
@@ -85,13 +84,13 @@ def plan(
     place: Callable[[str], str],
     fresh: Callable[[Entry], bool],
 ) -> Plan:
-    """Decide what is restored, loaded and forgotten.
+    """Decide which versions are restored, loaded and forgotten.
 
     Args:
         entries: the snapshot.
         listings: None if there is no list.
-        place: an archive's url → where it is, to compare.
-        fresh: whether its archive holds nothing newer than the version that was registered from it.
+        place: maps an archive's url to its path, for comparisons.
+        fresh: whether an entry's archive is unchanged since the registration.
     """
     load: list[Listing] = []
     current: set[tuple[str, str]] = set()
@@ -118,14 +117,14 @@ def plan(
 
 
 class Startup:
-    """Brings up what is to be served from the start.
+    """Restores and loads the models at the start of the daemon.
 
     Attributes:
-        done: everything that the snapshot and the list name has been registered, or has failed.
+        done: whether every model of the snapshot and the list has been registered, or has failed.
 
     Args:
-        replacing: another daemon serves what the snapshot names: all of it is restored, and nothing else, whatever
-            the settings say of a start; and the file is the other one's to write.
+        replacing: whether this daemon replaces one that serves the snapshot's models. Exactly those are restored,
+            whatever the settings `restore` and `models`, and the file is left to the other daemon.
     """
 
     def __init__(
@@ -146,34 +145,34 @@ class Startup:
 
     @property
     def empty(self) -> bool:
-        """There is nothing to be served from the start."""
+        """Return whether there is nothing to restore or load."""
         return not (self._plan.restore or self._plan.load)
 
     def restore(self) -> None:
-        """Register, from the directories that were kept, what the last run had registered."""
+        """Register the last run's versions from the directories that were kept."""
         for entry in self._plan.forget:
             _log.info("%s/%s is not restored: it was loaded from a list that no longer names it", *_names(entry))
         for entry in self._plan.restore:
             try:
                 self._restoring.restore(entry)
             except (DaemonError, OSError, ValueError) as error:
-                _log.info("%s/%s needs its archive again: %s", *_names(entry), error)
+                _log.info("%s/%s must be unpacked from its archive again: %s", *_names(entry), error)
                 self._missing.append(entry)
             else:
                 _tell_if_changed(entry)
                 self._set_default(entry.name, entry.version)
-        self._registration.pending = [*self._missing, *self._plan.renew]  # a change meanwhile must not forget them
+        self._registration.pending = [*self._missing, *self._plan.renew]  # so that a change meanwhile keeps them
 
     async def load(self) -> None:
-        """Unpack and register the rest. Raises nothing: the log, or a failed version, says what went wrong."""
+        """Unpack and register the rest. Errors are not raised: they are logged, or shown as a failed version."""
         for entry in self._missing:
             await self._restore_from_archive(entry)
             self._registration.pending.remove(entry)
         for listing in self._plan.load:
             await self._load(listing)
         self._registration.pending = []
-        if self._remember:  # else the snapshot is ignored until somebody changes something
-            with contextlib.suppress(NotRemembered):  # the log has it
+        if self._remember:  # else the snapshot is ignored until the first change
+            with contextlib.suppress(NotRemembered):  # logged already
                 await self._registration.save()
         self.done = True
 
@@ -187,7 +186,7 @@ class Startup:
         self._set_default(entry.name, entry.version)
 
     def _lose(self, entry: Entry, error: Exception) -> None:
-        reason = f"It was registered in an earlier run, and cannot be restored: {error}"
+        reason = f"The registration of an earlier run cannot be restored: {error}"
         _log.error("%s/%s: %s", *_names(entry), reason)
         if not self._registry.holds(entry.name, entry.version):
             self._restoring.lose(entry, reason)
@@ -211,7 +210,7 @@ class Startup:
             return
         for entry in renewed:
             if _names(entry) != (model.name, model.version):
-                _log.info("%s/%s is not restored: %s no longer holds it", *_names(entry), listing.url)
+                _log.info("%s/%s is not restored: %s no longer contains this version", *_names(entry), listing.url)
         self._set_default(model.name, model.version)
 
     def _remembered(self, name: str, version: str) -> Wishes | None:
@@ -220,7 +219,7 @@ class Startup:
         return next(said, None if block is None else wishes_of(block))
 
     def _set_default(self, name: str, version: str) -> None:
-        """Make a version the default if it is to be: somebody chose it, the `models` block says so, or it was."""
+        """Make a version the default if a client or the `models` block chose it, or it was the default."""
         known = [entry for entry in self._entries if entry.name == name and entry.default]
         if any(entry.chosen for entry in known):
             wanted = known[0].version
@@ -247,10 +246,10 @@ def _is_fresh(entry: Entry) -> bool:
 def _tell_if_changed(entry: Entry) -> None:
     url = entry.request.url
     if not _is_fresh(entry):
-        sentence = "%s was written after %s/%s was registered from it, which is served as it was; register it again"
+        sentence = "%s has changed since %s/%s was registered from it; the old files are served; register it again"
         _log.warning(sentence, url, *_names(entry))
     elif entry.archive is not None and mark_of(Path(entry.archive.file)) is None:
-        _log.warning("%s is gone; %s/%s is served from what was unpacked from it", url, *_names(entry))
+        _log.warning("%s is gone; %s/%s is served from its unpacked files", url, *_names(entry))
 
 
 def _names(entry: Entry) -> tuple[str, str]:

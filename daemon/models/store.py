@@ -20,7 +20,7 @@ def locate(url: str, store: Path | None, *, local_paths: bool) -> Path:
         local_paths: whether a path outside the store is allowed.
 
     Raises:
-        ArchiveNotFound: nothing is there, or it may not be used from here.
+        ArchiveNotFound: there is no such file or directory, or the path is not allowed.
     """
     if not url:
         raise ArchiveNotFound("empty url")
@@ -47,20 +47,20 @@ def locate(url: str, store: Path | None, *, local_paths: bool) -> Path:
 
 
 def sizes(store: Path | None) -> list[dict[str, Any]]:
-    """List what could be registered from the store: `name`, and `bytes` of a file (None of a directory)."""
+    """Return the store's archives: `name`, and `bytes`, the size of a file (None of a directory)."""
     found = []
     for name in archives(store):
         assert store is not None
         try:
             status = (store / name).stat()
         except OSError:
-            continue  # it is being replaced
+            continue  # the file is being replaced
         found.append({"name": name, "bytes": None if S_ISDIR(status.st_mode) else status.st_size})
     return found
 
 
 def archives(store: Path | None) -> list[str]:
-    """List what could be registered from the store, by name."""
+    """Return the names of the store's archives, sorted."""
     if store is None or not store.is_dir():
         return []
     return sorted(

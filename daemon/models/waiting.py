@@ -1,4 +1,4 @@
-"""Waiting for something to become true of a model; it is looked at after each change."""
+"""Wait until a condition on a model holds; the condition is checked after each change."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,18 +10,19 @@ from daemon.workers.engine import LoadFailure
 
 
 async def all_ready(model: Model, wanted: int, progress: Progress) -> None:
-    """Wait until a model has this many workers, or as few as somebody has asked for since; tell how many there are.
+    """Wait until a model has `wanted` ready workers, or fewer after a scale down meanwhile; report the progress.
 
     Raises:
-        Stopping: it was stopped meanwhile.
-        WorkersFailed, OutOfResources: a worker could not load it; the message ends with the traceback.
+        Stopping: the model was stopped meanwhile.
+        WorkersFailed: a worker could not load the model; the message ends with the traceback.
+        OutOfResources: a worker ran out of memory; the message ends with the traceback.
     """
     failure: LoadFailure | None = None
 
     def settled() -> bool:
         nonlocal failure
         progress("loading", model.pool.ready, model.pool.wanted)
-        failure = failure or model.pool.failure  # kept: the pool may forget it when another comes up
+        failure = failure or model.pool.failure  # kept: the pool may forget the failure when another worker is ready
         return model.stopping or failure is not None or model.pool.ready >= min(wanted, model.pool.wanted)
 
     await until(model, settled, None)
@@ -37,7 +38,7 @@ async def all_ready(model: Model, wanted: int, progress: Progress) -> None:
 
 
 async def until(model: Model, condition: Callable[[], bool], timeout: float | None) -> None:
-    """Wait until a condition on a model holds, or the time is over; looks after each change."""
+    """Wait until a condition on a model holds, or for `timeout` seconds; check after each change."""
     done = asyncio.get_running_loop().create_future()
 
     def look() -> None:

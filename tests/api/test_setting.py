@@ -123,7 +123,7 @@ NAMES = (
         pytest.param(
             "/models/m?retry=true", None,
             f"retry cannot be changed while the model serves. Changeable: {NAMES}."
-            " A worker is made of it, so it takes new workers: `tsctl register --replace`.",
+            " The setting is fixed when a worker starts; a change takes new workers: `tsctl register --replace`.",
             id="what a worker is made of",
         ),
         pytest.param(

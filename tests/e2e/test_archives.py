@@ -46,11 +46,11 @@ BAD = {
     "a manifest that is not JSON": ("nojson.mar", "The manifest is not JSON"),
     "a manifest without a name": ("nameless.mar", "Model name is not defined."),
     "an unknown handler": ("unknown.mar", "Unknown handler `magic`"),
-    "a file that is not there": ("lacking.mar", "names the file `model.pt`, and the archive does not hold it"),
+    "a file that is not there": ("lacking.mar", "names the file `model.pt`, which the archive does not contain"),
     "another runtime": ("ruby.mar", "Runtime is not defined or invalid."),
     "a module with a name of ours": ("ours.mar", "holds a module `handlers`, a name that tsctl itself uses"),
-    "a workflow": ("flow.war", "This is the archive of a workflow, and tsctl serves models"),
-    "sequence batching": ("sequence.mar", "asks for `sequenceBatching`, which tsctl does not serve"),
+    "a workflow": ("flow.war", "The archive holds a workflow; tsctl serves only models"),
+    "sequence batching": ("sequence.mar", "asks for `sequenceBatching`, which tsctl does not support"),
 }  # fmt: skip
 
 

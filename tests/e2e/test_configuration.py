@@ -89,7 +89,7 @@ def test_start_names_what_it_does_not_obey(idle: Served) -> None:
 
     assert started.returncode == 0
     assert f"warning: {file} has unknown keys: no_such_key" in started.stderr
-    assert f"note: {file} has keys without a meaning here: netty_client_threads" in started.stderr
+    assert f"note: {file} has keys that have no effect here: netty_client_threads" in started.stderr
     assert "note: `--log-config` has no effect" in started.stderr
     assert "has unknown keys: no_such_key" in idle.tsctl("logs")
 
@@ -98,7 +98,7 @@ def test_start_names_what_it_does_not_obey(idle: Served) -> None:
     ("line", "sentence"),
     [
         ("keystore=keystore.p12", "keystore: TLS comes from"),
-        ("model_store=$$NO_SUCH_VARIABLE$$", "`$$NO_SUCH_VARIABLE$$` stands for a variable"),
+        ("model_store=$$NO_SUCH_VARIABLE$$", "the environment has no variable for `$$NO_SUCH_VARIABLE$$`"),
         ("job_queue_size=many", "job_queue_size: `many` is not a whole number"),
     ],
 )

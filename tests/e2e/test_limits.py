@@ -43,6 +43,6 @@ def test_workers_keep_to_their_processors_and_have_threads_for_those_alone(serve
     settings = {each["name"]: each["value"] for each in served.describe("grows")["tsctl"]["settings"]}
     assert (settings["cpus"], settings["maxMemory"]) == (str(first), "1 GiB")
     refused = served.run("register", served.pack("mirror"), "--cpus", "4000-4001")
-    assert "cpus is 4000-4001, and the daemon may use " in refused.stderr
+    assert "cpus is 4000-4001, but the daemon may only use " in refused.stderr
     refused = served.run("register", "mirror.mar", "--max-memory", "much")
     assert "'--max-memory': `much` should be a size, such as 4GiB" in refused.stderr

@@ -172,7 +172,7 @@ def test_a_broken_snapshot_is_kept_aside_and_the_daemon_starts(served: Served) -
     started = served.run("start")
 
     assert started.returncode == 0
-    assert "warning: the snapshot is broken, and nothing is restored; it is kept as " in started.stderr
+    assert "warning: the snapshot is broken, so no model is restored; the file is kept as " in started.stderr
     assert listed(served) == {}
     assert (state / "snapshot.broken-1.json").read_text() == "{"
-    assert "the snapshot is broken, and nothing is restored" in served.tsctl("logs")
+    assert "the snapshot is broken, so no model is restored" in served.tsctl("logs")

@@ -76,4 +76,4 @@ def test_a_budget_that_the_largest_request_would_pass_stops_the_start(idle: Serv
     refused = idle.run("start", "--max-receiving-bytes", "1MiB")
 
     assert refused.returncode == 1
-    assert "`max_receiving_bytes` is 1048576, and one request may have 67108864 bytes" in refused.stderr
+    assert "`max_receiving_bytes` is 1048576, less than `max_request_size`, 67108864 bytes" in refused.stderr

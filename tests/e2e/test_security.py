@@ -70,7 +70,7 @@ def test_a_management_address_needs_a_token_to_start(idle: Served) -> None:
         (("--inference-address", "https://127.0.0.1:0"), "asks for https, and there is no certificate"),
         (("--management-address", "https://127.0.0.1:0"), "asks for https, and there is no certificate"),
         (("--certificate-file", "/missing.pem", "--private-key-file", "/missing.pem"), "No such file or directory"),
-        (("--allowed-urls", "http://(.*"), "is no regular expression"),
+        (("--allowed-urls", "http://(.*"), "is not a regular expression"),
     ],
 )
 def test_a_setting_for_security_is_never_ignored(idle: Served, options: tuple[str, ...], sentence: str) -> None:

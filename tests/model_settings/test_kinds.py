@@ -51,7 +51,7 @@ def test_text_is_read(kind: Kind, text: str, read: Any) -> None:
         (Duration(), -1, "a number from 0 to 1e9"),
         (Duration(), float("nan"), "a number from 0 to 1e9"),
         (Duration(), 10**400, "a number from 0 to 1e9"),
-        (Duration(positive=True), 0, "more than 0 seconds; leave it out for the daemon's own"),
+        (Duration(positive=True), 0, "more than 0 seconds; leave it out for the daemon's default"),
         (Boolean(), 1, "true or false"),
         (Word(("a", "b")), ["a"], "one of a, b"),
         (LIST, 1, "a list"),

@@ -76,5 +76,5 @@ def test_what_the_archive_says_wrongly_names_the_key(tmp_path: Any) -> None:
 def test_processors_that_are_not_there_are_refused(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
 
-    with pytest.raises(BadRequest, match=r"cpus is 0-3, and the daemon may use 0-1\."):
+    with pytest.raises(BadRequest, match=r"cpus is 0-3, but the daemon may only use 0-1\."):
         merge(Wishes(cpus=(0, 1, 2, 3)), {}, make_config(tmp_path))

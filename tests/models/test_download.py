@@ -216,9 +216,9 @@ def test_a_redirection_in_a_circle_ends(web: Web, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "claim", "reason"),
     [
-        pytest.param(b"x" * 50, 1001, "it has more than the 1000 bytes", id="says that it is too large"),
-        pytest.param(b"x" * 1001, None, "it has more than the 1000 bytes", id="is too large"),
-        pytest.param(b"x" * 50, 51, "it ended after 50 of 51 bytes", id="is cut short"),
+        pytest.param(b"x" * 50, 1001, "the archive is larger than the 1000 bytes", id="says that it is too large"),
+        pytest.param(b"x" * 1001, None, "the archive is larger than the 1000 bytes", id="is too large"),
+        pytest.param(b"x" * 50, 51, "the download ended after 50 of 51 bytes", id="is cut short"),
     ],
 )
 def test_an_archive_is_refused_that(web: Web, tmp_path: Path, content: bytes, claim: int | None, reason: str) -> None:
@@ -260,7 +260,7 @@ def test_what_cannot_be_reached_is_told(web: Web, tmp_path: Path, url: str) -> N
 def test_where_there_is_no_place_for_it_the_directory_is_named(web: Web, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
-    with pytest.raises(DownloadFailed, match=r"there is no place for it in `.*/file/downloads`: Not a directory"):
+    with pytest.raises(DownloadFailed, match=r"cannot write to `.*/file/downloads`: Not a directory"):
         fetch(web, "/m.mar", tmp_path / "file" / "downloads")
 
 

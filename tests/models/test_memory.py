@@ -260,9 +260,9 @@ def test_a_broken_snapshot_is_kept_aside_with_every_directory_and_the_log_says_s
 
         aside = bench.snapshot.with_name("snapshot.broken-1.json")
         assert aside.read_bytes() == b"{" and again.names == [] and again.unpacked == 1
-        assert "the snapshot is broken, and nothing is restored" in caplog.text and str(aside) in caplog.text
+        assert "the snapshot is broken, so no model is restored" in caplog.text and str(aside) in caplog.text
         [note] = again.registration.memory.notes
-        assert note.startswith("warning: the snapshot is broken, and nothing is restored; it is kept as ")
+        assert note.startswith("warning: the snapshot is broken, so no model is restored; the file is kept as ")
         await again.register(again.mar("b"))
         assert [*again.remembered] == ["b/1.0"]
 

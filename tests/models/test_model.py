@@ -262,7 +262,7 @@ def test_three_crashes_without_an_answer_between_are_told_until_the_next_answer(
     assert caplog.messages == [
         "m/1.0 is crashing: 3 workers ended one after the other while they ran requests,"
         " the last: it exited with code 7",
-        "m/1.0 is not crashing any more",
+        "m/1.0 is no longer crashing",
     ]
 
 

@@ -145,11 +145,11 @@ def test_a_large_value_is_shown_shortened(config: Config) -> None:
         (Wishes(batch_size=0), "batch_size is 0, and should be a whole number of at least 1."),
         (
             Wishes(response_timeout=0.0),
-            "response_timeout is 0, and should be more than 0 seconds; leave it out for the daemon's own.",
+            "response_timeout is 0, and should be more than 0 seconds; leave it out for the daemon's default.",
         ),
         (
             Wishes(startup_timeout=0.0),
-            "startup_timeout is 0, and should be more than 0 seconds; leave it out for the daemon's own.",
+            "startup_timeout is 0, and should be more than 0 seconds; leave it out for the daemon's default.",
         ),
         (Wishes(policy="soon"), "batching is 'soon', and should be one of auto, fixed, greedy."),
         pytest.param(
@@ -285,7 +285,7 @@ def test_yaml_that_is_no_mapping_is_refused(tmp_path: Path) -> None:
 def test_what_would_be_served_wrongly_is_refused(key: str, tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text(f"{key}: true\n")
 
-    with pytest.raises(InvalidModel, match=f"asks for `{key}`, which tsctl does not serve"):
+    with pytest.raises(InvalidModel, match=f"asks for `{key}`, which tsctl does not support"):
         read_yaml(tmp_path, "c.yaml")
 
 
@@ -315,7 +315,7 @@ def test_a_gpu_that_is_not_there_is_named(config: Config) -> None:
     with pytest.raises(InvalidModel) as caught:
         merge(Wishes(), {"deviceIds": [0, 2]}, config, gpus=2)
 
-    assert str(caught.value) == "model-config.yaml: `deviceIds` is [0, 2], and the GPUs here are 0 to 1."
+    assert str(caught.value) == "model-config.yaml: `deviceIds` is [0, 2], but this machine has GPUs 0 to 1."
 
 
 def test_keys_that_mean_nothing_here_are_named() -> None:

@@ -46,7 +46,7 @@ def test_the_archive_is_not_needed_again_and_the_log_says_that_it_is_gone(
         again = await bench.restart()
 
         await until(lambda: again.registry.find("m").state is ModelState.READY)
-        assert "m-1.0.mar is gone; m/1.0 is served from what was unpacked from it" in caplog.text
+        assert "m-1.0.mar is gone; m/1.0 is served from its unpacked files" in caplog.text
         assert again.unpacked == 1
 
     run(tmp_path, scenario)
@@ -63,7 +63,7 @@ def test_a_version_stays_what_was_registered_though_its_archive_changed(
         again = await bench.restart()
 
         assert again.names == ["m/1.0"] and again.registry.find("m").source.directory == model.source.directory
-        assert "m-1.0.mar was written after m/1.0 was registered from it" in caplog.text
+        assert "m-1.0.mar has changed since m/1.0 was registered from it" in caplog.text
 
     run(tmp_path, scenario)
 
@@ -115,9 +115,7 @@ def test_a_version_whose_files_are_lost_stays_listed_as_failed(changed: bool, tm
         model = again.registry.find("m", "1.0")
         assert model.state is ModelState.FAILED and not model.healthy and model.pool.failure is not None
         reason = "m-1.0.mar has changed since it was registered" if changed else "Model not found at: m-1.0.mar"
-        assert model.pool.failure.error.startswith(
-            f"It was registered in an earlier run, and cannot be restored: {reason}"
-        )
+        assert model.pool.failure.error.startswith(f"The registration of an earlier run cannot be restored: {reason}")
         assert again.remembered == bench.remembered and again.engine.workers == []
 
     run(tmp_path, scenario)
@@ -164,7 +162,7 @@ def test_a_directory_that_is_gone_or_holds_another_version_is_a_lost_version(tmp
 
         errors = {model.name: str(model.pool.failure) for model in again.registry}
         assert again.names == ["changed/1.0", "gone/1.0"]
-        assert "changed now holds changed/2.0" in errors["changed"] and "Model not found at: gone" in errors["gone"]
+        assert "changed now contains changed/2.0" in errors["changed"] and "Model not found at: gone" in errors["gone"]
 
     run(tmp_path, scenario)
 
@@ -253,7 +251,7 @@ def test_a_timeout_of_nothing_that_an_earlier_version_took_is_the_default_now(
 
         model = again.registry.find("m")
         assert getattr(model.settings, name) == 120.0 and model.settings.origins[name] == "default"
-        assert f"m/1.0: {name} was 0, which is refused now; the daemon's own counts" in caplog.text
+        assert f"m/1.0: {name} was 0, which is no longer accepted; the daemon's default is used" in caplog.text
         assert getattr(again.remembered["m/1.0"].request.wishes, name) is None
 
     run(tmp_path, scenario)
@@ -271,6 +269,6 @@ def test_a_timeout_of_nothing_in_an_archive_that_an_earlier_version_took_is_the_
 
         settings = again.registry.find("m").settings
         assert (settings.batch_size, settings.response_timeout) == (8, 120.0)
-        assert "m/1.0: `responseTimeout` is 0, which is refused now; the daemon's own counts" in caplog.text
+        assert "m/1.0: `responseTimeout` is 0, which is no longer accepted; the daemon's default is used" in caplog.text
 
     run(tmp_path, scenario)

@@ -121,7 +121,7 @@ def test_one_whose_files_are_gone_takes_a_registration(tmp_path: Path) -> None:
         (bench.store / "m-1.0.mar").unlink()
         again = await bench.restart()
 
-        with pytest.raises(BadRequest, match="has no files to start workers from; register it again"):
+        with pytest.raises(BadRequest, match=r"The files of .* are gone; register it again\."):
             await retry(again, again.registry.find("m"))
 
     run(tmp_path, scenario)

@@ -214,7 +214,7 @@ def test_an_archive_of_the_list_that_holds_another_version_now_brings_that_one(
             again = await bench.restart(models=url)
 
         assert again.names == ["m/2.0"] and [*again.remembered] == ["m/2.0"]
-        assert "m/1.0 is not restored: m-1.0.mar no longer holds it" in caplog.text
+        assert "m/1.0 is not restored: m-1.0.mar no longer contains this version" in caplog.text
 
     run(tmp_path, scenario)
 

@@ -118,7 +118,7 @@ def test_the_root_commands_socket(own: list[str], expected: str) -> None:
         (["--queue-jobs", "0"], "`0` is not a whole number of at least 1"),
         (["--max-request-size", "big"], "`big` is not a size (write 1048576, 64MiB or 1GB)"),
         (["--log-level", "loud"], "`loud` is not a log level (debug, info, warning, error)"),
-        (["--socket", ""], "an empty path"),
+        (["--socket", ""], "the path is empty"),
     ],
 )
 def test_a_value_that_cannot_be_read_is_wrong_usage(arguments: list[str], sentence: str) -> None:
