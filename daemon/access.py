@@ -12,7 +12,7 @@ _LINES_AT_ONCE = 1000
 
 
 class AccessLog:
-    """Appends lines to the access log at most `FLUSH_EVERY` seconds later, or at 1 000 lines."""
+    """A log that writes its lines after at most `FLUSH_EVERY` seconds, or when 1 000 are waiting."""
 
     def __init__(self, path: Path, clock: Clock, *, foreground: bool) -> None:
         self._log = LineLog(path, foreground)
@@ -22,9 +22,9 @@ class AccessLog:
         self._stamp = ""
 
     def note(self, request: Request, status: int, seconds: float) -> None:
-        """Add the line of a request; `seconds` from its receipt to its answer."""
+        """Add the line of a request; `seconds` is the time from its receipt to its answer."""
         now = int(time.time())
-        if now != self._stamped:  # once a second: strftime costs more (1 µs) than all the rest of the line
+        if now != self._stamped:  # once a second: strftime costs more (1 µs) than the rest of the line
             self._stamped, self._stamp = now, time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(now))
         self.add(line_of(request, status, seconds, self._stamp))
 
@@ -42,15 +42,15 @@ class AccessLog:
             self._lines = []
 
     def close(self) -> None:
-        """Write the remaining lines; none may be added later."""
+        """Write the remaining lines and close the file; no line may be added afterwards."""
         self.flush()
         self._log.close()
 
 
 def line_of(request: Request, status: int, seconds: float, stamp: str) -> str:
-    """Format a request as one line, with unprintable characters, which clients choose, escaped."""
+    """Return the log line of a request; unprintable characters, which clients choose, are escaped."""
     target = without_secrets(request.target) if "url=http" in request.target else request.target
-    # With %: compiled, an f-string with formats costs 1 µs more.
+    # % instead of an f-string: compiled, an f-string with formats costs 1 µs more.
     words = (stamp, request.peer, request.method, target, status, seconds * 1000, request.id)
     line = '%s %s "%s %s" %d %.1fms %s' % words  # noqa: UP031
     return line if line.isprintable() else ascii(line)[1:-1]

@@ -1,4 +1,4 @@
-"""The daemon's errors: their messages for clients, and their HTTP statuses.
+"""The daemon's errors: the messages and statuses that clients receive.
 
     DaemonError
     ├─ ModelNotFound · VersionNotFound · ResourceNotFound        404
@@ -13,7 +13,7 @@
     ├─ NotFailed                                                 409
     ├─ NoReadyWorker · QueueFull · Stopping · Upgrading          503
     │  └─ CutOff (a Stopping)
-    ├─ PredictionFailed                                          503 (or the handler's choice)
+    ├─ PredictionFailed                                          503 (or the handler's own status)
     ├─ WorkerDied · ResponseTimeout · WorkersFailed · DescribeFailed   500
     ├─ NotRemembered · UpgradeFailed                             500
     ├─ RequestExpired                                            504
@@ -29,12 +29,12 @@ from pathlib import Path
 
 
 class DaemonError(Exception):
-    """An error to be reported to a client or an operator."""
+    """Base class of the errors that are reported to clients and operators."""
 
     status = 500
     kind = "InternalServerException"
     retry_after: int | None = None  # seconds, for the Retry-After header
-    headers: tuple[tuple[str, str], ...] = ()  # further headers of the answer
+    headers: tuple[tuple[str, str], ...] = ()  # further headers of its answer
 
 
 class ModelNotFound(DaemonError):
@@ -48,7 +48,7 @@ class ModelNotFound(DaemonError):
 
 
 class ArchiveNotFound(DaemonError):
-    """The archive named by a registration does not exist, or may not be used."""
+    """The archive of a registration does not exist, or must not be used."""
 
     status = 404
     kind = "ModelNotFoundException"
@@ -65,7 +65,7 @@ class VersionNotFound(DaemonError):
 
 
 class ResourceNotFound(DaemonError):
-    """There is no route of that name."""
+    """The request's path has no route."""
 
     status = 404
     kind = "ResourceNotFoundException"
@@ -75,15 +75,15 @@ class ResourceNotFound(DaemonError):
 
 
 class NoSample(DaemonError):
-    """The model has no recorded request that could be sent again."""
+    """The model has neither a recorded request nor a `warmup` sample."""
 
     status = 404
     kind = "ResourceNotFoundException"
 
     def __init__(self, name: str, version: str, reason: str) -> None:
         super().__init__(
-            f"There is no sample input of {name}/{version}: {reason}."
-            f" Name a file, or keep the next request with `tsctl set {name}/{version} --record-input`."
+            f"No sample input for {name}/{version}: {reason}."
+            f" Name a file, or record the next request with `tsctl set {name}/{version} --record-input`."
         )
 
 
@@ -98,21 +98,21 @@ class MethodNotAllowed(DaemonError):
 
 
 class BadRequest(DaemonError):
-    """The request is invalid."""
+    """The request is malformed, or a parameter is invalid."""
 
     status = 400
     kind = "BadRequestException"
 
 
 class InvalidModel(DaemonError):
-    """The archive cannot be served unchanged."""
+    """The archive, or the configuration of the model, is invalid."""
 
     status = 400
     kind = "InvalidModelException"
 
 
 class NotUnpacked(DaemonError):
-    """The archive cannot be unpacked: the disk is full or read-only."""
+    """The archive's files cannot be written: the disk is full or read-only."""
 
     status = 507
 
@@ -128,7 +128,7 @@ class RequirementsFailed(DaemonError):
 
 
 class DownloadFailed(DaemonError):
-    """The archive could not be downloaded."""
+    """The archive could not be downloaded from its URL."""
 
     status = 400
     kind = "DownloadArchiveException"
@@ -149,7 +149,7 @@ class MissingToken(DaemonError):
 
 
 class WrongToken(DaemonError):
-    """The request's token is not accepted at this address."""
+    """The request's token is invalid."""
 
     status = 403
     kind = "InvalidKeyException"
@@ -159,14 +159,14 @@ class WrongToken(DaemonError):
 
 
 class Forbidden(DaemonError):
-    """The request is rejected here, whoever sends it."""
+    """This address rejects the request, whatever its token."""
 
     status = 403
     kind = "ForbiddenException"
 
 
 class DefaultVersionKept(DaemonError):
-    """The default version cannot be removed while other versions stay."""
+    """The default version cannot be unregistered while other versions are registered."""
 
     status = 403
     kind = "InvalidModelVersionException"
@@ -188,23 +188,23 @@ class Conflict(DaemonError):
 
 
 class BeingReplaced(Conflict):
-    """Another archive is about to take the version's place, so no other change is allowed."""
+    """The version is being replaced by another archive; further changes are rejected until then."""
 
     def __init__(self, name: str, version: str) -> None:
         super().__init__(
             name,
             version,
             f"Model version {version} of model {name} is being replaced."
-            f" Try again when that is done: `tsctl describe {name}/{version}` shows how far it is.",
+            f" Try again after the replacement: `tsctl describe {name}/{version}` shows its progress.",
         )
 
 
 class NotFailed(DaemonError):
-    """Only a version that has failed can be retried.
+    """Only failed versions can be retried.
 
     Args:
         state: the version's present state, in a word.
-        given_up: how many of its `wanted` places are without a worker, and stay so.
+        given_up: how many of the `wanted` worker slots are permanently empty.
     """
 
     status = 409
@@ -239,18 +239,18 @@ class Stopping(DaemonError):
 
 
 class Upgrading(DaemonError):
-    """Changes are rejected while the daemon is being replaced."""
+    """Changes are rejected while the daemon is being upgraded."""
 
     status = 503
     kind = "ServiceUnavailableException"
     retry_after = 5
 
     def __init__(self) -> None:
-        super().__init__("The daemon is being upgraded, and rejects changes until that is done. Try again later.")
+        super().__init__("The daemon is being upgraded and rejects changes meanwhile. Try again later.")
 
 
 class CutOff(Stopping):
-    """A worker had the request, and did not finish it before its model or the daemon had to end."""
+    """The worker of the request was stopped before the answer: its model or the daemon had to end."""
 
     def __init__(self, reason: str, request: str) -> None:
         super().__init__(f"The worker was stopped while it ran this request: {reason}. (Request {request})")
@@ -271,11 +271,11 @@ class PredictionFailed(DaemonError):
 
 
 class WorkerDied(DaemonError):
-    """The worker died with the request, which is not retried."""
+    """The worker exited while running the request, which is not retried."""
 
 
 class WorkerKilled(WorkerDied):
-    """The worker was killed by a SIGKILL from outside the daemon: most likely the kernel's, out of memory."""
+    """A SIGKILL not sent by the daemon ended the worker: most likely the kernel's, out of memory."""
 
     status = 507
 
@@ -285,17 +285,18 @@ class ResponseTimeout(DaemonError):
 
 
 class RequestExpired(DaemonError):
-    """The request's deadline has passed. (TorchServe has this word, and leaves such a request unanswered.)"""
+    """The request's deadline has passed. (TorchServe has this name, and leaves expired requests unanswered.)"""
 
     status = 504
     kind = "RequestTimeoutException"
 
 
 class ReceivedTooSlowly(RequestExpired):
-    """The deadline has passed before the body has arrived.
+    """The deadline passed before the body had arrived.
 
     Args:
-        limit: seconds that the request may take; `source` names who set that.
+        limit: seconds that the request may take.
+        source: the header or setting that sets `limit`.
     """
 
     def __init__(self, limit: float, source: str) -> None:
@@ -306,12 +307,13 @@ class ReceivedTooSlowly(RequestExpired):
 
 
 class WaitedTooLong(RequestExpired):
-    """The request was not run, because its answer would be too late, or because of its long wait.
+    """The request was not run: its answer would be too late, or the queue timeout passed.
 
     Args:
-        limit: seconds that the request may take, or wait; `source` names who set that.
-        spent: how that time was spent, in words.
-        needed: seconds that the model would still take; 0.0 if unknown, or irrelevant.
+        limit: seconds that the request may take, or wait.
+        source: the header or setting that sets `limit`.
+        spent: how the time was spent, in words.
+        needed: seconds that the model would still need of `limit`; 0.0 if unknown or irrelevant.
     """
 
     def __init__(self, limit: float, source: str, spent: str, needed: float = 0.0) -> None:
@@ -323,7 +325,7 @@ class WaitedTooLong(RequestExpired):
 
 
 class AnsweredTooLate(RequestExpired):
-    """The deadline has passed while a worker runs the request. Arguments as of WaitedTooLong."""
+    """The deadline passed while a worker ran the request. Arguments as of WaitedTooLong."""
 
     def __init__(self, limit: float, source: str, spent: str) -> None:
         super().__init__(
@@ -345,7 +347,7 @@ class DescribeFailed(DaemonError):
 
 
 class NotRemembered(DaemonError):
-    """A change was made, but the snapshot could not be written."""
+    """A change was applied, but the snapshot could not be written."""
 
     def __init__(self, file: Path, reason: str) -> None:
         self.reason = f"cannot write `{file}`: {reason}"
@@ -353,7 +355,7 @@ class NotRemembered(DaemonError):
 
 
 class UpgradeFailed(DaemonError):
-    """No new daemon has taken over; this one carries on.
+    """The upgrade failed; the old daemon keeps serving.
 
     Args:
         reason: one sentence.
@@ -366,7 +368,7 @@ class UpgradeFailed(DaemonError):
 
 
 class CleaningTimedOut(DaemonError):
-    """A worker of an unregistered version still exists, though already killed."""
+    """A worker of the unregistered version still exists after SIGKILL."""
 
     status = 408
     kind = "RequestTimeoutException"
@@ -382,7 +384,7 @@ class OutOfResources(DaemonError):
 
 
 def duration(seconds: float) -> str:
-    """Format a time for people who count in milliseconds: `0.4 ms`, `50 ms`, `2.5 s`."""
+    """Format seconds in milliseconds below one second: `0.4 ms`, `50 ms`, `2.5 s`."""
     return f"{seconds * 1000:.3g} ms" if seconds < 1.0 else f"{seconds:.4g} s"
 
 
@@ -391,7 +393,7 @@ class StartError(Exception):
 
     Args:
         message: the problem, with the value.
-        hint: the remedy, if there is one.
+        hint: the remedy; empty without one.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:

@@ -1,4 +1,4 @@
-"""What several verbs share: the model argument, and the settings of the daemon and of a model as options."""
+"""Arguments and options that several verbs share: the model, and the settings of the daemon and of a model."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""The routes: what can be asked over HTTP, and which documents answer."""
+"""The routes of the HTTP APIs, and the documents that answer them."""

@@ -1,14 +1,14 @@
-"""Who may ask at a TCP address: the bearer token, and the headers by which a web page gives itself away.
+"""Authentication at TCP addresses: the bearer token, and the headers that reveal a web page.
 
-    inference     the inference token or the management token, if there is an inference token;
-                  never for `/ping`, `/ready` and `/live`, which load balancers ask, nor for the
+    inference     the inference token or the management token, if an inference token is configured;
+                  never for `/ping`, `/ready` and `/live`, which load balancers request, nor for the
                   description of the API
-    management    1. no `Origin` header: browsers send one with what a page does behind its user's back
-                  2. a `Host` that is ours: a page whose name was pointed at this machine brings its own
-                  3. the management token, unless the operator does without
+    management    1. no `Origin` header: browsers send one with the requests of a page's scripts (CSRF)
+                  2. one of our own `Host` values: a page whose name was rebound to this machine sends its own name
+                  3. the management token, unless the operator has turned the token off
 
-`guarded` puts a check before every route of a table, also those that are added later. The control
-socket needs none of this: the kernel says who is there.
+`guarded` puts a check before every route of a table, so that no new route lacks one. The control socket
+needs no check: the kernel authenticates its clients.
 """
 
 import hmac
@@ -31,14 +31,14 @@ Check = Callable[[Request], None]  # raises Forbidden, MissingToken or WrongToke
 
 
 def bearer(request: Request) -> str:
-    """The token that a request shows, or an empty string."""
+    """Return the bearer token of a request, or an empty string."""
     match = _BEARER.fullmatch(request.header("authorization"))
     return match[1] if match is not None else ""
 
 
 def matches(shown: str, tokens: Sequence[str]) -> bool:
-    """Whether a token is one of ours (empty ones are none); the time it takes says nothing about them."""
-    shown_bytes = shown.encode("latin-1")  # as headers are; `compare_digest` takes no text but ASCII
+    """Return whether a token is one of `tokens`, in constant time; empty tokens match nothing."""
+    shown_bytes = shown.encode("latin-1")  # the encoding of headers; `compare_digest` accepts only ASCII text
     found = False
     for token in tokens:
         found |= bool(token) and hmac.compare_digest(shown_bytes, token.encode("latin-1"))
@@ -46,10 +46,11 @@ def matches(shown: str, tokens: Sequence[str]) -> bool:
 
 
 def check_token(request: Request, tokens: Sequence[str]) -> None:
-    """Refuse a request without one of these tokens.
+    """Reject a request without one of these tokens.
 
     Raises:
-        MissingToken, WrongToken
+        MissingToken: the request has no token.
+        WrongToken: its token is none of these.
     """
     shown = bearer(request)
     if not shown:
@@ -59,22 +60,22 @@ def check_token(request: Request, tokens: Sequence[str]) -> None:
 
 
 def check_origin(request: Request) -> None:
-    """Refuse what a web page sends.
+    """Reject the request of a web page.
 
     Raises:
-        Forbidden: it has an `Origin` header, whatever that says.
+        Forbidden: the request has an `Origin` header, of any value.
     """
     if any(name.lower() == "origin" for name, _ in request.headers):
-        raise Forbidden("This address answers programs, not web pages: leave out the `Origin` header.")
+        raise Forbidden("Requests of web pages are rejected: remove the `Origin` header.")
 
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """The values of `Host` that are ours, in lower case.
+    """The accepted values of `Host`, in lower case.
 
     Attributes:
-        exact: with the port, if a client writes one.
-        anywhere: names that go with any port, or none.
+        exact: values compared as a whole, with their port where clients send one.
+        anywhere: names accepted with any port, or without.
     """
 
     exact: frozenset[str]
@@ -86,12 +87,12 @@ class Hosts:
 
 
 def own_hosts(names: Collection[str], port: int, further: Collection[str], *, tls: bool = False) -> Hosts:
-    """Say which hosts are ours: the listening address, this machine's own names, and what the operator allows.
+    """Return the accepted hosts: the listening address, this machine's own names, and the operator's allowed names.
 
     Args:
-        names: of the listening address; an IPv6 address has its brackets.
-        port: on which it listens; clients leave out the one that the scheme implies.
-        further: a name with a port is allowed with that one, any other with each.
+        names: of the listening address; IPv6 addresses in brackets.
+        port: of the listening address; clients omit the default port of the scheme.
+        further: allowed names; a name with a port is accepted with that port only, a name without with any.
     """
     ours = {name.lower() for name in (*names, *_LOCAL)}
     bare = ours if port == (443 if tls else 80) else set()
@@ -101,25 +102,25 @@ def own_hosts(names: Collection[str], port: int, further: Collection[str], *, tl
 
 
 def host_of(request: Request) -> str:
-    """The host that is asked, as the client wrote it; a whole URL in the request line wins (RFC 9112, 3.2.2)."""
+    """Return the requested host as the client wrote it; an absolute URL in the request line wins (RFC 9112, 3.2.2)."""
     if not request.target.startswith("/") and "://" in request.target:
         return re.split(r"[/?#]", request.target.partition("://")[2], maxsplit=1)[0]
     return request.header("host")
 
 
 def check_host(request: Request, hosts: Hosts) -> None:
-    """Refuse a request that was meant for another host.
+    """Reject a request for another host.
 
     Raises:
-        Forbidden
+        Forbidden: the requested host is not in `hosts`.
     """
     host = host_of(request)
     if host not in hosts:
-        raise Forbidden(f"This address does not answer as `{host}`: allow the name with `--allowed-host`.")
+        raise Forbidden(f"Host `{host}` is not allowed at this address: allow the name with `--allowed-host`.")
 
 
 def inference_check(token: str, management_token: str) -> Check:
-    """Make the check of the inference routes; an empty token asks for none."""
+    """Return the check of the inference routes; an empty token turns the check off."""
     if not token:
         return anybody
 
@@ -130,11 +131,11 @@ def inference_check(token: str, management_token: str) -> Check:
 
 
 def anybody(request: Request) -> None:
-    """Whoever asks may."""
+    """Accept every request."""
 
 
 def management_check(token: str, hosts: Hosts) -> Check:
-    """Make the check of the management routes; an empty token asks for none."""
+    """Return the check of the management routes; an empty token turns only the token check off."""
 
     def check(request: Request) -> None:
         check_origin(request)
@@ -148,11 +149,11 @@ def management_check(token: str, hosts: Hosts) -> Check:
 def guarded(
     routes: Mapping[str, Route], check: Check, *, unguarded: Collection[str] = (), hide: Sequence[str] = ()
 ) -> dict[str, Route]:
-    """Put a check before each route.
+    """Return the routes with a check before each.
 
     Args:
-        unguarded: the first path segments of routes that stay as they are.
-        hide: tokens that a route does not get to see, as it hands the headers on to a handler.
+        unguarded: the first path segments of routes without the check.
+        hide: tokens removed from the request, because routes pass the headers on to handlers.
     """
     hidden = tuple(filter(None, hide))
     if check is anybody and not hidden:
@@ -168,7 +169,7 @@ def guarded(
             try:
                 return route(exchange, path)
             except ResourceNotFound:
-                request.headers = headers  # another table's route may be asked next, and checks for itself
+                request.headers = headers  # the route of another table may be tried next, with a check of its own
                 raise
 
         return checked

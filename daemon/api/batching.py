@@ -1,18 +1,19 @@
-"""What the batching of a model version does and has learned, as a document.
+"""The state of batching for a model version, as a document.
 
 policy, batchSize, maxBatchDelay        the settings; milliseconds, as everywhere in this API
-running                                 requests that a worker has now
-learned.batchMs, learned.requestMs      a batch of n takes batchMs + n · requestMs; None before there is one
-learned.guess                           the sizes have not differed yet, so how they divide is not known
-learned.together                        what batches took, by how many workers were busy ("busy", this one's included),
-                                        and by size: "size" and "ms", an average of the latest
-arrivalsPerSecond                       lately: of the last two hundred requests or so, and the silence since
-turnaroundMs                            median from an answer to the request that follows it; None before
-regularConnections, openConnections     those that send one request after the other; all that are there
-longestHoldMs                           the most that batching has kept a request from an idle worker
-reasons, meanings, sizes                batches by why they were sent when they were, in words, and by size
-isolated                                batches that failed and whose requests ran alone, and how many of those failed
-expired                                 requests whose time was over in the queue, and with a worker
+running                                 requests in workers now
+learned.batchMs, learned.requestMs      a batch of n takes batchMs + n · requestMs (l(b) = αb + β of Nexus, SOSP '19);
+                                        None before the first batch
+learned.guess                           true while all batches had one size: the division into the two is a guess
+learned.together                        average time of recent batches ("ms"), by number of busy workers ("busy", with
+                                        the batch's own) and by batch size ("size")
+arrivalsPerSecond                       recent rate: the last two hundred requests or so, and the silence since
+turnaroundMs                            median from an answer to the same client's next request; None before the first
+regularConnections, openConnections     connections that send one request after the other; all open connections
+longestHoldMs                           the longest time that batching has kept a request from an idle worker
+reasons, meanings, sizes                batches by the reason they were sent, the reasons in words, batches by size
+isolated                                failed batches whose requests ran alone, and how many of these requests failed
+expired                                 requests that expired in the queue, and in a worker
 """
 
 from typing import Any
@@ -22,7 +23,7 @@ from daemon.models.model import Model
 
 
 def batching_of(model: Model) -> dict[str, Any]:
-    """Describe it as it is now."""
+    """Return the present state of a version's batching."""
     settings, dispatcher, traffic = model.settings, model.dispatcher, model.traffic
     times, now = traffic.times, model.clock.now()
     return {

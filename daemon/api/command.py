@@ -1,8 +1,8 @@
-"""Commands that take a while, and tell how far they are.
+"""Long commands with progress.
 
-A client that accepts `application/x-ndjson` is told the progress: JSON objects, a line each, the
-last with the status and the document that would have been the answer. What was begun goes on when
-its client leaves.
+A client that accepts `application/x-ndjson` receives the progress as JSON objects, one per line; the
+last line holds the status and the document that other clients receive as the answer. A command
+continues when its client disconnects.
 """
 
 import json
@@ -16,11 +16,11 @@ from daemon.models.registration import Progress, no_progress
 
 NDJSON = "application/x-ndjson"
 
-Command = Callable[[Progress], Awaitable[tuple[int, Any]]]  # does something, answers status and document
+Command = Callable[[Progress], Awaitable[tuple[int, Any]]]  # runs the command; returns status and document
 
 
 async def run(exchange: Exchange, command: Command) -> None:
-    """Run a command; tell its progress to a client that wants it."""
+    """Run a command; send progress to clients that accept NDJSON."""
     if NDJSON not in exchange.request.header("accept"):
         status, document = await command(no_progress)
         exchange.respond(json_response(document, status))

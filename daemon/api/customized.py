@@ -1,7 +1,7 @@
-"""What a handler says of itself: `?customized=true` asks it, by a job of its own with the header `describe`.
+"""Metadata from the handler itself: `?customized=true` runs a job of its own with the header `describe`.
 
-TorchServe's rules (0.12): the handler's item, if it is a JSON object, is the metadata; an empty answer
-is none; any other answer counts as an empty object.
+TorchServe's rules (0.12): a JSON object is the metadata; an empty answer is no metadata; any other
+answer counts as an empty object.
 """
 
 import asyncio
@@ -15,11 +15,13 @@ from daemon.models.model import Model
 
 
 async def customized_metadata(model: Model, exchange: Exchange) -> dict[str, Any] | None:
-    """Ask a model's handler to describe itself; None if it has nothing to say.
+    """Return the metadata that a model's handler reports; None if the handler's answer is empty.
 
     Raises:
-        NoReadyWorker, QueueFull, Stopping: it cannot be asked.
-        DescribeFailed: its worker failed or kept silent.
+        NoReadyWorker: no worker is ready.
+        QueueFull: the version's queue is at its limit.
+        Stopping: the version or the daemon is being stopped.
+        DescribeFailed: the worker failed or did not answer.
     """
     if not model.pool.ready:
         raise NoReadyWorker(
@@ -32,7 +34,7 @@ async def customized_metadata(model: Model, exchange: Exchange) -> dict[str, Any
         if not answered.done():
             answered.set_result(reply)
 
-    pieces: list[bytes] = []  # a handler may answer in pieces, whatever it is asked
+    pieces: list[bytes] = []  # handlers may stream any answer
 
     def leave(gone: bool) -> bool:
         if not gone and job.phase is not Phase.QUEUED:
@@ -42,7 +44,7 @@ async def customized_metadata(model: Model, exchange: Exchange) -> dict[str, Any
         return False
 
     request = exchange.request
-    # Not the token: it opens the management API, which is no business of a handler's.
+    # Without the token: handlers must not see the key to the management API.
     headers = [*(pair for pair in request.headers if pair[0].lower() != "authorization"), ("describe", "True")]
     job = Job(request.id, [], headers, request.received, deliver, lambda piece: pieces.append(piece.body), solo=True)
     model.submit(job)
@@ -54,7 +56,7 @@ async def customized_metadata(model: Model, exchange: Exchange) -> dict[str, Any
 
 
 def metadata_of(body: bytes) -> dict[str, Any] | None:
-    """Read a handler's answer."""
+    """Parse a handler's answer; return None if the answer is empty, {} if the answer is no JSON object."""
     if not body.strip():
         return None
     try:

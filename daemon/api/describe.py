@@ -16,10 +16,10 @@ _PAGE = 4096  # bytes
 
 
 def describe(model: Model, customized: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Describe one version, as `GET /models/MODEL/VERSION` answers it.
+    """Return the document of one version that answers `GET /models/MODEL/VERSION`.
 
     Args:
-        customized: what its handler says of itself, if it was asked and said something.
+        customized: the handler's own metadata; None without.
     """
     settings = model.settings
     named = model.source.document.get("deviceIds")
@@ -74,7 +74,7 @@ def _worker(index: int, worker: Worker) -> dict[str, Any]:
 
 
 def _resident_bytes(pid: int) -> int:
-    """Read a process's resident memory; 0 if it has gone. (proc(5), statm: the second number, in pages.)"""
+    """Return a process's resident memory in bytes; 0 after its exit (proc(5), statm: second field, in pages)."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
     except (OSError, IndexError):
@@ -111,7 +111,7 @@ def _ours(model: Model) -> dict[str, Any]:
 
 
 def _replacement(model: Model) -> dict[str, Any] | None:
-    """Tell what is to take its place, or failed to; or what it has replaced, and still finishes."""
+    """Return the archive that is replacing this one, or failed to; or the replaced one that still finishes; or None."""
     if model.replacement is not None:
         attempt = model.replacement
         message, _, traceback = attempt.error.partition("\n")
@@ -129,7 +129,7 @@ def _replacement(model: Model) -> dict[str, Any] | None:
 
 
 def _optimized(model: Model) -> list[dict[str, Any]]:
-    """What became of each optimisation of the model, in the youngest worker that has loaded it."""
+    """Return the result of each optimisation, from the youngest worker that has loaded the model."""
     reports = [worker.optimized for worker in model.pool.workers if worker.optimized]
     return [
         {
@@ -144,7 +144,7 @@ def _optimized(model: Model) -> list[dict[str, Any]]:
 
 
 def settings_of(model: Model) -> dict[str, Any]:
-    """Return each setting that has a name in `model-config.yaml`, in that file's units, by that name."""
+    """Return each setting of `model-config.yaml` by its name there, in that file's units."""
     values = vars(model.settings) | {"workers": model.min_workers, "max_workers": model.max_workers}
     return {
         row.yaml: None if values[row.name] is None else row.written.show(values[row.name])
@@ -154,7 +154,7 @@ def settings_of(model: Model) -> dict[str, Any]:
 
 
 def _settings(model: Model) -> list[dict[str, Any]]:
-    """Return each setting, who said so, and when a change of it counts while the version serves."""
+    """Return each setting with its value, its source, and when a change takes effect while the version serves."""
     origins = dict(model.settings.origins)
     wishes, values = model.request.wishes, settings_of(model)
     if wishes.workers is not None:

@@ -1,15 +1,14 @@
-"""What a request's body becomes: the named parameters that a handler sees.
+"""Parsing of request bodies into the named parameters that a handler receives.
 
     multipart/form-data                   one parameter for each part      multipart.py
-    application/x-www-form-urlencoded     one for each field               urlencoded.py
-    anything else                         one, `body`
+    application/x-www-form-urlencoded     one parameter for each field     urlencoded.py
+    anything else                         one parameter, `body`
 
 The rules are TorchServe's (0.12, HttpUtils and Netty's post decoder), so that the same `curl`
-gives a handler the same `data`. Whether a value is decoded (JSON, text) is decided in the worker,
-by its content type.
+gives a handler the same `data`. The worker decides by content type whether to decode a value (JSON, text).
 
-A form is read in slices, so that a large one does not hold the event loop: none takes more than 2 ms (`make bounds`).
-Most forms are one slice.
+Forms are parsed in slices, so that a large form does not block the event loop: a slice takes at most 2 ms
+(`make bounds`). Most forms are one slice.
 """
 
 from functools import lru_cache
@@ -30,10 +29,10 @@ _FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
 
 
 def parse_body(content_type: str, body: Payload) -> list[Param]:
-    """Split a body by its content type, however long that takes; the parts of one in the arena stay there.
+    """Parse a whole body by its content type, without a limit of time; parts of a body in the arena stay there.
 
     Raises:
-        BadRequest: a form that is not one, or that has too much of something.
+        BadRequest: the form is malformed or exceeds a limit.
     """
     read = read_body(content_type, body)
     if isinstance(read, list):
@@ -44,10 +43,10 @@ def parse_body(content_type: str, body: Payload) -> list[Param]:
 
 
 def read_body(content_type: str, body: Payload) -> list[Param] | Form:
-    """Split a body by its content type; return a form of which one slice was not all, and that is to be read on.
+    """Parse a body by its content type; return a form to be read on if the first slice was not all of the body.
 
     Raises:
-        BadRequest: a form that is not one, or that has too much of something.
+        BadRequest: the form is malformed or exceeds a limit.
     """
     mime_type = _known_kind(content_type) if len(content_type) <= _SHORT else _kind(content_type)
     if mime_type is not None:
@@ -70,14 +69,14 @@ def read_body(content_type: str, body: Payload) -> list[Param] | Form:
 
 
 def _kind(content_type: str) -> str | None:
-    """The type of a body that is one parameter; None if it may be a form."""
+    """Return the MIME type of a body that is one parameter; None if the body may be a form."""
     return None if content_type.lstrip().lower().startswith(_FORMS) else _mime_type(content_type)
 
 
-_SHORT: Final = 128  # characters; what clients choose is not remembered if it is longer
+_SHORT: Final = 128  # characters; longer content types, which clients choose, are not cached
 _known_kind = lru_cache(256)(_kind)
 
 
 def _mime_type(content_type: str) -> str:
-    """Without the charset and other parameters, which TorchServe does not hand to a handler either."""
+    """Return a content type without charset and other parameters, which TorchServe does not pass to handlers either."""
     return content_type.partition(";")[0].strip()

@@ -1,15 +1,15 @@
 """The routes of the inference address: predictions, explanations, health.
 
-    /predictions/MODEL[/VERSION[/…]]     run the model; what follows the version is `url_path`
+    /predictions/MODEL[/VERSION[/…]]     run the model; the path after the version is `url_path`
     /explanations/MODEL[/VERSION[/…]]    the same, with the header `explain` "True"
     /v1/models/MODEL:predict, :explain   KServe, version 1 of its protocol
     /v2/models/MODEL/infer, /explain     KServe, version 2
     /models/MODEL/invoke                 SageMaker; the query's parameters reach the handler
-    /invocations[?model_name=MODEL]      SageMaker; without a name the only model
-    /ping                                whether every default version has the workers it should have
+    /invocations[?model_name=MODEL]      SageMaker; without a name, the only registered model
+    /ping                                whether every default version has all its workers
     OPTIONS of these, /api-description   an OpenAPI description
 
-As in TorchServe any method predicts, but OPTIONS.
+As in TorchServe, every method but OPTIONS predicts.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
@@ -30,11 +30,11 @@ from daemon.models.registry import Registry
 Work = Coroutine[Any, Any, None] | None
 INVOKE = "invoke"
 MOST_NAME = 1024  # bytes of a form's field `model_name`
-VERBS = ("predict", "explain")  # of KServe, after a model's name and a colon
+VERBS = ("predict", "explain")  # of KServe, after the model's name and a colon
 
 
 def predicts(path: list[str]) -> bool:
-    """Whether a path is for these routes, where the management API shares `/models` and `/v1` with them."""
+    """Return whether a path is an inference route; the management API shares `/models` and `/v1` with these routes."""
     match path:
         case ["models", _, last]:
             return last == INVOKE
@@ -46,12 +46,12 @@ def predicts(path: list[str]) -> bool:
 def inference_routes(
     registry: Registry, started: Callable[[], bool] = lambda: True, turns: Turns | None = None
 ) -> dict[str, Route]:
-    """Make the routes: first path segment → function.
+    """Return the routes: first path segment → function.
 
     Args:
-        started: whether everything that is to be served from the start has been registered, or has failed, and the
-            daemon is not being stopped.
-        turns: reads large forms; None for turns of these routes alone.
+        started: returns whether every model to be served from the start is registered or has failed, and the daemon
+            is not stopping.
+        turns: reads large forms; None for a reader of these routes alone.
     """
     forms = turns or Turns()
 
@@ -126,9 +126,9 @@ def inference_routes(
         exchange.respond(status_response("Healthy" if healthy else "Unhealthy", 200 if healthy else 500))
 
     def ready(exchange: Exchange, path: list[str]) -> None:
-        """`/ready[/MODEL[/VERSION]]`: whether it, or every default version, has a worker that is ready.
+        """`/ready[/MODEL[/VERSION]]`: 200 if the version, or every default version, has a ready worker.
 
-        What is listed and not yet unpacked has no version to be asked for: all are ready when it is.
+        Models that are listed but not yet unpacked have no version; `started` covers them.
         """
         if len(path) > 2:
             raise ResourceNotFound
@@ -137,7 +137,7 @@ def inference_routes(
         exchange.respond(status_response("Ready" if is_ready else "Not ready", 200 if is_ready else 503))
 
     def live(exchange: Exchange, path: list[str]) -> None:
-        """`/live`: that the daemon turns."""
+        """`/live`: 200 while the event loop is running."""
         if path:
             raise ResourceNotFound
         exchange.respond(status_response("Live"))
@@ -176,13 +176,13 @@ def _predict_read(
     repeatable: bool,
     params: list[Param],
 ) -> None:
-    """Ask the model that has this name now that the form is read: it may have been replaced meanwhile."""
+    """Predict with the model that has this name after the form was read: a replacement may have happened meanwhile."""
     model = registry.find(name, version)
     predict(exchange, model, params, injected, unnamed=version is None, repeatable=repeatable)
 
 
 def _invoke_read(registry: Registry, name: str | None, exchange: Exchange, params: list[Param]) -> None:
-    """The same for SageMaker's routes; without a name the form has one, or the only model is meant."""
+    """Predict for SageMaker's routes; without `name`, use the form's `model_name`, or the only registered model."""
     model = registry.find(_named(registry, params) if name is None else name)
     if exchange.request.method == "OPTIONS":
         exchange.respond(json_response(describe_model(model.name)))
@@ -191,15 +191,15 @@ def _invoke_read(registry: Registry, name: str | None, exchange: Exchange, param
 
 
 def _named(registry: Registry, params: list[Param]) -> str:
-    """Return the model that `/invocations` means, where its query does not say: by form field, or the only one.
+    """Return the model's name for `/invocations` without a query: the form's `model_name`, or the only model's.
 
     Raises:
-        BadRequest: it is not said, and there is not exactly one.
+        BadRequest: the field is too long, or is missing while not exactly one model is registered.
     """
     for param in params:
         if param.name == "model_name":
             if len(param.value) > MOST_NAME:
-                raise BadRequest(f"model_name has {len(param.value)} bytes, at most {MOST_NAME} are read.")
+                raise BadRequest(f"model_name has {len(param.value)} bytes; at most {MOST_NAME} are allowed.")
             return bytes(param.value).decode("utf-8", "replace")
     only = registry.defaults()
     if len(only) != 1:

@@ -1,18 +1,18 @@
 """The routes of the control socket and the management address: TorchServe's management API, and a few of our own.
 
-    POST   /models?url=…                register; with &replace=true in the place of a version that serves
+    POST   /models?url=…                register; with &replace=true replace a serving version
     GET    /models                      list default versions
-    GET    /models/MODEL[/VERSION|/all] describe; with ?customized=true the handler is asked, too
+    GET    /models/MODEL[/VERSION|/all] describe; with ?customized=true include the handler's metadata
     PUT    /models/MODEL[/VERSION]      scale
     PATCH  /models/MODEL[/VERSION]      change settings, see setting.py
     PUT    /models/MODEL/VERSION/set-default
-    POST   /models/MODEL/VERSION/retry  try a version again that has failed
+    POST   /models/MODEL/VERSION/retry  retry a failed version
     DELETE /models/MODEL[/VERSION]      unregister
-    GET    /v1/models/MODEL             KServe's question whether a model is ready
+    GET    /v1/models/MODEL             KServe's readiness of a model
     GET    /tsctl/…                     only on the control socket, see own.py
 
-Registering and scaling tell their progress, see command.py. While the daemon is being replaced
-nothing is changed: 503 with `Retry-After`.
+Registering and scaling report their progress, see command.py. While the daemon is being upgraded,
+changes are rejected: 503 with `Retry-After`.
 """
 
 from collections.abc import Callable
@@ -37,18 +37,18 @@ from daemon.models.registry import Registry
 
 PAGE = 100
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
-# With 206: who asked has what they asked for, but somebody asked for more meanwhile, or a worker has just left.
+# With 206: the workers asked for were ready, but another client has scaled since, or a worker has just exited.
 _IN_PROGRESS = "Workers scaling in progress..."
 
 
 def management_routes(
     registry: Registry, registration: Registration, own: Callable[[str], Any | None] | None, *, local_paths: bool
 ) -> dict[str, Route]:
-    """Make the routes.
+    """Return the routes.
 
     Args:
-        own: what `/tsctl/WORD` answers of the daemon, None if there is nothing of that name; without it
-            there is no route `/tsctl`.
+        own: returns the document of `/tsctl/WORD`, None for an unknown word; without `own` there is no route
+            `/tsctl`.
         local_paths: whether archives outside the model store may be registered here.
     """
 
@@ -122,7 +122,7 @@ def _register(registration: Registration, exchange: Exchange, local_paths: bool)
     if runtime not in (None, "python", "python3"):
         raise BadRequest(f"Invalid RuntimeType value: {runtime}")
     if given.flag("s3_sse_kms", False):
-        raise BadRequest("s3_sse_kms is true, and requests to S3 are not signed here: use a presigned URL.")
+        raise BadRequest("s3_sse_kms is true, but requests to S3 are not signed: use a presigned URL.")
     replace = given.boolean("replace") or False
     request = Request(
         url=url,
@@ -190,7 +190,7 @@ def _retry(model: Model, registration: Registration, exchange: Exchange) -> Comm
 
 
 def _done(model: Model, sentence: str, warnings: bool) -> dict[str, Any]:
-    """TorchServe's sentence; for a client that asks for `warnings`, with what there is to warn of."""
+    """Return TorchServe's sentence; with `warnings`, also a warning about too many threads, if any."""
     warning = model.pool.oversubscription if warnings else None
     return {"status": sentence} if warning is None else {"status": sentence, "warning": warning}
 
@@ -201,7 +201,7 @@ def _list(registry: Registry, given: Parameters) -> dict[str, Any]:
     start = max(0, given.whole("next_page_token", least=None) or 0)
     models: list[Model] = registry.defaults()
     document: dict[str, Any] = {}
-    if start + limit <= len(models):  # TorchServe gives a token even when the page ends at the last
+    if start + limit <= len(models):  # TorchServe sends a token even if the page ends at the last model
         document["nextPageToken"] = str(start + limit)
     page = models[start : start + limit]
     document["models"] = [{"modelName": model.name, "modelUrl": model.source.url} for model in page]

@@ -1,6 +1,6 @@
-"""`/metrics`: everything that is measured, as Prometheus' text.
+"""`/metrics`: all metrics in Prometheus' text format.
 
-Any method is answered, as TorchServe does. `?name[]=A&name[]=B` asks for some families or samples.
+Every method is answered, as by TorchServe. `?name[]=A&name[]=B` selects families or samples.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from daemon.models.registry import Registry
 
 
 def metrics_routes(registry: Registry, metrics: Metrics, host: Host, gpus: Gpus) -> dict[str, Route]:
-    """Make the route."""
+    """Return the route."""
 
     async def show(exchange: Exchange) -> None:
         query = exchange.request.target.partition("?")[2]
@@ -46,7 +46,7 @@ def metrics_routes(registry: Registry, metrics: Metrics, host: Host, gpus: Gpus)
         pieces = []
         for text in texts(told, names):
             pieces.append(text)
-            # With 100 versions all of it takes 40 ms (tests/benchmarks/metrics.py): predictions go between.
+            # The metrics of 100 versions take 40 ms (tests/benchmarks/metrics.py): let predictions run in between.
             await asyncio.sleep(0)
         exchange.respond(Response(200, b"".join(pieces), (("Content-Type", CONTENT_TYPE),)))
 
@@ -59,7 +59,7 @@ def metrics_routes(registry: Registry, metrics: Metrics, host: Host, gpus: Gpus)
 
 
 def _pools(registry: Registry) -> Iterator[Metric]:
-    """What waits and who works, as it is now; it goes when a version goes."""
+    """Yield the present queues and workers of each version; unregistered versions have no samples."""
     models = [({"model": model.name, "version": model.version}, model) for model in registry]
     load_times = [
         ({"WorkerName": f"W-{FIRST_WORKER_ID + index}-{model.name}_{model.version}"} | families.HOST, worker.load_time)
@@ -81,7 +81,7 @@ def _pools(registry: Registry) -> Iterator[Metric]:
 
 
 def _learned(registry: Registry) -> Iterator[Metric]:
-    """What batching goes by, as it is now: a batch of n takes a + c·n."""
+    """Yield the present estimates that batching uses: a batch of n takes a + c·n (Nexus, SOSP '19)."""
     models = [({"model": model.name, "version": model.version}, model) for model in registry]
     known = [(labels, model.traffic.times) for labels, model in models if model.traffic.times.known]
     yield family(

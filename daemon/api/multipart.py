@@ -1,4 +1,4 @@
-"""A multipart/form-data body, read in slices of bounded cost.
+"""Parser of multipart/form-data bodies, in slices of bounded cost.
 
     --BOUNDARY CRLF  headers CRLF CRLF  data CRLF --BOUNDARY CRLF  …  data CRLF --BOUNDARY--
 
@@ -6,8 +6,8 @@
       └───last boundary──▶ ENDED ◀──last boundary──┘
 
 RFC 7578 and RFC 2046, section 5.1, strictly: nothing but line ends before the first boundary, a boundary ends its
-line, and header lines end with CR LF. What follows the last boundary is left out. Where data holds its own boundary,
-followed by something else, two readers could cut it differently: it is refused, as TorchServe refuses it.
+line, and header lines end with CR LF. Bytes after the last boundary are ignored. Data that holds its own boundary,
+followed by other bytes, is rejected, as by TorchServe: two parsers could split such data differently.
 The parts of a body in the arena stay there.
 """
 
@@ -19,7 +19,7 @@ from daemon.arena import Payload, Stored
 from daemon.errors import BadRequest
 from daemon.job import Param
 
-FILE_TYPE = "application/octet-stream"  # of a file part that does not say
+FILE_TYPE = "application/octet-stream"  # of a file part without a Content-Type
 MOST_PARTS: Final = 256
 MOST_BOUNDARY: Final = 256  # bytes
 MOST_HEADER_BYTES: Final = 8192  # of one part, with the blank line
@@ -38,13 +38,13 @@ _ENDED: Final = 3
 
 
 class Multipart:
-    """Reads one body.
+    """The parser of one body.
 
     Args:
         boundary: without its hyphens, 1 byte or more.
 
     Attributes:
-        params: a parameter for each part so far, by name; of repeated names the last counts.
+        params: the parameters of the parts parsed so far, by name; the last of repeated names wins.
 
     Raises:
         BadRequest: the boundary is too long.
@@ -59,19 +59,19 @@ class Multipart:
         self._body = body
         self._delimiter = b"\r\n--" + boundary
         self._state = _START
-        self._at = 0  # up to here the body is read
+        self._at = 0  # bytes of the body parsed so far
         self._parts = 0
         self._begin = 0  # of the data of the part being read
         self._name = self._kind = ""
 
     def advance(self) -> bool:
-        """Read one slice; return whether that was the last.
+        """Parse one slice; return whether that slice was the last.
 
         Raises:
-            BadRequest: it is no form, is cut short, or has too much of something.
+            BadRequest: the body is malformed, is cut short, or exceeds a limit.
         """
         body, start, size = self._body, self._at, len(self._body)
-        # With what may begin within the slice, and end after it.
+        # The slice, and room for headers or a boundary that begin in the slice and end after.
         stop = min(size, start + _SLICE + MOST_HEADER_BYTES + len(self._delimiter))
         if isinstance(body, Stored):
             window = bytes(body.part(start, stop).view)
@@ -97,7 +97,7 @@ class Multipart:
         return False
 
     def _first(self, window: bytes) -> int:
-        """Read the first boundary; return where it ends."""
+        """Parse the first boundary; return its end."""
         leading = _LINE_ENDS.match(window)
         position = leading.end() if leading is not None else 0
         opening = self._delimiter[2:]
@@ -108,7 +108,7 @@ class Multipart:
         return self._after(window, position + len(opening))
 
     def _data(self, window: bytes, position: int, start: int) -> int:
-        """Look for the end of a part's data; return where the search ended."""
+        """Search for the end of a part's data; return the position where the search ended."""
         delimiter = self._delimiter
         limit = _SLICE + len(delimiter) - 1
         found = window.find(delimiter, position, limit)
@@ -120,7 +120,7 @@ class Multipart:
         return self._after(window, found + len(delimiter))
 
     def _after(self, window: bytes, position: int) -> int:
-        """Read what follows a boundary: the rest of its line, or the two hyphens of the last; return where it ends."""
+        """Parse the rest of a boundary's line, or the two hyphens of the last boundary; return the end."""
         if window.startswith(b"\r\n", position):
             end = position + 2
         elif window.startswith(b"--", position):
@@ -140,7 +140,7 @@ class Multipart:
         return end
 
     def _head(self, window: bytes, position: int) -> int:
-        """Read the headers of a part; return where its data begins."""
+        """Parse the headers of a part; return where its data begins."""
         if window.startswith(b"\r\n", position):
             raise BadRequest("A part of the multipart body has no name.")
         end = window.find(b"\r\n\r\n", position, position + MOST_HEADER_BYTES)

@@ -1,4 +1,4 @@
-"""What the OpenAPI 3 descriptions of all addresses are made of."""
+"""Building blocks of the OpenAPI 3 descriptions of all addresses."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,16 +15,20 @@ _ERROR: Schema = {
     "required": ["code", "type", "message"],
     "properties": {"code": {"type": "integer"}, "type": STRING, "message": STRING},
 }
-UNKNOWN_CALLER = {"401": "A token is asked for.", "403": "It is not that token, or not for you to ask."}
-# Over TCP the caller is known by a token, if there is one.
+UNKNOWN_CALLER = {"401": "The token is missing.", "403": "The token is invalid, or the client is not allowed."}
+# Over TCP, a token authenticates the client, if one is configured.
 _SECURITY = {"token": {"type": "http", "scheme": "bearer"}}
 
 
 def document(paths: Mapping[str, Mapping[str, Operation]]) -> dict[str, Any]:
-    """Make a description: path → method → operation."""
+    """Return an OpenAPI document of `paths`: path → method → operation."""
     return {
         "openapi": "3.0.1",
-        "info": {"title": "tsctl API", "version": "1.0.0", "description": "PyTorch models, served in batches."},
+        "info": {
+            "title": "tsctl API",
+            "version": "1.0.0",
+            "description": "PyTorch models, served with dynamic batching.",
+        },
         "paths": paths,
         "components": {"schemas": {"Error": _ERROR}, "securitySchemes": _SECURITY},
     }
@@ -33,13 +37,13 @@ def document(paths: Mapping[str, Mapping[str, Operation]]) -> dict[str, Any]:
 def operation(
     name: str, parameters: list[dict[str, Any]], answers: Mapping[str, Any], failures: Mapping[str, str]
 ) -> Operation:
-    """Describe one; `answers` and `failures` are by status."""
+    """Return the description of an operation; `answers` and `failures` are keyed by status."""
     responses = {**answers, **{status: failure(text) for status, text in sorted(failures.items())}}
     return {"operationId": name, "parameters": parameters, "responses": responses}
 
 
 def answer(text: str, schema: Schema | None = None, kind: str = "application/json") -> dict[str, Any]:
-    """Describe an answer; it may be anything if there is no schema, also JSON, which is no string."""
+    """Return the description of an answer; without a schema any content, including JSON that is no string."""
     return {"description": text, "content": {kind: {"schema": schema or {}}}}
 
 
@@ -48,7 +52,7 @@ def failure(text: str) -> dict[str, Any]:
 
 
 def body(text: str) -> dict[str, Any]:
-    """Describe a body of any bytes."""
+    """Return the description of a body of arbitrary bytes."""
     return {"description": text, "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}
 
 
@@ -69,10 +73,10 @@ def listed(schema: Schema) -> Schema:
 
 
 def whole(least: int | None = None) -> Schema:
-    """A whole number, as a parameter takes it."""
+    """Return the schema of an integer."""
     return {"type": "integer", **({} if least is None else {"minimum": least})}
 
 
 def members(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
-    """An object that has these, and may have others."""
+    """Return the schema of an object with `required` and `optional` members; others are allowed."""
     return {"type": "object", "required": list(required), "properties": {**required, **(optional or {})}}

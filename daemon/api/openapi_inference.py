@@ -1,4 +1,4 @@
-"""An OpenAPI description of the inference address, as `OPTIONS /` and `/api-description` answer it."""
+"""The OpenAPI description of the inference address, the answer to `OPTIONS /` and `/api-description`."""
 
 from typing import Any
 
@@ -16,30 +16,30 @@ from daemon.api.openapi import (
 )
 
 _FAILURES = UNKNOWN_CALLER | {
-    "400": "The request cannot be understood.",
-    "404": "No such model, version or route.",
-    "408": "The request came too slowly.",
+    "400": "The request is malformed.",
+    "404": "The model, version or route does not exist.",
+    "408": "The request arrived too slowly.",
     "413": "The body is too large.",
-    "500": "The worker went away, or took too long.",
-    "503": "No worker is ready, the queue is full, or the handler failed.",
-    "504": "The time that the request could take is over.",
-    "507": "Out of memory, or the worker was killed from outside.",
+    "500": "The worker exited, or exceeded the response timeout.",
+    "503": "No worker is ready, the queue is full, or the handler raised.",
+    "504": "The request's deadline has passed.",
+    "507": "Out of memory, or the worker was killed by another process.",
 }
 _HEADERS = [
     {
         "name": "x-request-deadline-ms",
         "in": "header",
-        "description": "Milliseconds from the receipt of the headers to the answer, at most; then 504.",
+        "description": "Deadline: milliseconds from the receipt of the headers to the answer; then 504.",
         "schema": {"type": "integer", "minimum": 1},
     },
     {
         "name": "x-request-priority",
         "in": "header",
-        "description": "Requests of low priority let others go before them, for a while.",
+        "description": "Requests of low priority yield to others, for a limited time.",
         "schema": {"type": "string", "enum": ["low", "normal"], "default": "normal"},
     },
 ]
-# What `operationId` and the parameters are made of: name of the operation → path.
+# The name of the operation (`operationId`) → path, with its parameters.
 _PREDICTIONS = {
     "predict": "/predictions/{model_name}",
     "predictVersion": "/predictions/{model_name}/{model_version}",
@@ -52,30 +52,34 @@ _PREDICTIONS = {
     "invoke": "/models/{model_name}/invoke",
     "invocations": "/invocations",
 }
-# Health: name of the operation → path, the status when all is well, and when it is not.
+_READINESS = {"200": "The version has a ready worker.", "503": "The version has no ready worker."}
+# Health: name of the operation → path, descriptions by status.
 _HEALTH = {
-    "ping": ("/ping", {"200": "Every default version has its workers.", "500": "One has not."}),
-    "ready": ("/ready", {"200": "Every default version has a ready worker.", "503": "One has not."}),
-    "readyModel": ("/ready/{model_name}", {"200": "It has a ready worker.", "503": "It has none."}),
-    "readyVersion": ("/ready/{model_name}/{model_version}", {"200": "It has a ready worker.", "503": "It has none."}),
-    "live": ("/live", {"200": "The daemon turns."}),
+    "ping": ("/ping", {"200": "Every default version has all its workers.", "500": "A default version lacks workers."}),
+    "ready": (
+        "/ready",
+        {"200": "Every default version has a ready worker.", "503": "A default version has no ready worker."},
+    ),
+    "readyModel": ("/ready/{model_name}", _READINESS),
+    "readyVersion": ("/ready/{model_name}/{model_version}", _READINESS),
+    "live": ("/live", {"200": "The event loop is running."}),
 }
 
 
 def describe_api() -> dict[str, Any]:
-    """Describe every route of the inference address."""
+    """Return the description of every route of the inference address."""
     paths = {path: {"post": _prediction(name, path)} for name, path in _PREDICTIONS.items()}
     paths |= {path: {"get": _health(name, path, texts)} for name, (path, texts) in _HEALTH.items()}
-    metrics = answer("Prometheus text, of the metrics that are asked for by `name[]`.", STRING, "text/plain")
+    metrics = answer("Prometheus text format; `name[]` selects metrics.", STRING, "text/plain")
     itself = answer("This description.", {"type": "object"})
-    unknown = UNKNOWN_CALLER | {"400": "The request cannot be understood."}
+    unknown = UNKNOWN_CALLER | {"400": "The request is malformed."}
     paths["/metrics"] = {"get": operation("metrics", [], {"200": metrics}, unknown)}
     paths["/api-description"] = {"get": operation("apiDescription", [], {"200": itself}, unknown)}
     return document(paths)
 
 
 def describe_model(name: str) -> dict[str, Any]:
-    """Describe the routes of one model."""
+    """Return the description of the routes of one model."""
     chosen = [(operation, path) for operation, path in _PREDICTIONS.items() if path.endswith("/{model_name}")]
     filled = {operation: path.replace("{model_name}", name) for operation, path in chosen}
     return document({path: {"post": _prediction(operation, path)} for operation, path in filled.items()})
@@ -83,9 +87,9 @@ def describe_model(name: str) -> dict[str, Any]:
 
 def _prediction(name: str, path: str) -> Operation:
     query = query_parameters({"model_name": STRING} if name == "invocations" else {})
-    told = {"200": answer("What the handler answers; it may choose another status.", None, "*/*")}
+    told = {"200": answer("The handler's answer; handlers may set another status.", None, "*/*")}
     described = operation(name, path_parameters(path) + query + _HEADERS, told, _FAILURES)
-    return {**described, "requestBody": body("What the model's handler takes.")}
+    return {**described, "requestBody": body("The input of the model's handler.")}
 
 
 def _health(name: str, path: str, texts: dict[str, str]) -> Operation:

@@ -1,4 +1,4 @@
-"""An OpenAPI description of the management API, as `OPTIONS /models` answers it, and of the control socket."""
+"""The OpenAPI description of the management API, the answer to `OPTIONS /models`, and of the control socket."""
 
 from typing import Any
 
@@ -24,14 +24,14 @@ from daemon.model_settings import MODEL_SETTINGS
 
 _SETTINGS: dict[str, Schema] = {row.rest: row.kind.schema for row in CHANGEABLE.values()}
 _SYNCHRONOUS = {"synchronous": BOOLEAN}
-# What registering takes by query, or as members of a JSON object; -1 is TorchServe's "not given".
+# The parameters of registering, by query or as members of a JSON object; -1 is TorchServe's "not given".
 _REGISTERING: dict[str, Schema] = {
     "url": STRING,
     "model_name": STRING,
     "handler": STRING,
     "runtime": {"type": "string", "enum": ["python", "python3"]},
     **{row.rest: row.kind.schema for row in MODEL_SETTINGS if row.rest},
-    "s3_sse_kms": {"type": "boolean", "enum": [False]},  # TorchServe's; what it asks for is refused
+    "s3_sse_kms": {"type": "boolean", "enum": [False]},  # TorchServe's; true is rejected
     "replace": BOOLEAN,
     "warnings": BOOLEAN,
     **_SYNCHRONOUS,
@@ -73,21 +73,29 @@ _WORDS: dict[str, Schema] = {
     "store": listed(members({"name": STRING, "bytes": whole(0) | {"nullable": True}})),
 }
 
-_UNDERSTOOD = {"400": "The request cannot be understood."}
-_FOUND = {**_UNDERSTOOD, "404": "No such model, version, archive or route."}
-_FAILED = {"500": "What was asked for did not work; the message says why."}
-_NOT_NOW = {"503": "The daemon is being upgraded or stopped, or no worker can be asked."}
-_CLASHES = {"409": "That version is registered already, is being replaced, or is not in a state for this."}
+_TEXTS = {
+    "status": "The daemon and its models.",
+    "config": "Each setting of the daemon, with its value and source.",
+    "store": "The archives of the model store.",
+    "trace": "The arrival times of the latest requests, and the model's settings.",
+    "worker": "How the model's workers are started, and how its clients behave.",
+    "input": "The body of a sample request.",
+}
+_UNDERSTOOD = {"400": "The request is malformed, or a parameter is invalid."}
+_FOUND = {**_UNDERSTOOD, "404": "The model, version, archive or route does not exist."}
+_FAILED = {"500": "The command failed; the message has the reason."}
+_NOT_NOW = {"503": "The daemon is being upgraded or stopped, or no worker can answer."}
+_CLASHES = {"409": "The version is already registered, is being replaced, or is in a state that forbids the command."}
 _CHANGED = _FOUND | _FAILED | _NOT_NOW | _CLASHES | UNKNOWN_CALLER
 _COMMAND = {
     "200": answer("Done.", STATUS),
-    "202": answer("Begun: `synchronous` is false.", STATUS),
-    "206": answer("Done, but somebody asked for other workers meanwhile, or one has just left.", STATUS),
+    "202": answer("Started: `synchronous` is false.", STATUS),
+    "206": answer("Done, but another client has scaled the workers since, or a worker has just exited.", STATUS),
 }
 
 
 def describe_management(*, own: bool = False) -> dict[str, Any]:
-    """Describe the management API; with `own` also what only the control socket answers."""
+    """Return the description of the management API; with `own`, also of the routes of the control socket."""
     paths: dict[str, dict[str, Operation]] = {
         "/models": {"get": _list(), "post": _command("registerModel", "", _REGISTERING, required="url")}
     }
@@ -102,7 +110,7 @@ def describe_management(*, own: bool = False) -> dict[str, Any]:
     version = "/models/{model_name}/{model_version}"
     paths[f"{version}/set-default"] = {"put": _done("setDefault", f"{version}/set-default", STATUS)}
     paths[f"{version}/retry"] = {"post": _command("retryVersion", f"{version}/retry", _SYNCHRONOUS)}
-    ready = answer("Whether it has a ready worker.", members({"name": STRING, "ready": BOOLEAN}))
+    ready = answer("Readiness: whether the model has a ready worker.", members({"name": STRING, "ready": BOOLEAN}))
     paths["/v1/models/{model_name}"] = {
         "get": operation("kserveReady", path_parameters("{model_name}"), {"200": ready}, _FOUND | UNKNOWN_CALLER)
     }
@@ -111,17 +119,19 @@ def describe_management(*, own: bool = False) -> dict[str, Any]:
 
 def _list() -> Operation:
     query = query_parameters({"limit": whole(), "next_page_token": whole()})
-    return operation("listModels", query, {"200": answer("A page of them.", _LIST)}, _UNDERSTOOD | UNKNOWN_CALLER)
+    return operation(
+        "listModels", query, {"200": answer("A page of the registered models.", _LIST)}, _UNDERSTOOD | UNKNOWN_CALLER
+    )
 
 
 def _describe(name: str, path: str) -> Operation:
-    told = {"200": answer("One, or with the version `all` every version.", listed(_MODEL))}
+    told = {"200": answer("One version, or every version for the version `all`.", listed(_MODEL))}
     parameters = path_parameters(path) + query_parameters({"customized": BOOLEAN})
     return operation(name, parameters, told, _FOUND | _FAILED | _NOT_NOW | UNKNOWN_CALLER)
 
 
 def _command(name: str, path: str, query: dict[str, Schema], required: str = "") -> Operation:
-    """Describe one that starts workers, and may take a while; progress is told to who accepts application/x-ndjson."""
+    """Return the description of a long command; clients that accept application/x-ndjson receive its progress."""
     return operation(name, path_parameters(path) + query_parameters(query, required), _COMMAND, _CHANGED)
 
 
@@ -132,18 +142,18 @@ def _done(name: str, path: str, schema: Schema, query: dict[str, Schema] | None 
 
 def _own() -> dict[str, dict[str, Operation]]:
     paths: dict[str, dict[str, Operation]] = {
-        f"/tsctl/{word}": {"get": _told(word, "", schema)} for word, schema in _WORDS.items()
+        f"/tsctl/{word}": {"get": _told(word, word, "", schema)} for word, schema in _WORDS.items()
     }
     for word, schema in (("trace", _TRACE), ("worker", {"type": "object"}), ("input", None)):
         for suffix, path in (("Model", "{model_name}"), ("Version", "{model_name}/{model_version}")):
-            paths[f"/tsctl/{word}/{path}"] = {"get": _told(f"{word}{suffix}", path, schema)}
+            paths[f"/tsctl/{word}/{path}"] = {"get": _told(word, f"{word}{suffix}", path, schema)}
     asked = {"grace": SECONDS, "timeout": SECONDS, "python": STRING, "check_memory": BOOLEAN}
-    told = {"200": answer("Another daemon serves.", {"type": "object"})}
+    told = {"200": answer("The new daemon serves.", {"type": "object"})}
     failures = _UNDERSTOOD | _FAILED | _NOT_NOW | _CLASHES
     paths["/tsctl/upgrade"] = {"post": operation("upgrade", query_parameters(asked), told, failures)}
     return paths
 
 
-def _told(name: str, path: str, schema: Schema | None) -> Operation:
+def _told(word: str, name: str, path: str, schema: Schema | None) -> Operation:
     kind = "*/*" if schema is None else "application/json"
-    return operation(name, path_parameters(path), {"200": answer("It.", schema, kind)}, _FOUND)
+    return operation(name, path_parameters(path), {"200": answer(_TEXTS[word], schema, kind)}, _FOUND)

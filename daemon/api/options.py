@@ -1,8 +1,8 @@
-"""A header's value and its options: `form-data; name="k"; filename="x.png"`.
+"""Parser of a header's value and its options: `form-data; name="k"; filename="x.png"`.
 
-The rules are python-multipart's, which tests/api/test_options.py compares with: a quote behind a backslash does
-not end a value, names are read in any case, of repeated ones the last counts, and names with `*` (RFC 5987) do not
-count: RFC 7578, section 4.2, forbids them in forms.
+The rules are those of python-multipart, which tests/api/test_options.py compares with: a quote after a backslash does
+not end a value, names are case-insensitive, the last of repeated names wins, and names with `*` (RFC 5987) are ignored:
+RFC 7578, section 4.2, forbids them in forms.
 """
 
 from daemon.errors import BadRequest
@@ -14,7 +14,7 @@ def parse_options(value: str) -> tuple[str, dict[str, str]]:
     """Return a header's value in lower case, and its options by name; time in proportion to the value's length.
 
     Raises:
-        BadRequest: it has more than `MOST_OPTIONS` options.
+        BadRequest: the header has more than `MOST_OPTIONS` options.
     """
     if ";" not in value:
         return value.lower().strip(" \t"), {}
@@ -26,7 +26,7 @@ def parse_options(value: str) -> tuple[str, dict[str, str]]:
     kind = ""
     options: dict[str, str] = {}
     segment = ""
-    quoted = False  # the piece before left a quote open: its semicolon belongs to a value
+    quoted = False  # the previous piece left a quote open: the semicolon is part of a value
     first = True
     for piece in pieces:
         segment = f"{segment};{piece}" if quoted else piece
@@ -38,7 +38,7 @@ def parse_options(value: str) -> tuple[str, dict[str, str]]:
             first, kind = False, _tidy(segment).lower()
         else:
             _add(options, segment)
-    if quoted:  # a quote without an end: the rest is its value
+    if quoted:  # an unclosed quote: the rest is its value
         if first:
             kind = _tidy(segment).lower()
         else:

@@ -1,14 +1,14 @@
-"""`GET /tsctl/…`: what the control socket tells, and no TCP address does.
+"""`GET /tsctl/…`: routes of the control socket that no TCP address has.
 
     /tsctl/status · config · store   the daemon; its settings; the archives of the model store, `name` and `bytes`
-    /tsctl/trace/MODEL[/VERSION]     when the latest requests came, and what it was served by; no bodies
-    /tsctl/worker/MODEL[/VERSION]    what its workers are made of, and who its clients are: to measure it (`tsctl tune`)
-    /tsctl/input/MODEL[/VERSION]     a request's body that can be sent again, as it was, with its content type. The
-                                     header `X-Tsctl-Input` says where it is from: `recorded`, or `warmup`
+    /tsctl/trace/MODEL[/VERSION]     arrival times of the latest requests, and the settings; no bodies
+    /tsctl/worker/MODEL[/VERSION]    how its workers are started, and how its clients behave: for `tsctl tune`
+    /tsctl/input/MODEL[/VERSION]     the body of a sample request, unchanged, with its content type; the header
+                                     `X-Tsctl-Input` is its source: `recorded` or `warmup`
     /tsctl/upgrade                   with POST, see upgrading.py
 
-The trace: `times` in seconds since the first of them, the latest 20 000; `silence`, seconds since the last;
-`settings` by their names in `model-config.yaml`; `batching` as describe tells it.
+The trace: `times` of the latest 20 000 requests, in seconds since the first; `silence`, seconds since the last;
+`settings` by their names in `model-config.yaml`; `batching` as in the describe document.
 
 The worker: `directory`, `handler`, `manifest`, `python` (null for the daemon's own), `devices`, `optimize`; `regulars`,
 the number of regular connections at each arrival of the trace; `turnarounds`, from an answer to the next
@@ -33,10 +33,10 @@ from daemon.models.sample import warmup_sample
 
 
 def own_route(registry: Registry, own: Callable[[str], Any | None]) -> Route:
-    """Make the route.
+    """Return the route.
 
     Args:
-        own: what a single word answers of the daemon, None if there is nothing of that name.
+        own: returns the document of a single word, None for an unknown word.
     """
 
     async def route(exchange: Exchange, path: list[str]) -> None:
@@ -44,7 +44,7 @@ def own_route(registry: Registry, own: Callable[[str], Any | None]) -> Route:
             raise MethodNotAllowed
         match path:
             case ["trace", *named] if len(named) in (1, 2):
-                # Not `json_response`: twenty thousand numbers, each on a line, would hold everybody up.
+                # Not `json_response`: twenty thousand numbers, one per line, would block the event loop.
                 trace = msgspec.json.encode(trace_of(registry.find(*named)))
                 exchange.respond(Response(200, trace, (JSON,)))
             case ["worker", *named] if len(named) in (1, 2):
@@ -61,7 +61,7 @@ def own_route(registry: Registry, own: Callable[[str], Any | None]) -> Route:
 
 
 def trace_of(model: Model) -> dict[str, Any]:
-    """Tell when requests came, for replaying them."""
+    """Return the arrival times of the latest requests in seconds, for replaying them."""
     traffic = model.traffic
     trace = list(traffic.trace)
     return {
@@ -76,7 +76,7 @@ def trace_of(model: Model) -> dict[str, Any]:
 
 
 def worker_of(model: Model) -> dict[str, Any]:
-    """Tell what it takes to measure the model as it is served, and to act as its clients."""
+    """Return the facts needed to start the same workers elsewhere and to simulate the clients."""
     source, traffic = model.source, model.traffic
     return {
         "directory": str(source.directory),

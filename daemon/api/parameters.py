@@ -1,4 +1,4 @@
-"""The parameters of a management request: from the query, or from a JSON body."""
+"""The parameters of a management request, from the query or from a JSON body."""
 
 from typing import Any
 
@@ -23,17 +23,17 @@ class Parameters:
         return list(self._values)
 
     def text(self, name: str, *, empty: bool = False) -> str | None:
-        """A string; one without characters is None, unless `empty`."""
+        """Return a string; None if absent, or if empty and not `empty`."""
         value = self._values.get(name)
         if value is not None and not isinstance(value, str):
             raise BadRequest(f"{name} is {value!r}, and should be a string.")
         return value if value or empty else None
 
     def whole(self, name: str, least: int | None = 0, *, absent: int | None = -1) -> int | None:
-        """A whole number, None if it is not given.
+        """Return an integer, None if absent.
 
         Args:
-            least: the least that is accepted; None accepts any.
+            least: the smallest accepted value; None accepts any.
             absent: the number that TorchServe's clients send for "not given".
         """
         value = self._values.get(name)
@@ -53,7 +53,7 @@ class Parameters:
         return number
 
     def number(self, name: str, *, absent: float | None = -1) -> float | None:
-        """A number of at least 0; `absent` as in `whole`."""
+        """Return a number of at least 0, None if absent; `absent` as in `whole`."""
         value = self._values.get(name)
         if value is None or value == "":
             return None
@@ -68,7 +68,7 @@ class Parameters:
         return number
 
     def boolean(self, name: str) -> bool | None:
-        """True or false and nothing else; None if it is not given."""
+        """Return a strict boolean, None if absent."""
         value = self._values.get(name)
         if value is None or value == "":
             return None
@@ -77,10 +77,10 @@ class Parameters:
         return str(value).lower() == "true"
 
     def setting(self, row: ModelSetting, *, absent: bool = False) -> Any:
-        """A value of a model's setting, None if it is not given.
+        """Return the parsed value of a model's setting, None if absent.
 
         Args:
-            absent: -1 is what TorchServe's clients send for a number that is not given.
+            absent: treat -1 as absent, as TorchServe's clients send for a number that is not given.
         """
         value = self._values.get(row.rest)
         if value is None or value == "":

@@ -1,4 +1,4 @@
-"""From an HTTP request to a job, and from its replies to the answer: whole, or in pieces."""
+"""Conversion of an HTTP request to a job, and of the job's replies to an answer: whole, or streamed."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -17,33 +17,33 @@ CLIENT_TIMEOUT = "clientTimeoutInMills"
 
 
 def parameters_of(request: Request) -> list[Param] | Form:
-    """Return the named parts of a request's body; or the form that they are in, where one slice was not all of it.
+    """Return the parameters of a request's body, or the unfinished form if its first slice was not all of the body.
 
     Raises:
-        BadRequest: the body is a form that is not one, or that has too much of something.
+        BadRequest: the form is malformed or exceeds a limit.
     """
     kind = request.kind
     return read_body(request.content_type if kind is None else kind, request.body)
 
 
 def with_query(request: Request, params: list[Param]) -> list[Param]:
-    """Return the parameters of a body, and those of the query that it does not name, as bytes.
+    """Return the parameters of a body, then those of the query with other names, as bytes.
 
     Raises:
-        BadRequest: the query has too many.
+        BadRequest: the query has too many parameters.
     """
     named = {param.name for param in params}
     return params + [Param(name, "", text.encode()) for name, text in request.query.items() if name not in named]
 
 
 def budget_of(request: Request, most: float) -> Budget | None:
-    """The time that a request may take, from when its headers were complete; None if it may take any.
+    """Return the time that a request may take, counted from the end of its headers; None without a limit.
 
     Args:
-        most: seconds that the model allows, 0.0 for any. Who asks for more gets this much.
+        most: the model's limit in seconds, 0.0 for none; caps the client's deadline.
 
     Raises:
-        BadRequest: what the client asks for is no time.
+        BadRequest: the client's deadline is invalid.
     """
     if request.budget is None and not most:
         return None
@@ -55,10 +55,10 @@ def budget_of(request: Request, most: float) -> Budget | None:
 
 
 def is_low(request: Request) -> bool:
-    """Whether others go before it.
+    """Return whether a request has low priority.
 
     Raises:
-        BadRequest: there is no such priority.
+        BadRequest: the request's priority is unknown.
     """
     if request.priority is None:
         return False
@@ -76,16 +76,18 @@ def predict(
     unnamed: bool = True,
     repeatable: bool = False,
 ) -> None:
-    """Submit a job; its answer comes when the model has it.
+    """Submit a job for a request; the answer is sent when the model replies.
 
     Args:
-        injected: headers that the handler finds beside the client's: `explain`, `url_path`.
+        injected: headers added to the client's for the handler: `explain`, `url_path`.
         unnamed: the client named no version.
-        repeatable: body and content type are all that it takes to ask the same again.
+        repeatable: body and content type suffice to repeat the request.
 
     Raises:
-        NoReadyWorker, Stopping, QueueFull: the model does not accept it.
-        BadRequest: its deadline or its priority is none.
+        NoReadyWorker: the version has no worker now or soon.
+        Stopping: the version or the daemon is being stopped.
+        QueueFull: the version's queue is at its limit.
+        BadRequest: the deadline or the priority is invalid.
     """
     request = exchange.request
     budget, low = budget_of(request, model.settings.client_timeout), is_low(request)
@@ -98,17 +100,17 @@ def predict(
         unnamed=unnamed, low=low, budget=budget, caller=exchange.caller,
     )  # fmt: skip
     model.submit(job)
-    request.body = b""  # the job has it now
+    request.body = b""  # the job owns the body now
     exchange.on_leave = partial(_leave, model, job)
 
 
 class Waiter:
-    """Whoever waits for a prediction.
+    """The exchange that waits for a prediction.
 
-    Not functions within `predict`: compiled, those would be cycles, of twelve objects a request, for the collector.
+    A class, because compiled closures in `predict` would be reference cycles of twelve objects a request.
 
     Args:
-        kept: the request, to be recorded if it is answered well; None if it is not to be.
+        kept: the request, recorded if the answer is 200; None to record nothing.
     """
 
     __slots__ = ("_exchange", "_kept", "_model")
@@ -145,7 +147,7 @@ class Waiter:
 
 
 def _leave(model: Model, job: Job, gone: bool) -> bool:
-    """The client has closed its side, or gone; says whether its answer is still on its way."""
+    """Handle a client that closed its side or disconnected; return whether the answer is still to come."""
     if gone or job.phase is Phase.QUEUED:
         model.abandon(job)
         return False

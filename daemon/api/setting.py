@@ -1,7 +1,7 @@
-"""`PATCH /models/MODEL[/VERSION]`: change how a version is served, while it serves.
+"""`PATCH /models/MODEL[/VERSION]`: change settings of a version while it serves.
 
-By query or JSON object: the parameters of `MODEL_SETTINGS` that can be changed. The answer has each setting's
-value before and after, under its name in `model-config.yaml` and in that file's units.
+By query or JSON object: the changeable parameters of `MODEL_SETTINGS`. The answer holds each setting's value
+before and after, under its name in `model-config.yaml` and in that file's units.
 """
 
 from collections.abc import Mapping
@@ -15,33 +15,33 @@ from daemon.models.model import Model
 from daemon.models.setting import change_settings
 
 CHANGEABLE: Mapping[str, ModelSetting] = {row.rest: row for row in MODEL_SETTINGS if row.changes}
-_ELSE = "Workers are scaled with PUT; anything else takes a new registration."
+_ELSE = "Scale workers with PUT; other settings take a new registration."
 
 
 def asked_of(given: Parameters) -> dict[str, Any]:
-    """Read what is to be changed: settings → values.
+    """Return the requested changes: settings → values.
 
     Raises:
-        BadRequest: nothing, or something that cannot be changed, or not to that.
+        BadRequest: no change is requested, a setting cannot be changed, or a value is invalid.
     """
     for name in given.names:
         if name not in CHANGEABLE:
             why = next((row.why for row in MODEL_SETTINGS if row.rest == name), _ELSE)
             raise BadRequest(
-                f"{name} cannot be changed while the model is served. What can: {', '.join(CHANGEABLE)}. {why}"
+                f"{name} cannot be changed while the model serves. Changeable: {', '.join(CHANGEABLE)}. {why}"
             )
     values = {row.name: given.setting(row) for row in CHANGEABLE.values()}
     asked = {name: value for name, value in values.items() if value is not None}
     if not asked:
-        raise BadRequest(f"Nothing is to be changed. What can be: {', '.join(CHANGEABLE)}.")
+        raise BadRequest(f"No change is requested. Changeable: {', '.join(CHANGEABLE)}.")
     return asked
 
 
 def change(model: Model, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Change it; the document that answers.
+    """Change settings of a version; return the document of the answer.
 
     Raises:
-        BadRequest: nothing is changed.
+        BadRequest: a value is not possible; no setting was changed.
     """
     before = settings_of(model)
     change_settings(model, asked)

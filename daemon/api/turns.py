@@ -1,8 +1,8 @@
-"""Large forms: read a slice at a time, one slice in each turn of the event loop, whoever waits.
+"""Reading of large forms: one slice of all forms per turn of the event loop.
 
-Between two slices everybody else is served. Several forms are read in turns, so that a small one does not wait for
-a large one that came before. Until it is read, a form is a request that waits: its client may leave, its time may run
-out, and a daemon that stops waits for it.
+Other requests are served between two slices. Several forms are read in turns (round robin), so that a small form does
+not wait for an earlier large one. An unread form is a waiting request: its client may disconnect, its time may expire,
+and a stopping daemon waits for the form.
 """
 
 import asyncio
@@ -15,14 +15,15 @@ from daemon.errors import DaemonError, Stopping, WaitedTooLong, duration
 from daemon.http.exchange import Exchange
 from daemon.job import Budget, Param
 
-MOST_BYTES = 256 * 1024**2  # of all forms that are being read, as `queue_bytes` for those that wait for a worker
+MOST_BYTES = 256 * 1024**2  # of all forms being read; `queue_bytes` is the same for requests that wait for a worker
 
 
 class TooManyForms(DaemonError):
-    """So many forms are being read that this one has to come again.
+    """Rejected: too many bytes of forms are being read at once.
 
     Args:
-        limit: bytes that all of them may have together.
+        limit: maximum bytes of all forms being read.
+        size: bytes of this form.
     """
 
     status = 503
@@ -31,21 +32,21 @@ class TooManyForms(DaemonError):
 
     def __init__(self, limit: int, size: int) -> None:
         super().__init__(
-            f"Too many forms are being read: they may have {limit} bytes together, and this one has {size}."
+            f"Too many forms are being read: the limit is {limit} bytes in total, and this form has {size}."
             " Try again later."
         )
 
 
 class Turns:
-    """Reads forms in turns.
+    """A reader of several forms in turns.
 
     Args:
-        now: the time on the daemon's clock, for deadlines.
-        most_bytes: of all bodies that are being read together; one alone may have more.
+        now: returns the time on the daemon's clock in seconds, for deadlines.
+        most_bytes: maximum total of the bodies being read; a single body may have more.
 
     Attributes:
-        bytes: of the bodies that are being read.
-        reading: how many those are.
+        bytes: total of the bodies being read.
+        reading: number of bodies being read.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic, most_bytes: int = MOST_BYTES) -> None:
@@ -62,15 +63,15 @@ class Turns:
         return f"<Turns {self.reading} forms, {self.bytes} bytes>"
 
     async def read(self, form: Form, exchange: Exchange, most: float, then: Callable[[list[Param]], None]) -> None:
-        """Read a form to its end, then hand its parameters on; not if the client leaves meanwhile.
+        """Read a form to its end, then call `then` with its parameters, unless the client disconnects meanwhile.
 
         Args:
-            most: seconds that the model allows for the request, 0.0 for any.
+            most: the model's limit for the request in seconds, 0.0 for none.
 
         Raises:
-            BadRequest: it is no form.
-            WaitedTooLong: the request's time is over.
-            TooManyForms: there is no room for its body.
+            BadRequest: the form is malformed or exceeds a limit, or the client's deadline is invalid.
+            WaitedTooLong: the request has expired.
+            TooManyForms: the bodies being read leave no room for this one.
             Stopping: the daemon is being stopped.
         """
         budget = budget_of(exchange.request, most)
@@ -93,19 +94,19 @@ class Turns:
             then(list(form.params.values()))
 
     async def _read(self, form: Form, exchange: Exchange, budget: Budget | None) -> bool:
-        """Read to the end; return whether it was reached before the client left."""
+        """Read a form; return whether the end was reached before the client disconnected."""
         while not exchange.done:
             async with self._turn:
-                await asyncio.sleep(0)  # with the turn taken: one slice of all forms between two looks at the sockets
+                await asyncio.sleep(0)  # with the turn held: one slice of all forms between two polls of the sockets
                 if exchange.done:
                     return False
                 if self._refused:
-                    raise Stopping("The daemon is being stopped: this request's form was not read to its end.")
+                    raise Stopping("The daemon is being stopped: this request's form was not read completely.")
                 if budget is not None and self._now() >= budget.since + budget.seconds:
                     spent = f"{duration(self._now() - budget.since)} have gone while its form was read"
                     raise WaitedTooLong(budget.seconds, budget.source, spent)
                 if form.advance():
-                    await asyncio.sleep(0)  # what a worker is sent may be another copy of the last slice's parts
+                    await asyncio.sleep(0)  # dispatching may copy the last slice's parts once more
                     return not exchange.done
         return False
 
@@ -114,9 +115,9 @@ class Turns:
         await self._idle.wait()
 
     def refuse(self) -> None:
-        """Refuse what is being read, and whatever comes: the daemon is being stopped."""
+        """Reject the forms being read and all later ones: the daemon is being stopped."""
         self._refused = True
 
 
-def _nobody_waits(gone: bool) -> bool:  # noqa: ARG001 - what no worker has is not run for a client that has left
+def _nobody_waits(gone: bool) -> bool:  # noqa: ARG001 - a request that no worker has is dropped when its client disconnects
     return False

@@ -1,7 +1,7 @@
 """`POST /tsctl/upgrade`: replace the daemon by a new process; only on the control socket.
 
-By query: `grace` and `timeout` in seconds, `python` (the interpreter whose installed tsctl is to
-serve; by default the daemon's own), `check_memory` (true or false).
+By query: `grace` and `timeout` in seconds, `python` (the interpreter with the tsctl of the new
+daemon; by default the old daemon's), `check_memory` (true or false).
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ Upgrade = Callable[[Asked, Progress], Awaitable[dict[str, Any]]]
 
 
 def upgrade_route(upgrade: Upgrade) -> Route:
-    """Make the route; `upgrade` gives the document of the answer, or raises a DaemonError."""
+    """Return the route; `upgrade` returns the document of the answer, or raises a DaemonError."""
 
     async def answer(exchange: Exchange, asked: Asked) -> None:
         async def command(progress: Progress) -> tuple[int, dict[str, Any]]:
@@ -29,7 +29,7 @@ def upgrade_route(upgrade: Upgrade) -> Route:
 
     def route(exchange: Exchange, path: list[str]) -> Any:
         if path != ["upgrade"]:
-            raise ResourceNotFound  # at once: what else is below /tsctl has a route of its own
+            raise ResourceNotFound  # other paths below /tsctl have a route of their own
         if exchange.request.method != "POST":
             raise MethodNotAllowed
         given = Parameters(exchange.request)

@@ -1,14 +1,15 @@
-"""An application/x-www-form-urlencoded body, read in slices of bounded cost.
+"""Parser of application/x-www-form-urlencoded bodies, in slices of bounded cost.
 
     name=value&name=value&…
 
-    NAME ──=──▶ VALUE ──&──▶ NAME        what has no `=` until the next `&` is left out, as TorchServe does (SKIPPED)
+    NAME ──=──▶ VALUE ──&──▶ NAME        a field without `=` is ignored, as by TorchServe (SKIPPED)
 
-Escapes are decoded by one routine in C, binascii.a2b_qp, that reads quoted-printable: `=` where a form has `%`. Before
-that, a form's own `=` becomes `=3D`, and each `%` is known to have its two digits; so nothing else of quoted-printable
-(soft line ends) can occur. urllib's unquote_to_bytes splits at each `%`: 5 MiB of a percent-encoded image took 3 s.
+One routine in C decodes escapes: binascii.a2b_qp, a parser of quoted-printable, which has `=` where a form has `%`.
+First, the form's own `=` becomes `=3D`, and each `%` is checked for its two digits; so no other syntax of
+quoted-printable (soft line breaks) can occur. urllib's unquote_to_bytes splits at each `%`: a percent-encoded image of
+5 MiB took 3 s.
 
-Large values of a body in the arena are decoded into a second place there, so that no frame has to copy them.
+Large values of a body in the arena are decoded into a second block of the arena, so that no frame has to copy them.
 """
 
 import re
@@ -21,8 +22,8 @@ from daemon.job import Param
 
 MOST_FIELDS: Final = 256
 MOST_NAME_BYTES: Final = 8192  # of a field, as sent
-SLICE: Final = 64 * 1024  # bytes: at most 1.5 ms, where each is `=` (2-core Xeon VM)
-_LARGE: Final = 4096  # bytes of a value, decoded, that is worth a place in the arena
+SLICE: Final = 64 * 1024  # bytes: at most 1.5 ms, if every byte is `=` (2-core Xeon VM)
+_LARGE: Final = 4096  # decoded bytes; larger values are worth a block in the arena
 _BROKEN = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 _NAME: Final = 0
@@ -31,10 +32,10 @@ _SKIPPED: Final = 2
 
 
 def unquote(text: bytes) -> bytes:
-    """Decode `%XX` and `+`; time in proportion to the length.
+    """Decode `%XX` and `+` in linear time.
 
     Raises:
-        BadRequest: an escape has no two hexadecimal digits.
+        BadRequest: an escape lacks its two hexadecimal digits.
     """
     if b"+" in text:
         text = text.replace(b"+", b" ")
@@ -48,10 +49,10 @@ def unquote(text: bytes) -> bytes:
 
 
 def read_fields(body: bytes) -> list[Param]:
-    """Return the fields of a form that is no longer than a slice: a third of what the steps below take, for one field.
+    """Return the fields of a form of at most one slice; takes a third of the time of `Urlencoded` for one field.
 
     Raises:
-        BadRequest: it is no form, or has too much of something.
+        BadRequest: the form is malformed or exceeds a limit.
     """
     pairs = body.split(b"&", MOST_FIELDS)
     if len(pairs) > MOST_FIELDS and pairs[MOST_FIELDS]:
@@ -86,30 +87,30 @@ def _name_too_long() -> BadRequest:
 
 
 class Urlencoded:
-    """Reads one body.
+    """The parser of one body.
 
     Attributes:
-        params: a parameter for each field so far, by name; of repeated names the last counts.
+        params: the parameters of the fields parsed so far, by name; the last of repeated names wins.
     """
 
     def __init__(self, body: Payload) -> None:
         self.params: dict[str, Param] = {}
         self._body = body
         self._state = _NAME
-        self._at = 0  # up to here the body is read
+        self._at = 0  # bytes of the body parsed so far
         self._fields = 0
         self._name = b""
         self._pieces: list[bytes] = []  # of the value being read, decoded
-        self._place: Stored | None = None  # where large values are decoded to
-        self._used = 0  # bytes of that place
-        self._begin = 0  # of the value being read, in that place
-        self._there = False  # the value being read is there
+        self._place: Stored | None = None  # the block for large decoded values
+        self._used = 0  # bytes of that block
+        self._begin = 0  # of the value being read, in that block
+        self._there = False  # the value being read is in that block
 
     def advance(self) -> bool:
-        """Read one slice; return whether that was the last.
+        """Parse one slice; return whether that slice was the last.
 
         Raises:
-            BadRequest: it is no form, or has too much of something.
+            BadRequest: the form is malformed or exceeds a limit.
         """
         body, start, size = self._body, self._at, len(self._body)
         stop = min(size, start + SLICE)
@@ -133,7 +134,7 @@ class Urlencoded:
         if self._at < size:
             return False
         if self._state == _VALUE:
-            self._end_value()  # an empty one, at the end
+            self._end_value()  # an empty value at the end
         return True
 
     def _count(self) -> None:
@@ -142,7 +143,7 @@ class Urlencoded:
             raise _too_many()
 
     def _read_name(self, window: bytes, position: int, last: bool) -> int:
-        """Read what is before an `=`; return where that ended, -1 where more must be seen of it."""
+        """Parse a name up to `=`; return the end, or -1 if the slice ends within the name."""
         limit = position + MOST_NAME_BYTES + 1
         equals = end = window.find(b"=", position, limit)
         if equals < 0:
@@ -164,7 +165,7 @@ class Urlencoded:
         return equals + 1
 
     def _skip(self, window: bytes, position: int) -> int:
-        """Leave out what is too long for a name, unless it is one."""
+        """Skip to the next field; reject an overlong text before `=` as a name."""
         ampersand = end = window.find(b"&", position)
         if ampersand < 0:
             end = len(window)
@@ -177,11 +178,11 @@ class Urlencoded:
         return ampersand + 1
 
     def _read_value(self, window: bytes, position: int, last: bool) -> int:
-        """Read a value, or a slice of it; return where that ended, -1 where more must be seen of it."""
+        """Parse a value or a piece of one; return the end, or -1 if more bytes are needed."""
         ampersand = end = window.find(b"&", position)
         if ampersand < 0:
             end = len(window)
-        if ampersand < 0 and not last:  # no escape is cut in two
+        if ampersand < 0 and not last:  # do not split an escape
             cut = window.rfind(b"%", max(position, end - 2))
             if cut >= 0:
                 end = cut
@@ -195,7 +196,7 @@ class Urlencoded:
         return min(end + 1, len(window))
 
     def _keep(self, piece: bytes, whole: bool) -> None:
-        """Keep a piece of a value, decoded. `whole`: nothing more of it comes."""
+        """Store a decoded piece of a value; `whole` if this piece completes the value."""
         body = self._body
         large = len(piece) >= _LARGE or not whole
         if large and not self._pieces and not self._there and isinstance(body, Stored):

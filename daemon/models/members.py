@@ -42,13 +42,12 @@ class Archive:
 
 @contextlib.contextmanager
 def open_archive(archive: Path, files: int) -> Iterator[Archive]:
-    """Open an archive of at most `files` members.
+    """Open an archive of at most `files` members; a damaged archive raises one of `DAMAGED`.
 
     Raises:
         InvalidModel: the archive is neither a zip nor a gzipped tar.
         OSError: the file cannot be read; reading its members may raise the same errors.
         RuntimeError: zipfile cannot read this kind of zip.
-        *DAMAGED: the archive is damaged.
     """
     with archive.open("rb") as file:
         start = file.read(4)

@@ -127,7 +127,7 @@ def test_a_name_of_a_model_has_a_limit(house: House) -> None:
         peer = post(house, b"model_name=" + b"\xff" * 2000, target="/invocations")
         await answered(house, peer)
 
-        assert told(peer) == (400, "model_name has 2000 bytes, at most 1024 are read.")
+        assert told(peer) == (400, "model_name has 2000 bytes; at most 1024 are allowed.")
 
     running(story, house)
 
@@ -233,7 +233,7 @@ def test_forms_that_are_read_at_once_have_a_bound_together(house: House) -> None
 
         assert sorted(peer.statuses for peer in peers) == [[200], [200], [503]]
         refused = next(peer for peer in peers if peer.statuses == [503])
-        assert f"may have {2 * len(LARGE)} bytes together, and this one has {len(LARGE)}" in told(refused)[1]
+        assert f"limit is {2 * len(LARGE)} bytes in total, and this form has {len(LARGE)}" in told(refused)[1]
         assert refused.answers[0].headers["retry-after"] == "1"
 
     running(story, house)
@@ -273,7 +273,7 @@ def test_at_the_end_of_its_grace_time_it_refuses_what_it_has_not_read(house: Hou
         await Ending(0.0, tmp_path / "pid", supervised=False).finish_forms(house.turns)
         await answered(house, peer)
 
-        assert told(peer) == (503, "The daemon is being stopped: this request's form was not read to its end.")
+        assert told(peer) == (503, "The daemon is being stopped: this request's form was not read completely.")
 
     running(story, house)
 

@@ -85,8 +85,8 @@ def test_nothing_is_kept_unless_somebody_asks_for_it(house: House) -> None:
     assert house.registry.find("m").recorded is None
     assert said(ask(house)) == (
         404,
-        "There is no sample input of m/1.0: its archive has no `warmup` sample, and no request is kept."
-        " Name a file, or keep the next request with `tsctl set m/1.0 --record-input`.",
+        "No sample input for m/1.0: its archive has no `warmup` sample, and no request is kept."
+        " Name a file, or record the next request with `tsctl set m/1.0 --record-input`.",
     )
 
 

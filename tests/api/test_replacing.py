@@ -74,8 +74,8 @@ def test_without_waiting_describe_tells_how_far_it_is_and_another_one_is_a_confl
 
     assert began == sentence("Processing worker updates...", 202)
     assert told == {"state": "loading", "url": "m-1.0", "ready": 0, "wanted": 2, "error": None}
-    message = "Model version 1.0 of model m is being replaced. Try again when that is done: "
-    assert another == error(409, "ConflictStatusException", f"{message}`tsctl describe m/1.0` shows how far it is.")
+    message = "Model version 1.0 of model m is being replaced. Try again after the replacement: "
+    assert another == error(409, "ConflictStatusException", f"{message}`tsctl describe m/1.0` shows its progress.")
 
 
 def test_what_was_replaced_and_still_finishes_is_told(house: House) -> None:

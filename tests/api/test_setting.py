@@ -112,17 +112,17 @@ NAMES = (
 @pytest.mark.parametrize(
     ("target", "body", "sentence"),
     [
-        pytest.param("/models/m", None, f"Nothing is to be changed. What can be: {NAMES}.", id="nothing"),
-        pytest.param("/models/m", {"batch_size": None}, f"Nothing is to be changed. What can be: {NAMES}.", id="null"),
+        pytest.param("/models/m", None, f"No change is requested. Changeable: {NAMES}.", id="nothing"),
+        pytest.param("/models/m", {"batch_size": None}, f"No change is requested. Changeable: {NAMES}.", id="null"),
         pytest.param(
             "/models/m?batch_size=8&min_worker=2", None,
-            f"min_worker cannot be changed while the model is served. What can: {NAMES}."
-            " Workers are scaled with PUT; anything else takes a new registration.",
+            f"min_worker cannot be changed while the model serves. Changeable: {NAMES}."
+            " Scale workers with PUT; other settings take a new registration.",
             id="what cannot be changed",
         ),
         pytest.param(
             "/models/m?retry=true", None,
-            f"retry cannot be changed while the model is served. What can: {NAMES}."
+            f"retry cannot be changed while the model serves. Changeable: {NAMES}."
             " The setting is fixed when a worker starts; a change takes new workers: `tsctl register --replace`.",
             id="what a worker is made of",
         ),

@@ -138,7 +138,7 @@ def test_while_it_loads_the_old_one_is_described_with_it_and_changes_are_refused
         idle.run("set", "m", "--batch-size", "2"),
     ):
         assert refused.returncode == 1
-        assert "Model version 1.0 of model m is being replaced. Try again when that is done" in refused.stderr
+        assert "Model version 1.0 of model m is being replaced. Try again after the replacement" in refused.stderr
     go.touch()
     eventually(lambda: idle.ask("/predictions/m", b"x").body == b"late", "the new one serves")
 

@@ -99,7 +99,7 @@ def test_a_web_page_and_a_foreign_host_are_refused_in_spite_of_the_token(guarded
 
     assert (page[0], foreign[0]) == (403, 403)
     assert "web pages" in page[1]["message"]
-    assert "does not answer as `evil.example`" in foreign[1]["message"]
+    assert "Host `evil.example` is not allowed" in foreign[1]["message"]
 
 
 def test_a_name_that_the_operator_allows_is_answered(idle: Served) -> None:

@@ -94,7 +94,7 @@ def test_describe_is_readable_on_a_terminal(shared: Served) -> None:
 
     screen = screen_of(on_terminal(shared, "describe", "echo"))
 
-    for part in ("echo 1.0", "ready", "auto, at most 4 requests, 0 ms delay", "Workers", "requests/s lately", "█"):
+    for part in ("echo 1.0", "ready", "auto, at most 4 requests, 0 ms delay", "Workers", "requests/s recently", "█"):
         assert part in screen
 
 

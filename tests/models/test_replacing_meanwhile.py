@@ -20,7 +20,7 @@ def test_while_it_is_being_replaced_nothing_else_changes_it(tmp_path: Path) -> N
         loading = await begin(bench, other(bench))
         registration = bench.registration
 
-        with pytest.raises(BeingReplaced, match=r"is being replaced\. Try again when that is done"):
+        with pytest.raises(BeingReplaced, match=r"is being replaced\. Try again after the replacement"):
             await replace(bench, bench.mar())
         with pytest.raises(BeingReplaced):
             await bench.register(bench.mar())

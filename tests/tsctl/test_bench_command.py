@@ -246,7 +246,7 @@ def test_a_run_without_a_good_answer_fails(invoke: Invoke, serving: FakeDaemon, 
     result = invoke("bench", "net", photo)
 
     assert result.exit_code == 1
-    assert result.stderr.endswith("error: no request was answered well\n")
+    assert result.stderr.endswith("error: no request was answered with status 2xx\n")
 
 
 def test_a_generator_that_ends_early_is_an_error(
@@ -270,8 +270,10 @@ def test_two_kinds_of_load_are_wrong_usage(invoke: Invoke, photo: Path) -> None:
     ("used", "waited", "said"),
     [
         pytest.param(0.2, 0.1, [], id="it does little"),
-        pytest.param(0.97, 0.01, ["used 97% of a core: it may"], id="it runs all the time"),
-        pytest.param(0.6, 0.3, ["used 60% of a core, and had none for 30% of the time: it may"], id="or wants to"),
+        pytest.param(0.97, 0.01, ["used 97% of a core: the generator"], id="it runs all the time"),
+        pytest.param(
+            0.6, 0.3, ["used 60% of a core, and waited for a core 30% of the time: the generator"], id="or wants to"
+        ),
     ],
 )
 def test_it_says_when_it_is_itself_the_bottleneck(used: float, waited: float, said: list[str]) -> None:

@@ -129,9 +129,9 @@ def test_describe_shows_what_was_learned(capsys: pytest.CaptureFixture[str]) -> 
     start = lines.index("Traffic")
     assert lines[start + 1 : start + 6] == [
         "a batch takes 8.10 ms + 0.4 ms a request (learned)",
-        "arrivals 12.0 requests/s lately",
+        "arrivals 12.0 requests/s recently",
         "connections 7 regular of 9 open",
-        "turnaround 1327 ms from an answer to a request, the median",
+        "turnaround 1327 ms from an answer to the next request (median)",
         "longest hold 19.9 ms beside an idle worker",
     ]
 
@@ -152,7 +152,7 @@ def test_describe_shows_what_batches_take_beside_other_busy_workers(capsys: pyte
 def test_describe_says_that_a_guess_is_one(capsys: pytest.CaptureFixture[str]) -> None:
     lines = described(capsys, with_batches(learned={"batchMs": 4.0, "requestMs": 4.0, "guess": True}))
 
-    assert "a batch takes 4.00 ms + 4.00 ms a request (a guess, while all batches have the same size)" in lines
+    assert "a batch takes 4.00 ms + 4.00 ms a request (a guess while all batches have the same size)" in lines
 
 
 def test_describe_says_what_each_reason_means_the_most_frequent_first(capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,12 +196,12 @@ def test_describe_says_how_one_that_has_failed_is_tried_again(
         ),
         pytest.param(
             {"state": "failed", "ready": 0, "wanted": 0, "error": {"message": "no", "traceback": "here"}},
-            "replacement new.mar could not take its place, see below",
+            "replacement new.mar failed to replace this version, see below",
             id="failed",
         ),
         pytest.param(
             {"state": "finishing", "running": 3, "queued": 4},
-            "replacement new.mar was replaced, and finishes 3 running and 4 waiting requests",
+            "replacement new.mar was replaced, and still finishes 3 running and 4 waiting requests",
             id="finishing",
         ),
     ],
@@ -239,7 +239,7 @@ def test_describe_shows_the_batches_that_failed_and_were_run_again_one_by_one(
     batching = DESCRIBED["tsctl"]["batching"] | {"isolated": {"batches": 3, "requestsFailed": 4}}
     show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"batching": batching}})
 
-    assert "isolated  batches run again row by row: 3, requests that failed alone, too: 4" in capsys.readouterr().out
+    assert "isolated  batches run again row by row: 3, requests that also failed alone: 4" in capsys.readouterr().out
 
 
 def test_describe_shows_what_became_of_the_optimisations(capsys: pytest.CaptureFixture[str]) -> None:

@@ -214,7 +214,7 @@ def test_a_log_that_is_not_there_yet_is_said(invoke: Invoke, tmp_path: Path) -> 
     result = invoke("logs")
 
     assert result.exit_code == 1
-    assert result.stderr == f"error: nothing was logged to `{tmp_path}/state/tsctl/logs/daemon.log` yet\n"
+    assert result.stderr == f"error: log file `{tmp_path}/state/tsctl/logs/daemon.log` does not exist yet\n"
 
 
 def test_a_model_that_nobody_knows_is_the_daemons_refusal(invoke: Invoke, state_dir: Path, daemon: FakeDaemon) -> None:

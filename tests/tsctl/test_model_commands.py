@@ -193,7 +193,7 @@ def test_retry_names_the_version_that_it_means(invoke: Invoke, daemon: FakeDaemo
 def test_ls_says_how_one_that_has_failed_is_tried_again(invoke: Invoke, daemon: FakeDaemon) -> None:
     daemon.answer("GET /tsctl/status", {"models": [model("a", "1.0"), model("net", "2.0", state="failed")]})
 
-    hint = "hint: `tsctl describe net/2.0` says why it failed; retry with `tsctl retry net/2.0`\n"
+    hint = "hint: `tsctl describe net/2.0` shows why loading failed; retry with `tsctl retry net/2.0`\n"
     assert invoke("ls").stderr == hint
     assert invoke("ls", "--json").stderr == ""
 

@@ -62,7 +62,7 @@ def test_set_without_an_option_is_wrong_usage(invoke: Invoke, daemon: FakeDaemon
     result = invoke("set", "net")
 
     assert result.exit_code == 2
-    assert "nothing is to be changed: give at least one option, such as `--batch-size 8`" in result.stderr
+    assert "no change requested: add at least one option, such as `--batch-size 8`" in result.stderr
     assert daemon.requests == []
 
 

@@ -123,12 +123,12 @@ def test_a_file_may_be_the_input(invoke: Invoke, measuring: Any, order: Path, tm
 
 
 def test_without_any_input_the_daemon_says_what_to_do(invoke: Invoke, measuring: Any, daemon: FakeDaemon) -> None:
-    daemon.answer("GET /tsctl/input/net", {"message": "There is no sample input of net/1.0. Name a file."}, status=404)
+    daemon.answer("GET /tsctl/input/net", {"message": "No sample input for net/1.0. Name a file."}, status=404)
 
     done = invoke("tune", "net")
 
     assert done.exit_code == 1
-    assert "error: There is no sample input of net/1.0. Name a file." in done.stderr
+    assert "error: No sample input for net/1.0. Name a file." in done.stderr
 
 
 def test_json_is_all_that_was_found(invoke: Invoke, measuring: Any) -> None:
@@ -171,7 +171,7 @@ def test_what_is_served_so_already_needs_no_command(invoke: Invoke, measuring: A
     [
         pytest.param(
             {"recommended": None}, ["--slo-p99", "5"],
-            "error: no setting answers 99 % of these requests within 5 ms; the least is 12.7 ms", id="too slow",
+            "error: no setting answers 99 % of these requests within 5 ms; the lowest p99 is 12.7 ms", id="too slow",
         ),
         pytest.param(
             {"recommended": None, "frontier": [point(keepsUp=False)]}, [], "error: no setting keeps up with this load",

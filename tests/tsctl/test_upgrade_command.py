@@ -44,7 +44,7 @@ def test_each_step_is_a_line_and_the_last_says_what_was_replaced(invoke: Invoke,
         "loading, 0 of 2 workers ready",
         "loading, 2 of 2 workers ready",
         "handing over",
-        "The old one finishes what it was asked; idle connections have 5 s",
+        "The old daemon finishes its requests; idle connections close after 5 s",
     ]
 
 
@@ -82,4 +82,4 @@ def test_a_daemon_that_ends_in_between_is_a_failure(invoke: Invoke, daemon: Fake
     result = invoke("upgrade")
 
     assert result.exit_code == 1
-    assert "ended before the upgrade was over" in result.stderr
+    assert "exited before the upgrade was done" in result.stderr

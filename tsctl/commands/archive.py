@@ -40,8 +40,12 @@ def command(
 ) -> None:
     """Pack a model into an archive. The options are those of torch-model-archiver.
 
-    The default format is a zip with the name MODEL.mar in which the weights are stored as they
-    are; zip-store compresses nothing, tgz writes MODEL.tar.gz, no-archive a directory.
+    \b
+    Formats:
+      default      MODEL.mar, a zip file; weights are stored uncompressed
+      zip-store    MODEL.mar, a zip file without compression
+      tgz          MODEL.tar.gz
+      no-archive   a directory
     """
     packing = Packing(
         model_name=model_name,

@@ -13,11 +13,11 @@ from tsctl.options import json_option, model_argument
 
 SECONDS = 10.0
 MOST_CONNECTIONS = 1000  # of the open loop
-BUSY = 0.85  # of the time; a load generator that runs so long, or waits for a core, may be what limits
-LACKING = 0.05  # of the time: what is worth telling
+BUSY = 0.85  # of the time: a load generator that computes, or waits for a core, this long may be the bottleneck
+LACKING = 0.05  # of the time: waiting for a core below this share is not reported
 
 
-# What becomes of a request that is not answered, in words.
+# Texts for requests without an answer.
 FAILURES = {
     "closed": "connection closed without an answer",
     "refused": "connection refused",
@@ -29,9 +29,9 @@ FAILURES = {
 @click.command
 @model_argument
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("-c", "--connections", type=click.IntRange(min=1), metavar="N", help="Clients at a time [default: 8].")
+@click.option("-c", "--connections", type=click.IntRange(min=1), metavar="N", help="Concurrent clients [default: 8].")
 @click.option(
-    "--rate", type=click.FloatRange(min=0, min_open=True), metavar="R", help="Start R requests a second, see above."
+    "--rate", type=click.FloatRange(min=0, min_open=True), metavar="R", help="Start R requests per second (open loop)."
 )
 @click.option("-n", "--requests", type=click.IntRange(min=1), metavar="N", help="Stop after N requests.")
 @click.option(
@@ -41,21 +41,23 @@ FAILURES = {
     "--spacing",
     type=click.Choice(["poisson", "constant"]),
     default="poisson",
-    help="Of requests with --rate: as of independent users [default], or even.",
+    help="Arrivals with --rate: random, as of independent users [default], or even.",
 )
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     default=60.0,
     metavar="S",
-    help="Seconds that an answer may take [default: 60].",
+    help="Timeout of an answer, in seconds [default: 60].",
 )
-@click.option("--content-type", metavar="TYPE", help="Of the file [default: by its name for JSON and text, else none].")
+@click.option(
+    "--content-type", metavar="TYPE", help="Content type of FILE [default: by its name for JSON and text, else none]."
+)
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="For predictions [default: TSCTL_INFERENCE_TOKEN, TSCTL_TOKEN, the daemon's file].",
+    help="Token for predictions [default: TSCTL_INFERENCE_TOKEN, TSCTL_TOKEN, the daemon's file].",
 )
 @json_option
 @click.pass_obj
@@ -73,20 +75,20 @@ def command(
     token_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Send FILE (`-` is stdin) to MODEL many times, over HTTP, and measure.
+    """Send FILE (`-` is stdin) to MODEL repeatedly over HTTP; measure latency and throughput.
 
     \b
     Two kinds of load:
-      -c N      N clients; each sends again when it has its answer (closed loop).
-                Says what the model can do.
-      --rate R  requests start R times a second, whatever the model does (open
-                loop). Says what users would wait: a latency counts from the
-                moment the request was meant to start.
+      -c N      closed loop: N clients, each sends its next request when the
+                answer arrives. Measures the model's capacity.
+      --rate R  open loop: R requests start per second, whether the model keeps
+                up or not. Measures the latency of independent users, counted
+                from each request's scheduled start.
 
-    Latencies are those of good answers (2xx). Ctrl-C ends the run and shows the result so far.
+    Latencies count successful answers (2xx) only. Ctrl-C ends the run and shows the result so far.
     """
     if rate is not None and connections is not None:
-        raise click.UsageError("`--connections` and `--rate` are two kinds of load: give one of them")
+        raise click.UsageError("`--connections` and `--rate` are two kinds of load: use one of them")
     body = _read(file)
     client = Client(socket)
     before = _batching(client, model)
@@ -111,7 +113,7 @@ def command(
     for note in notes(found):
         click.echo(f"{click.style('note:', fg='yellow')} {note}", err=True)
     if not found["latency"]["max"]:
-        raise CliError("no request was answered well")
+        raise CliError("no request was answered with status 2xx")
 
 
 def _read(file: Path) -> bytes:
@@ -124,7 +126,7 @@ def _read(file: Path) -> bytes:
 def way_to_order(
     client: Client, model: str, file: Path, content_type: str | None, token_file: Path | None
 ) -> dict[str, Any]:
-    """Make the part of an order that says what is sent, and where."""
+    """Return the part of an order that holds the target, the headers and the address."""
     from tsctl.generator import way_to
 
     way = way_to(client, token_file)
@@ -140,7 +142,7 @@ def _batching(client: Client, model: str) -> dict[str, dict[str, int]]:
 
 
 def _gained(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
-    """What was counted between two looks; a model that was registered anew meanwhile began at zero."""
+    """Return the counts added between two snapshots; a model registered anew in between started at zero."""
     gained = {name: count - before.get(name, 0) for name, count in after.items()}
     if any(count < 0 for count in gained.values()):
         gained = dict(after)
@@ -148,7 +150,7 @@ def _gained(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
 
 
 def _run(order: dict[str, Any], body: bytes, model: str) -> dict[str, Any]:
-    """Run the load generator to its end, or to Ctrl-C; give what it counted."""
+    """Run the load generator until its end or Ctrl-C; return its final counts."""
     from tsctl.generator import generator
     from tsctl.render import live
 
@@ -171,26 +173,26 @@ def _run(order: dict[str, Any], body: bytes, model: str) -> dict[str, Any]:
                 if attempt:
                     raise
                 running.break_off()
-        raise CliError("the load generator said nothing")
+        raise CliError("the load generator ended without a result")
 
 
 def notes(found: dict[str, Any]) -> list[str]:
-    """What one should know about the figures."""
+    """Return the warnings that belong to the figures."""
     said = []
     used, waited = found["generatorCpu"], found["generatorWaited"]
     if used + waited >= BUSY:
-        without = f", and had none for {waited:.0%} of the time" if waited >= LACKING else ""
+        without = f", and waited for a core {waited:.0%} of the time" if waited >= LACKING else ""
         said.append(
             f"the load generator itself used {used:.0%} of a core{without}:"
-            " it may be what limits, not the model (wrk costs less)"
+            " the generator, not the model, may be the bottleneck (wrk needs less CPU)"
         )
     if found["brokenOff"]:
-        said.append("interrupted; these are the figures so far")
+        said.append("interrupted: these are the results so far")
     return said
 
 
 def show(document: dict[str, Any]) -> None:
-    """Print the result for people."""
+    """Print the result as text."""
     from tsctl import render
 
     load, latency = document["load"], document["latency"]

@@ -19,15 +19,17 @@ CHECK = (sys.executable, "-P", "-m", "daemon.check")
 @click.command
 @click.argument("archive", type=click.Path(exists=True, path_type=Path))
 @click.option(
-    "--input", "sample", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A request to run."
+    "--input", "sample", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Request body to run."
 )
 @click.option(
-    "--content-type", metavar="TYPE", help="Of the input [default: by its name for JSON and text, else none]."
+    "--content-type",
+    metavar="TYPE",
+    help="Content type of the input [default: by its name for JSON and text, else none].",
 )
 def command(archive: Path, sample: Path | None, content_type: str | None) -> None:
-    """Load ARCHIVE in a throw-away worker and say what would happen. Needs no daemon.
+    """Load ARCHIVE in a temporary worker and report the result. Needs no daemon.
 
-    With --input the file is sent to the model as a request, and its answer printed on stdout.
+    With --input, send the file to the model as a request and print the answer on stdout.
     """
     given = [str(archive)]
     if sample is not None:
@@ -54,17 +56,17 @@ def command(archive: Path, sample: Path | None, content_type: str | None) -> Non
             raise CliError(answer["body"])
         click.echo(answer["body"])
         if answer["status"] >= 400:
-            raise CliError(f"the handler chose the status {answer['status']}")
+            raise CliError(f"the handler returned status {answer['status']}")
 
 
 def _events(arguments: list[str]) -> Iterator[dict[str, Any]]:
-    """Run the check as a process of its own; the worker's output goes to stderr as it comes."""
+    """Run the check as a process of its own and yield its events; the worker's output goes to stderr immediately."""
     with subprocess.Popen([*CHECK, *arguments], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
             yield json.loads(line)
     if process.returncode not in (0, 1):
-        raise CliError(f"the check itself ended with exit code {process.returncode}")
+        raise CliError(f"the check failed: its process ended with exit code {process.returncode}")
 
 
 def _show(archive: Path, loaded: dict[str, Any]) -> None:

@@ -18,13 +18,16 @@ _UNITS = {row.yaml: f" {row.written.unit}" for row in MODEL_SETTINGS if row.writ
 @json_option
 @click.pass_obj
 def command(socket: Path | None, model: str | None, as_json: bool) -> None:
-    """Show each setting of the daemon, or of MODEL, with where it came from.
+    """Show each setting of the daemon, or of MODEL, and its source.
 
     \b
-    A daemon's setting: flag, environment, a config.properties file, or default.
-    A model's: register, set or scale since, its model-config.yaml, the models
-    block of config.properties, the daemon's own setting, or default. The last
-    column tells when a change by `tsctl set` counts; `-` takes a registration.
+    Sources, the first wins:
+      daemon   flag, environment, a config.properties file, default
+      model    register, set or scale; its model-config.yaml; the models block
+               of config.properties; the daemon's setting; default
+
+    For a model, the last column shows when a change by `tsctl set` takes effect. `-` means that
+    `tsctl set` cannot change the setting: use `tsctl register --replace`, or `tsctl scale` for workers.
     """
     client = Client(socket)
     if model is None:

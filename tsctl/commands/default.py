@@ -12,8 +12,8 @@ from tsctl.options import model_argument
 @model_argument
 @click.pass_obj
 def command(socket: Path | None, model: str) -> None:
-    """Choose the version that answers when a client names none: MODEL/VERSION."""
+    """Set MODEL/VERSION as the default: the version that answers requests without a version."""
     if "/" not in model:
-        raise click.BadParameter(f"`{model}` names no version; write MODEL/VERSION", param_hint="MODEL")
+        raise click.BadParameter(f"`{model}` has no version: write MODEL/VERSION", param_hint="MODEL")
     document = Client(socket).json("PUT", f"/models/{model_path(model)}/set-default")
     click.echo(document["status"])

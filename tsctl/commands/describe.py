@@ -11,7 +11,7 @@ from tsctl.client import Client, model_path
 from tsctl.errors import hint
 from tsctl.options import json_option, model_argument
 
-MOST_BARS = 16  # of a histogram, so that it stays on the screen
+MOST_BARS = 16  # of a histogram, so that all bars fit on the screen
 
 
 @click.command
@@ -21,8 +21,8 @@ MOST_BARS = 16  # of a histogram, so that it stays on the screen
 def command(socket: Path | None, model: str, as_json: bool) -> None:
     """Show everything about MODEL, MODEL/VERSION or MODEL/all.
 
-    On a terminal a readable view; otherwise, and with --json, TorchServe's describe document: a
-    list of versions, each with a key `tsctl` for what TorchServe does not know.
+    Prints a readable view on a terminal. Otherwise, and with --json, prints TorchServe's describe
+    document: a list of versions, each with the additions to TorchServe under the key `tsctl`.
     """
     documents = Client(socket).json("GET", f"/models/{model_path(model)}")
     if as_json or not sys.stdout.isatty():
@@ -35,7 +35,7 @@ def command(socket: Path | None, model: str, as_json: bool) -> None:
 
 
 def show(document: dict[str, Any]) -> None:
-    """Print one version for people."""
+    """Print one version as text."""
     from tsctl import render
 
     ours = document["tsctl"]
@@ -105,30 +105,30 @@ def show(document: dict[str, Any]) -> None:
 
 
 def _traffic(batching: dict[str, Any]) -> list[tuple[str, str]]:
-    """What the daemon has learned of a version's requests, and goes by."""
+    """Return the measured traffic of a version, which batching decides by."""
     from tsctl.render import number_text
 
     learned, turnaround = batching["learned"], batching["turnaroundMs"]
     facts = []
     if learned["batchMs"] is not None:
-        source = "a guess, while all batches have the same size" if learned["guess"] else "learned"
+        source = "a guess while all batches have the same size" if learned["guess"] else "learned"
         cost = f"{number_text(learned['batchMs'])} ms + {number_text(learned['requestMs'])} ms a request"
         facts.append(("a batch takes", f"{cost} ({source})"))
     beside = {kind["busy"]: kind for kind in learned.get("together", ())}  # of each number the largest batch
     if len(beside) > 1:
         texts = (f"{kind['size']} in {number_text(kind['ms'])} ms with {busy}" for busy, kind in beside.items())
         facts.append(("workers busy", ", ".join(texts)))
-    facts.append(("arrivals", f"{number_text(batching['arrivalsPerSecond'])} requests/s lately"))
+    facts.append(("arrivals", f"{number_text(batching['arrivalsPerSecond'])} requests/s recently"))
     regular, there = batching["regularConnections"], batching["openConnections"]
     facts.append(("connections", f"{regular} regular of {there} open"))
     if turnaround is not None:
-        facts.append(("turnaround", f"{number_text(turnaround)} ms from an answer to a request, the median"))
+        facts.append(("turnaround", f"{number_text(turnaround)} ms from an answer to the next request (median)"))
     facts.append(("longest hold", f"{number_text(batching['longestHoldMs'])} ms beside an idle worker"))
     return facts
 
 
 def _replacement(replacement: dict[str, Any] | None) -> list[tuple[str, str]]:
-    """Tell of another archive that is to take this one's place, or has done so a moment ago."""
+    """Return the row for a replacement in progress, failed, or just finished; empty without one."""
     if replacement is None:
         return []
     url = replacement["url"]
@@ -136,15 +136,15 @@ def _replacement(replacement: dict[str, Any] | None) -> list[tuple[str, str]]:
         case "loading":
             text = f"{url} is loading, {replacement['ready']} of {replacement['wanted']} workers ready"
         case "failed":
-            text = f"{url} could not take its place, see below"
+            text = f"{url} failed to replace this version, see below"
         case _:
             running, queued = replacement["running"], replacement["queued"]
-            text = f"{url} was replaced, and finishes {running} running and {queued} waiting requests"
+            text = f"{url} was replaced, and still finishes {running} running and {queued} waiting requests"
     return [("replacement", text)]
 
 
 def _ranges(sizes: dict[int, int]) -> list[tuple[str, int]]:
-    """Make bars of batch sizes: one for each, or if they are many, 1, 2, 3-4, 5-8, 9-16 and so on."""
+    """Return histogram bars: one per batch size, or, if there are many sizes, 1, 2, 3-4, 5-8, 9-16 and so on."""
     if len(sizes) <= MOST_BARS:
         return [(str(size), count) for size, count in sorted(sizes.items())]
     bars = {}
@@ -167,7 +167,7 @@ def _timeouts(document: dict[str, Any]) -> str:
 
 
 def _limits(document: dict[str, Any]) -> list[tuple[str, str]]:
-    """Tell what each worker may take of the machine, if that was said."""
+    """Return the row for the memory and processor limits of each worker; empty without limits."""
     named = {setting["name"]: setting["value"] for setting in document["tsctl"]["settings"]}
     memory, cpus = named.get("maxMemory"), named.get("cpus")
     said = [f"{memory} of memory for each worker"] if memory else []
@@ -177,30 +177,30 @@ def _limits(document: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _expired(expired: dict[str, int]) -> list[tuple[str, str]]:
-    """Tell of requests whose time was over, if there were any."""
+    """Return the row for expired requests; empty without any."""
     if not any(expired.values()):
         return []
     return [("expired", f"{expired['queue']} in the queue, {expired['worker']} with a worker")]
 
 
 def _isolated(isolated: dict[str, int]) -> list[tuple[str, str]]:
-    """Tell of batches that failed and were run again one by one, if there were any."""
+    """Return the row for failed batches whose requests were run one by one; empty without any."""
     if not isolated["batches"]:
         return []
     batches, failed = isolated["batches"], isolated["requestsFailed"]
-    return [("isolated", f"batches run again row by row: {batches}, requests that failed alone, too: {failed}")]
+    return [("isolated", f"batches run again row by row: {batches}, requests that also failed alone: {failed}")]
 
 
 def _quarantined(quarantine: dict[str, int] | None) -> list[tuple[str, str]]:
-    """Tell of requests that end workers, if there were any."""
+    """Return the row for requests that crash workers; empty without any."""
     if quarantine is None:
         return []  # an older daemon
     texts = []
     if quarantine["crashesInARow"]:
-        texts.append(f"workers that ended in a row while they ran requests: {quarantine['crashesInARow']}")
+        texts.append(f"workers that crashed in a row while running requests: {quarantine['crashesInARow']}")
     if quarantine["suspects"]:
         suspects, refused = quarantine["suspects"], quarantine["refused"]
-        texts.append(f"requests that may have ended them: {suspects}, of these refused for now: {refused}")
+        texts.append(f"suspected requests: {suspects}, of these refused for now: {refused}")
     if quarantine["requestsRefused"]:
         texts.append(f"refused so far: {quarantine['requestsRefused']}")
     return [("quarantine", "; ".join(texts))] if texts else []

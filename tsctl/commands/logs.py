@@ -18,20 +18,23 @@ POLL = 0.2  # seconds
 
 
 @click.command
-@click.option("-f", "--follow", "following", is_flag=True, help="Go on with what is logged from now on.")
-@click.option("-n", "--lines", default=50, show_default=True, metavar="N", help="How many of the last lines.")
-@click.option("--access", is_flag=True, help="Show the access log.")
+@click.option("-f", "--follow", "following", is_flag=True, help="Keep printing lines as they are logged.")
+@click.option("-n", "--lines", default=50, show_default=True, metavar="N", help="Number of last lines to show.")
+@click.option("--access", is_flag=True, help="Show the access log instead.")
 @click.option(
-    "--state-dir", type=click.Path(path_type=Path), envvar="TSCTL_STATE_DIR", help="Where the daemon keeps its logs."
+    "--state-dir",
+    type=click.Path(path_type=Path),
+    envvar="TSCTL_STATE_DIR",
+    help="State directory of the daemon, which holds its logs.",
 )
 @optional_model_argument
 @click.pass_obj
 def command(
     socket: Path | None, following: bool, lines: int, access: bool, state_dir: Path | None, model: str | None
 ) -> None:
-    """Show the daemon's log, or what the workers of MODEL printed.
+    """Show the daemon's log, or the output of the workers of MODEL.
 
-    Works without a daemon, too: it reads the files.
+    Reads the log files, so also works while no daemon is running.
     """
     client = Client(socket)
     if state_dir is None:
@@ -43,14 +46,14 @@ def command(
     else:
         path = _model_log(client, state_dir, model)
     if not path.is_file() and not following:
-        raise CliError(f"nothing was logged to `{path}` yet")
+        raise CliError(f"log file `{path}` does not exist yet")
     with contextlib.suppress(KeyboardInterrupt):
         for line in tail(path, lines, following=following):
             click.echo(line, nl=False)
 
 
 def _state_dir(client: Client) -> Path:
-    """Ask the daemon; without one it is the default."""
+    """Return the running daemon's state directory, or the default without a daemon."""
     with contextlib.suppress(CliError):
         return Path(client.json("GET", "/tsctl/status")["stateDir"])
     try:
@@ -60,7 +63,7 @@ def _state_dir(client: Client) -> Path:
 
 
 def _model_log(client: Client, state_dir: Path, model: str) -> Path:
-    """Find a model's log: its default version's if no version is given; it may be gone from the daemon."""
+    """Return the log of a model's version (by default the default version); the model may be unregistered."""
     name, _, version = model.partition("/")
     if not version:
         try:
@@ -74,10 +77,10 @@ def _model_log(client: Client, state_dir: Path, model: str) -> Path:
 
 
 def tail(path: Path, count: int, *, following: bool) -> Iterator[str]:
-    """Yield a file's last lines; with `following`, then what is added, for ever.
+    """Yield a file's last `count` lines; with `following`, then each line added, without end.
 
-    A file that is not there yet is waited for. One that is rotated away is read to its end first,
-    then the new one from its start.
+    With `following`, wait for a file that does not exist yet; read a rotated file to its end, then
+    the new file from its start.
     """
     file = _newer(path, None)
     try:
@@ -100,7 +103,7 @@ def tail(path: Path, count: int, *, following: bool) -> Iterator[str]:
 
 
 def _newer(path: Path, file: TextIO | None) -> TextIO | None:
-    """Open what is at the path now; None if that is `file`, or nothing."""
+    """Open the file now at the path; return None if there is none, or if `file` is that file."""
     with contextlib.suppress(FileNotFoundError):
         now = path.stat()
         truncated = file is not None and now.st_size < file.tell()

@@ -16,7 +16,7 @@ from tsctl.options import json_option
 def command(socket: Path | None, as_json: bool) -> None:
     """List the registered models; `*` marks a default version among several.
 
-    REQ/S is the rate at which requests have come lately.
+    REQ/S is the recent arrival rate.
     """
     models = Client(socket).json("GET", "/tsctl/status")["models"]
     if as_json:
@@ -46,6 +46,6 @@ def command(socket: Path | None, as_json: bool) -> None:
     failed = [f"{model['name']}/{model['version']}" for model in models if model["state"] == "failed"]
     crashing = [f"{model['name']}/{model['version']}" for model in models if model["state"] == "crashing"]
     if crashing:
-        hint(f"`tsctl logs {crashing[0].partition('/')[0]}` shows how the workers of {crashing[0]} end")
+        hint(f"`tsctl logs {crashing[0].partition('/')[0]}` shows why the workers of {crashing[0]} exit")
     if failed:
-        hint(f"`tsctl describe {failed[0]}` says why it failed; retry with `tsctl retry {failed[0]}`")
+        hint(f"`tsctl describe {failed[0]}` shows why loading failed; retry with `tsctl retry {failed[0]}`")

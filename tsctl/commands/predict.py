@@ -13,10 +13,12 @@ from tsctl.options import model_argument
 @click.command
 @model_argument
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--content-type", metavar="TYPE", help="Of the file [default: by its name for JSON and text, else none].")
+@click.option(
+    "--content-type", metavar="TYPE", help="Content type of FILE [default: by its name for JSON and text, else none]."
+)
 @click.pass_obj
 def command(socket: Path | None, model: str, file: Path, content_type: str | None) -> None:
-    """Send FILE (`-` is stdin) to MODEL and print its answer, as it is, on stdout."""
+    """Send FILE (`-` is stdin) to MODEL and print the unchanged answer on stdout."""
     try:
         body = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     except OSError as error:
@@ -39,6 +41,6 @@ def _fail(status: int, body: bytes) -> None:
         document = json.loads(body)
     except ValueError:
         document = None
-    if not isinstance(document, dict) or "message" not in document:  # the handler chose the status and the body
+    if not isinstance(document, dict) or "message" not in document:  # the handler set the status and the body
         document = {"message": f"the model answered with status {status}\n{body.decode('utf-8', 'replace')}"}
     checked(status, document)

@@ -16,7 +16,7 @@ from tsctl.options import model_parameters, register_options
 @register_options
 @click.option("--model-name", metavar="NAME", help="Register under this name instead of the archive's.")
 @click.option("--handler", metavar="HANDLER", help="Use this handler instead of the archive's.")
-@click.option("--replace", is_flag=True, help="Take the place of that version if it is registered, see above.")
+@click.option("--replace", is_flag=True, help="Replace the version if already registered, see above.")
 @click.option("--no-wait", is_flag=True, help="Return at once; a model that fails to load stays listed.")
 @click.pass_obj
 def command(
@@ -31,31 +31,33 @@ def command(
 ) -> None:
     """Register ARCHIVE and start its workers.
 
-    ARCHIVE is a .mar, a .tar.gz or a directory: a path that exists, or else a name in the model
-    store. Waits until every worker is ready; if the handler fails to load, prints its traceback
-    and leaves nothing registered.
+    ARCHIVE is a .mar, a .tar.gz or a directory: an existing path, or else a name in the model store.
+    Waits until every worker is ready. If the handler fails to load, prints its traceback and
+    registers nothing.
 
     \b
-    Batching:
-      auto     waits only where it has learned that waiting pays, at most --max-delay
-      fixed    an idle worker takes the first request and waits up to --max-delay for more
-      greedy   an idle worker takes whatever waits, at once
+    Batching (--batching):
+      auto     waits only where measured to pay, for at most --max-delay
+      fixed    an idle worker takes one request and waits --max-delay for more
+      greedy   an idle worker takes all waiting requests at once
 
     \b
-    Optimizing, names with commas between them:
-      channels_last, fold   another memory order; batch normalisation within convolutions
+    Optimizations (--optimize, comma separated):
+      channels_last         channels-last memory format
+      fold                  batch normalisation folded into convolutions
       fast_images           images are resized as bytes
-      bf16                  16-bit numbers, where processor or GPU has a fast path for them
-      compile               torch.compile, every batch size before the model is ready
-      none                  not even what the built-in image handlers have by default, the first three
-    Each is checked against the plain model; `tsctl describe` shows how far the answers drift.
+      bf16                  bfloat16, where the hardware has a fast path for it
+      compile               torch.compile, for every batch size before readiness
+      none                  no optimization
+    The default of the built-in image handlers is channels_last,fold,fast_images.
+    Each is checked against the plain model; `tsctl describe` shows the drift of the answers.
 
-    With --replace, a version of that name that serves goes on until every worker of the new one is
-    ready; then requests go to the new one, and the old one finishes what it has. No request fails.
-    If the new one fails to load, the old one stays. Nothing that was set or scaled since is carried
-    over, but for the number of workers where neither --workers nor the archive names one.
+    With --replace, the registered version serves until every worker of the new archive is ready;
+    then new requests go to the new workers, and the old workers finish their requests. No request
+    fails. If the new archive fails to load, the old one keeps serving. Settings changed since by
+    `tsctl set` are reset; the number of workers is kept if neither --workers nor the archive has one.
 
-    What is not given here comes from the archive's model-config.yaml, or is the default.
+    Settings without an option here come from the archive's model-config.yaml, then from the defaults.
     """
     path = Path(archive).expanduser()
     document = work(
@@ -63,7 +65,7 @@ def command(
         "POST",
         "/models",
         subject=path.name,
-        hint="`tsctl describe` shows how far it is" if replace else "`tsctl ls` shows it, `tsctl unregister` undoes it",
+        hint="`tsctl describe` shows its progress" if replace else "`tsctl ls` shows it, `tsctl unregister` undoes it",
         url=str(path.absolute()) if path.exists() else archive,
         fallback_workers=1,
         model_name=model_name,

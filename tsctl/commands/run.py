@@ -17,8 +17,8 @@ from tsctl.torchserve import TorchServeCommand, take_torchserve_flags, torchserv
 def command(socket: Path | None, /, **given: Any) -> None:
     """Run the daemon in the foreground, for containers and service managers.
 
-    It logs to stderr, stops on SIGTERM or Ctrl-C, and its exit code is that of this command. Takes
-    torchserve's flags, too.
+    Logs to stderr, stops on SIGTERM or Ctrl-C, and returns the daemon's exit code. Also accepts
+    torchserve's flags.
     """
     take_torchserve_flags(given)
     run(daemon_arguments(socket, given))

@@ -11,14 +11,14 @@ from tsctl.options import model_argument
 
 @click.command
 @model_argument
-@click.option("--workers", type=click.IntRange(min=0), required=True, metavar="N", help="Worker processes to have.")
+@click.option("--workers", type=click.IntRange(min=0), required=True, metavar="N", help="Number of worker processes.")
 @click.pass_obj
 def command(socket: Path | None, model: str, workers: int) -> None:
-    """Change how many workers MODEL has. Workers that go finish their batch first."""
+    """Change the number of workers of MODEL. Workers that are removed finish their batch first."""
     client = Client(socket)
     path = f"/models/{model_path(model)}"
     before = client.json("GET", path)[0]
-    hint = f"`tsctl describe {model}` shows how far it is"
+    hint = f"`tsctl describe {model}` shows its progress"
     document = work(
         client, "PUT", path, subject=model, hint=hint, min_worker=workers, max_worker=workers, synchronous="true"
     )

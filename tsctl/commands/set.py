@@ -17,27 +17,27 @@ _ROWS = {row.yaml: row for row in MODEL_SETTINGS}
 @set_options
 @click.pass_obj
 def command(socket: Path | None, /, model: str, **settings: Any) -> None:
-    """Change how MODEL is served, while it serves.
+    """Change settings of MODEL while it serves.
 
-    Workers go on, and nothing that waits or runs is lost. The new values are kept over a restart,
-    and win over the archive's model-config.yaml; `tsctl config MODEL` shows them as `set`.
+    Workers keep running, and no waiting or running request is lost. The new values survive a restart
+    and override the archive's model-config.yaml; `tsctl config MODEL` shows their source as `set`.
 
-    A handler finds a new batch size in context.system_properties; one that used it only while it
-    was initialized needs new workers: `tsctl scale MODEL --workers 0`, then up again.
+    Handlers read the batch size from context.system_properties; a handler that reads the batch size
+    only in `initialize` needs new workers: `tsctl scale MODEL --workers 0`, then up again.
 
-    Workers are changed with `tsctl scale`. What a worker is made of (handler, devices, retry and the
-    other settings that `tsctl config MODEL` marks) takes a registration, `tsctl register --replace`.
+    Change the number of workers with `tsctl scale`. The settings that workers are started with
+    (handler, devices, retry and others, `-` in `tsctl config MODEL`) take `tsctl register --replace`.
     """
     asked = model_parameters(settings)
     if all(value is None for value in asked.values()):
-        raise click.UsageError("nothing is to be changed: give at least one option, such as `--batch-size 8`")
+        raise click.UsageError("no change requested: add at least one option, such as `--batch-size 8`")
     document = Client(socket).json("PATCH", f"/models/{model_path(model)}", **asked)
     for change in document["changes"]:
         click.echo(_sentence(change, f"`{document['modelName']}` {document['modelVersion']}"))
 
 
 def _sentence(change: dict[str, Any], of: str) -> str:
-    row = _ROWS.get(change["name"])  # None, if a daemon of another version knows more settings
+    row = _ROWS.get(change["name"])  # None if a daemon of another version has more settings
     name = change["name"] if row is None else row.label
     unit = f" {row.kind.unit}" if row is not None and row.kind.unit else ""
     before, now = _text(row, change["from"]), _text(row, change["to"])
@@ -47,7 +47,7 @@ def _sentence(change: dict[str, Any], of: str) -> str:
 
 
 def _text(row: ModelSetting | None, value: Any) -> str:
-    """Write a value, which came in the unit of model-config.yaml, in that of the option."""
+    """Convert a value from the unit of model-config.yaml to the unit of the option; return the text."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if value is None:

@@ -19,9 +19,9 @@ from tsctl.torchserve import TorchServeCommand, take_torchserve_flags, torchserv
 def command(socket: Path | None, /, **given: Any) -> None:
     """Start the daemon in the background.
 
-    Returns when the daemon listens, or prints why it does not; models may still be loading. What
-    the last run had registered is registered again. Each option has an environment variable:
-    --model-store is TSCTL_MODEL_STORE. Takes torchserve's flags, too.
+    Returns when the daemon listens, or prints why the daemon could not start; models may still be
+    loading. Registers the models of the last run again. Each option has an environment variable:
+    TSCTL_MODEL_STORE for --model-store. Also accepts torchserve's flags.
     """
     import os
 

@@ -14,7 +14,7 @@ from tsctl.options import json_option
 @json_option
 @click.pass_obj
 def command(socket: Path | None, as_json: bool) -> None:
-    """Show the daemon and its models. Exit code 3 says that there is none."""
+    """Show the daemon and a summary of its models. Exit code 3 means that no daemon is running."""
     status = Client(socket).json("GET", "/tsctl/status")
     if as_json:
         click.echo(json.dumps(status, indent=2))

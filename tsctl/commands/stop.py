@@ -16,8 +16,8 @@ MARGIN = 15.0  # seconds beyond the daemon's own grace time, for workers that mu
 def command(socket: Path | None) -> None:
     """Stop the daemon.
 
-    It accepts nothing more, finishes what waits and runs (at most its --grace), and ends its
-    workers. Returns when it has ended.
+    The daemon rejects new requests, finishes waiting and running ones (for at most its --grace), and
+    stops its workers. Returns when the daemon has exited.
     """
     status = Client(socket).json("GET", "/tsctl/status")
     with live() as progress:

@@ -11,31 +11,50 @@ from tsctl.errors import CliError
 from tsctl.options import json_option, model_argument
 
 _MORE_THAN_ZERO = click.FloatRange(min=0, min_open=True)
-# Settings of the daemon that its workers' environment depends on.
+# Settings of the daemon that are passed to its workers.
 _SURROUNDINGS = ("envelope", "decode_input", "limit_image_pixels", "hide_environment")
 
 
 @click.command
 @model_argument
-@click.option("--slo-p99", type=_MORE_THAN_ZERO, metavar="MS", help="99 % of requests are to be answered within this.")
+@click.option(
+    "--slo-p99", type=_MORE_THAN_ZERO, metavar="MS", help="Target: 99 % of requests answered within MS milliseconds."
+)
 @click.option(
     "--input", "sample", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A request to measure with [default: the recorded one, or the archive's `warmup`].",
+    help="Request body to measure with [default: the recorded one, or the archive's `warmup`].",
 )  # fmt: skip
 @click.option(
-    "--content-type", metavar="TYPE", help="Of the input [default: by its name for JSON and text, else none]."
+    "--content-type",
+    metavar="TYPE",
+    help="Content type of the input [default: by its name for JSON and text, else none].",
 )
-@click.option("--clients", type=click.IntRange(min=1), metavar="N", help="Assume N clients that wait for their answer.")
-@click.option("--rate", type=_MORE_THAN_ZERO, metavar="R", help="Assume R independent requests a second.")
 @click.option(
-    "--max-batch-size", type=click.IntRange(min=1), default=32, metavar="N", help="The largest to try [default: 32]."
+    "--clients",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Assume N clients that wait for their answers (closed loop).",
+)
+@click.option("--rate", type=_MORE_THAN_ZERO, metavar="R", help="Assume R independent requests per second (open loop).")
+@click.option(
+    "--max-batch-size",
+    type=click.IntRange(min=1),
+    default=32,
+    metavar="N",
+    help="Largest batch size to try [default: 32].",
 )
 @click.option(
     "--workers", type=click.IntRange(min=1), multiple=True, metavar="N",
-    help="A number of workers to try; may be repeated [default: 1, 2, 4 … one a core].",
+    help="Number of workers to try; may be repeated [default: 1, 2, 4 … one per core].",
 )  # fmt: skip
-@click.option("--seconds", type=_MORE_THAN_ZERO, default=1.0, metavar="S", help="For each measurement [default: 1].")
-@click.option("--apply", "applied", is_flag=True, help="Serve the model as recommended, at once.")
+@click.option(
+    "--seconds",
+    type=_MORE_THAN_ZERO,
+    default=1.0,
+    metavar="S",
+    help="Duration of each measurement in seconds [default: 1].",
+)
+@click.option("--apply", "applied", is_flag=True, help="Apply the recommended settings.")
 @json_option
 @click.pass_obj
 def command(
@@ -52,20 +71,20 @@ def command(
     applied: bool,
     as_json: bool,
 ) -> None:
-    """Measure MODEL, try its traffic under other settings, and recommend one.
+    """Measure MODEL, simulate its traffic with other settings, and recommend the best.
 
-    Measures how long batches of each size take, in throw-away workers, then replays in a simulator
-    the requests that the daemon has recorded (their times, no bodies). Without enough of them say
-    what to assume: --clients or --rate. Where clients wait for their answers, the best settings are
-    then tried with as many of them. MODEL goes on serving meanwhile; measure when it has little to do.
+    Measures the time of batches of each size in temporary workers, then replays the recorded arrival
+    times of requests (no bodies) in a simulator. If too few were recorded, describe the load with
+    --clients or --rate. If clients wait for their answers, the best settings are then tested with as
+    many clients. MODEL serves throughout; run this command while the load is low.
 
     \b
-    Recommended is the setting with the highest capacity of those
-      with --slo-p99   whose 99th percentile of latency is within it
-      else             whose 99th percentile is within 5 % of the least
+    The recommended setting has the highest capacity of those with
+      a p99 latency of at most MS           if --slo-p99 is given
+      a p99 latency within 5 % of the best  otherwise
     """
     if clients is not None and rate is not None:
-        raise click.UsageError("`--clients` and `--rate` are two kinds of load: give one of them")
+        raise click.UsageError("`--clients` and `--rate` are two kinds of load: use one of them")
     client = Client(socket)
     path = model_path(model)
     trace = client.json("GET", f"/tsctl/trace/{path}")
@@ -97,7 +116,7 @@ def command(
     else:
         tuning.show(found, f"{len(body)} B of {source}")
     if trace["silence"] is not None and trace["silence"] < 1.0:
-        notes.append("requests were served while it was measured, so batches took longer than they would alone")
+        notes.append("requests were served during the measurement, so batches took longer than on an idle machine")
     for note in notes:
         click.echo(f"{click.style('note:', fg='yellow')} {note}", err=True)
     if best is None:
@@ -107,7 +126,7 @@ def command(
 
 
 def commands(name: str, best: dict[str, Any], trace: dict[str, Any]) -> list[str]:
-    """The commands that make a model be served as in `best`; none if it is."""
+    """Return the commands that apply the settings in `best`; empty if the model already has them."""
     asked = []
     now = trace["settings"]
     if any(best[key] != now[key] for key in ("batchSize", "maxBatchDelay", "batching")):
@@ -130,7 +149,7 @@ def _apply(client: Client, path: str, best: dict[str, Any], trace: dict[str, Any
     workers = best["workers"]
     if workers != trace["workers"]:
         name = trace["modelName"]
-        hint = f"`tsctl describe {name}` shows how far it is"
+        hint = f"`tsctl describe {name}` shows its progress"
         work(
             client, "PUT", f"/models/{path}", subject=name, hint=hint, min_worker=workers, max_worker=workers,
             synchronous="true",
@@ -143,12 +162,12 @@ def _apply(client: Client, path: str, best: dict[str, Any], trace: dict[str, Any
 
 
 def _input(client: Client, path: str, sample: Path | None, content_type: str | None) -> tuple[bytes, str, str]:
-    """The request to measure with: its body, its content type, and where it is from."""
+    """Return the request to measure with: body, content type, source."""
     if sample is not None:
         return sample.read_bytes(), content_type_of(sample) if content_type is None else content_type, str(sample)
     answer = client.request("GET", f"/tsctl/input/{path}")
     if answer.status >= 400:
-        checked(answer.status, json.loads(answer.body))  # says what to do
+        checked(answer.status, json.loads(answer.body))  # raises the daemon's message, which has the remedy
     return answer.body, answer.content_type if content_type is None else content_type, "the daemon's input"
 
 
@@ -159,6 +178,8 @@ def _said(value: Any) -> str:
 def _none_will_do(found: dict[str, Any], slo_p99: float | None) -> CliError:
     able = [point for point in found["frontier"] if point["keepsUp"]]
     if not able:
-        return CliError("no setting keeps up with this load", "a larger machine, or a smaller model")
+        return CliError("no setting keeps up with this load", "use a larger machine, or a smaller model")
     least = min(point["p99"] for point in able) * 1000
-    return CliError(f"no setting answers 99 % of these requests within {slo_p99:g} ms; the least is {least:.3g} ms")
+    return CliError(
+        f"no setting answers 99 % of these requests within {slo_p99:g} ms; the lowest p99 is {least:.3g} ms"
+    )

@@ -14,14 +14,15 @@ from tsctl.render import live
 @model_argument
 @click.pass_obj
 def command(socket: Path | None, model: str) -> None:
-    """Take MODEL out of service; its running requests finish.
+    """Unregister MODEL; its running requests finish.
 
-    Without a version it is the default one, which can only go when it is the last.
+    Without a version, unregisters the default version, which is possible only if no other version
+    is registered.
     """
     try:
         with live() as progress:
             progress.show(f"waiting for the requests of {model}")
             document = Client(socket).json("DELETE", f"/models/{model_path(model)}")
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; the daemon goes on with unregistering `{model}`") from None
+        raise Interrupted(f"interrupted: the daemon continues unregistering `{model}`") from None
     click.echo(document["status"])

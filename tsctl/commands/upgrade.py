@@ -22,7 +22,7 @@ SECONDS = click.FloatRange(min=0)
     default=30.0,
     show_default="30",
     metavar="SECONDS",
-    help="How long the old daemon keeps connections on which nothing is asked.",
+    help="How long the old daemon keeps idle connections open.",
 )
 @click.option(
     "--timeout",
@@ -30,13 +30,13 @@ SECONDS = click.FloatRange(min=0)
     default=300.0,
     show_default="300",
     metavar="SECONDS",
-    help="How long the new daemon may take until every worker is ready.",
+    help="How long the new daemon may take until all workers are ready.",
 )
 @click.option(
     "--check-memory/--no-check-memory",
     default=True,
     show_default=True,
-    help="Refuse where both daemons, with all their workers, do not fit into memory.",
+    help="Refuse to upgrade if both daemons with all workers do not fit into memory.",
 )
 @json_option
 @click.pass_obj
@@ -44,8 +44,9 @@ def command(socket: Path | None, grace: float, timeout: float, check_memory: boo
     """Replace the running daemon by a new process, without a failed request.
 
     The new daemon runs the code of this `tsctl`, with the settings, environment and log files of the
-    old one. It loads every model first; until all workers are ready the old one serves, and refuses
-    changes. If anything fails the old one goes on. What it is asked already it finishes, then it ends.
+    old daemon, and first loads every model. Until all its workers are ready, the old daemon serves
+    and rejects changes. If any step fails, the old daemon keeps serving. After the handover, the old
+    daemon finishes its requests and exits.
     """
     client = Client(socket)
     parameters = {
@@ -55,7 +56,7 @@ def command(socket: Path | None, grace: float, timeout: float, check_memory: boo
         with live() as progress:
             document = _watched(client, progress, parameters)
     except KeyboardInterrupt:
-        raise Interrupted("interrupted; the upgrade goes on", "`tsctl status` shows who serves") from None
+        raise Interrupted("interrupted: the upgrade continues", "`tsctl status` shows which daemon serves") from None
     if as_json:
         click.echo(json.dumps(document, indent=2))
         return
@@ -64,7 +65,7 @@ def command(socket: Path | None, grace: float, timeout: float, check_memory: boo
         f"Upgraded the daemon in {document['seconds']:.1f} s:"
         f" tsctl {old['version']}, pid {old['pid']} → tsctl {new['version']}, pid {new['pid']}"
     )
-    click.echo(f"The old one finishes what it was asked; idle connections have {grace:g} s", err=True)
+    click.echo(f"The old daemon finishes its requests; idle connections close after {grace:g} s", err=True)
 
 
 def _watched(client: Client, progress: LiveProgress, parameters: dict[str, Any]) -> Any:
@@ -83,9 +84,9 @@ def _watched(client: Client, progress: LiveProgress, parameters: dict[str, Any])
             case "done":
                 return checked(event["status"], event["document"])
             case _:
-                continue  # of a daemon of another version
+                continue  # a stage of a daemon of another version
         progress.show(text, done, total or None)
         if text != said and not sys.stderr.isatty():
             click.echo(text, err=True)
         said = text
-    raise CliError("the daemon ended before the upgrade was over", "see `tsctl logs`")
+    raise CliError("the daemon exited before the upgrade was done", "see `tsctl logs`")

@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
         "--jobs", type=int, default=os.cpu_count() or 1, metavar="K", help="processes (one for each core)"
     )
     parser.add_argument("--seed", type=int, metavar="N", help="only this one")
-    parser.add_argument("--story", action="store_true", help="tell what happens")
+    parser.add_argument("--story", action="store_true", help="print each step")
     parser.add_argument("--failures", type=int, default=1, metavar="N", help="stop after so many seeds that fail (1)")
     options = parser.parse_args(arguments)
     prepare()
