@@ -15,7 +15,7 @@ imports torch, so it starts in well under a second; the command line imports nei
     ending                 stop in order: by a signal, or because another daemon has taken over
     config  settings       every setting: flag, environment name, key of config.properties, default
     model_settings         every setting of a model: its names at each border, limits, default, when a change counts
-    tsconfig environment   TorchServe's config.properties; what workers find in their environment
+    tsconfig environment   TorchServe's config.properties; the environment of workers
     paths  sockets         where files are; listening sockets and the lock
     place                  all of these together: taken, inherited, handed over, left
     logs  access  status   log files; a line for each request; the daemon's status documents
@@ -71,7 +71,7 @@ Six walks
 
 Bounds, and where they are: connections (http.full), bodies being received (http.receiving), a version's
 queue in jobs and bytes (batching.queue), a worker's memory and processors (workers.processes.memory,
-model_settings). A log that cannot be written costs its lines (logs). Past a bound somebody is told.
+model_settings). A log that cannot be written loses its lines (logs). Each excess is reported.
 
 Decisions are synchronous functions of facts with the time as an argument: collectors, the pool's
 plan and the registry have no asyncio and no clock, so that the same objects run in production, in

@@ -363,8 +363,7 @@ class UpgradeFailed(DaemonError):
     """
 
     def __init__(self, reason: str, details: str = "") -> None:
-        first = f"Upgrade failed; the running daemon stays: {reason}"
-        super().__init__(f"{first}\n\n{details}" if details else first)
+        super().__init__(f"Upgrade failed; the running daemon stays: {reason}" + (details and f"\n\n{details}"))
 
 
 class CleaningTimedOut(DaemonError):
