@@ -223,7 +223,7 @@ def test_a_snapshot_that_this_version_cannot_read_stays_where_it_is(tmp_path: Pa
     check_snapshot(file)  # there is none, and that is well
     file.write_text('{"version": 99, "models": []}')
 
-    with pytest.raises(StartError, match="its form is 99"):
+    with pytest.raises(StartError, match="its format is 99"):
         check_snapshot(file)
 
     assert file.exists()
