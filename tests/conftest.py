@@ -6,6 +6,11 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A property holds however fast the machine is: no example has a deadline, and drawing them may take its time.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

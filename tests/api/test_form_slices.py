@@ -74,7 +74,7 @@ def test_a_form_of_one_slice_means_what_it_means_to_those_of_many(body: bytes) -
     assert fields[:1] == fields[1:]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     before=st.integers(SLICE - 12, SLICE + 4),
     text=st.text(st.sampled_from("%+=41ab"), max_size=16).map(lambda text: text.encode()),
@@ -95,7 +95,7 @@ def test_the_end_of_a_slice_does_not_show_in_a_urlencoded_form(before: int, text
             assert seen(read(read_body(URLENCODED, each))[0]) == expected
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 3 * SLICE), st.sampled_from(["", "%", "+", "é"]))))
 def test_values_of_any_size_arrive_as_they_were_meant(fields: list[tuple[str, int, str]]) -> None:
     values = [(name, text.encode() + name.encode() * size + text.encode()) for name, size, text in fields]
@@ -119,7 +119,7 @@ def test_a_large_value_of_a_body_in_the_arena_is_decoded_into_the_arena() -> Non
 # Parts.
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     before=st.integers(MULTIPART_SLICE - 90, MULTIPART_SLICE + 30),
     pieces=st.lists(st.sampled_from(["\r", "\n", "\r\n", "--", f"--{BOUNDARY}"[:-1], "b", "-", "é"]), max_size=8),

@@ -1,77 +1,70 @@
-"""README's commands work as typed."""
+"""README is short, and names only what exists. Its commands are run by test_documented.py."""
 
 import re
-import shutil
 import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
-from torchvision.models import resnet152
 
-from tests.e2e.served import TSCTL, Served
+from tests.e2e.served import TSCTL
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
-SERVE = re.search(r"```bash\n(tsctl archive .*?)```", README, re.DOTALL)
+PAGES = (README, *(file.read_text() for file in (ROOT / "docs").rglob("*.md")))
+VERBS = {verb for page in PAGES for verb in re.findall(r"(?:`|^)tsctl ([a-z]+)", page, re.MULTILINE)}
 
 
-def test_the_first_screen_shows_the_six_commands() -> None:
-    assert SERVE is not None
-
-    verbs = [line.split()[1] if line.startswith("tsctl") else line.split()[0] for line in SERVE[1].splitlines()]
-
-    assert verbs == ["archive", "start", "register", "describe", "curl", "stop"]
-    assert README[: SERVE.end()].count("\n") < 40
+def test_it_has_at_most_5000_characters() -> None:
+    assert len(README) <= 5000
 
 
-def cheap_weights(file: Path) -> list[str]:
-    """Write weights that need no computation; return the options for prepare.py that take them.
-
-    Every layer gives zeros but the last, which has the five best classes in its bias.
-    """
-    with torch.device("meta"):
-        shapes = resnet152().state_dict()
-    weights = {name: torch.zeros(tensor.shape, dtype=tensor.dtype) for name, tensor in shapes.items()}
-    weights["fc.bias"][:5] = torch.tensor([8.0, 7.9, 7.8, 7.7, 7.6])
-    torch.save(weights, file)
-    return ["--weights", str(file)]
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("weights", [cheap_weights, lambda file: []], ids=["given", "random"])
-def test_the_quick_start_works_as_typed(idle: Served, tmp_path: Path, weights: Callable[[Path], list[str]]) -> None:
-    """Only the port differs: 8080 may be taken on the machine that runs this."""
-    if shutil.which("curl") is None:
-        pytest.skip("needs the Debian program curl")
-    assert SERVE is not None
-    folder = tmp_path / "quickstart"
-    shutil.copytree(ROOT / "docs" / "quickstart", folder, ignore=shutil.ignore_patterns("*.pth", "model_store"))
-    environment = idle.environment | {"PATH": f"{TSCTL.parent}:{idle.environment['PATH']}"}
-    del environment["TSCTL_MODEL_STORE"]  # the commands name it
-    subprocess.run(
-        [sys.executable, "prepare.py", *weights(tmp_path / "weights.pth")], cwd=folder, check=True, capture_output=True
+def row(page: str, heading: str, name: str, under: str = "") -> list[str]:
+    """Return the cells of a row, after its name: of the table under a heading, and there under a line."""
+    section = page.split(f"\n## {heading}\n")[1]
+    section = section.partition(f"\n{under}\n")[2] if under else section
+    rows = (
+        [cell.strip(" *") for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"
     )
-    commands = SERVE[1].replace("http://127.0.0.1:8080", "$(tsctl status --json | grep -o 'http://[^\"]*')")
-
-    done = subprocess.run(
-        ["bash", "-e", "-u", "-o", "pipefail", "-c", commands],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-
-    assert done.returncode == 0, done.stderr
-    assert '"modelName": "resnet-152"' in done.stdout
-    assert len(re.findall(r'^  ".+": 0\.\d+,?$', done.stdout, re.MULTILINE)) == 5  # the five best classes
-    assert "Stopped the daemon" in done.stderr
+    return next(cells[1:] for cells in rows if cells[0] == name)
 
 
-@pytest.mark.parametrize("verb", sorted(set(re.findall(r"`tsctl ([a-z]+)", README))))
-def test_every_verb_that_readme_names_exists(verb: str) -> None:
+def number(text: str) -> float:
+    return float(re.findall(r"[\d.]+", text)[0])
+
+
+def test_its_numbers_are_those_of_the_pages_that_were_measured() -> None:
+    bench, batching = ((ROOT / "docs" / f"{name}.md").read_text() for name in ("benchmarks", "batching"))
+    constant = number(row(bench, "Constant answer, 100 bytes sent", "torchserve", under="8 connections:")[-1])
+    resnet = row(bench, "ResNet-18, JPEGs", "torchserve")[-2]
+    fast = row(bench, "ResNet-18, JPEGs", "tsctl+bf16+compile")[-1]
+    killed = [row(bench, "The only worker killed (-9) under 8 clients", name)[-1] for name in ("tsctl", "torchserve")]
+    clients = row(batching, "Compared", "8 clients")
+
+    told = " ".join(README.split())
+    assert f"{constant:.1f} × TorchServe's requests a second for a constant answer" in told
+    assert f"{number(resnet):.1f} × for ResNet-18 on a CPU, {number(fast):.1f} × with" in told
+    assert f"serving again {killed[0]} after" in told
+    assert f"TorchServe takes {number(killed[1]):.1f} s" in told
+    assert f"eight clients get {number(clients[-1]):.0f} answers" in told
+    assert f"TorchServe's rule gives {number(clients[2]):.0f}" in told
+
+
+def test_the_two_commands_that_need_nothing_are_there() -> None:
+    assert "`make demo`" in README
+    assert "`make test`" in README
+
+
+def test_its_picture_is_whole_and_loads_nothing_from_another_host() -> None:
+    picture = (ROOT / "docs" / "pictures" / "terminal.svg").read_text()
+
+    assert "](docs/pictures/terminal.svg)" in README
+    for shown in ("tsctl&#160;archive", "tsctl&#160;register", "tsctl&#160;bench", "Batches&#160;by&#160;size"):
+        assert shown in picture
+    assert "url(" not in picture.replace("url(#", "")
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_every_verb_that_readme_and_docs_name_exists(verb: str) -> None:
     helped = subprocess.run([TSCTL, verb, "--help"], capture_output=True, text=True)
 
     assert helped.returncode == 0, helped.stderr

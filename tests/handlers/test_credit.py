@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers import wire
@@ -105,7 +105,6 @@ def test_neighbours_of_a_row_that_was_cut_go_on() -> None:
     assert (rows(now), later) == ([1, 2], [])
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0, 1, 1000, WINDOW // 3, WINDOW, 2 * WINDOW])), max_size=30)
 )

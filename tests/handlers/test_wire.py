@@ -77,7 +77,7 @@ def flat(messages: Sequence[wire.ToWorker]) -> list[wire.ToWorker]:
     return list(messages)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(messages=st.lists(to_worker, min_size=1, max_size=4), cuts=st.lists(st.integers(0, 4000), max_size=12))
 def test_what_the_daemon_sends_survives_any_split_of_the_stream(messages: list[wire.ToWorker], cuts: list[int]) -> None:
     stream = b"".join(map(wire.encode, messages))
@@ -87,7 +87,7 @@ def test_what_the_daemon_sends_survives_any_split_of_the_stream(messages: list[w
     assert flat(received) == messages
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(messages=st.lists(to_daemon, min_size=1, max_size=4), cuts=st.lists(st.integers(0, 4000), max_size=12))
 def test_what_a_worker_sends_survives_any_split_of_the_stream(messages: list[wire.ToDaemon], cuts: list[int]) -> None:
     stream = b"".join(map(wire.encode, messages))

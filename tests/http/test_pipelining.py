@@ -83,7 +83,7 @@ SHAPES = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.sampled_from(SHAPES), max_size=12), st.lists(st.integers(0, 2000), max_size=6), st.data())
 def test_never_are_more_owed_than_the_limit_however_they_come(
     requests: list[bytes], cuts: list[int], data: st.DataObject

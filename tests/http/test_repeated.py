@@ -101,7 +101,7 @@ def test_no_cut_makes_a_request_another_ones() -> None:
             assert len(compare([shape, stream[:cut], stream[cut:], shape], WIDE).told) == 5
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_nothing_tells_a_head_that_was_known_from_one_that_was_parsed(data: st.DataObject) -> None:
     few = data.draw(st.lists(st.sampled_from([*SHAPES, *SIZED]), min_size=1, max_size=3))

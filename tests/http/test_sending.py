@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.http.fake import HIGH
@@ -254,7 +254,6 @@ def test_a_connection_that_is_owed_much_is_not_read_until_it_is_out() -> None:
     assert len(server.exchanges) == 3
 
 
-@settings(deadline=None)
 @given(
     sizes=st.lists(st.sampled_from([0, 1, 5000, 20_000, PIECE, PIECE + 1, 3 * PIECE]), min_size=1, max_size=6),
     streamed=st.lists(st.booleans(), min_size=6, max_size=6),

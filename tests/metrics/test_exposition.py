@@ -87,7 +87,7 @@ def test_names_choose_what_is_told(names: list[str], told: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(

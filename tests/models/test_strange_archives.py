@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.errors import InvalidModel
@@ -150,7 +150,6 @@ MEMBER = st.tuples(NAME, st.binary(max_size=300))
 KINDS = [tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE, b"Z"]
 
 
-@settings(deadline=None)
 @given(members=st.lists(MEMBER, max_size=8), kind=st.sampled_from(KINDS), target=NAME, pax=st.booleans())
 def test_any_tar_is_unpacked_inside_or_refused(
     members: list[tuple[str, bytes]], kind: bytes, target: str, pax: bool
@@ -171,7 +170,6 @@ def test_any_tar_is_unpacked_inside_or_refused(
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-@settings(deadline=None)
 @given(members=st.lists(MEMBER, max_size=8), mode=st.sampled_from([0, 0o104777, 0o120777, 0o040755, 0o010666]))
 def test_any_zip_is_unpacked_inside_or_refused(members: list[tuple[str, bytes]], mode: int) -> None:
     data = zip_of(*((name.replace("\0", "\x7f"), content) for name, content in members), mode=mode)
@@ -180,7 +178,6 @@ def test_any_zip_is_unpacked_inside_or_refused(members: list[tuple[str, bytes]],
         unpacked(Path(root), data.replace(b"\x7f", b"\0"))
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from([zip_of(*MEMBERS), tar_of(*MEMBERS), zip_of(*MEMBERS, method=zipfile.ZIP_STORED)]),
     st.lists(st.tuples(st.integers(0, 10_000), st.binary(max_size=4), st.integers(0, 8)), min_size=1, max_size=4),

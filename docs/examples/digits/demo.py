@@ -17,7 +17,7 @@ from typing import Any
 import clients
 import digits
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "quickstart"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "resnet"))
 
 import prepare
 

@@ -1,4 +1,7 @@
-"""The digits: 1 797 real 8 × 8 images that scikit-learn ships, and a network trained on them."""
+"""The digits: 1 797 real 8 × 8 images that scikit-learn ships, and a network trained on them.
+
+`python digits.py` writes digits.pth, index_to_name.json and a held-out image, digit.png, beside this file.
+"""
 
 import importlib.util
 import io
@@ -60,8 +63,13 @@ def new_network() -> nn.Module:
 
 
 def train(digits: Digits) -> nn.Module:
-    """Train the network; takes seconds on two cores."""
+    """Train the network, on one thread; takes seconds.
+
+    Each step is too small to be shared: beside other work two threads took 63 s where one took 6.
+    """
     torch.manual_seed(0)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     network = new_network()
     optimizer = torch.optim.Adam(network.parameters(), lr=2e-3)
     images, labels = as_tensor(digits.train_images), torch.from_numpy(digits.train_labels)
@@ -70,6 +78,7 @@ def train(digits: Digits) -> nn.Module:
             optimizer.zero_grad()
             nn.functional.cross_entropy(network(images[rows]), labels[rows]).backward()
             optimizer.step()
+    torch.set_num_threads(threads)
     return network.eval()
 
 
@@ -83,3 +92,13 @@ def write_files(network: nn.Module, directory: Path) -> None:
     """Write what the archive holds besides the model file and the handler."""
     torch.save(network.state_dict(), directory / "digits.pth")
     (directory / "index_to_name.json").write_text(json.dumps({str(digit): str(digit) for digit in range(10)}))
+
+
+if __name__ == "__main__":
+    data = load()
+    network = train(data)
+    write_files(network, HERE)
+    (HERE / "digit.png").write_bytes(as_png(data.test_images[0]))
+    answers = top_classes(network, data.test_images)
+    right = sum(answer == str(label) for answer, label in zip(answers, data.test_labels, strict=True))
+    print(f"{right} of {HELD_OUT} held-out digits are right; digit.png is a {data.test_labels[0]}")

@@ -1,0 +1,38 @@
+"""Called by mkdocs: adds the generated pages to the site, and takes care of links that leave docs/."""
+
+import re
+import sys
+from pathlib import Path, PurePosixPath
+from posixpath import normpath
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add each page of `PAGES`, as if the file lay in docs/."""
+    from docs.generate import PAGES
+
+    for path, write in PAGES.items():
+        files.append(File.generated(config, path, content=write()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Point links to sources at the repository, if it has an address, and else leave their text.
+
+    A link to a file that does not exist stays as it is: the strict build fails for it.
+    """
+    folder = PurePosixPath("docs", page.file.src_uri).parent
+
+    def replaced(link: re.Match[str]) -> str:
+        target = normpath(str(folder / link["target"]))
+        if files.get_file_from_path(target.removeprefix("docs/")) or not (ROOT / target).exists():
+            return link[0]
+        return f"[{link['text']}]({config.repo_url}/{target})" if config.repo_url else link["text"]
+
+    return re.sub(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<target>[^)#:]+)\)", replaced, markdown)

@@ -1,0 +1,45 @@
+"""The metrics, from the families that the daemon answers for one version that has had one of everything."""
+
+from collections.abc import Iterator
+
+from prometheus_client import Metric
+
+from daemon.metrics import families
+from daemon.metrics.gpu import Gpu
+from daemon.metrics.host import Host
+from daemon.metrics.metrics import Metrics
+from daemon.metrics.version import VersionMetrics
+from docs.generate.markdown import code, table
+
+HIDDEN = ("le",)
+
+
+def metrics() -> str:
+    """Write a row for each family: its name, type, labels and help."""
+    rows = [(code(each.name), each.type, ", ".join(map(code, _labels(each))), each.documentation) for each in _all()]
+    return f"""# Metrics
+
+`/metrics` of the inference address, and of `--metrics-address`, answers Prometheus' text format. Names without `tsctl_` are
+TorchServe's, with its labels and units; those with it count in seconds. `?name[]=NAME` asks for some. A handler's own
+measurements (`context.metrics`) appear under their names, with `ModelName`, `ModelVersion` and `Hostname`.
+
+{table(("name", "type", "labels", ""), rows)}"""
+
+
+def _all() -> Iterator[Metric]:
+    version = VersionMetrics("MODEL", "VERSION")
+    version.batches["full"] = version.expirations["queue"] = 1
+    version.emitted.dropped["name"] = 1
+    version.sent_at = version.returned_at = 1.0
+    everything = Metrics()
+    everything.add(version)
+    yield from families.answered(everything)
+    yield from families.sums(everything)
+    yield from families.last_batches(everything)
+    yield from families.machine(Host().read())
+    yield from families.gpus([Gpu(index="0", busy=0.0, used=1.0, total=2.0)])
+    yield from families.ours(everything)
+
+
+def _labels(family: Metric) -> list[str]:
+    return list(dict.fromkeys(name for sample in family.samples for name in sample.labels if name not in HIDDEN))

@@ -1,0 +1,59 @@
+"""The state machines, drawn from their transition tables, with each state's comment in the source."""
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from daemon import job
+from daemon.upgrade import steps
+from daemon.workers import state
+from docs.generate.markdown import code, table
+
+ROOT = Path(__file__).parents[2]
+# Title → what it is the life of, the module with `TRANSITIONS` and `Event`.
+MACHINES: Mapping[str, tuple[str, ModuleType]] = {
+    "A job": ("One request that waits for its answer.", job),
+    "A worker": ("One process with one version loaded.", state),
+    "An upgrade": ("The steps of the daemon that is replaced.", steps),
+}
+
+
+def states() -> str:
+    """Write each machine: a drawing, and its states."""
+    parts = [
+        "# State machines\n",
+        "Nothing but the table in the named module changes such a state; an arrow that is not in it is a bug, and"
+        " raises. These drawings are generated from the tables.\n",
+    ]
+    for title, (text, module) in MACHINES.items():
+        transitions = module.TRANSITIONS
+        parts += [f"## {title}\n", f"{text} `{module.__name__.replace('.', '/')}.py`\n", drawing(transitions)]
+        said = _comments(module)
+        rows = [(code(each.name), said.get(each.name, ""), _arrows(arrows)) for each, arrows in transitions.items()]
+        parts.append(table(("state", "", "event → next"), rows))
+    return "\n".join(parts)
+
+
+def drawing(transitions: Mapping[Enum, Mapping[Any, Enum]]) -> str:
+    """Return a mermaid diagram; arrows with the same ends are one."""
+    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {next(iter(transitions)).name}"]
+    for here, arrows in transitions.items():
+        for there in dict.fromkeys(arrows.values()):
+            events = ", ".join(event.name.lower() for event, to in arrows.items() if to is there)
+            lines.append(f"    {here.name} --> {there.name}: {events}")
+        if not arrows:
+            lines.append(f"    {here.name} --> [*]")
+    return "\n".join([*lines, "```", ""])
+
+
+def _arrows(arrows: Mapping[Any, Enum]) -> str:
+    return ", ".join(f"{event.name.lower()} → {code(there.name)}" for event, there in arrows.items()) or "the end"
+
+
+def _comments(module: ModuleType) -> dict[str, str]:
+    # Not inspect.getsource: of a compiled module there is none.
+    source = (ROOT / module.__name__.replace(".", "/")).with_suffix(".py").read_text()
+    return dict(re.findall(r"^    ([A-Z]+) = auto\(\)  # (.*)$", source, re.MULTILINE))

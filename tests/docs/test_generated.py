@@ -1,0 +1,77 @@
+"""The generated pages name everything that they are made of."""
+
+import inspect
+import re
+
+import pytest
+
+from daemon import errors
+from daemon.api.openapi_inference import describe_api
+from daemon.api.openapi_management import describe_management
+from daemon.metrics import families
+from daemon.settings import SETTINGS
+from docs.generate import PAGES
+from docs.generate.states import MACHINES, drawing
+from tsctl.cli import VERBS, main
+
+TOLD = [each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, errors.DaemonError)]
+ROUTES = [*describe_api()["paths"], *describe_management(own=True)["paths"]]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_generated_page_has_a_title(path: str) -> None:
+    assert re.match(r"# \S", PAGES[path]())
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_has_a_section_with_all_its_options(verb: str) -> None:
+    section = PAGES["reference/commands.md"]().split(f"\n## tsctl {verb}\n")[1].split("\n## ")[0]
+
+    command = main.get_command(main.make_context("tsctl", ["ls"], resilient_parsing=True), verb)
+    assert command is not None
+    options = [param.opts[0] for param in command.params if param.opts[0].startswith("-")]
+    assert [option for option in options if option not in section] == []
+
+
+def test_every_setting_of_the_daemon_is_listed_once() -> None:
+    listed = re.findall(r"^\| `(--[a-z-]+)` \|", PAGES["reference/daemon-settings.md"](), re.MULTILINE)
+
+    assert listed == [setting.flag for setting in SETTINGS]
+
+
+def test_every_error_that_clients_are_told_is_listed_with_its_status() -> None:
+    rows = re.findall(r"^\| (\d+) \| (\w+) \|", PAGES["reference/errors.md"](), re.MULTILINE)
+
+    expected = {each.__name__: str(each.status) for each in TOLD if each.__name__ not in ("DaemonError", "StartError")}
+    assert {name: status for status, name in rows} == expected
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_every_route_is_listed(route: str) -> None:
+    assert f" {route}`" in PAGES["reference/http.md"]()
+
+
+def test_every_family_of_metrics_is_listed() -> None:
+    named = re.findall(r'(?:family|histograms)\(\s*"(\w+)"', inspect.getsource(families))
+
+    page = PAGES["reference/metrics.md"]()
+    assert len(named) > 15
+    assert [name for name in named if f"| `{name}` |" not in page] == []
+
+
+@pytest.mark.parametrize("title", MACHINES)
+def test_a_drawing_has_every_arrow_of_its_table(title: str) -> None:
+    transitions = MACHINES[title][1].TRANSITIONS
+
+    arrows = re.findall(r"^    (\w+) --> (\w+): (.*)$", drawing(transitions), re.MULTILINE)
+    drawn = {(here, event, there) for here, there, events in arrows for event in events.split(", ")}
+    assert drawn == {
+        (here.name, event.name.lower(), there.name)
+        for here, arrows in transitions.items()
+        for event, there in arrows.items()
+    }
+
+
+@pytest.mark.parametrize(("code", "text"), [("1", "daemon said no"), ("2", "Wrong usage"), ("3", "socket")])
+def test_exit_codes_of_the_command_line_are_explained(code: str, text: str) -> None:
+    assert re.search(rf"^\| `{code}` \| .*{text}", PAGES["reference/exit-codes.md"](), re.MULTILINE)

@@ -1,0 +1,71 @@
+"""The example ResNet-152 works as typed, and answers with five classes."""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torchvision.models import resnet152
+
+from tests.e2e.served import TSCTL, Served
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "docs" / "examples" / "resnet"
+PAGE = (EXAMPLE / "README.md").read_text()
+SERVE = re.search(r"```bash\npython prepare\.py .*?\n(tsctl archive .*?)```", PAGE, re.DOTALL)
+
+
+def test_the_page_shows_the_six_commands() -> None:
+    assert SERVE is not None
+
+    words = [line.split() for line in SERVE[1].replace("\\\n", "").splitlines()]
+    verbs = [line[1] if line[0] == "tsctl" else line[0] for line in words]
+
+    assert verbs == ["archive", "start", "register", "describe", "curl", "stop"]
+
+
+def cheap_weights(file: Path) -> list[str]:
+    """Write weights that need no computation; return the options for prepare.py that take them.
+
+    Every layer gives zeros but the last, which has the five best classes in its bias.
+    """
+    with torch.device("meta"):
+        shapes = resnet152().state_dict()
+    weights = {name: torch.zeros(tensor.shape, dtype=tensor.dtype) for name, tensor in shapes.items()}
+    weights["fc.bias"][:5] = torch.tensor([8.0, 7.9, 7.8, 7.7, 7.6])
+    torch.save(weights, file)
+    return ["--weights", str(file)]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("weights", [cheap_weights, lambda file: []], ids=["given", "random"])
+def test_the_quick_start_works_as_typed(idle: Served, tmp_path: Path, weights: Callable[[Path], list[str]]) -> None:
+    """Only the port differs: 8080 may be taken on the machine that runs this."""
+    if shutil.which("curl") is None:
+        pytest.skip("needs the Debian program curl")
+    assert SERVE is not None
+    folder = tmp_path / "resnet"
+    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("*.pth", "model_store"))
+    environment = idle.environment | {"PATH": f"{TSCTL.parent}:{idle.environment['PATH']}"}
+    del environment["TSCTL_MODEL_STORE"]  # the commands name it
+    subprocess.run(
+        [sys.executable, "prepare.py", *weights(tmp_path / "weights.pth")], cwd=folder, check=True, capture_output=True
+    )
+    commands = SERVE[1].replace("http://127.0.0.1:8080", "$(tsctl status --json | grep -o 'http://[^\"]*')")
+
+    done = subprocess.run(
+        ["bash", "-e", "-u", "-o", "pipefail", "-c", commands],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert '"modelName": "resnet-152"' in done.stdout
+    assert len(re.findall(r'^  ".+": 0\.\d+,?$', done.stdout, re.MULTILINE)) == 5  # the five best classes
+    assert "Stopped the daemon" in done.stderr

@@ -1,0 +1,64 @@
+"""What someone who joins reads and runs is true: targets, paths, workflows, typed packages."""
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+MAKEFILE = (ROOT / "Makefile").read_text()
+PHONY = re.findall(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)[0].split()
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+PAGES = ("CONTRIBUTING.md", "SECURITY.md", "RELEASING.md")
+
+
+def document(file: Path) -> Any:
+    return yaml.safe_load(file.read_text())
+
+
+def test_make_alone_prints_every_target_with_a_sentence() -> None:
+    printed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    described = dict(re.findall(r"^make (\S+) +(\S.*)$", printed, re.MULTILINE))
+    assert sorted(described) == sorted(PHONY)
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
+def test_each_step_of_a_workflow_is_an_action_or_a_target_that_exists(file: Path) -> None:
+    jobs = document(file)["jobs"].values()
+    commands = [step["run"] for job in jobs for step in job["steps"] if "uses" not in step]
+    chosen = [target for job in jobs for target in job.get("strategy", {}).get("matrix", {}).get("target", [])]
+
+    named = [re.fullmatch(r'make ([a-z-]+|"\$TARGET")( .*)?', command) for command in commands]
+    assert all(named), commands
+    assert {match[1] for match in named if match} - {'"$TARGET"'} | set(chosen) <= set(PHONY)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_paths_and_targets_that_a_page_names_exist(name: str) -> None:
+    page = (ROOT / name).read_text()
+
+    paths = set(re.findall(r"`((?:daemon|handlers|tests|tsctl|docs)/[^` ]+)`", page))
+    paths |= {link for link in re.findall(r"\]\(([^)#]+)", page) if "://" not in link}
+    assert {path for path in paths if not (ROOT / path).exists()} == set()
+    assert set(re.findall(r"`make ([a-z-]+)", page)) <= set(PHONY)
+
+
+@pytest.mark.parametrize("package", ["daemon", "handlers", "tsctl"])
+def test_a_package_says_that_it_is_typed(package: str) -> None:
+    assert (ROOT / package / "py.typed").exists()
+
+
+def test_the_versions_of_python_are_the_same_in_tests_wheels_and_metadata() -> None:
+    import tomllib
+
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    tested = document(ROOT / ".github/workflows/test.yml")["jobs"]["tests"]["strategy"]["matrix"]["python"]
+
+    wheels = settings["tool"]["cibuildwheel"]["build"].split()
+    claimed = re.findall(r":: (3\.\d+)\b", " ".join(settings["project"]["classifiers"]))
+    assert [f"cp{version.replace('.', '')}-*" for version in tested] == wheels
+    assert claimed == tested
