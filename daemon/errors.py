@@ -295,8 +295,7 @@ class ReceivedTooSlowly(RequestExpired):
     """The deadline passed before the body had arrived.
 
     Args:
-        limit: seconds that the request may take.
-        source: the header or setting that sets `limit`.
+        limit: seconds that the request may take; `source` is the header or setting that sets the limit.
     """
 
     def __init__(self, limit: float, source: str) -> None:

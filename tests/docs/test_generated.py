@@ -72,6 +72,6 @@ def test_a_drawing_has_every_arrow_of_its_table(title: str) -> None:
     }
 
 
-@pytest.mark.parametrize(("code", "text"), [("1", "daemon said no"), ("2", "Wrong usage"), ("3", "socket")])
+@pytest.mark.parametrize(("code", "text"), [("1", "daemon rejected"), ("2", "Wrong usage"), ("3", "socket")])
 def test_exit_codes_of_the_command_line_are_explained(code: str, text: str) -> None:
     assert re.search(rf"^\| `{code}` \| .*{text}", PAGES["reference/exit-codes.md"](), re.MULTILINE)

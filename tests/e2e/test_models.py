@@ -109,5 +109,5 @@ def test_the_command_line_predicts_too(shared: Served, tmp_path: Path, names: Pa
 
     assert top(good.encode()) == "blue"
     assert bad.returncode == 1
-    assert "no base64 of an image" in bad.stderr
+    assert "not a base64-encoded image" in bad.stderr
     shared.tsctl("unregister", "cli")

@@ -182,7 +182,7 @@ def test_a_change_that_cannot_be_written_is_made_and_said_to_be_forgotten(
         await bench.register(bench.mar("a"))
         with monkeypatch.context() as patched:
             patched.setattr(snapshot, "write_snapshot", full)
-            with pytest.raises(NotRemembered, match=r"The change is made, .* cannot write .*: No space left on device"):
+            with pytest.raises(NotRemembered, match=r"Change applied, .* cannot write .*: No space left on device"):
                 await bench.register(bench.mar("b"))
             with pytest.raises(NotRemembered):
                 await bench.registration.unregister("a", None)
