@@ -106,9 +106,10 @@ def test_whatever_handlers_report_the_text_can_be_read(reports: list[tuple[Kind,
 
     text = render(emitted(metrics)).decode()
 
-    read = list(text_string_to_metric_families(text))
-    seen = [(sample.name, tuple(sorted(sample.labels.items()))) for each in read for sample in each.samples]
-    assert len(set(seen)) == len(seen)
+    assert all(each.samples for each in text_string_to_metric_families(text))
+    # As written: this parser reads a counter `a` as `a_total`, which may be there, too. Prometheus does not.
+    written = [line.rpartition(" ")[0] for line in text.split("\n") if line and not line.startswith("#")]
+    assert len(set(written)) == len(written)
     types(text)
 
 
