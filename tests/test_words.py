@@ -138,7 +138,7 @@ def product() -> Source:
 
 def command_helps() -> Iterator[Text]:
     """Yield the help texts of every verb and every option as click prints them."""
-    context = click.Context(main)
+    context = click.Context(main, **main.context_settings)
     commands = {"tsctl": main} | {f"tsctl {verb}": main.get_command(context, verb) for verb in VERBS}
     for name, command in commands.items():
         assert command is not None

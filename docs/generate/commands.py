@@ -14,7 +14,7 @@ from tsctl.cli import VERBS, main
 
 def commands() -> str:
     """Write a section for each verb: its usage, its help, its options."""
-    root = click.Context(main, info_name="tsctl")
+    root = click.Context(main, info_name="tsctl", **main.context_settings)  # `main` keeps the help option made first
     head = """# Commands
 
 Data goes to stdout, everything else to stderr. Every listing has `--json`. [Exit codes](exit-codes.md) tell what happened.
