@@ -15,7 +15,7 @@ The head is that of the first lane that is not empty; within a lane, first in is
 import math
 from collections import OrderedDict
 from collections.abc import Iterator
-from itertools import chain, islice, takewhile
+from itertools import chain, islice, pairwise, takewhile
 
 from daemon.batching.deadlines import Deadlines
 from daemon.errors import QueueFull
@@ -85,6 +85,14 @@ class Queue:
         for lane in (self._suspects, self._aged, self._normal, self._low):
             if lane:
                 yield next(iter(lane))
+
+    def in_order(self) -> bool:
+        """Return whether each lane is in the order of arrival, as `oldest` needs; the simulation and tests ask."""
+        return all(
+            earlier.queued <= later.queued
+            for lane in (reversed(self._alone), self._suspects, self._aged, self._normal, self._low)
+            for earlier, later in pairwise(lane)
+        )
 
     def of_size(self, size: int) -> list[Job]:
         """Return the jobs in the lanes with so many bytes, except those that ask to run alone."""
@@ -203,7 +211,8 @@ class Queue:
         elif job.suspect is not None:
             lane = self._suspects
         elif job.low:
-            lane = self._aged if first and self._aged else self._low  # it came before those that are aged now
+            # Among the aged ones only if it came before one of them: others before it may still be in the lane `low`.
+            lane = self._aged if first and self._aged and job.queued <= self._youngest_aged() else self._low
         else:
             lane = self._normal
         lane[job] = None
@@ -214,6 +223,9 @@ class Queue:
         if job.budget is not None:
             self.deadlines.add(job)
         return lane
+
+    def _youngest_aged(self) -> float:
+        return next(reversed(self._aged)).queued
 
     def _gone(self, job: Job) -> None:
         self._count -= 1

@@ -1,7 +1,7 @@
 """Two priorities in one queue: normal first, low when it has waited long enough, first in first out in each."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.batching.queue import Queue, patience
@@ -170,6 +170,49 @@ def test_first_in_is_first_out_within_a_priority(steps: list[str]) -> None:
 
     for low in (False, True):
         assert [job for job in left if job.low is low] == [job for job in came if job.low is low]
+
+
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from(["normal", "low", "park", "admit", "take", "back", "age"]), min_size=10, max_size=80))
+def test_each_lane_is_in_the_order_of_arrival_however_jobs_came_to_it(steps: list[str]) -> None:
+    """The queue timeout looks at the first of each lane only."""
+    queue, now, count = Queue("m", 1000, 10**6, patience=3.0), 0.0, 0
+    taken, parked = list[Job](), list[Job]()
+    for step in steps:
+        now += 1.0
+        if step == "age":
+            queue.age(now)
+        elif step == "take":
+            taken += queue.take(2)
+        elif step == "back" and taken:
+            queue.put_back(taken.pop())
+        elif step == "admit" and parked:
+            queue.admit(parked.pop())
+        elif step in ("normal", "low", "park"):
+            count += 1
+            job = make(f"low-{count}" if step == "low" or count % 2 else f"normal-{count}", now)
+            if step == "park":
+                queue.park(job)
+                parked.append(job)
+            else:
+                queue.put(job)
+
+        assert queue.in_order()
+
+
+def test_a_low_one_that_is_admitted_late_does_not_pass_those_before_it() -> None:
+    queue, jobs = filled("low-a", "low-b", waits=5.0)
+    late = make("low-c", 2.0)
+    queue.park(late)
+    queue.age(5.0)
+
+    queue.admit(late)
+    queue.take(1)
+    queue.age(9.0)
+
+    assert [job.id for job in queue.oldest()] == ["low-b"]
+    assert order(queue) == ["low-b", "low-c"]
+    assert jobs["low-b"].queued < late.queued
 
 
 def give_back(queue: Queue, *jobs: Job) -> None:

@@ -60,6 +60,8 @@ def _check_requests(world: "World", served: Served) -> None:
         world.broken("whoever has ended was told, or has left", ended=ended)
     if queue.waiting != waiting or queue.bytes != size:
         world.broken("the queue counts those that wait", queue=queue, waiting=waiting, bytes=size)
+    if not queue.in_order():
+        world.broken("each lane is in the order of arrival", queue=queue)
     in_hands = {job.id for worker in served.workers for batch in worker.hand for job in batch.jobs}
     had = sum(len(batch.jobs) for worker in served.workers for batch in worker.hand)
     if dispatcher.running != had or len(in_hands) != had:
