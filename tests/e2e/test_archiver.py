@@ -20,6 +20,8 @@ import torch
 from tests.build import write_files
 from tests.e2e.served import ARCHIVES, PATIENCE, TSCTL, Served
 
+pytestmark = pytest.mark.heavy
+
 FORMATS = {"default": "mar", "zip-store": "mar", "tgz": "tar.gz", "no-archive": ""}
 REAL = [sys.executable, "-m", "model_archiver.model_packaging"]
 OURS = [str(TSCTL), "archive"]

@@ -11,6 +11,8 @@ import pytest
 from tests.certificate import make_certificate, needs_openssl
 from tests.e2e.served import PATIENCE, TSCTL, Served
 
+pytestmark = pytest.mark.heavy
+
 
 @pytest.fixture
 def text(tmp_path: Path) -> Path:

@@ -108,6 +108,7 @@ def test_a_version_with_crashing_requests_only_is_crashing_and_serves_at_once_wh
     assert "m/1.0 is crashing: 3 workers ended one after the other" in log and "m/1.0 is no longer crashing" in log
 
 
+@pytest.mark.heavy
 def test_the_same_request_is_refused_after_two_workers_and_operators_have_it_run_again(served: Served) -> None:
     served.register("crashes", name="m")
     size, ids = 200_000, itertools.count()

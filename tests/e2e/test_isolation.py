@@ -35,6 +35,7 @@ def test_of_eight_requests_in_a_batch_only_the_one_fails_for_which_the_handler_r
     assert 'tsctl_isolated_failures_total{model="spells",version="1.0"} 1.0' in metrics
 
 
+@pytest.mark.heavy
 def test_where_it_is_forbidden_the_batch_fails_whole(served: Served) -> None:
     config = served.folder / "model-config.yaml"
     config.write_text("isolate: false\n")

@@ -144,6 +144,7 @@ def test_a_restored_model_that_cannot_load_stays_listed_with_its_traceback(idle:
     assert "TEST_GO" in idle.tsctl("describe", "slow_load")
 
 
+@pytest.mark.heavy
 def test_an_archive_that_is_gone_is_not_needed_and_without_both_the_version_is_failed(served: Served) -> None:
     served.register("echo")
     (served.store / "echo.mar").unlink()

@@ -14,6 +14,8 @@ from daemon.marfile import Packing, write_archive
 from handlers.loader import import_file
 from tests.e2e.served import ARCHIVES, Served
 
+pytestmark = pytest.mark.heavy
+
 COLOURS = ("red", "green", "blue")
 
 
@@ -44,10 +46,7 @@ def top(body: bytes) -> str:
     return str(next(iter(json.loads(body))))
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [pytest.param("eager", marks=pytest.mark.heavy), "torchscript", pytest.param("export", marks=pytest.mark.heavy)],
-)
+@pytest.mark.parametrize("kind", ["eager", "torchscript", "export"])
 def test_each_kind_of_model_classifies_images(shared: Served, tmp_path: Path, names: Path, kind: str) -> None:
     files = {}
     if kind == "eager":
@@ -82,7 +81,6 @@ def test_each_kind_of_model_classifies_images(shared: Served, tmp_path: Path, na
     shared.tsctl("unregister", kind)
 
 
-@pytest.mark.heavy
 def test_an_image_that_cannot_be_read_fails_alone(shared: Served, names: Path) -> None:
     archive = pack(shared, "colours", names, model_file=ARCHIVES / "small_net.py")
     shared.tsctl("register", archive, "--batch-size", "4", "--max-delay", "60000", "--batching", "fixed")
@@ -99,7 +97,6 @@ def test_an_image_that_cannot_be_read_fails_alone(shared: Served, names: Path) -
     shared.tsctl("unregister", "colours")
 
 
-@pytest.mark.heavy
 def test_the_command_line_predicts_too(shared: Served, tmp_path: Path, names: Path) -> None:
     shared.tsctl("register", pack(shared, "cli", names, model_file=ARCHIVES / "small_net.py"))
     (tmp_path / "blue.png").write_bytes(image("blue"))

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+import pytest
+
 from tests.e2e.served import Answer, Served, eventually, running
 
 
@@ -159,6 +161,7 @@ def test_one_that_cannot_load_says_why_and_leaves_the_old_one(served: Served) ->
     assert "in initialize" in told["error"]["traceback"]
 
 
+@pytest.mark.heavy
 def test_a_kill_while_the_new_one_loads_brings_the_old_one_back_and_later_the_new_one(idle: Served) -> None:
     go = idle.folder / "go"
     idle.environment["TEST_GO"] = str(go)

@@ -42,6 +42,7 @@ def test_they_are_installed_once_beside_what_the_daemon_has(idle: Served, requir
     assert len(made) == 1
 
 
+@pytest.mark.heavy
 def test_what_pip_said_is_told(idle: Served, tmp_path: Path) -> None:
     idle.start("--install-requirements")
     file = tmp_path / "requirements.txt"

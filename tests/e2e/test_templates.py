@@ -12,6 +12,8 @@ import pytest
 from daemon.workers.devices import usable_cores
 from tests.e2e.served import Served, eventually, running
 
+pytestmark = pytest.mark.heavy
+
 FIRST = "the template torch is ready"
 
 
@@ -136,7 +138,6 @@ def test_what_a_worker_leaves_behind_is_reaped(warm: Served) -> None:
     eventually(lambda: not Path(f"/proc/{left}").exists(), "it is reaped too")
 
 
-@pytest.mark.heavy
 def test_a_template_that_is_killed_harms_no_worker_and_the_next_has_another(warm: Served) -> None:
     before = {worker["pid"] for worker in warm.describe("warm")["workers"]}
     eventually(lambda: len(templates(warm)) == 1, "what other workers left is reaped")
@@ -190,7 +191,6 @@ def test_a_model_that_hangs_while_its_template_loads_it_meets_the_startup_timeou
     eventually(lambda: len(children(warm.pid)) == before, "neither worker nor template is left")
 
 
-@pytest.mark.heavy
 def test_when_the_daemon_is_killed_templates_and_workers_go(idle: Served) -> None:
     idle.environment["TSCTL_TEMPLATE"] = "true"
     idle.start()
@@ -228,7 +228,6 @@ def test_where_no_model_needs_torch_nobody_imports_it(idle: Served) -> None:
     assert commands and all(b"handlers.worker" in command for command in commands)
 
 
-@pytest.mark.heavy
 def test_where_nothing_is_served_yet_torch_is_imported_ahead(idle: Served) -> None:
     idle.environment["TSCTL_TEMPLATE"] = "true"
 

@@ -13,6 +13,8 @@ from tests.chaos.upgrades import command_of, marked, upgrade
 from tests.e2e.conftest import begin_upgrade
 from tests.e2e.served import PATIENCE, TSCTL, Served, eventually, running
 
+pytestmark = pytest.mark.heavy
+
 
 @pytest.fixture
 def held(idle: Served) -> Iterator[tuple[int, http.client.HTTPConnection]]:
@@ -111,7 +113,6 @@ def test_stopping_the_new_daemon_ends_the_old_one_too(
     eventually(lambda: not marked(idle), "nothing is left")
 
 
-@pytest.mark.heavy
 def test_a_daemon_that_replaced_another_can_be_replaced_while_that_one_still_answers(
     idle: Served, held: tuple[int, http.client.HTTPConnection]
 ) -> None:
@@ -132,7 +133,6 @@ def run_in_foreground(idle: Served) -> "subprocess.Popen[bytes]":
     return process
 
 
-@pytest.mark.heavy
 def test_whoever_ran_the_daemon_in_the_foreground_keeps_its_process(idle: Served) -> None:
     process = run_in_foreground(idle)
     first = json.loads(idle.tsctl("upgrade", "--grace", "0", "--json"))

@@ -6,6 +6,8 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from daemon.workers.devices import usable_cores
 from tests.e2e.served import Answer, Served, eventually, running
 
@@ -120,6 +122,7 @@ def test_registered_without_waiting_a_failure_stays_listed_and_can_be_replaced(s
     assert served.ask("/predictions/model", b"x").status == 200
 
 
+@pytest.mark.heavy
 def test_what_has_failed_is_tried_again_when_what_it_lacked_is_there(idle: Served) -> None:
     go = idle.folder / "go"
     idle.environment["TEST_GO"] = str(go)

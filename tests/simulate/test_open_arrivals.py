@@ -38,6 +38,7 @@ def test_under_overload_every_batch_is_full() -> None:
     assert set(sizes) == {MODEL.batch_size}
 
 
+@pytest.mark.heavy
 @pytest.mark.slow
 def test_parallel_curls_travel_in_fewer_batches_and_wait_hardly_longer() -> None:
     row = Row("", Bursts(8, 0.024, 1.0), Model(max_delay=0.1))
