@@ -29,7 +29,8 @@ def rehearsal(engine: StubEngine) -> Rehearsal:
 
 
 def setting(batch_size: int, workers: int) -> Setting:
-    return Setting(workers, 1, batch_size, 0.0, "greedy")
+    """Three clients fill batches of two, however their processes are scheduled: `fixed` waits for the second."""
+    return Setting(workers, 1, batch_size, 1.0, "fixed")
 
 
 @pytest.mark.slow  # processes of clients
