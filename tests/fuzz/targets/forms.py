@@ -43,7 +43,10 @@ def _compare(content_type: str, body: bytes, params: list[Param] | None) -> None
     """Check that our results equal the references', which accept more, but for blanks after the first boundary."""
     if params is None or len(content_type) > MOST_TYPE:
         return
-    kind, options = parse_options(content_type)
+    try:
+        kind, options = parse_options(content_type)
+    except BadRequest:
+        return  # too many options, of a type that has none for us: its body is a value as it is
     if kind == "application/x-www-form-urlencoded":
         fields = [pair.partition(b"=") for pair in body.split(b"&") if b"=" in pair]
         read = {(unescaped(name) or b"").decode("utf-8", "replace"): unescaped(value) for name, _, value in fields}
