@@ -30,6 +30,10 @@ def test_the_invariants_hold(first: int) -> None:
     assert not failed, explain(failed[0])
 
 
+def test_a_seed_holds_in_which_one_that_was_compared_late_went_before_older_ones() -> None:
+    assert run(2340) is None
+
+
 def story_of(seed: int) -> deque[str]:
     story = Story(lines=deque())
     run_plan(draw(seed), story)
