@@ -114,7 +114,7 @@ completions: $(VENV)/.installed
 
 # The pages that are printed from tables; a test keeps them fresh.
 references: $(VENV)/.installed
-	$(BIN)/python docs/model_settings.py > docs/model-settings.md
+	$(BIN)/python -m docs.generate.model_settings > docs/model-settings.md
 
 # Programs that some tests use; without them those tests are skipped, and say so.
 system-packages:

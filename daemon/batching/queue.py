@@ -15,7 +15,7 @@ The head is that of the first lane that is not empty; within a lane, first in is
 import math
 from collections import OrderedDict
 from collections.abc import Iterator
-from itertools import chain, islice, pairwise, takewhile
+from itertools import chain, islice, takewhile
 
 from daemon.batching.deadlines import Deadlines
 from daemon.errors import QueueFull
@@ -85,14 +85,6 @@ class Queue:
         for lane in (self._suspects, self._aged, self._normal, self._low):
             if lane:
                 yield next(iter(lane))
-
-    def in_order(self) -> bool:
-        """Return whether each lane is in the order of arrival, as `oldest` needs; the simulation and tests ask."""
-        return all(
-            earlier.queued <= later.queued
-            for lane in (reversed(self._alone), self._suspects, self._aged, self._normal, self._low)
-            for earlier, later in pairwise(lane)
-        )
 
     def of_size(self, size: int) -> list[Job]:
         """Return the jobs in the lanes with so many bytes, except those that ask to run alone."""

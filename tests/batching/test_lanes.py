@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from daemon.batching.queue import Queue, patience
 from daemon.job import Budget, Job
+from daemon.simulate.faults.invariants import in_order
 from tests.build import Client
 
 
@@ -197,7 +198,7 @@ def test_each_lane_is_in_the_order_of_arrival_however_jobs_came_to_it(steps: lis
             else:
                 queue.put(job)
 
-        assert queue.in_order()
+        assert in_order(queue)
 
 
 def test_a_low_one_that_is_admitted_late_does_not_pass_those_before_it() -> None:

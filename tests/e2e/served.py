@@ -21,6 +21,7 @@ ARCHIVES = Path(__file__).parent / "archives"
 # Seconds that anything may take before a test gives up. Nothing waits so long that works: on a machine with eight times
 # as much to do as it can, importing torch takes 40 s.
 PATIENCE = 120.0
+ADDRESS = "$(tsctl status --json | grep -o 'http://[^\"]*' | head -n 1)"
 
 
 class Answer(NamedTuple):
@@ -147,6 +148,26 @@ class Served:
             connection.request(method, target)
             with connection.getresponse() as response:
                 return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+
+
+def typed(served: Served, commands: str, folder: Path, *unset: str) -> subprocess.CompletedProcess[str]:
+    """Run the commands of a page in bash, which stops at the first that fails.
+
+    Only the port differs from what a user types: 8080 may be taken on the machine that runs this.
+
+    Args:
+        unset: variables of the daemon's environment that the commands, or users, do without.
+    """
+    environment = served.environment | {"PATH": f"{TSCTL.parent}:{served.environment['PATH']}"}
+    for name in unset:
+        del environment[name]
+    return subprocess.run(
+        ["bash", "-e", "-u", "-o", "pipefail", "-c", commands.replace("http://127.0.0.1:8080", ADDRESS)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
 
 
 def eventually(condition: Callable[[], bool], what: str) -> None:

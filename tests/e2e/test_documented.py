@@ -23,14 +23,13 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from tests.e2e.served import TSCTL, Served
+from tests.e2e.served import Served, typed
 
 ROOT = Path(__file__).parents[2]
 WRITTEN = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(
     r"(?:<!-- not run: (?P<reason>[^>]+) -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)^```", re.MULTILINE | re.DOTALL
 )
-ADDRESS = "$(tsctl status --json | grep -o 'http://[^\"]*' | head -n 1)"
 
 
 @dataclass(frozen=True)
@@ -81,18 +80,8 @@ def test_the_commands_of_a_page_work_as_typed(idle: Served, page: Page) -> None:
     else:
         made = shutil.ignore_patterns("*.pth", "*.pt", "models", "model_store", "__pycache__")
         shutil.copytree(page.folder, folder, ignore=made)
-    environment = idle.environment | {"PATH": f"{TSCTL.parent}:{idle.environment['PATH']}"}
-    for name in ("TSCTL_MODEL_STORE", "TSCTL_TEMPLATE"):  # the commands name one, and users have the other
-        del environment[name]
-    commands = page.commands.replace("http://127.0.0.1:8080", ADDRESS)
-
-    done = subprocess.run(
-        ["bash", "-e", "-u", "-o", "pipefail", "-c", commands],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+    # The commands name a store, and users have templates.
+    done = typed(idle, page.commands, folder, "TSCTL_MODEL_STORE", "TSCTL_TEMPLATE")
 
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     for failure in ('"code": 4', '"code": 5'):  # curl ends with 0 whatever the status

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torchvision.models import resnet152
 
-from tests.e2e.served import TSCTL, Served
+from tests.e2e.served import Served, typed
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "resnet"
@@ -44,26 +44,16 @@ def cheap_weights(file: Path) -> list[str]:
 @pytest.mark.heavy
 @pytest.mark.parametrize("weights", [cheap_weights, lambda file: []], ids=["given", "random"])
 def test_the_quick_start_works_as_typed(idle: Served, tmp_path: Path, weights: Callable[[Path], list[str]]) -> None:
-    """Only the port differs: 8080 may be taken on the machine that runs this."""
     if shutil.which("curl") is None:
         pytest.skip("needs the Debian program curl")
     assert SERVE is not None
     folder = tmp_path / "resnet"
     shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("*.pth", "model_store"))
-    environment = idle.environment | {"PATH": f"{TSCTL.parent}:{idle.environment['PATH']}"}
-    del environment["TSCTL_MODEL_STORE"]  # the commands name it
     subprocess.run(
         [sys.executable, "prepare.py", *weights(tmp_path / "weights.pth")], cwd=folder, check=True, capture_output=True
     )
-    commands = SERVE[1].replace("http://127.0.0.1:8080", "$(tsctl status --json | grep -o 'http://[^\"]*')")
 
-    done = subprocess.run(
-        ["bash", "-e", "-u", "-o", "pipefail", "-c", commands],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+    done = typed(idle, SERVE[1], folder, "TSCTL_MODEL_STORE")  # the commands name it
 
     assert done.returncode == 0, done.stderr
     assert '"modelName": "resnet-152"' in done.stdout

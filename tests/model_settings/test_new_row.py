@@ -26,7 +26,7 @@ model_settings.MODEL_SETTINGS += (row,)
 
 from click.testing import CliRunner
 from daemon.models.snapshot import read_snapshot
-from docs.model_settings import page
+from docs.generate.model_settings import page
 from tests.api.house import House
 from tsctl.commands.register import command as register
 from tsctl.commands.set import command as set_

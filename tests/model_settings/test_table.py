@@ -8,7 +8,7 @@ from daemon.batching import policies
 from daemon.model_settings import MODEL_SETTINGS, POLICIES, ModelSetting
 from daemon.model_settings.kinds import Boolean
 from daemon.settings import SETTINGS
-from docs.model_settings import page
+from docs.generate.model_settings import page
 from tests.test_imports import ROOT
 
 each_row = pytest.mark.parametrize("row", MODEL_SETTINGS, ids=lambda row: row.name)

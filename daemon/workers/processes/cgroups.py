@@ -15,6 +15,8 @@ import os
 import time
 from pathlib import Path
 
+from daemon.workers.processes.leftovers import stat_of
+
 _PREFIX = "tsctl"
 _PATIENCE = 1.0  # seconds that killed processes have to disappear, at the stop
 
@@ -36,15 +38,9 @@ def own_directory(proc: Path = Path("/proc")) -> Path | None:
 
 
 def start_of(pid: int, proc: Path = Path("/proc")) -> int:
-    """Return when a process started, in ticks since the boot; 0 if there is none, or only a zombie.
-
-    A container's first process may take minutes until it reaps a daemon that was killed.
-    """
-    try:
-        fields = (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
-        return 0 if fields[0] in ("Z", "X") else int(fields[19])
-    except (OSError, ValueError, IndexError):
-        return 0
+    """Return the start time of a process, in ticks since the boot; 0 if the process has ended."""
+    fields = stat_of(pid, proc)
+    return 0 if fields is None else int(fields[19])
 
 
 class Cgroups:

@@ -49,11 +49,20 @@ def children_of(parent: int, proc: Path = Path("/proc")) -> list[Child]:
 
 def child_of(pid: int, parent: int, proc: Path = Path("/proc")) -> Child | None:
     """Read one process; None if it is not a child of `parent`, or has ended."""
+    fields = stat_of(pid, proc)
+    return Child(pid, int(fields[3])) if fields is not None and int(fields[1]) == parent else None
+
+
+def stat_of(pid: int, proc: Path = Path("/proc")) -> list[str] | None:
+    """Return the fields of `/proc/PID/stat` from the state on; None without a process, or if it only has to be reaped.
+
+    Reaping may take long: the first process of a container may take minutes to reap a daemon that was killed.
+    """
     try:
-        state, its_parent, _, session = (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()[:4]
+        fields = (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except (OSError, ValueError):
         return None
-    return Child(pid, int(session)) if int(its_parent) == parent and state not in ("Z", "X") else None
+    return None if len(fields) < 4 or fields[0] in ("Z", "X") else fields
 
 
 def marked(pid: int, mark: str) -> bool:

@@ -3,7 +3,6 @@
 `python digits.py` writes digits.pth, index_to_name.json and a held-out image, digit.png, beside this file.
 """
 
-import importlib.util
 import io
 import json
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from digits_model import DigitNet
 from PIL import Image
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
@@ -51,17 +51,6 @@ def as_png(image: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
-def new_network() -> nn.Module:
-    """Make the network of the archive's own model file."""
-    spec = importlib.util.spec_from_file_location("digits_model", HERE / "digits_model.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    network: nn.Module = module.DigitNet()
-    return network
-
-
 def train(digits: Digits) -> nn.Module:
     """Train the network, on one thread; takes seconds.
 
@@ -70,7 +59,7 @@ def train(digits: Digits) -> nn.Module:
     torch.manual_seed(0)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    network = new_network()
+    network = DigitNet()
     optimizer = torch.optim.Adam(network.parameters(), lr=2e-3)
     images, labels = as_tensor(digits.train_images), torch.from_numpy(digits.train_labels)
     for _ in range(EPOCHS):

@@ -5,7 +5,6 @@ are right.
 """
 
 import importlib
-import importlib.util
 import inspect
 import json
 import random
@@ -15,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 import torch
+from topics_model import TOKENS, Topics
 from torch import nn
 
 from handlers.text.cleaning import clean
@@ -47,17 +47,6 @@ def tokens_of(text: str) -> list[str]:
     return list(ngrams_iterator(tokenize(clean(text)), 2))
 
 
-def new_network() -> tuple[nn.Module, int]:
-    """Return the network of the archive's model file, and how many tokens it knows."""
-    spec = importlib.util.spec_from_file_location("topics_model", HERE / "topics_model.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    network: nn.Module = module.Topics()
-    return network, module.TOKENS
-
-
 def main() -> None:
     random.seed(0)
     torch.manual_seed(0)
@@ -70,7 +59,7 @@ def main() -> None:
     ]
     random.shuffle(rows)
     held_out, training = rows[: len(rows) // 10], rows[len(rows) // 10 :]
-    network, size = new_network()
+    network, size = Topics(), TOKENS
     counted = Counter(token for tokens, _ in training for token in tokens)
     vocabulary = {"<unk>": 0} | {token: place for place, (token, _) in enumerate(counted.most_common(size - 1), 1)}
 

@@ -2,35 +2,35 @@
 
 from daemon.model_settings import MODEL_SETTINGS, ModelSetting
 from daemon.model_settings.kinds import Boolean
+from docs.generate.markdown import code, table
 
 _HEAD = """# Settings of a model
 
 Printed by `make references` from the table in `daemon/model_settings/table.py`; a test keeps it fresh.
 
-Of what is said of a setting, the first of these counts: `tsctl set` (or `PATCH /models/MODEL`), `tsctl register` (or
+A value has one of these sources, the first wins: `tsctl set` (or `PATCH /models/MODEL`), `tsctl register` (or
 `POST /models`), the archive's `model-config.yaml`, the `models` block of config.properties, the daemon's own setting,
-the default. `tsctl config MODEL` prints each value, and who said so.
+the default. `tsctl config MODEL` prints each value and its source.
 
-| `model-config.yaml` | option of `register` | parameter of `POST` | value | default | while it serves |
-|---|---|---|---|---|---|
 """
+_COLUMNS = (
+    "`model-config.yaml`", "option of `register`", "parameter of `POST`", "value", "default", "changeable while serving"
+)  # fmt: skip
 
 
 def page() -> str:
     """Return the page."""
-    lines = [_line(row) for row in MODEL_SETTINGS]
     described = [f"* **{row.label or row.rest}** ({_names(row)}): {row.help} {_counts(row)}" for row in MODEL_SETTINGS]
-    return _HEAD + "\n".join(lines) + "\n\n" + "\n".join(described) + "\n"
+    return _HEAD + table(_COLUMNS, map(_cells, MODEL_SETTINGS)) + "\n" + "\n".join(described) + "\n"
 
 
-def _line(row: ModelSetting) -> str:
+def _cells(row: ModelSetting) -> list[str]:
     option = row.flag and f"`{row.flag}`" + (f", `--no-{row.flag[2:]}`" if isinstance(row.kind, Boolean) else "")
-    cells = [_code(row.yaml), option, _code(row.rest), _value(row), _default(row), "yes" if row.changes else "no"]
-    return f"| {' | '.join(cells)} |"
+    return [code(row.yaml), option, code(row.rest), _value(row), _default(row), "yes" if row.changes else "no"]
 
 
 def _value(row: ModelSetting) -> str:
-    """Return what a value may be, with the unit where it is not in the words."""
+    """Return a description of valid values, with the unit if the description lacks one."""
     said = row.kind.what.partition(";")[0]
     units = {"ms": "milliseconds", "s": "seconds"}
     unit = units.get(row.kind.unit, "")
@@ -49,15 +49,11 @@ def _default(row: ModelSetting) -> str:
 
 
 def _names(row: ModelSetting) -> str:
-    return ", ".join(_code(name) for name in (row.yaml, row.flag, row.rest) if name)
+    return ", ".join(code(name) for name in (row.yaml, row.flag, row.rest) if name)
 
 
 def _counts(row: ModelSetting) -> str:
     return f"A change counts {row.changes}." if row.changes else row.why
-
-
-def _code(text: str) -> str:
-    return text and f"`{text}`"
 
 
 if __name__ == "__main__":
