@@ -146,10 +146,11 @@ class Dispatcher:
             self._metrics.returned(batch, seconds, now)
         for outcome in reversed(outcomes):  # reversed: each goes to the head, so the oldest ends first in line
             self._end(outcome, now)
-        if blamed and self.quarantine.watching:
+        # A job that comes back unstarted is not known to be a suspect, if its like ended another worker meanwhile.
+        if self.quarantine.watching and (blamed or any(not outcome.started for outcome in outcomes)):
             for size in {job.size for job in batch.jobs}:
                 self._compare_waiting(size)
-        if len(self._queue):
+        if self._queue.waiting:  # a parked job may expire, too
             self.wake()
 
     def streamed(self, job: Job, piece: Reply) -> None:

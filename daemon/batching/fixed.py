@@ -32,10 +32,11 @@ class Fixed:
             return self._send(self._batch_size, "full")
         if facts.stopping:
             return self._send(facts.waiting, "stopping")
-        if self._forming_since is None:
-            # The policy may have been chosen while jobs were held: they have waited since then.
-            self._forming_since = now if facts.held is None else facts.held
-        due = self._forming_since + self._max_delay
+        # A job may have been held before: the policy is new, or the job comes from a comparison with suspects.
+        held = now if facts.held is None else facts.held
+        since = held if self._forming_since is None else min(self._forming_since, held)
+        self._forming_since = since
+        due = since + self._max_delay
         if now >= due:
             return self._send(facts.waiting, "delay")
         due = min(due, latest(facts, self._times))

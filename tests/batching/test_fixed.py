@@ -43,6 +43,13 @@ def test_the_delay_counts_from_when_a_worker_took_the_first_job_not_from_its_arr
     assert collector.decide(facts(2), now=50.1) == Send(2, "delay")
 
 
+def test_a_job_that_has_been_held_for_longer_than_the_collector_knows_waits_no_longer_for_that() -> None:
+    collector = Fixed(batch_size=4, max_delay=0.1)
+    collector.decide(facts(1), now=10.0)
+
+    assert collector.decide(Facts(2, idle=1, held=9.95), now=10.01) == Wait(9.95 + 0.1)
+
+
 @pytest.mark.parametrize(
     ("waiting", "now"),
     [pytest.param(1, 10.1, id="sent by its delay"), pytest.param(4, 10.02, id="sent full")],

@@ -7,7 +7,7 @@ import pytest
 from daemon.batching import quarantine
 from daemon.batching.quarantine import AT_ONCE
 from daemon.errors import QueueFull
-from daemon.job import Budget, Phase
+from daemon.job import Budget, Phase, Reply
 from tests.batching.poisoned import LARGE, SMALL, Bench, hashed, named
 
 __all__ = ["hashed"]  # a fixture
@@ -67,6 +67,26 @@ def test_the_queue_timeout_holds_meanwhile() -> None:
     bench.clock.advance(0.6)
 
     assert bench.told("large").status == 504
+
+
+def test_the_queue_timeout_holds_for_one_that_comes_back_unbegun_and_is_the_only_one() -> None:
+    bench = Bench(policy="greedy", workers=2, queue_timeout=2.0)
+    hanging, crashing = bench.engine.workers
+    bench.ask("good", b"words")
+    bench.ask("bad", LARGE)
+    ahead, waiting = named(bench, "bad-2", LARGE), named(bench, "good-2", b"words")
+    bench.model.submit(ahead)
+    bench.model.submit(waiting)
+    bench.clock.settle()
+    assert ahead.phase is Phase.SENT
+    bench.model.abandon(waiting)
+    crashing.crash(retry=False)
+    bench.clock.held = []
+
+    hanging.hang(Reply(500, b"late"), retry=False)
+    bench.clock.advance(2.1)
+
+    assert bench.told("bad-2").status == 504
 
 
 def test_its_client_may_leave_meanwhile() -> None:

@@ -185,6 +185,24 @@ def test_what_the_worker_had_not_begun_is_no_suspect(hashed: list[int]) -> None:
     assert second.suspect is None and second.phase is Phase.QUEUED
 
 
+def test_what_comes_back_unbegun_is_compared_with_those_that_died_meanwhile_elsewhere() -> None:
+    bench = Bench(policy="greedy", workers=2)
+    hanging, crashing = bench.engine.workers
+    bench.ask("good", b"words")
+    bench.ask("bad")
+    ahead, waiting = named(bench, "bad-2", SMALL), named(bench, "good-2", b"words")
+    bench.model.submit(ahead)
+    bench.model.submit(waiting)
+    bench.clock.settle()
+    assert [batch.jobs for batch in hanging.batches][1:] == [[ahead]]
+    crashing.crash(retry=False)
+    assert ahead.suspect is None, "a worker has it"
+
+    hanging.hang(Reply(500, b"late"), retry=False)
+
+    assert ahead.phase is Phase.QUEUED and ahead.suspect is not None
+
+
 def test_nothing_is_hashed_without_suspects_and_with_some_only_what_is_as_large(hashed: list[int]) -> None:
     bench = Bench(policy="greedy")
     bench.ask("a", b"123456")
