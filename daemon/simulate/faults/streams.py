@@ -92,11 +92,14 @@ class Pour:
         self._count = 0
         self._waiting: Pieces = []
         self._began = 0.0
+        self._sent = 0.0  # when the last pieces were sent
         self._waits = 0
 
     def waits(self, batch: int) -> bool:
-        """Return whether this batch waits for its clients, and the daemon must already know."""
-        return bool(self._waiting) and batch == self._batch.batch and self._world.loop.now() - self._began > HEARD
+        """Return whether this batch waits for its clients, having been on time, and the daemon must already know."""
+        on_time = self._began - self._sent <= self._pause + HEARD  # the machine may have stalled
+        heard = self._world.loop.now() - self._began > HEARD
+        return bool(self._waiting) and batch == self._batch.batch and on_time and heard
 
     def pour(self) -> None:
         """Send a piece to each row, or finish."""
@@ -126,6 +129,7 @@ class Pour:
         now, self._waiting = self._windows.split(pieces)
         if now or not self._waiting:
             self._script.say(wire.Chunk(self._batch.batch, now))
+            self._sent = self._world.loop.now()
         if not self._waiting:
             self._world.loop.outside(self._pause, self.pour)
             return
