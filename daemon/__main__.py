@@ -16,7 +16,7 @@ from typing import Any
 
 from daemon import paths
 from daemon.config import resolve
-from daemon.errors import DaemonError, StartError
+from daemon.core.errors import DaemonError, StartError
 from daemon.settings import SETTINGS
 
 

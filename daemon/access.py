@@ -3,9 +3,9 @@
 import time
 from pathlib import Path
 
-from daemon.clock import Clock
+from daemon.core.clock import Clock
+from daemon.core.logs import LineLog, without_secrets
 from daemon.http.messages import Request
-from daemon.logs import LineLog, without_secrets
 
 FLUSH_EVERY = 0.5  # seconds
 _LINES_AT_ONCE = 1000

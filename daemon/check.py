@@ -16,12 +16,12 @@ from typing import Any
 
 import uvloop
 
-from daemon.clock import LoopClock
 from daemon.config import resolve
-from daemon.errors import DaemonError
+from daemon.core.clock import LoopClock
+from daemon.core.errors import DaemonError
+from daemon.core.job import Job, Param, Reply
+from daemon.core.logs import ModelLogs
 from daemon.http.messages import new_request_id
-from daemon.job import Job, Param, Reply
-from daemon.logs import ModelLogs
 from daemon.models.model import Model
 from daemon.models.modelconfig import Wishes
 from daemon.models.registration import Registration, Request

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon import paths
-from daemon.errors import StartError
+from daemon.core.errors import StartError
 from daemon.settings import MIB, SETTINGS, Setting
 from daemon.tsconfig import ConfigFile, Given, ModelValues, read_config_file
 

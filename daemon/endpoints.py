@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from daemon.config import Config
-from daemon.errors import StartError
+from daemon.core.errors import StartError
 from daemon.http.listener import Listener, handshake_time
 from daemon.sockets import BACKLOG, bind_tcp, parse_address
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from daemon import paths
 from daemon.config import Config
+from daemon.core.errors import StartError
 from daemon.endpoints import Endpoint, bind_endpoints
-from daemon.errors import StartError
 from daemon.sockets import Lock, bind_control, take_place, unlink_if_ours
 from daemon.upgrade.words import Bound, Expected, Inheritance
 

@@ -11,20 +11,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from daemon import logs, paths, place
+from daemon import paths, place
 from daemon.access import AccessLog
 from daemon.api.inference import inference_routes
 from daemon.api.management import management_routes
 from daemon.api.metrics import metrics_routes
 from daemon.api.turns import Turns
 from daemon.api.upgrading import upgrade_route
-from daemon.arena import open_arena
-from daemon.clock import LoopClock
 from daemon.config import Config
+from daemon.core import logs
+from daemon.core.arena import open_arena
+from daemon.core.clock import LoopClock
+from daemon.core.errors import StartError
 from daemon.ending import Ending, first
 from daemon.endpoints import choose_endpoints, listen, listen_control, tls_context
 from daemon.environment import model_environment
-from daemon.errors import StartError
 from daemon.guards import guard
 from daemon.http.full import connections_within
 from daemon.http.limits import HttpLimits

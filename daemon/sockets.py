@@ -13,7 +13,7 @@ import socket
 from pathlib import Path
 
 from daemon import paths
-from daemon.errors import StartError
+from daemon.core.errors import StartError
 
 BACKLOG = 1024
 _PORT = re.compile(r"[0-9]{1,5}")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from daemon import job
 from daemon.config import Config
+from daemon.core import job
 from daemon.endpoints import Endpoint
 from daemon.models.registry import Registry
 from daemon.settings import SETTINGS

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from daemon.config import Config
-from daemon.errors import StartError
+from daemon.core.errors import StartError
 
 MANAGEMENT_VARIABLE = "TSCTL_TOKEN"
 INFERENCE_VARIABLE = "TSCTL_INFERENCE_TOKEN"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from daemon.clock import Clock
 from daemon.config import Config, resolve
-from daemon.job import Batch, Job, Outcome, Param, Reply
+from daemon.core.clock import Clock
+from daemon.core.job import Batch, Job, Outcome, Param, Reply
 from daemon.marfile import MANIFEST, parse_manifest
 from daemon.models.model import Model, Source
 from daemon.models.modelconfig import ModelSettings

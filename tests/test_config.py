@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from daemon.config import Config, resolve
-from daemon.errors import StartError
+from daemon.core.errors import StartError
 from daemon.settings import MIB, SETTINGS, Setting
 
 

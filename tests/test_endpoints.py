@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.clock import LoopClock
 from daemon.config import Config
+from daemon.core.clock import LoopClock
+from daemon.core.errors import StartError
 from daemon.endpoints import Endpoint, bind_endpoints, choose_endpoints, listen, tls_context
-from daemon.errors import StartError
 from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener

@@ -8,8 +8,8 @@ import pytest
 
 from daemon import paths, place
 from daemon.config import Config
+from daemon.core.errors import StartError
 from daemon.endpoints import choose_endpoints
-from daemon.errors import StartError
 from daemon.place import Place
 from daemon.sockets import take_place
 from daemon.upgrade.words import Inheritance

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.errors import StartError
+from daemon.core.errors import StartError
 from daemon.sockets import Lock, address_of, bind_control, bind_tcp, parse_address, take_place, unlink_if_ours
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.errors import StartError
+from daemon.core.errors import StartError
 from daemon.tokens import Tokens, read_tokens
 from tests.build import make_config
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from daemon.config import Config, resolve
-from daemon.errors import StartError
+from daemon.core.errors import StartError
 from daemon.settings import SETTINGS
 from daemon.tsconfig import KEYS, MEANINGLESS, STOPS, read_config_file
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.errors import Forbidden, MissingToken, ResourceNotFound, WrongToken
+from daemon.core.errors import Forbidden, MissingToken, ResourceNotFound, WrongToken
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Request
 from daemon.http.router import Route

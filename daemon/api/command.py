@@ -9,7 +9,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from daemon.errors import DaemonError
+from daemon.core.errors import DaemonError
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Response, error_body, json_response
 from daemon.models.registration import Progress, no_progress

@@ -8,9 +8,9 @@ import asyncio
 import json
 from typing import Any
 
-from daemon.errors import DescribeFailed, NoReadyWorker
+from daemon.core.errors import DescribeFailed, NoReadyWorker
+from daemon.core.job import Job, Phase, Reply
 from daemon.http.exchange import Exchange
-from daemon.job import Job, Phase, Reply
 from daemon.models.model import Model
 
 

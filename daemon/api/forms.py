@@ -17,9 +17,9 @@ from typing import Final
 from daemon.api.multipart import FILE_TYPE, Multipart
 from daemon.api.options import parse_options
 from daemon.api.urlencoded import SLICE, Urlencoded, read_fields
-from daemon.arena import Payload, Stored
-from daemon.errors import BadRequest
-from daemon.job import Param
+from daemon.core.arena import Payload, Stored
+from daemon.core.errors import BadRequest
+from daemon.core.job import Param
 
 __all__ = ["FILE_TYPE", "Form", "parse_body", "read_body"]
 

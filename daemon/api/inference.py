@@ -19,11 +19,11 @@ from typing import Any
 from daemon.api.openapi_inference import describe_api, describe_model
 from daemon.api.predict import parameters_of, predict, with_query
 from daemon.api.turns import Turns
-from daemon.errors import BadRequest, MethodNotAllowed, ResourceNotFound
+from daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
+from daemon.core.job import Param
 from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response, status_response
 from daemon.http.router import Route
-from daemon.job import Param
 from daemon.models.model import Model, ModelState
 from daemon.models.registry import Registry
 

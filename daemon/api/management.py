@@ -25,7 +25,7 @@ from daemon.api.openapi_management import describe_management
 from daemon.api.own import own_route
 from daemon.api.parameters import Parameters
 from daemon.api.setting import asked_of, change
-from daemon.errors import BadRequest, MethodNotAllowed, ResourceNotFound
+from daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response, status_response
 from daemon.http.router import Route

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 from prometheus_client import Metric
 
 from daemon.api.describe import FIRST_WORKER_ID
-from daemon.errors import ResourceNotFound
+from daemon.core.errors import ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Response
 from daemon.http.router import Route

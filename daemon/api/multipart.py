@@ -15,9 +15,9 @@ import re
 from typing import Final
 
 from daemon.api.options import parse_options
-from daemon.arena import Payload, Stored
-from daemon.errors import BadRequest
-from daemon.job import Param
+from daemon.core.arena import Payload, Stored
+from daemon.core.errors import BadRequest
+from daemon.core.job import Param
 
 FILE_TYPE = "application/octet-stream"  # of a file part without a Content-Type
 MOST_PARTS: Final = 256

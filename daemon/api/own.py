@@ -23,7 +23,7 @@ import msgspec
 
 from daemon.api.batching import batching_of
 from daemon.api.describe import settings_of
-from daemon.errors import MethodNotAllowed, NoSample, ResourceNotFound
+from daemon.core.errors import MethodNotAllowed, NoSample, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import JSON, Response, json_response
 from daemon.http.router import Route

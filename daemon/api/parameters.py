@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from daemon.errors import BadRequest
+from daemon.core.errors import BadRequest
 from daemon.http.messages import Request
 from daemon.model_settings import MOST, ModelSetting
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from daemon.api.forms import Form, read_body
-from daemon.errors import BadRequest, PredictionFailed
+from daemon.core.errors import BadRequest, PredictionFailed
+from daemon.core.job import Budget, Job, Param, Phase, Piece, Reply
 from daemon.http.budget import HEADER, PRIORITY_HEADER, read_budget
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Request, Response, reply_response
 from daemon.http.sending import NotRead
-from daemon.job import Budget, Job, Param, Phase, Piece, Reply
 from daemon.models.model import Model
 from daemon.models.sample import MOST_BYTES, RECORDED, Sample
 

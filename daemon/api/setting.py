@@ -9,7 +9,7 @@ from typing import Any
 
 from daemon.api.describe import settings_of
 from daemon.api.parameters import Parameters
-from daemon.errors import BadRequest
+from daemon.core.errors import BadRequest
 from daemon.model_settings import MODEL_SETTINGS, ModelSetting
 from daemon.models.model import Model
 from daemon.models.setting import change_settings

@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 from daemon.api.forms import Form
 from daemon.api.predict import budget_of
-from daemon.errors import DaemonError, Stopping, WaitedTooLong, duration
+from daemon.core.errors import DaemonError, Stopping, WaitedTooLong, duration
+from daemon.core.job import Budget, Param
 from daemon.http.exchange import Exchange
-from daemon.job import Budget, Param
 
 MOST_BYTES = 256 * 1024**2  # of all forms being read; `queue_bytes` is the same for requests that wait for a worker
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from daemon.api.command import run
 from daemon.api.parameters import Parameters
-from daemon.errors import MethodNotAllowed, ResourceNotFound
+from daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.router import Route
 from daemon.models.directories import Progress

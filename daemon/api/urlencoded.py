@@ -16,9 +16,9 @@ import re
 from binascii import a2b_qp
 from typing import Final
 
-from daemon.arena import Payload, Stored
-from daemon.errors import BadRequest
-from daemon.job import Param
+from daemon.core.arena import Payload, Stored
+from daemon.core.errors import BadRequest
+from daemon.core.job import Param
 
 MOST_FIELDS: Final = 256
 MOST_NAME_BYTES: Final = 8192  # of a field, as sent

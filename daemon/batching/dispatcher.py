@@ -29,9 +29,9 @@ from daemon.batching.expiry import Expiry
 from daemon.batching.learned.traffic import Traffic
 from daemon.batching.quarantine import Quarantine
 from daemon.batching.queue import Queue
-from daemon.clock import Clock, Timer
-from daemon.errors import CutOff, DaemonError, WorkerDied, WorkerKilled
-from daemon.job import Batch, Blame, Job, Outcome, Phase, Reply
+from daemon.core.clock import Clock, Timer
+from daemon.core.errors import CutOff, DaemonError, WorkerDied, WorkerKilled
+from daemon.core.job import Batch, Blame, Job, Outcome, Phase, Reply
 from daemon.metrics.version import VersionMetrics
 from daemon.workers.engine import FreeWorkers, Worker
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from daemon.batching.deadlines import Deadlines
 from daemon.batching.learned.traffic import Traffic
 from daemon.batching.queue import Queue
-from daemon.errors import AnsweredTooLate, RequestExpired, WaitedTooLong, duration
-from daemon.job import Job, Phase
+from daemon.core.errors import AnsweredTooLate, RequestExpired, WaitedTooLong, duration
+from daemon.core.job import Job, Phase
 
 QUEUE_TIMEOUT = "queueTimeout"
 JUST = 1.0  # seconds

@@ -12,9 +12,9 @@ from functools import partial
 
 from daemon.batching.fingerprint import fingerprint
 from daemon.batching.suspects import DEATHS, Suspects
-from daemon.clock import Clock
-from daemon.errors import DaemonError, duration
-from daemon.job import Blame, Job, Outcome, Param
+from daemon.core.clock import Clock
+from daemon.core.errors import DaemonError, duration
+from daemon.core.job import Blame, Job, Outcome, Param
 
 AT_ONCE = 16 * 1024  # bytes of one request that is hashed on the loop: 20 µs
 MOST_AT_ONCE = 1024 * 1024  # bytes in one turn of the loop: 1 ms

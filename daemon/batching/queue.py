@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from itertools import chain, islice, takewhile
 
 from daemon.batching.deadlines import Deadlines
-from daemon.errors import QueueFull
-from daemon.job import Job
+from daemon.core.errors import QueueFull
+from daemon.core.job import Job
 
 USUAL_PATIENCE = 0.4  # seconds
 Lane = OrderedDict[Job, None]  # a linked list: both ends and the middle in O(1)

@@ -8,10 +8,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol, cast
 
-from daemon.errors import DaemonError
+from daemon.core.errors import DaemonError
+from daemon.core.job import Caller, Flow
 from daemon.http.messages import Framing, Request, Response, error_response, framing_of
 from daemon.http.sending import OVERHEAD
-from daemon.job import Caller, Flow
 
 JOINED_BODY = 16 * 1024  # bytes; a smaller answer is joined with its head into one string, a larger one is not copied
 

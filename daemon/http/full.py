@@ -7,7 +7,7 @@ workers and for files: so operators can connect, and workers are replaced, howev
 import asyncio
 from typing import cast
 
-from daemon.errors import DaemonError
+from daemon.core.errors import DaemonError
 from daemon.http.messages import error_response, new_request_id
 
 KEPT = 128  # descriptors that no client gets, or half of few; an idle daemon has 26, and a worker 4

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from daemon.arena import Storage
-from daemon.clock import Clock
+from daemon.core.arena import Storage
+from daemon.core.clock import Clock
 from daemon.http.deadlines import Phase
 from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits

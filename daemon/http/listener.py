@@ -4,8 +4,8 @@ import logging
 import math
 from collections.abc import Callable
 
-from daemon.arena import Storage
-from daemon.clock import Clock, Timer
+from daemon.core.arena import Storage
+from daemon.core.clock import Clock, Timer
 from daemon.http.deadlines import Deadlines, Phase
 from daemon.http.exchange import Exchange
 from daemon.http.full import Full

@@ -13,10 +13,10 @@ from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
-from daemon.arena import Payload
-from daemon.errors import BadRequest, DaemonError, PredictionFailed
+from daemon.core.arena import Payload
+from daemon.core.errors import BadRequest, DaemonError, PredictionFailed
+from daemon.core.job import Reply
 from daemon.http.sizes import MOST_JSON, MOST_QUERY_FIELDS, MOST_SEGMENTS, MOST_TARGET, BodyTooLarge, TargetTooLong
-from daemon.job import Reply
 
 JSON = ("Content-Type", "application/json")
 

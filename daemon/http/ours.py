@@ -1,6 +1,6 @@
 """The request headers that the daemon interprets: the body's length, and the client's expectations of the answer."""
 
-from daemon.errors import BadRequest
+from daemon.core.errors import BadRequest
 from daemon.http.refusals import Refused
 from daemon.http.target import check_host
 

@@ -8,8 +8,8 @@ import asyncio
 from collections import deque
 from typing import Protocol
 
-from daemon.clock import Clock
-from daemon.errors import DaemonError
+from daemon.core.clock import Clock
+from daemon.core.errors import DaemonError
 from daemon.http.exchange import Exchange, write_all
 from daemon.http.sending import PIECE, NoRoomToSend, Sending
 

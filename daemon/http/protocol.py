@@ -24,7 +24,8 @@ import asyncio
 import contextlib
 from typing import cast
 
-from daemon.errors import DaemonError
+from daemon.core.errors import DaemonError
+from daemon.core.job import Caller
 from daemon.http.budget import BodyBudget
 from daemon.http.credentials import peer_of
 from daemon.http.deadlines import Phase
@@ -36,7 +37,6 @@ from daemon.http.receiver import Receiver
 from daemon.http.receiving import NoRoom
 from daemon.http.refusals import slow_body, slow_head
 from daemon.http.sending import PIECE
-from daemon.job import Caller
 
 LINGER_MOST = 30.0  # seconds that an uploader may take, in all, to read its rejection and stop
 # Bytes read at once. At most so much of a large body passes through the parser and is copied.

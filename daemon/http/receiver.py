@@ -14,8 +14,8 @@ from collections.abc import Callable
 import httptools
 import msgspec
 
-from daemon.arena import SHARED_FROM, Payload, Storage, Stored, Unshared, gather
-from daemon.errors import BadRequest, MethodNotAllowed
+from daemon.core.arena import SHARED_FROM, Payload, Storage, Stored, Unshared, gather
+from daemon.core.errors import BadRequest, MethodNotAllowed
 from daemon.http.boundaries import Boundaries
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request, new_request_id

@@ -12,8 +12,8 @@ the first connection to wait resumes first.
 import math
 from typing import Protocol
 
-from daemon.errors import DaemonError
-from daemon.places import PAGE
+from daemon.core.errors import DaemonError
+from daemon.core.places import PAGE
 
 STEP = 64 * 1024  # bytes that a waiting connection may receive before it is counted again
 PATIENCE = 1.0  # seconds

@@ -1,6 +1,6 @@
 """Errors for requests that are rejected before they are complete."""
 
-from daemon.errors import DaemonError
+from daemon.core.errors import DaemonError
 from daemon.http.limits import HttpLimits
 
 MIN_RATE = 1000.0  # bytes a second: the lowest average rate of a body

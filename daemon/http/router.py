@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from daemon.errors import DaemonError, ResourceNotFound
+from daemon.core.errors import DaemonError, ResourceNotFound
 from daemon.http.exchange import Exchange
 
 Route = Callable[[Exchange, list[str]], Coroutine[Any, Any, None] | None]

@@ -14,7 +14,7 @@ does not fit is replaced by 503 if none of it was sent; otherwise its connection
 import math
 from typing import Protocol
 
-from daemon.errors import DaemonError
+from daemon.core.errors import DaemonError
 
 STUCK = 2.0  # seconds without a byte read, after which a connection is closed where others need room
 SHARE = 8  # one connection may hold this part of the budget

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from daemon.job import Batch, Job
+from daemon.core.job import Batch, Job
 from daemon.metrics.emitted import Emitted
 from daemon.metrics.histogram import BATCH_SIZES, SECONDS, Histogram
 from handlers.wire import Isolation

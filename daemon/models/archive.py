@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from daemon.errors import InvalidModel, NotUnpacked
+from daemon.core.errors import InvalidModel, NotUnpacked
 from daemon.models.members import CHUNK, DAMAGED, Archive, open_archive, shown
 
 LONGEST_NAME = 1024  # bytes of a member's path; with the directory before it, it must stay below Linux's 4096

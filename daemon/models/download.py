@@ -31,7 +31,7 @@ from urllib.request import (
 
 from daemon import paths
 from daemon.config import Config
-from daemon.errors import ArchiveNotFound, DownloadFailed
+from daemon.core.errors import ArchiveNotFound, DownloadFailed
 from daemon.models.store import locate
 
 SILENCE = 60.0  # seconds that a server may send nothing

@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 
 from daemon import paths
-from daemon.clock import Clock
 from daemon.config import Config
-from daemon.logs import ModelLogs
+from daemon.core.clock import Clock
+from daemon.core.logs import ModelLogs
 from daemon.marfile import Manifest, parse_manifest
 from daemon.models.archive import ArchiveMark
 from daemon.models.directories import Progress

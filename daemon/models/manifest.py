@@ -4,7 +4,7 @@ import importlib.util
 import json
 from pathlib import Path
 
-from daemon.errors import InvalidModel
+from daemon.core.errors import InvalidModel
 from daemon.marfile import MANIFEST, NAME, VERSION, Manifest, ManifestError, parse_manifest
 from handlers.names import BUILT_IN, RESERVED_MODULES, split_handler
 

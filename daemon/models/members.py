@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from daemon.errors import InvalidModel
+from daemon.core.errors import InvalidModel
 
 CHUNK = 1024 * 1024
 _ENTRY = 512  # bytes of a zip's directory for each member that it may hold: 46, a name, extra fields

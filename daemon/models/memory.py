@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from daemon.errors import NotRemembered
+from daemon.core.errors import NotRemembered
 from daemon.models import snapshot
 from daemon.models.modelconfig import without_zero_timeouts
 from daemon.models.snapshot import BrokenSnapshot, Entry, Snapshot

@@ -14,9 +14,9 @@ from daemon.batching.learned.traffic import Traffic
 from daemon.batching.policies import make_collector
 from daemon.batching.quarantine import Quarantine
 from daemon.batching.queue import Queue, patience
-from daemon.clock import Clock
-from daemon.errors import DaemonError, Loading, NoReadyWorker, Stopping
-from daemon.job import Batch, Job, Outcome, Reply
+from daemon.core.clock import Clock
+from daemon.core.errors import DaemonError, Loading, NoReadyWorker, Stopping
+from daemon.core.job import Batch, Job, Outcome, Reply
 from daemon.marfile import Manifest
 from daemon.metrics.version import VersionMetrics
 from daemon.models.archive import ArchiveMark

@@ -11,7 +11,7 @@ from reprlib import Repr
 from typing import TYPE_CHECKING, Any
 
 from daemon.config import Config
-from daemon.errors import BadRequest, InvalidModel
+from daemon.core.errors import BadRequest, InvalidModel
 from daemon.model_settings import MODEL_SETTINGS, MOST_WORKERS, ModelSetting
 from daemon.model_settings.kinds import Duration
 from daemon.model_settings.resources import cpus_text

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from daemon.errors import InvalidModel
+from daemon.core.errors import InvalidModel
 
 # Errors of PyYAML: for a month 13, an empty `!!int`, a `!!timestamp` of no date, and deep nesting not its own one.
 _NOT_YAML = (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError)

@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from daemon import paths
-from daemon.clock import Clock
 from daemon.config import Config
-from daemon.errors import BadRequest, CleaningTimedOut, Conflict, DaemonError, NotFailed, NotRemembered, Stopping
-from daemon.logs import ModelLogs
+from daemon.core.clock import Clock
+from daemon.core.errors import BadRequest, CleaningTimedOut, Conflict, DaemonError, NotFailed, NotRemembered, Stopping
+from daemon.core.logs import ModelLogs
 from daemon.marfile import Manifest
 from daemon.metrics.metrics import Metrics
 from daemon.models.archive import ArchiveMark, Limits, mark_of, model_root

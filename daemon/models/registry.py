@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from daemon.errors import BeingReplaced, Conflict, DefaultVersionKept, ModelNotFound, VersionNotFound
+from daemon.core.errors import BeingReplaced, Conflict, DefaultVersionKept, ModelNotFound, VersionNotFound
 from daemon.models.model import Model, ModelState
 
 

@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from daemon.errors import BeingReplaced, DaemonError
+from daemon.core.errors import BeingReplaced, DaemonError
 from daemon.metrics.metrics import Metrics
 from daemon.models.directories import Progress
 from daemon.models.model import Model

@@ -15,7 +15,7 @@ import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
-from daemon.errors import RequirementsFailed
+from daemon.core.errors import RequirementsFailed
 from daemon.marfile import Manifest
 
 _log = logging.getLogger("daemon.models")

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from daemon.config import Config
-from daemon.errors import ArchiveNotFound, Conflict
+from daemon.core.errors import ArchiveNotFound, Conflict
 from daemon.models.archive import model_root
 from daemon.models.download import archive_of
 from daemon.models.model import Model

@@ -8,8 +8,8 @@ Refused requests are answered 503, and so are those of a worker that is killed.
 
 from collections.abc import Callable, Iterable
 
-from daemon.clock import Clock
-from daemon.logs import ModelLogs
+from daemon.core.clock import Clock
+from daemon.core.logs import ModelLogs
 from daemon.metrics.metrics import Metrics
 from daemon.models.directories import Directories
 from daemon.models.model import Model

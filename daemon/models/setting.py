@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from daemon.errors import BadRequest
+from daemon.core.errors import BadRequest
 from daemon.models.model import Model
 from daemon.models.modelconfig import check
 from daemon.models.replacing import check_unclaimed

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from daemon.config import Config
-from daemon.errors import Conflict, DaemonError, NotRemembered
+from daemon.core.errors import Conflict, DaemonError, NotRemembered
 from daemon.models.archive import mark_of
 from daemon.models.modelconfig import Wishes, wishes_of
 from daemon.models.registration import Registration

@@ -5,7 +5,7 @@ from pathlib import Path
 from stat import S_ISDIR
 from typing import Any
 
-from daemon.errors import ArchiveNotFound
+from daemon.core.errors import ArchiveNotFound
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
 _SUFFIXES = (".mar", ".tar.gz", ".tgz", ".model")

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from daemon.errors import OutOfResources, Stopping, WorkersFailed
+from daemon.core.errors import OutOfResources, Stopping, WorkersFailed
 from daemon.models.directories import Progress
 from daemon.models.model import Model
 from daemon.workers.engine import LoadFailure

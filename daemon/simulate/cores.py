@@ -8,7 +8,7 @@ proceeds at min(1, n/k) seconds a second. A batch is therefore slowed by the bat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from daemon.clock import Clock, Timer
+from daemon.core.clock import Clock, Timer
 from daemon.workers.stub import StubEngine
 
 Finished = Callable[[float], None]

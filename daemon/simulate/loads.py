@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from daemon.job import Caller
+from daemon.core.job import Caller
 from daemon.simulate.world import World
 
 

@@ -12,8 +12,8 @@ from daemon.batching.collector import Collector
 from daemon.batching.dispatcher import Dispatcher
 from daemon.batching.learned.traffic import Traffic
 from daemon.batching.queue import Queue, patience
-from daemon.clock import Clock, FakeClock, Timer
-from daemon.job import Batch, Budget, Caller, Job, Outcome, Reply
+from daemon.core.clock import Clock, FakeClock, Timer
+from daemon.core.job import Batch, Budget, Caller, Job, Outcome, Reply
 from daemon.simulate.cores import Cores, SharingEngine
 from daemon.simulate.percentile import nearest_rank
 from daemon.workers.engine import WorkerSpec

@@ -15,7 +15,7 @@ from functools import partial
 from statistics import fmean
 
 from daemon.batching.policies import make_collector
-from daemon.job import Caller
+from daemon.core.job import Caller
 from daemon.simulate.percentile import nearest_rank
 from daemon.simulate.world import Model, World
 from daemon.tune.candidates import Setting

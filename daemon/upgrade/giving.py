@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from daemon.errors import DaemonError, Loading, NotRemembered, Stopping, UpgradeFailed, Upgrading
+from daemon.core.errors import DaemonError, Loading, NotRemembered, Stopping, UpgradeFailed, Upgrading
 from daemon.models.directories import Progress as Report
 from daemon.models.model import ModelState
 from daemon.models.registration import Registration

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from daemon.errors import DaemonError, StartError
+from daemon.core.errors import DaemonError, StartError
 from daemon.models.registry import Registry
 from daemon.models.snapshot import BrokenSnapshot, read_snapshot
 from daemon.models.startup import Startup

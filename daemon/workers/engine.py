@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from daemon.job import Batch, Job, Outcome, Reply
+from daemon.core.job import Batch, Job, Outcome, Reply
 from daemon.workers.hand import Hand
 from daemon.workers.state import State
 from handlers.wire import Isolation, Measurement, Optimized

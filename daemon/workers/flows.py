@@ -12,7 +12,7 @@ Grant = Callable[[int, int, int], None]  # batch, row and bytes; 0 bytes: the ro
 
 
 class Flow:
-    """The pieces of one row; see `daemon.job.Flow`.
+    """The pieces of one row; see `daemon.core.job.Flow`.
 
     Attributes:
         wanted: a client waits for the pieces.

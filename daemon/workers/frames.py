@@ -4,8 +4,8 @@ import math
 import socket
 from collections.abc import Iterable
 
-from daemon.arena import Arena, Stored
-from daemon.job import Batch, Flow, Outcome, Piece, Reply
+from daemon.core.arena import Arena, Stored
+from daemon.core.job import Batch, Flow, Outcome, Piece, Reply
 from handlers import wire
 
 

@@ -5,8 +5,8 @@ waking an idle process costs about 45 µs each way. So only the first can have s
 no handler has seen the others. A worker that runs several at the same time reports
 which it has started (handlers/pipeline.py).
 
-The hand also keeps the worker's leases of shared memory (daemon/arena.py). A lease outlives the request's fate: the
-worker may read the memory until the batch is reported as done, or the process has ended.
+The hand also keeps the worker's leases of shared memory (daemon/core/arena.py). A lease outlives the request's fate:
+the worker may read the memory until the batch is reported as done, or the process has ended.
 
     a batch is taken ──▶ LEASED ──finish: its Done──────────────────────────────▶ ended
                            │  └───expire──▶ OVERDUE ──settle: its Done at last──▶ ended
@@ -17,8 +17,8 @@ worker may read the memory until the batch is reported as done, or the process h
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from daemon.arena import Stored
-from daemon.job import Batch, Blame, Outcome, Reply
+from daemon.core.arena import Stored
+from daemon.core.job import Batch, Blame, Outcome, Reply
 
 CAPACITY = 2  # batches: one runs, one is there when it ends
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from daemon.arena import Arena
-from daemon.clock import Clock, Timer
-from daemon.errors import ResponseTimeout
-from daemon.job import Batch, Piece, Reply
+from daemon.core.arena import Arena
+from daemon.core.clock import Clock, Timer
+from daemon.core.errors import ResponseTimeout
+from daemon.core.job import Batch, Piece, Reply
 from daemon.workers.engine import Exit, LoadFailure, WorkerEvents, WorkerSpec
 from daemon.workers.flows import Flows
 from daemon.workers.frames import check_measured, outcomes_of, piece_of, predict_of

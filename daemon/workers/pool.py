@@ -9,8 +9,8 @@ import math
 from collections.abc import Sequence
 from typing import Protocol
 
-from daemon.clock import Clock, Timer
-from daemon.job import Batch, Blame, Job, Outcome, Reply
+from daemon.core.clock import Clock, Timer
+from daemon.core.job import Batch, Blame, Job, Outcome, Reply
 from daemon.workers.devices import oversubscription, threads_for
 from daemon.workers.engine import Engine, Exit, LoadFailure, Worker, WorkerSpec
 from daemon.workers.placement import Placement

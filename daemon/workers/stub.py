@@ -8,8 +8,8 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from daemon.clock import Clock, Timer
-from daemon.job import Batch, Job, Outcome, Reply
+from daemon.core.clock import Clock, Timer
+from daemon.core.job import Batch, Job, Outcome, Reply
 from daemon.workers.engine import Exit, LoadFailure, WorkerEvents, WorkerSpec
 from daemon.workers.hand import CAPACITY, Hand
 from daemon.workers.state import Event, State, advance

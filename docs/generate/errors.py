@@ -1,9 +1,9 @@
-"""The errors, from the tree of daemon/errors.py."""
+"""The errors, from the tree of daemon/core/errors.py."""
 
 import inspect
 from collections.abc import Iterator
 
-from daemon import errors as tree
+from daemon.core import errors as tree
 from docs.generate.markdown import code, table
 
 
@@ -21,7 +21,7 @@ message about a prediction ends with the id of its request, which is in the log,
 same form.
 
 {table(("status", "error", "`type`", "when"), rows)}
-The name in the second column is the class in `daemon/errors.py`.
+The name in the second column is the class in `daemon/core/errors.py`.
 """
 
 

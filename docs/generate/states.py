@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from daemon import job
+from daemon.core import job
 from daemon.upgrade import steps
 from daemon.workers import state
 from docs.generate.markdown import code, table

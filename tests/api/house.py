@@ -11,11 +11,11 @@ from daemon.api.management import management_routes
 from daemon.api.metrics import metrics_routes
 from daemon.api.turns import Turns
 from daemon.config import resolve
+from daemon.core.logs import ModelLogs
 from daemon.guards import Guard
 from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
 from daemon.http.router import Router, join
-from daemon.logs import ModelLogs
 from daemon.metrics.gpu import Gpus
 from daemon.metrics.host import Host
 from daemon.metrics.metrics import Metrics

@@ -19,7 +19,7 @@ from daemon.api.auth import (
     matches,
     own_hosts,
 )
-from daemon.errors import DaemonError, Forbidden, MissingToken, ResourceNotFound, WrongToken
+from daemon.core.errors import DaemonError, Forbidden, MissingToken, ResourceNotFound, WrongToken
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Request, Response
 from daemon.http.router import Router, join

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from daemon.api.customized import metadata_of
-from daemon.errors import NoReadyWorker
-from daemon.job import Job, Phase, Reply
+from daemon.core.errors import NoReadyWorker
+from daemon.core.job import Job, Phase, Reply
 from tests.api.house import House, error
 from tests.models.bench import NEVER, until
 

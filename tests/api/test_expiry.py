@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from daemon.api.describe import describe
-from daemon.job import Reply
+from daemon.core.job import Reply
 from daemon.models.modelconfig import Wishes
 from daemon.models.request import Request
 from tests.api.house import House, error

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from daemon.api.forms import MOST_TYPE, Form, parse_body, read_body
 from daemon.api.multipart import MOST_BOUNDARY, MOST_HEADER_BYTES, MOST_HEADERS, MOST_PARTS
 from daemon.api.urlencoded import MOST_FIELDS, MOST_NAME_BYTES, SLICE, Urlencoded, read_fields, unquote
-from daemon.arena import Payload, Stored
-from daemon.errors import BadRequest
-from daemon.job import Param
+from daemon.core.arena import Payload, Stored
+from daemon.core.errors import BadRequest
+from daemon.core.job import Param
 from tests.api.reference import parts_of, unescaped
 from tests.api.test_forms import BOUNDARY, MULTIPART, URLENCODED, multipart, part, stored
 

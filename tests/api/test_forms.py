@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.api.forms import FILE_TYPE, parse_body
-from daemon.arena import Arena, Payload, Stored
-from daemon.errors import BadRequest
-from daemon.job import Param
+from daemon.core.arena import Arena, Payload, Stored
+from daemon.core.errors import BadRequest
+from daemon.core.job import Param
 
 URLENCODED = "application/x-www-form-urlencoded"
 BOUNDARY = "b-8f3a"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.job import Job, Param, Phase, Reply
+from daemon.core.job import Job, Param, Phase, Reply
 from daemon.models.model import Model
 from daemon.workers.engine import LoadFailure
 from tests.api.house import House, error, sentence

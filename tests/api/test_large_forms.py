@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from daemon.api.urlencoded import SLICE
+from daemon.core.job import Job
 from daemon.ending import Ending
-from daemon.job import Job
 from tests.api.house import House
 from tests.http.peer import Peer
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.api.parameters import Parameters
-from daemon.errors import BadRequest
+from daemon.core.errors import BadRequest
 from daemon.http.messages import Request, json_body
 from daemon.models.modelconfig import ROWS
 

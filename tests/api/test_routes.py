@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.job import Job, Param
+from daemon.core.job import Job, Param
 from tests.api.house import House, error
 
 NO_RESOURCE = error(404, "ResourceNotFoundException", "Requested resource is not found, please refer to API document.")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from daemon.core.job import Piece, Reply
 from daemon.http.sending import PIECE
-from daemon.job import Piece, Reply
 from daemon.workers.stub import StubWorker
 from tests.api.house import House
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from daemon.api.upgrading import upgrade_route
-from daemon.errors import UpgradeFailed
+from daemon.core.errors import UpgradeFailed
 from daemon.http.exchange import Exchange
 from daemon.http.router import Router
 from daemon.models.directories import Progress

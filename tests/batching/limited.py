@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from daemon.clock import FakeClock
-from daemon.job import Budget, Job, Reply
+from daemon.core.clock import FakeClock
+from daemon.core.job import Budget, Job, Reply
 from daemon.models.model import Model
 from daemon.workers.stub import StubEngine, StubWorker
 from tests.build import Client, make_model

@@ -8,7 +8,7 @@ import pytest
 from daemon.batching import quarantine
 from daemon.batching.fingerprint import fingerprint
 from daemon.batching.quarantine import AT_ONCE
-from daemon.job import Job, Reply
+from daemon.core.job import Job, Reply
 from daemon.workers.slot import SlotState
 from daemon.workers.stub import StubWorker
 from tests.batching.test_dispatcher import Bench as DispatcherBench

@@ -4,12 +4,12 @@ import math
 
 import pytest
 
-from daemon.arena import SHARED_FROM, Arena
 from daemon.batching.ahead import may_send_ahead
 from daemon.batching.collector import Facts
-from daemon.clock import FakeClock
-from daemon.errors import QueueFull
-from daemon.job import Job, Param, Phase, Reply
+from daemon.core.arena import SHARED_FROM, Arena
+from daemon.core.clock import FakeClock
+from daemon.core.errors import QueueFull
+from daemon.core.job import Job, Param, Phase, Reply
 from daemon.models.model import Model
 from daemon.workers.stub import StubEngine
 from tests.build import Client, make_model

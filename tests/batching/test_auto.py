@@ -8,7 +8,7 @@ import pytest
 from daemon.batching.auto import Auto
 from daemon.batching.collector import Facts, Send, Wait
 from daemon.batching.learned.traffic import Traffic
-from daemon.job import Batch, Caller, Job
+from daemon.core.job import Batch, Caller, Job
 
 DELAY = 0.1
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from daemon.batching.learned.callers import Standing
-from daemon.clock import FakeClock
-from daemon.errors import DaemonError
-from daemon.job import Caller, Job, Phase, Reply
+from daemon.core.clock import FakeClock
+from daemon.core.errors import DaemonError
+from daemon.core.job import Caller, Job, Phase, Reply
 from daemon.models.model import Model
 from daemon.workers.stub import StubEngine
 from tests.build import make_model

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.batching.deadlines import Deadlines
-from daemon.job import Budget, Job
+from daemon.core.job import Budget, Job
 from tests.build import Client
 
 

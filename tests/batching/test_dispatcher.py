@@ -7,9 +7,9 @@ import pytest
 
 from daemon.batching.collector import Facts, Send, Wait
 from daemon.batching.dispatcher import Dispatcher
-from daemon.clock import FakeClock
-from daemon.errors import QueueFull, Stopping
-from daemon.job import Budget, Job, Phase, Reply
+from daemon.core.clock import FakeClock
+from daemon.core.errors import QueueFull, Stopping
+from daemon.core.job import Budget, Job, Phase, Reply
 from daemon.models.model import Model
 from daemon.workers.stub import StubEngine
 from tests.build import Client, make_model

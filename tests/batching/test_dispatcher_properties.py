@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from daemon.batching.fixed import Fixed
-from daemon.clock import FakeClock
-from daemon.errors import DaemonError
-from daemon.job import MAX_ATTEMPTS, Batch, Budget, Job, Param, Phase, Reply
+from daemon.core.clock import FakeClock
+from daemon.core.errors import DaemonError
+from daemon.core.job import MAX_ATTEMPTS, Batch, Budget, Job, Param, Phase, Reply
 from daemon.models.model import Model
 from daemon.workers.slot import SlotState
 from daemon.workers.state import State

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from daemon.job import Budget, Job, Phase
+from daemon.core.job import Budget, Job, Phase
 from tests.batching.limited import Bench
 
 HEADER = "x-request-deadline-ms"

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.arena import Arena
 from daemon.batching.fingerprint import NAMES_OF_REQUESTS, TRAVEL, fingerprint
-from daemon.job import Param
+from daemon.core.arena import Arena
+from daemon.core.job import Param
 
 HEADERS = [("Content-Type", "image/png"), ("explain", "False")]
 BODY = Param("body", "image/png", b"words")

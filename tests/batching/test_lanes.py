@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.batching.queue import Queue, patience
-from daemon.job import Budget, Job
+from daemon.core.job import Budget, Job
 from daemon.simulate.faults.invariants import in_order
 from tests.build import Client
 

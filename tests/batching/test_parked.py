@@ -6,8 +6,8 @@ import pytest
 
 from daemon.batching import quarantine
 from daemon.batching.quarantine import AT_ONCE
-from daemon.errors import QueueFull
-from daemon.job import Budget, Phase, Reply
+from daemon.core.errors import QueueFull
+from daemon.core.job import Budget, Phase, Reply
 from tests.batching.poisoned import LARGE, SMALL, Bench, hashed, named
 
 __all__ = ["hashed"]  # a fixture

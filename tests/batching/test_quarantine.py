@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from daemon.batching.quarantine import Quarantined
-from daemon.job import Budget, Phase, Reply
+from daemon.core.job import Budget, Phase, Reply
 from tests.batching.poisoned import LARGE, SMALL, Bench, hashed, named
 
 __all__ = ["hashed"]  # a fixture

@@ -3,8 +3,8 @@
 import pytest
 
 from daemon.batching.queue import Queue
-from daemon.errors import QueueFull
-from daemon.job import Job
+from daemon.core.errors import QueueFull
+from daemon.core.job import Job
 from tests.build import Client
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.clock import FakeClock
-from daemon.errors import QueueFull
-from daemon.job import Job
+from daemon.core.clock import FakeClock
+from daemon.core.errors import QueueFull
+from daemon.core.job import Job
 from daemon.models.model import Model
 from daemon.workers.stub import StubEngine
 from tests.build import make_model

@@ -8,7 +8,7 @@ import itertools
 import time
 import timeit
 
-from daemon.job import Batch, Job
+from daemon.core.job import Batch, Job
 from daemon.metrics import families
 from daemon.metrics.exposition import texts
 from daemon.metrics.host import Host

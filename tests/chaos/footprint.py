@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from daemon.arena import KEPT
+from daemon.core.arena import KEPT
 from tests.chaos.peer import PATIENCE
 from tests.chaos.upgrades import command_of, marked
 from tests.e2e.served import Served

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from daemon import errors
 from daemon.api.openapi_inference import describe_api
 from daemon.api.openapi_management import describe_management
+from daemon.core import errors
 from daemon.metrics import families
 from daemon.settings import SETTINGS
 from docs.generate import PAGES

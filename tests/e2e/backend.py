@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 import uvloop
 
-from daemon.arena import Arena
-from daemon.clock import LoopClock
+from daemon.core.arena import Arena
+from daemon.core.clock import LoopClock
 from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener

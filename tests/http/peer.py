@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from daemon.clock import FakeClock
+from daemon.core.clock import FakeClock
 from daemon.http.exchange import Exchange
 from daemon.http.fake import FakeTransport
 from daemon.http.limits import HttpLimits

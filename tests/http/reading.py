@@ -5,8 +5,8 @@ Four of them read the same stream: with and without heads that are known again, 
 
 from collections.abc import Sequence
 
-from daemon.arena import Arena
-from daemon.errors import DaemonError
+from daemon.core.arena import Arena
+from daemon.core.errors import DaemonError
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request
 from daemon.http.protocol import READ_SIZE

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.errors import QueueFull
+from daemon.core.errors import QueueFull
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Response
 from tests.http.peer import GET, LAST, Peer, Server, get, read_answers

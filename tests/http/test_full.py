@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from daemon.clock import FakeClock
+from daemon.core.clock import FakeClock
 from daemon.http.fake import FakeTransport
 from daemon.http.full import Full, connections_within
 from tests.http.peer import GET, LIMITS, Server, echo, read_answers

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.arena import Arena, Stored
+from daemon.core.arena import Arena, Stored
+from daemon.core.places import PAGE
 from daemon.http import receiver
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Response
 from daemon.http.protocol import Connection
-from daemon.places import PAGE
 from tests.http.peer import LIMITS, Peer, Server, chunked, echo, get, post
 
 LARGE = 10  # bytes, for these tests

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.errors import BadRequest, DaemonError, ModelNotFound, QueueFull
+from daemon.core.errors import BadRequest, DaemonError, ModelNotFound, QueueFull
+from daemon.core.job import Reply
 from daemon.http.messages import (
     Request,
     Response,
@@ -18,7 +19,6 @@ from daemon.http.messages import (
     status_response,
 )
 from daemon.http.sizes import MOST_JSON, MOST_QUERY_FIELDS, MOST_SEGMENTS, MOST_TARGET
-from daemon.job import Reply
 from tests.http.peer import Answer, read_answers
 
 

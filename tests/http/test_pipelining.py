@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.arena import SHARED_FROM
+from daemon.core.arena import SHARED_FROM
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Response
 from tests.http.peer import GET, LAST, LIMITS, Peer, Server, chunked, get, post

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.errors import DaemonError
+from daemon.core.errors import DaemonError
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request
 from daemon.http.receiver import Receiver

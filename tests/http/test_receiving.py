@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from daemon.arena import Arena
+from daemon.core.arena import Arena
+from daemon.core.places import PAGE
 from daemon.http.protocol import Connection
 from daemon.http.receiving import PATIENCE, STEP, Receiving
-from daemon.places import PAGE
 from tests.http.peer import GET, LIMITS, Peer, Server, chunked, echo, get
 
 LIMIT = 4 * STEP

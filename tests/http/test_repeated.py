@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.arena import SHARED_FROM
+from daemon.core.arena import SHARED_FROM
 from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Response

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from daemon.errors import QueueFull, ResourceNotFound
+from daemon.core.errors import QueueFull, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Response
 from daemon.http.router import Route, Router, join

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.clock import FakeClock
+from daemon.core.clock import FakeClock
 from daemon.metrics import gpu as room
 from daemon.metrics.families import gpus as gpu_families
 from daemon.metrics.gpu import BACKOFF, FRESH, Gpu, Gpus, parse_gpus

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.job import Batch, Job
+from daemon.core.job import Batch, Job
 from daemon.metrics import families
 from daemon.metrics.merged import emitted
 from daemon.metrics.metrics import KEPT_VERSIONS, Metrics

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from daemon.clock import FakeClock
-from daemon.errors import DaemonError
-from daemon.job import Batch, Job, Reply
+from daemon.core.clock import FakeClock
+from daemon.core.errors import DaemonError
+from daemon.core.job import Batch, Job, Reply
 from daemon.metrics.histogram import Histogram
 from daemon.metrics.version import VersionMetrics
 from daemon.models.model import Model

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from daemon.errors import BadRequest, InvalidModel
+from daemon.core.errors import BadRequest, InvalidModel
 from daemon.model_settings.resources import Cpus, Size, cpus_text
 from daemon.models.modelconfig import Wishes, merge, missing_cpus
 from tests.build import make_config

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from daemon.config import resolve
-from daemon.errors import StartError
+from daemon.core.errors import StartError
 from daemon.model_settings import ModelSetting
 from daemon.models.modelconfig import TIMEOUTS
 from daemon.settings import SETTINGS

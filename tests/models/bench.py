@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from daemon import paths
-from daemon.clock import LoopClock
-from daemon.logs import ModelLogs
+from daemon.core.clock import LoopClock
+from daemon.core.logs import ModelLogs
 from daemon.models.model import Model
 from daemon.models.modelconfig import Wishes
 from daemon.models.registration import Registration, Request

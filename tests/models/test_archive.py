@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.errors import InvalidModel
+from daemon.core.errors import InvalidModel
 from daemon.models.archive import Limits, model_root, safe_name, unpack
 from tests.build import model_files, write_files, write_mar
 from tests.models.hostile import HOSTILE, OUTSIDE, tar_of, zip_of

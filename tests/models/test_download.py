@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from daemon.errors import ArchiveNotFound, DownloadFailed
+from daemon.core.errors import ArchiveNotFound, DownloadFailed
 from daemon.models.download import check_url, downloaded, is_remote, local_path
 from tests.models.web import Web, web_server
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from daemon.errors import Upgrading
+from daemon.core.errors import Upgrading
 from daemon.models.gate import Gate
 
 

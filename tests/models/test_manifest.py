@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from daemon.errors import InvalidModel
+from daemon.core.errors import InvalidModel
 from daemon.marfile import MANIFEST
 from daemon.models.manifest import read_manifest
 from handlers.names import BUILT_IN, RESERVED_MODULES

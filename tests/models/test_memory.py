@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.errors import NotRemembered, WorkersFailed
+from daemon.core.errors import NotRemembered, WorkersFailed
 from daemon.models import snapshot
 from daemon.models.model import ModelState
 from daemon.models.modelconfig import Wishes

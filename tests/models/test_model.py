@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from daemon.clock import FakeClock
-from daemon.errors import Loading, NoReadyWorker, QueueFull, Stopping
+from daemon.core.clock import FakeClock
+from daemon.core.errors import Loading, NoReadyWorker, QueueFull, Stopping
 from daemon.models.model import Model, ModelState
 from daemon.workers.engine import LoadFailure
 from daemon.workers.stub import StubEngine

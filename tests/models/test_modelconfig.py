@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from daemon.config import Config, resolve
-from daemon.errors import BadRequest, InvalidModel
+from daemon.core.errors import BadRequest, InvalidModel
 from daemon.models.modelconfig import ModelSettings, Wishes, merge
 from daemon.models.modelyaml import read_yaml, without_effect
 from tests.build import make_config

@@ -5,14 +5,7 @@ from typing import Any
 
 import pytest
 
-from daemon.errors import (
-    ArchiveNotFound,
-    Conflict,
-    DaemonError,
-    InvalidModel,
-    OutOfResources,
-    WorkersFailed,
-)
+from daemon.core.errors import ArchiveNotFound, Conflict, DaemonError, InvalidModel, OutOfResources, WorkersFailed
 from daemon.models import archive, directories
 from daemon.models.model import ModelState
 from daemon.models.modelconfig import Wishes

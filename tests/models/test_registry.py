@@ -2,8 +2,8 @@
 
 import pytest
 
-from daemon.clock import FakeClock
-from daemon.errors import Conflict, DefaultVersionKept, ModelNotFound, VersionNotFound
+from daemon.core.clock import FakeClock
+from daemon.core.errors import Conflict, DefaultVersionKept, ModelNotFound, VersionNotFound
 from daemon.models.model import Model, ModelState
 from daemon.models.registry import Registry
 from daemon.workers.engine import LoadFailure

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from daemon.errors import InvalidModel, WorkersFailed
+from daemon.core.errors import InvalidModel, WorkersFailed
 from daemon.models.model import ModelState
 from daemon.models.modelconfig import Wishes
 from daemon.models.registration import Request, no_progress

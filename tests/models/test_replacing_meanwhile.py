@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.errors import BeingReplaced, Conflict, NotRemembered, Stopping, VersionNotFound
+from daemon.core.errors import BeingReplaced, Conflict, NotRemembered, Stopping, VersionNotFound
 from daemon.models import retiring, snapshot
 from daemon.models.registration import no_progress
 from daemon.models.setting import change_settings

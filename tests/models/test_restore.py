@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.errors import BadRequest
+from daemon.core.errors import BadRequest
 from daemon.models.model import ModelState
 from daemon.models.modelconfig import Wishes
 from daemon.models.registration import Request, no_progress

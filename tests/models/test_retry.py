@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.errors import BadRequest, BeingReplaced, NotFailed, Stopping, WorkersFailed
+from daemon.core.errors import BadRequest, BeingReplaced, NotFailed, Stopping, WorkersFailed
 from daemon.models.model import Model, ModelState
 from daemon.models.registration import Request, no_progress
 from daemon.workers.engine import LoadFailure

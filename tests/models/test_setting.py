@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.clock import FakeClock
-from daemon.errors import BadRequest, QueueFull
+from daemon.core.clock import FakeClock
+from daemon.core.errors import BadRequest, QueueFull
 from daemon.models.model import Model
 from daemon.models.modelconfig import Wishes
 from daemon.models.sample import RECORDED, Sample

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.errors import ArchiveNotFound
+from daemon.core.errors import ArchiveNotFound
 from daemon.models.store import archives, locate, sizes
 
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.errors import InvalidModel
+from daemon.core.errors import InvalidModel
 from daemon.models.archive import Limits, unpack
 from daemon.models.manifest import read_manifest
 from tests.models import hostile

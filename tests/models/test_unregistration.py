@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.errors import CleaningTimedOut, ModelNotFound, Stopping
-from daemon.job import Budget, Job
+from daemon.core.errors import CleaningTimedOut, ModelNotFound, Stopping
+from daemon.core.job import Budget, Job
 from daemon.models import retiring
 from daemon.models.registration import no_progress
 from daemon.workers.stub import StubWorker

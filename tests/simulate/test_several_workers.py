@@ -9,7 +9,7 @@ import random
 import pytest
 
 from daemon.batching.auto import Auto
-from daemon.clock import FakeClock
+from daemon.core.clock import FakeClock
 from daemon.simulate.cores import Cores
 from daemon.simulate.loads import Closed
 from daemon.simulate.rules import Constant

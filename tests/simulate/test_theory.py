@@ -6,7 +6,7 @@ from statistics import fmean
 import pytest
 
 from daemon.batching.greedy import Greedy
-from daemon.clock import FakeClock
+from daemon.core.clock import FakeClock
 from daemon.simulate.loads import Closed, Poisson
 from daemon.simulate.rows import MODEL, Row, rate
 from daemon.simulate.world import Measured, Model, Stepping, World

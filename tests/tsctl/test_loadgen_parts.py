@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from daemon.clock import FakeClock
+from daemon.core.clock import FakeClock
 from daemon.http.fake import FakeTransport
 from tsctl.loadgen.connection import Connection, State
 from tsctl.loadgen.order import read

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from daemon.job import Reply
+from daemon.core.job import Reply
 from daemon.tune.candidates import Setting
 from daemon.tune.load import Plan
 from daemon.tune.measuring.rehearsal import Rehearsal

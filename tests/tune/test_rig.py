@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from daemon.clock import FakeTimer, LoopClock
-from daemon.job import Job, Param, Reply
+from daemon.core.clock import FakeTimer, LoopClock
+from daemon.core.job import Job, Param, Reply
 from daemon.tune.measuring.rig import ENOUGH, LoadFailed, Rig, SampleFailed
 from daemon.tune.measuring.sweep import Sweep
 from daemon.tune.overlap import Beside

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from daemon.errors import Loading, Stopping, UpgradeFailed, Upgrading
+from daemon.core.errors import Loading, Stopping, UpgradeFailed, Upgrading
 from daemon.upgrade import giving
 from daemon.upgrade.asked import Asked
 from daemon.upgrade.giving import Upgrade

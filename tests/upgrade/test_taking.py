@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.errors import StartError, WorkersFailed
+from daemon.core.errors import StartError, WorkersFailed
 from daemon.models.model import ModelState
 from daemon.models.registration import no_progress
 from daemon.models.startup import Startup

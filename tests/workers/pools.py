@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from daemon.clock import FakeClock
-from daemon.job import Batch, Job, Outcome, Reply
+from daemon.core.clock import FakeClock
+from daemon.core.job import Batch, Job, Outcome, Reply
 from daemon.workers.placement import Placement
 from daemon.workers.pool import Pool
 from daemon.workers.stub import StubEngine, StubWorker

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from daemon.arena import Arena
-from daemon.job import Batch, Job, Param
+from daemon.core.arena import Arena
+from daemon.core.job import Batch, Job, Param
 from daemon.workers.frames import predict_of, share
 from handlers import wire
 from handlers.connection import Connection

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.job import Reply
+from daemon.core.job import Reply
 from daemon.workers.engine import LoadFailure
 from daemon.workers.slot import RESTART_LIMIT
 from tests.workers.pools import Bench

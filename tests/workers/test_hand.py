@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.job import Batch, Blame, Reply
+from daemon.core.job import Batch, Blame, Reply
 from daemon.workers.hand import Hand
 from tests.build import Client
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from daemon.arena import SHARED_FROM, Arena, Stored
-from daemon.clock import FakeClock
+from daemon.core.arena import SHARED_FROM, Arena, Stored
+from daemon.core.clock import FakeClock
+from daemon.core.job import Budget, Job, Param, Phase, Reply
 from daemon.http.fake import FakeTransport
-from daemon.job import Budget, Job, Param, Phase, Reply
 from daemon.workers import local
 from daemon.workers.engine import Exit, WorkerEvents, WorkerSpec
 from daemon.workers.local import LocalWorker

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from daemon.clock import FakeClock
+from daemon.core.clock import FakeClock
+from daemon.core.job import Batch, Job
 from daemon.http.fake import FakeTransport
-from daemon.job import Batch, Job
 from daemon.workers import local
 from daemon.workers.engine import Exit
 from daemon.workers.local import LocalWorker

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.clock import FakeClock
+from daemon.core.clock import FakeClock
 from daemon.workers.engine import LoadFailure, WorkerEvents, WorkerSpec
 from daemon.workers.pool import Pool
 from daemon.workers.slot import SlotState

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.job import Job, Piece, Reply
+from daemon.core.job import Job, Piece, Reply
 from daemon.workers import local
 from daemon.workers.engine import Worker
 from handlers import wire

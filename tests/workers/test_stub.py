@@ -2,8 +2,8 @@
 
 import pytest
 
-from daemon.clock import FakeClock
-from daemon.job import Batch
+from daemon.core.clock import FakeClock
+from daemon.core.job import Batch
 from daemon.workers.engine import LoadFailure
 from daemon.workers.state import State
 from daemon.workers.stub import StubEngine, StubWorker

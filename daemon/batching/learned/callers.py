@@ -8,7 +8,7 @@ a while ago. When each of them already has a job here, no further client can joi
 from collections import OrderedDict
 
 from daemon.batching.learned.survival import Survival
-from daemon.job import Caller, Home, Job
+from daemon.core.job import Caller, Home, Job
 
 LEAST_WHILE = 1.0  # seconds
 WHILE = 10.0  # times the median from a reply to the next arrival

@@ -11,7 +11,7 @@ from daemon.batching.learned.callers import Callers
 from daemon.batching.learned.survival import Survival
 from daemon.batching.learned.times import BatchTimes
 from daemon.batching.learned.together import Together
-from daemon.job import Batch, Caller, Job, Phase
+from daemon.core.job import Batch, Caller, Job, Phase
 
 REPLY_LIFE = 2.0  # seconds until an unmatched reply is forgotten
 TRACE_LENGTH = 20_000  # arrivals kept for replaying them

@@ -3,10 +3,10 @@
 import random
 from typing import TYPE_CHECKING
 
-from daemon.arena import SHARED_FROM, Payload
 from daemon.batching.quarantine import Quarantined
-from daemon.errors import DaemonError, QueueFull
-from daemon.job import Budget, Caller, Job, Param, Phase, Reply
+from daemon.core.arena import SHARED_FROM, Payload
+from daemon.core.errors import DaemonError, QueueFull
+from daemon.core.job import Budget, Caller, Job, Param, Phase, Reply
 from daemon.simulate.faults.ledger import Entry, Served, note_answer
 from daemon.simulate.faults.streams import Reader
 from daemon.simulate.faults.suspicion import check_accepted, check_refused, note_parked

@@ -6,7 +6,7 @@ The rules of workers/engine.py: `loaded` or `load_failed` at most once; each bat
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from daemon.job import MAX_ATTEMPTS, Batch, Job, Outcome, Phase, Reply
+from daemon.core.job import MAX_ATTEMPTS, Batch, Job, Outcome, Phase, Reply
 from daemon.simulate.faults.ledger import TICK, Entry, Served
 from daemon.simulate.faults.process import Process
 from daemon.simulate.faults.suspicion import check_sent, note_ended, note_parked

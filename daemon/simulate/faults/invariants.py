@@ -4,7 +4,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from daemon.batching.queue import Queue
-from daemon.job import Phase
+from daemon.core.job import Phase
 from daemon.simulate.faults.engine import WatchedWorker
 from daemon.simulate.faults.ledger import TICK, Served
 from daemon.workers.slot import RESTART_LIMIT, SlotState

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
-from daemon.job import MAX_ATTEMPTS, Job, Reply
+from daemon.core.job import MAX_ATTEMPTS, Job, Reply
 from daemon.models.model import Model
 from daemon.simulate.faults.suspicion import Suspicion, check_refused
 

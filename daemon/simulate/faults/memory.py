@@ -5,8 +5,8 @@ Each body contains its request's name, so that a reader knows whose body it is.
 
 from typing import TYPE_CHECKING
 
-from daemon.arena import SHARED_FROM, Place, Stored
-from daemon.places import Places
+from daemon.core.arena import SHARED_FROM, Place, Stored
+from daemon.core.places import Places
 from handlers import wire
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from daemon.errors import DaemonError
+from daemon.core.errors import DaemonError
 from daemon.models.model import Model
 from daemon.models.registration import no_progress
 from daemon.models.setting import change_settings

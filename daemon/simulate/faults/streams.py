@@ -7,7 +7,7 @@ checks: credit is granted for bytes a client has read, nothing comes after a cut
 import random
 from typing import TYPE_CHECKING
 
-from daemon.job import Piece, Reply
+from daemon.core.job import Piece, Reply
 from handlers import wire
 from handlers.credit import LATE_WINDOW, WINDOW, Pieces, Windows, cost_of
 

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from daemon.batching.suspects import DEATHS, REFUSED
-from daemon.job import Batch, Blame, Outcome
+from daemon.core.job import Batch, Blame, Outcome
 from daemon.simulate.faults.script import SIGKILL
 
 if TYPE_CHECKING:

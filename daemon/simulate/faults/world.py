@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from daemon.clock import Timer
 from daemon.config import Config, resolve
-from daemon.job import Job
-from daemon.logs import ModelLogs
+from daemon.core.clock import Timer
+from daemon.core.job import Job
+from daemon.core.logs import ModelLogs
 from daemon.marfile import Manifest, parse_manifest
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.version import VersionMetrics

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from daemon.clock import Clock
+from daemon.core.clock import Clock
 from daemon.marfile import parse_manifest
 from daemon.models.model import Model, Source
 from daemon.models.modelconfig import ModelSettings

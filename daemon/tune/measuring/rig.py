@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from daemon.clock import Clock
+from daemon.core.clock import Clock
+from daemon.core.job import Batch, Job, Outcome, Param, Reply
 from daemon.http.messages import new_request_id
-from daemon.job import Batch, Job, Outcome, Param, Reply
 from daemon.workers.engine import Engine, WorkerSpec
 from daemon.workers.pool import Pool
 

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from daemon.clock import Clock
-from daemon.job import Param
+from daemon.core.clock import Clock
+from daemon.core.job import Param
 from daemon.tune.candidates import batch_sizes
 from daemon.tune.measuring.rig import Rig, SampleFailed
 from daemon.tune.overlap import Beside

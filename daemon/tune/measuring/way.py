@@ -13,11 +13,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from daemon.api.inference import inference_routes
-from daemon.clock import FakeTimer, LoopClock
+from daemon.core.clock import FakeTimer, LoopClock
+from daemon.core.job import Reply
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.router import Router
-from daemon.job import Reply
 from daemon.marfile import parse_manifest
 from daemon.models.model import Model, Source
 from daemon.models.modelconfig import ModelSettings

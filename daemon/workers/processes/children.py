@@ -13,7 +13,7 @@ import os
 import signal
 from collections.abc import Callable
 
-from daemon.clock import Clock, Timer
+from daemon.core.clock import Clock, Timer
 from daemon.workers.processes.leftovers import Leftovers
 
 REAP_EVERY = 5.0  # seconds

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from daemon.clock import Clock, Timer
+from daemon.core.clock import Clock, Timer
 
 AGAIN = 0.05  # seconds between two searches
 ROUNDS = 40  # searches in a row, at most

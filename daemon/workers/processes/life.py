@@ -10,8 +10,8 @@ import signal
 import socket
 from collections.abc import Callable
 
-from daemon.arena import Arena
-from daemon.clock import Clock, Timer
+from daemon.core.arena import Arena
+from daemon.core.clock import Clock, Timer
 from daemon.workers.engine import Exit, WorkerSpec
 from daemon.workers.frames import share
 from daemon.workers.processes.birth import Birth

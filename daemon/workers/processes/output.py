@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import cast
 
-from daemon.clock import Clock, Timer
+from daemon.core.clock import Clock, Timer
 from daemon.workers.processes.descriptors import read_pipe
 
 KEPT_LINES = 50

@@ -21,7 +21,7 @@ import os
 import socket
 from collections.abc import Callable, Mapping
 
-from daemon.clock import Clock
+from daemon.core.clock import Clock
 from daemon.workers.engine import WorkerSpec
 from daemon.workers.processes.birth import Birth, execute, load_of, worker_environment
 from daemon.workers.processes.cgroups import Cgroups

@@ -2,7 +2,7 @@
 
 from daemon.batching.learned.callers import Callers
 from daemon.batching.learned.survival import Survival
-from daemon.job import Caller, Job
+from daemon.core.job import Caller, Job
 
 
 def law(seconds: float) -> Survival:

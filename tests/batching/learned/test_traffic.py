@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from daemon.batching.learned.traffic import REPLY_LIFE, Traffic
-from daemon.job import Batch, Caller, Job
+from daemon.core.job import Batch, Caller, Job
 
 
 class Told:

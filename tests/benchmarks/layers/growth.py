@@ -9,8 +9,8 @@ Prints a table and draws docs/benchmarks/growth.svg.
 
 import itertools
 
-from daemon.clock import FakeClock
-from daemon.job import Job, Param, Reply
+from daemon.core.clock import FakeClock
+from daemon.core.job import Job, Param, Reply
 from daemon.workers.stub import StubEngine
 from tests.benchmarks.layers.stack import Stack, post
 from tests.benchmarks.layers.timing import microseconds

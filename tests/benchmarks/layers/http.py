@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from daemon.clock import FakeClock
+from daemon.core.clock import FakeClock
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Request, Response, new_request_id
 from tests.benchmarks.layers.stack import Connections, access_log, post

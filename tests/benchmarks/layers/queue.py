@@ -1,7 +1,7 @@
 """From submit to reply: `python -m tests.benchmarks.layers.queue`. Queue, collector, dispatcher, pool, metrics."""
 
-from daemon.clock import FakeClock
-from daemon.job import Caller, Job, Param, Reply
+from daemon.core.clock import FakeClock
+from daemon.core.job import Caller, Job, Param, Reply
 from daemon.workers.stub import StubEngine
 from tests.benchmarks.layers.timing import microseconds, table
 from tests.build import make_model

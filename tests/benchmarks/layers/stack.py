@@ -7,7 +7,7 @@ from typing import Any
 from daemon.access import AccessLog
 from daemon.api.auth import OPEN, guarded, inference_check
 from daemon.api.inference import inference_routes
-from daemon.clock import FakeClock
+from daemon.core.clock import FakeClock
 from daemon.http.exchange import Exchange
 from daemon.http.fake import FakeTransport
 from daemon.http.limits import HttpLimits

@@ -10,10 +10,10 @@ from unittest.mock import patch
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from daemon.clock import FakeClock
+from daemon.core.clock import FakeClock
+from daemon.core.job import Batch, Job, Reply
 from daemon.http.fake import FakeTransport
 from daemon.http.messages import Response
-from daemon.job import Batch, Job, Reply
 from daemon.metrics.exposition import render
 from daemon.metrics.families import ours
 from daemon.metrics.merged import emitted

@@ -8,9 +8,9 @@ from urllib.parse import quote_plus
 
 from daemon.api.forms import MOST_TYPE, parse_body
 from daemon.api.options import parse_options
-from daemon.arena import Arena, Stored
-from daemon.errors import BadRequest
-from daemon.job import Param
+from daemon.core.arena import Arena, Stored
+from daemon.core.errors import BadRequest
+from daemon.core.job import Param
 from tests.api.reference import parts_of, unescaped
 from tests.fuzz.target import Target
 

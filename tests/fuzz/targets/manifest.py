@@ -5,7 +5,7 @@ import tempfile
 from dataclasses import fields
 from pathlib import Path
 
-from daemon.errors import InvalidModel
+from daemon.core.errors import InvalidModel
 from daemon.http.messages import error_response
 from daemon.marfile import MANIFEST, NAME, VERSION, Manifest, ManifestError, parse_manifest
 from daemon.models.manifest import read_manifest

@@ -7,7 +7,7 @@ import yaml
 
 from daemon.batching.policies import POLICIES
 from daemon.config import resolve
-from daemon.errors import BadRequest, InvalidModel
+from daemon.core.errors import BadRequest, InvalidModel
 from daemon.http.messages import error_response
 from daemon.model_settings import MODEL_SETTINGS, MOST, MOST_WORKERS
 from daemon.models.modelconfig import ModelSettings, Wishes, merge

@@ -7,7 +7,7 @@ from pathlib import Path
 import javaproperties
 
 from daemon.config import resolve
-from daemon.errors import InvalidModel, StartError
+from daemon.core.errors import InvalidModel, StartError
 from daemon.models.modelconfig import wishes_of
 from daemon.settings import SETTINGS
 from daemon.tsconfig import KEYS, ConfigFile, read_config_file

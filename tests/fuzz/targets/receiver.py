@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from daemon.errors import DaemonError
+from daemon.core.errors import DaemonError
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request
 from daemon.http.receiver import Receiver

@@ -6,7 +6,7 @@ heads may be as long as any that is remembered, and bodies large enough for the 
 
 import re
 
-from daemon.arena import SHARED_FROM
+from daemon.core.arena import SHARED_FROM
 from daemon.http.limits import HttpLimits
 from daemon.http.repeated import LONGEST
 from tests.fuzz.target import Target

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from daemon.arena import Storage
+from daemon.core.arena import Storage
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Response
 from tests.http.peer import LIMITS, Server

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from daemon.arena import SHARED_FROM, Arena
+from daemon.core.arena import SHARED_FROM, Arena
 from tests.http.hostile.outcome import END, Outcome, outcome
 from tests.http.peer import GET, LIMITS, Server, chunked, get
 

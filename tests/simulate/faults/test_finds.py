@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from daemon import job as jobs
 from daemon.batching import quarantine
 from daemon.batching.collector import Facts, Send, Wait
 from daemon.batching.dispatcher import Dispatcher
@@ -13,7 +12,8 @@ from daemon.batching.fingerprint import fingerprint
 from daemon.batching.fixed import Fixed
 from daemon.batching.quarantine import Quarantine
 from daemon.batching.queue import Queue
-from daemon.job import Batch, Job, Outcome, Reply
+from daemon.core import job as jobs
+from daemon.core.job import Batch, Job, Outcome, Reply
 from daemon.metrics.version import VersionMetrics
 from daemon.models.model import Model
 from daemon.models.registration import Registration

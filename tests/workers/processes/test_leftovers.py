@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from daemon.clock import FakeClock
+from daemon.core.clock import FakeClock
 from daemon.workers.processes import leftovers as room
 from daemon.workers.processes.leftovers import AGAIN, MARK, ROUNDS, Child, Leftovers, child_of, children_of
 

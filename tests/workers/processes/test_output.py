@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from daemon.clock import FakeClock
+from daemon.core.clock import FakeClock
 from daemon.workers.processes.output import (
     KEPT_LINES,
     LONGEST_LINE,

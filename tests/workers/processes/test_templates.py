@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.clock import FakeClock
+from daemon.core.clock import FakeClock
 from daemon.workers.processes import templates as room
 from daemon.workers.processes.templates import LINGER, PAUSE, Templates
 from handlers import orders

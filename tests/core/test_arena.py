@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.arena import GIVEN_AT_ONCE, KEPT, SHARED_FROM, Arena, Stored, gather, open_arena
-from daemon.clock import FakeClock
-from daemon.places import PAGE, Allocator, Places, pages
+from daemon.core.arena import GIVEN_AT_ONCE, KEPT, SHARED_FROM, Arena, Stored, gather, open_arena
+from daemon.core.clock import FakeClock
+from daemon.core.places import PAGE, Allocator, Places, pages
 
 MIB = 1024**2
 

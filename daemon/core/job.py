@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from daemon.arena import SHARED_FROM, Payload
+from daemon.core.arena import SHARED_FROM, Payload
 
 MAX_ATTEMPTS = 2
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon import logs, paths
+from daemon import paths
 from daemon.access import AccessLog, line_of
-from daemon.clock import FakeClock
+from daemon.core import logs
+from daemon.core.clock import FakeClock
 from daemon.http.messages import Request
 
 

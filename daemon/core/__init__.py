@@ -1,0 +1,1 @@
+"""The ground floor: errors, jobs, shared memory, time, logs. Imports no other room."""
