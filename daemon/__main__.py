@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon import paths
-from daemon.config import resolve
+from daemon.config.config import resolve
 from daemon.core.errors import DaemonError, StartError
 from daemon.settings import SETTINGS
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import uvloop
 
-from daemon.config import resolve
+from daemon.config.config import resolve
 from daemon.core.clock import LoopClock
 from daemon.core.errors import DaemonError
 from daemon.core.job import Job, Param, Reply

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from daemon.api.auth import OPEN, Check, guarded, inference_check, management_check, own_hosts
 from daemon.api.inference import predicts
-from daemon.config import Config
-from daemon.endpoints import Endpoint
+from daemon.config.config import Config
+from daemon.config.endpoints import Endpoint
+from daemon.config.tokens import Tokens
 from daemon.http.messages import Request
 from daemon.http.router import Route, Router, join
-from daemon.tokens import Tokens
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from daemon import paths
-from daemon.config import Config
+from daemon.config.config import Config
+from daemon.config.endpoints import Endpoint, bind_endpoints
 from daemon.core.errors import StartError
-from daemon.endpoints import Endpoint, bind_endpoints
 from daemon.sockets import Lock, bind_control, take_place, unlink_if_ours
 from daemon.upgrade.words import Bound, Expected, Inheritance
 

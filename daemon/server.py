@@ -18,14 +18,15 @@ from daemon.api.management import management_routes
 from daemon.api.metrics import metrics_routes
 from daemon.api.turns import Turns
 from daemon.api.upgrading import upgrade_route
-from daemon.config import Config
+from daemon.config.config import Config
+from daemon.config.endpoints import choose_endpoints, listen, listen_control, tls_context
+from daemon.config.tokens import Tokens, read_tokens
+from daemon.config.worker_env import model_environment
 from daemon.core import logs
 from daemon.core.arena import open_arena
 from daemon.core.clock import LoopClock
 from daemon.core.errors import StartError
 from daemon.ending import Ending, first
-from daemon.endpoints import choose_endpoints, listen, listen_control, tls_context
-from daemon.environment import model_environment
 from daemon.guards import guard
 from daemon.http.full import connections_within
 from daemon.http.limits import HttpLimits
@@ -43,7 +44,6 @@ from daemon.models.startup import Startup
 from daemon.models.store import sizes
 from daemon.place import Place
 from daemon.status import settings_document, status_document, tsctl_version, urls_of
-from daemon.tokens import Tokens, read_tokens
 from daemon.upgrade.giving import Upgrade
 from daemon.upgrade.successor import Launch, NewDaemon, start
 from daemon.upgrade.taking import Predecessor, Report, check_snapshot, load

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from daemon.config import Config
+from daemon.config.config import Config
+from daemon.config.endpoints import Endpoint
+from daemon.config.tokens import Tokens
 from daemon.core import job
-from daemon.endpoints import Endpoint
 from daemon.models.registry import Registry
 from daemon.settings import SETTINGS
 from daemon.sockets import address_of
-from daemon.tokens import Tokens
 
 
 def is_compiled() -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from daemon.config import Config, resolve
+from daemon.config.config import Config, resolve
 from daemon.core.clock import Clock
 from daemon.core.job import Batch, Job, Outcome, Param, Reply
 from daemon.marfile import MANIFEST, parse_manifest

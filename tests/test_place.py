@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from daemon import paths, place
-from daemon.config import Config
+from daemon.config.config import Config
+from daemon.config.endpoints import choose_endpoints
 from daemon.core.errors import StartError
-from daemon.endpoints import choose_endpoints
 from daemon.place import Place
 from daemon.sockets import take_place
 from daemon.upgrade.words import Inheritance

@@ -30,7 +30,7 @@ from urllib.request import (
 )
 
 from daemon import paths
-from daemon.config import Config
+from daemon.config.config import Config
 from daemon.core.errors import ArchiveNotFound, DownloadFailed
 from daemon.models.store import locate
 

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from daemon import paths
-from daemon.config import Config
+from daemon.config.config import Config
 from daemon.core.clock import Clock
 from daemon.core.logs import ModelLogs
 from daemon.marfile import Manifest, parse_manifest

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from reprlib import Repr
 from typing import TYPE_CHECKING, Any
 
-from daemon.config import Config
+from daemon.config.config import Config
 from daemon.core.errors import BadRequest, InvalidModel
 from daemon.model_settings import MODEL_SETTINGS, MOST_WORKERS, ModelSetting
 from daemon.model_settings.kinds import Duration

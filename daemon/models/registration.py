@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from daemon import paths
-from daemon.config import Config
+from daemon.config.config import Config
 from daemon.core.clock import Clock
 from daemon.core.errors import BadRequest, CleaningTimedOut, Conflict, DaemonError, NotFailed, NotRemembered, Stopping
 from daemon.core.logs import ModelLogs

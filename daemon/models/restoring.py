@@ -4,7 +4,7 @@ import logging
 from dataclasses import replace
 from functools import partial
 
-from daemon.config import Config
+from daemon.config.config import Config
 from daemon.core.errors import ArchiveNotFound, Conflict
 from daemon.models.archive import model_root
 from daemon.models.download import archive_of

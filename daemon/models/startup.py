@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from daemon.config import Config
+from daemon.config.config import Config
 from daemon.core.errors import Conflict, DaemonError, NotRemembered
 from daemon.models.archive import mark_of
 from daemon.models.modelconfig import Wishes, wishes_of

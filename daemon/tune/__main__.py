@@ -13,10 +13,10 @@ from typing import Any
 import uvloop
 
 from daemon.api.forms import parse_body
-from daemon.config import resolve
+from daemon.config.config import resolve
+from daemon.config.worker_env import model_environment
 from daemon.core.clock import LoopClock
 from daemon.core.errors import DaemonError
-from daemon.environment import model_environment
 from daemon.tune.candidates import placements, worker_counts
 from daemon.tune.checking import check
 from daemon.tune.frontier import Point

@@ -10,7 +10,7 @@ from daemon.api.inference import inference_routes
 from daemon.api.management import management_routes
 from daemon.api.metrics import metrics_routes
 from daemon.api.turns import Turns
-from daemon.config import resolve
+from daemon.config.config import resolve
 from daemon.core.logs import ModelLogs
 from daemon.guards import Guard
 from daemon.http.exchange import Exchange

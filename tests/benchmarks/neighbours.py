@@ -3,7 +3,7 @@
 python -m tests.benchmarks.neighbours [--seconds 5] [--rounds 3]
 
 The same archive is served twice, each with as many threads as there are cores, alone and then both at once, with
-libgomp's own count of spins and with the daemon's (daemon/environment.py), in turns.
+libgomp's own count of spins and with the daemon's (daemon/config/worker_env.py), in turns.
 """
 
 import argparse

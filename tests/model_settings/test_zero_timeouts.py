@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from daemon.config import resolve
+from daemon.config.config import resolve
 from daemon.core.errors import StartError
 from daemon.model_settings import ModelSetting
 from daemon.models.modelconfig import TIMEOUTS

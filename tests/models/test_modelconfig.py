@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from daemon.config import Config, resolve
+from daemon.config.config import Config, resolve
 from daemon.core.errors import BadRequest, InvalidModel
 from daemon.models.modelconfig import ModelSettings, Wishes, merge
 from daemon.models.modelyaml import read_yaml, without_effect

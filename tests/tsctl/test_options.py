@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from daemon.__main__ import parse_arguments
-from daemon.config import resolve
+from daemon.config.config import resolve
 from daemon.settings import SETTINGS, Setting, parse_boolean
 from tsctl.options import daemon_arguments, setting_options
 

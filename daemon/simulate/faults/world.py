@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from daemon.config import Config, resolve
+from daemon.config.config import Config, resolve
 from daemon.core.clock import Timer
 from daemon.core.job import Job
 from daemon.core.logs import ModelLogs

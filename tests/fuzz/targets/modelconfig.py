@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 from daemon.batching.policies import POLICIES
-from daemon.config import resolve
+from daemon.config.config import resolve
 from daemon.core.errors import BadRequest, InvalidModel
 from daemon.http.messages import error_response
 from daemon.model_settings import MODEL_SETTINGS, MOST, MOST_WORKERS

@@ -1,4 +1,4 @@
-"""TorchServe's config.properties (tsconfig.py): settings, or a StartError that names the file or the variable."""
+"""TorchServe's config.properties: settings, or a StartError that names the file or the variable."""
 
 import json
 import tempfile
@@ -6,11 +6,11 @@ from pathlib import Path
 
 import javaproperties
 
-from daemon.config import resolve
+from daemon.config.config import resolve
+from daemon.config.properties import KEYS, ConfigFile, read_config_file
 from daemon.core.errors import InvalidModel, StartError
 from daemon.models.modelconfig import wishes_of
 from daemon.settings import SETTINGS
-from daemon.tsconfig import KEYS, ConfigFile, read_config_file
 from tests.fuzz.target import Target
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="tsctl-fuzz-")

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config import Config, resolve
+from daemon.config.config import Config, resolve
+from daemon.config.properties import KEYS, MEANINGLESS, STOPS, read_config_file
 from daemon.core.errors import StartError
 from daemon.settings import SETTINGS
-from daemon.tsconfig import KEYS, MEANINGLESS, STOPS, read_config_file
 
 
 def write(folder: Path, *lines: str) -> Path:

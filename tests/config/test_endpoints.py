@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config import Config
+from daemon.config.config import Config
+from daemon.config.endpoints import Endpoint, bind_endpoints, choose_endpoints, listen, tls_context
 from daemon.core.clock import LoopClock
 from daemon.core.errors import StartError
-from daemon.endpoints import Endpoint, bind_endpoints, choose_endpoints, listen, tls_context
 from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from daemon.config import Config
+from daemon.config.config import Config
 from daemon.core.errors import StartError
 from daemon.http.listener import Listener, handshake_time
 from daemon.sockets import BACKLOG, bind_tcp, parse_address

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from daemon.config.tokens import Tokens, read_tokens
 from daemon.core.errors import StartError
-from daemon.tokens import Tokens, read_tokens
 from tests.build import make_config
 
 MANAGED = {"management_address": "127.0.0.1:8081"}

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from daemon import paths
+from daemon.config.properties import ConfigFile, Given, ModelValues, read_config_file
 from daemon.core.errors import StartError
 from daemon.settings import MIB, SETTINGS, Setting
-from daemon.tsconfig import ConfigFile, Given, ModelValues, read_config_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

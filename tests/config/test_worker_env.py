@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.environment import model_environment
+from daemon.config.worker_env import model_environment
 from tests.build import make_config
 
 CACHE = "TORCHINDUCTOR_CACHE_DIR"

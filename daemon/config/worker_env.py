@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from daemon import paths
-from daemon.config import Config
+from daemon.config.config import Config
 
 # setting → the variable that TorchServe's workers read, and ours
 _VARIABLES = {

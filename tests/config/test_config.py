@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config import Config, resolve
+from daemon.config.config import Config, resolve
 from daemon.core.errors import StartError
 from daemon.settings import MIB, SETTINGS, Setting
 

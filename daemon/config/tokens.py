@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from daemon.config import Config
+from daemon.config.config import Config
 from daemon.core.errors import StartError
 
 MANAGEMENT_VARIABLE = "TSCTL_TOKEN"
