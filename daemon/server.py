@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 from daemon import paths, place
-from daemon.access import AccessLog
 from daemon.api.inference import inference_routes
 from daemon.api.management import management_routes
 from daemon.api.metrics import metrics_routes
@@ -28,13 +27,14 @@ from daemon.core.clock import LoopClock
 from daemon.core.errors import StartError
 from daemon.ending import Ending, first
 from daemon.guards import guard
-from daemon.http.full import connections_within
+from daemon.http.access_log import AccessLog
+from daemon.http.bounds.full import connections_within
+from daemon.http.bounds.receiving import Receiving
+from daemon.http.bounds.sending import Sending
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.messages import Request
-from daemon.http.receiving import Receiving
 from daemon.http.router import Router, join
-from daemon.http.sending import Sending
 from daemon.metrics.gpu import Gpus
 from daemon.metrics.host import Host
 from daemon.metrics.metrics import Metrics

@@ -8,7 +8,7 @@ ROOT = Path(__file__).parent.parent
 WALL = {"time", "time_ns", "localtime", "gmtime", "ctime", "strftime"}  # of the module time
 
 MAY_READ_IT = {
-    "daemon/access.py": "the stamp of a line",
+    "daemon/http/access_log.py": "the stamp of a line",
     "daemon/api/describe.py": "since when a worker is there, as text",
     "daemon/marfile.py": "when an archive was made",
     "daemon/server.py": "since when the daemon is there",

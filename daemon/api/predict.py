@@ -6,10 +6,10 @@ from functools import partial
 from daemon.api.forms import Form, read_body
 from daemon.core.errors import BadRequest, PredictionFailed
 from daemon.core.job import Budget, Job, Param, Phase, Piece, Reply
-from daemon.http.budget import HEADER, PRIORITY_HEADER, read_budget
+from daemon.http.bounds.sending import NotRead
+from daemon.http.deadline_header import HEADER, PRIORITY_HEADER, read_budget
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Request, Response, reply_response
-from daemon.http.sending import NotRead
 from daemon.models.model import Model
 from daemon.models.sample import MOST_BYTES, RECORDED, Sample
 

@@ -1,4 +1,4 @@
-"""The daemon's logs: its own, and one for the output of each model's workers; access.py has the access log.
+"""The daemon's logs: its own, and one for the output of each model's workers; http/access_log.py has the access log.
 
 Under `tsctl start` they go to files in the state directory; under `tsctl run` to stderr as well.
 Files are rotated at 100 MB, five are kept. A file that cannot be written, say because the disk is full, loses

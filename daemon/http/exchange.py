@@ -10,8 +10,8 @@ from typing import Protocol, cast
 
 from daemon.core.errors import DaemonError
 from daemon.core.job import Caller, Flow
+from daemon.http.bounds.sending import OVERHEAD
 from daemon.http.messages import Framing, Request, Response, error_response, framing_of
-from daemon.http.sending import OVERHEAD
 
 JOINED_BODY = 16 * 1024  # bytes; a smaller answer is joined with its head into one string, a larger one is not copied
 
@@ -39,7 +39,7 @@ class Exchange:
         on_leave: called when the client closes its side (argument False) or the connection is lost
             (True); returns whether an answer is still on its way.
         buffer, size: the unwritten data, and its size in bytes, including the overhead of pieces.
-        counted: how many of these bytes count as held (sending.py); maintained by the connection.
+        counted: how many of these bytes count as held (bounds/sending.py); maintained by the connection.
         written: a part of the answer was written.
         flow: the source of the answer's pieces; None for a whole answer.
     """

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from daemon.core.arena import Storage
 from daemon.core.clock import Clock
+from daemon.http.bounds.receiving import Receiving
+from daemon.http.bounds.sending import Sending
 from daemon.http.deadlines import Phase
 from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request
-from daemon.http.receiving import Receiving
-from daemon.http.sending import Sending
 
 if TYPE_CHECKING:
-    from daemon.http.protocol import Connection
+    from daemon.http.connection import Connection
 
 
 class Host(Protocol):

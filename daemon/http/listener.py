@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from daemon.core.arena import Storage
 from daemon.core.clock import Clock, Timer
+from daemon.http.bounds.full import Full
+from daemon.http.bounds.receiving import PATIENCE, Receiving
+from daemon.http.bounds.sending import Sending
+from daemon.http.connection import Connection
 from daemon.http.deadlines import Deadlines, Phase
 from daemon.http.exchange import Exchange
-from daemon.http.full import Full
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request
-from daemon.http.protocol import Connection
-from daemon.http.receiving import PATIENCE, Receiving
-from daemon.http.sending import Sending
 
 RATE_FROM = 10.0  # seconds after which a body must have come at MIN_RATE on average
 RATE_EVERY = 1.0

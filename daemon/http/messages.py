@@ -16,7 +16,14 @@ import msgspec
 from daemon.core.arena import Payload
 from daemon.core.errors import BadRequest, DaemonError, PredictionFailed
 from daemon.core.job import Reply
-from daemon.http.sizes import MOST_JSON, MOST_QUERY_FIELDS, MOST_SEGMENTS, MOST_TARGET, BodyTooLarge, TargetTooLong
+from daemon.http.parsing.sizes import (
+    MOST_JSON,
+    MOST_QUERY_FIELDS,
+    MOST_SEGMENTS,
+    MOST_TARGET,
+    BodyTooLarge,
+    TargetTooLong,
+)
 
 JSON = ("Content-Type", "application/json")
 

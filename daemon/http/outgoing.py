@@ -1,6 +1,7 @@
 """The answers that one connection owes, and their unwritten bytes: answers leave in the order of the requests.
 
-Bytes that the client does not read stay here, where they are counted (sending.py): the transport gets an answer piece
+Bytes that the client does not read stay here, where they are counted (bounds/sending.py): the transport gets an answer
+piece
 by piece, and nothing while writing is paused. The same holds over TLS, where the transport does not report its buffer.
 """
 
@@ -10,8 +11,8 @@ from typing import Protocol
 
 from daemon.core.clock import Clock
 from daemon.core.errors import DaemonError
+from daemon.http.bounds.sending import PIECE, NoRoomToSend, Sending
 from daemon.http.exchange import Exchange, write_all
-from daemon.http.sending import PIECE, NoRoomToSend, Sending
 
 
 class Owner(Protocol):
@@ -88,7 +89,7 @@ class Outgoing:
             exchange.buffer = []
             exchange.let_go()
 
-    # The interface towards the budget (sending.py).
+    # The interface towards the budget (bounds/sending.py).
 
     def has_taken(self) -> bool:
         if self.paused and self.transport.get_write_buffer_size() >= self.unsent:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from daemon.core.job import Piece, Reply
-from daemon.http.sending import PIECE
+from daemon.http.bounds.sending import PIECE
 from daemon.workers.stub import StubWorker
 from tests.api.house import House
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import uvloop
 
-from daemon.http.sending import PIECE
+from daemon.http.bounds.sending import PIECE
 from daemon.settings import parse_size
 from tests.benchmarks.slow_clients import MIB, Seen, memory_of, watch
 from tests.e2e.served import Served

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from daemon import paths
-from daemon.access import AccessLog, line_of
 from daemon.core import logs
 from daemon.core.clock import FakeClock
+from daemon.http.access_log import AccessLog, line_of
 from daemon.http.messages import Request
 
 

@@ -10,10 +10,10 @@ from typing import Any, cast
 
 from daemon.core.clock import FakeClock
 from daemon.http.exchange import Exchange
-from daemon.http.fake import FakeTransport
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.messages import Request, Response
+from tests.http.fake import FakeTransport
 
 LIMITS = HttpLimits(max_body=1000, max_head=2000, max_headers=10, pipeline=3)
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"

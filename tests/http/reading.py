@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from daemon.core.arena import Arena
 from daemon.core.errors import DaemonError
+from daemon.http.connection import READ_SIZE
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request
-from daemon.http.protocol import READ_SIZE
-from daemon.http.receiver import Receiver
+from daemon.http.parsing.parser import Receiver
 
 Told = tuple[str, str, list[tuple[str, str]], bytes, bool, bool, str | None, str | None]
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from daemon.core.arena import Arena, Stored
 from daemon.core.places import PAGE
-from daemon.http import receiver
+from daemon.http.connection import Connection
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Response
-from daemon.http.protocol import Connection
+from daemon.http.parsing import parser
 from tests.http.peer import LIMITS, Peer, Server, chunked, echo, get, post
 
 LARGE = 10  # bytes, for these tests
@@ -21,7 +21,7 @@ BODY = bytes(range(40))
 
 @pytest.fixture(autouse=True)
 def _large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receiver, "SHARED_FROM", LARGE)
+    monkeypatch.setattr(parser, "SHARED_FROM", LARGE)
 
 
 def echo_and_tell(exchange: Exchange) -> None:
@@ -178,7 +178,7 @@ def test_a_body_that_is_announced_keeps_nobody_out() -> None:
 
 
 def test_what_has_come_of_a_large_body_is_not_copied_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receiver, "CHEAP", 0)
+    monkeypatch.setattr(parser, "CHEAP", 0)
     server = Storing(pages=4)
     slow, peer = server.connect(), server.connect()
     slow.send(post(LONG)[: -2 * PAGE])
@@ -211,7 +211,7 @@ def test_a_body_that_gave_up_its_place_is_forgotten_when_its_client_leaves(end: 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 6000)), max_size=60), st.sampled_from([0, 100, 10**6]))
 def test_each_body_is_its_own_whoever_gives_up_its_place(turns: list[tuple[int, int]], cheap: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(receiver, "CHEAP", cheap)
+        patch.setattr(parser, "CHEAP", cheap)
         server = Storing(pages=4)
         peers = [server.connect() for _ in range(5)]
         bodies = [bytes([number]) * (number * 3000 + 20) for number in range(5)]

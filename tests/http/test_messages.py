@@ -18,7 +18,7 @@ from daemon.http.messages import (
     reply_response,
     status_response,
 )
-from daemon.http.sizes import MOST_JSON, MOST_QUERY_FIELDS, MOST_SEGMENTS, MOST_TARGET
+from daemon.http.parsing.sizes import MOST_JSON, MOST_QUERY_FIELDS, MOST_SEGMENTS, MOST_TARGET
 from tests.http.peer import Answer, read_answers
 
 

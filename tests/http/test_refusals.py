@@ -6,9 +6,9 @@ import struct
 
 import pytest
 
+from daemon.http.connection import CONTINUE, LINGER_MOST
 from daemon.http.listener import LINGERING
 from daemon.http.messages import Response
-from daemon.http.protocol import CONTINUE, LINGER_MOST
 from tests.http.peer import GET, LAST, Peer, Server, chunked, echo, post
 
 TOO_LARGE = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1001\r\n\r\n"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from daemon.http.fake import FakeTransport
 from daemon.http.messages import Response
+from tests.http.fake import FakeTransport
 from tests.http.peer import GET, LAST, Peer, Server, echo, post
 
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from daemon.core.clock import FakeClock
-from daemon.http.fake import FakeTransport
+from tests.http.fake import FakeTransport
 from tsctl.loadgen.connection import Connection, State
 from tsctl.loadgen.order import read
 from tsctl.loadgen.repeated import know

@@ -13,12 +13,12 @@ import pytest
 from daemon.core.arena import SHARED_FROM, Arena, Stored
 from daemon.core.clock import FakeClock
 from daemon.core.job import Budget, Job, Param, Phase, Reply
-from daemon.http.fake import FakeTransport
 from daemon.workers import local
 from daemon.workers.engine import Exit, WorkerEvents, WorkerSpec
 from daemon.workers.local import LocalWorker
 from handlers import wire
 from tests.build import FakeLife, make_model
+from tests.http.fake import FakeTransport
 
 
 class Process:

@@ -7,7 +7,6 @@ import pytest
 
 from daemon.core.clock import FakeClock
 from daemon.core.job import Batch, Job
-from daemon.http.fake import FakeTransport
 from daemon.workers import local
 from daemon.workers.engine import Exit
 from daemon.workers.local import LocalWorker
@@ -15,6 +14,7 @@ from daemon.workers.state import State
 from handlers import wire
 from tests.build import Client, FakeLife, WorkerLog, make_spec
 from tests.fuzz.targets.conversation import LIES
+from tests.http.fake import FakeTransport
 
 
 class Bench:

@@ -4,12 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from daemon.access import AccessLog
 from daemon.api.auth import OPEN, guarded, inference_check
 from daemon.api.inference import inference_routes
 from daemon.core.clock import FakeClock
+from daemon.http.access_log import AccessLog
 from daemon.http.exchange import Exchange
-from daemon.http.fake import FakeTransport
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Access, Listener
 from daemon.http.messages import Request
@@ -19,6 +18,7 @@ from daemon.models.model import Model
 from daemon.models.registry import Registry
 from daemon.workers.stub import StubEngine
 from tests.build import make_model
+from tests.http.fake import FakeTransport
 
 LIMITS = HttpLimits(64 * 2**20)
 

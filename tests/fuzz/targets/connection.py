@@ -1,12 +1,12 @@
-"""HTTP on a connection (http/protocol.py): each request has its answer, however bytes and answers come."""
+"""HTTP on a connection (http/connection.py): each request has its answer, however bytes and answers come."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+from daemon.http.connection import CONTINUE
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Response
-from daemon.http.protocol import CONTINUE
 from tests.fuzz.cuts import cuts
 from tests.fuzz.target import Target
 from tests.fuzz.targets.receiver import EXAMPLES, LIMITS, WORDS

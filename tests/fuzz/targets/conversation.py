@@ -12,7 +12,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from daemon.core.clock import FakeClock
 from daemon.core.job import Batch, Job, Reply
-from daemon.http.fake import FakeTransport
 from daemon.http.messages import Response
 from daemon.metrics.exposition import render
 from daemon.metrics.families import ours
@@ -29,6 +28,7 @@ from tests.build import Client, FakeLife, WorkerLog, make_spec
 from tests.fuzz.cuts import cuts
 from tests.fuzz.target import Target
 from tests.fuzz.targets.frames import MESSAGES
+from tests.http.fake import FakeTransport
 
 Told = tuple[list[str], list[tuple[str, str]], list[str]]
 READY = bytes(wire.encode(wire.Hello(7)) + wire.encode(wire.Loaded(0.1, False)))

@@ -1,11 +1,11 @@
-"""Bytes to requests (http/receiver.py): only a DaemonError refuses, cuts change nothing, nor does writing anew."""
+"""Bytes to requests (parsing/parser.py): only a DaemonError refuses, cuts change nothing, nor does writing anew."""
 
 from collections.abc import Iterable
 
 from daemon.core.errors import DaemonError
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request
-from daemon.http.receiver import Receiver
+from daemon.http.parsing.parser import Receiver
 from tests.fuzz.cuts import cuts
 from tests.fuzz.target import Target
 from tests.http.hostile.framing import CHUNKS, ENCODINGS, LENGTHS

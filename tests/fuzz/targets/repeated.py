@@ -8,7 +8,7 @@ import re
 
 from daemon.core.arena import SHARED_FROM
 from daemon.http.limits import HttpLimits
-from daemon.http.repeated import LONGEST
+from daemon.http.parsing.head_cache import LONGEST
 from tests.fuzz.target import Target
 from tests.fuzz.targets.receiver import STREAMS, WORDS
 from tests.http.peer import GET, LAST, chunked, get, post

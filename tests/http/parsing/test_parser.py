@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from daemon.core.errors import DaemonError
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request
-from daemon.http.receiver import Receiver
+from daemon.http.parsing.parser import Receiver
 from tests.http.peer import GET, LIMITS, chunked, get, post
 
 HEAD = b"POST / HTTP/1.1\r\nHost: a\r\n"

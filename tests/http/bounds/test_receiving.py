@@ -7,8 +7,8 @@ import pytest
 
 from daemon.core.arena import Arena
 from daemon.core.places import PAGE
-from daemon.http.protocol import Connection
-from daemon.http.receiving import PATIENCE, STEP, Receiving
+from daemon.http.bounds.receiving import PATIENCE, STEP, Receiving
+from daemon.http.connection import Connection
 from tests.http.peer import GET, LIMITS, Peer, Server, chunked, echo, get
 
 LIMIT = 4 * STEP

@@ -9,7 +9,7 @@ from daemon.core.arena import SHARED_FROM
 from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Response
-from daemon.http.repeated import LONGEST
+from daemon.http.parsing.head_cache import LONGEST
 from tests.http.peer import GET, LAST, Server, chunked, get, post
 from tests.http.reading import compare
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.http.fake import HIGH
+from daemon.http.bounds.sending import PIECE, SHARE, STUCK, Sending
 from daemon.http.messages import Response
-from daemon.http.sending import PIECE, SHARE, STUCK, Sending
+from tests.http.fake import HIGH
 from tests.http.peer import GET, LIMITS, Peer, Server, get
 
 LIMIT = 16 * PIECE

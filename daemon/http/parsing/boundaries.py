@@ -1,7 +1,7 @@
 """Find where requests end in the received bytes, so that the parser is never fed bytes of two requests at once.
 
 The parser does not report its position. Three features need a request's boundaries: a head that is remembered
-(repeated.py), the limit of unanswered requests, which is kept for each request, and the protocol that the first line
+(head_cache.py), the limit of unanswered requests, which is kept for each request, and the protocol that the first line
 names: the parser takes `GET / RTSP/1.0` for HTTP/1.0.
 
 A head and a chunked body end with an empty line, a body of known length ends where its length says. A chunk may

@@ -7,11 +7,11 @@ requests, whatever the order in which they are ready. Wrong or slow peers are ha
     body slower than its budget         504, close
     head too long, body too long        431, 413, without reading the rest
     not authorised                      the error that `admit` raises, without reading the body
-    no room for its body                503 after a second, without reading the rest (receiving.py)
+    no room for its body                503 after a second, without reading the rest (bounds/receiving.py)
     not HTTP                            400
     sends many requests ahead           32 may be unanswered at a time, further ones wait unparsed (limits.py)
-    does not read its answers           reading stops, waiting bytes are bounded (sending.py), closed after a timeout
-    closes its side (FIN)               queued work is cancelled; running work is still answered
+    does not read its answers           reading stops, waiting bytes are bounded (bounds/sending.py), closed after a
+    timeout closes its side (FIN)               queued work is cancelled; running work is still answered
     closes its side of TLS              the client has left: TLS has no half-closed connections
 
 After an answer that leaves input unread, the connection shuts down its own side and discards further input: closing at
@@ -26,17 +26,17 @@ from typing import cast
 
 from daemon.core.errors import DaemonError
 from daemon.core.job import Caller
-from daemon.http.budget import BodyBudget
+from daemon.http.bounds.receiving import NoRoom
+from daemon.http.bounds.sending import PIECE
 from daemon.http.credentials import peer_of
+from daemon.http.deadline_header import BodyBudget
 from daemon.http.deadlines import Phase
 from daemon.http.exchange import Exchange
 from daemon.http.host import Host
 from daemon.http.messages import Request, error_response
 from daemon.http.outgoing import Outgoing
-from daemon.http.receiver import Receiver
-from daemon.http.receiving import NoRoom
-from daemon.http.refusals import slow_body, slow_head
-from daemon.http.sending import PIECE
+from daemon.http.parsing.parser import Receiver
+from daemon.http.parsing.refusals import slow_body, slow_head
 
 LINGER_MOST = 30.0  # seconds that an uploader may take, in all, to read its rejection and stop
 # Bytes read at once. At most so much of a large body passes through the parser and is copied.

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from daemon.http.connection import CONTINUE
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Response
-from daemon.http.protocol import CONTINUE
 from tests.http.peer import GET, LAST, LIMITS, Server, chunked, echo, get, post
 
 

@@ -3,8 +3,8 @@
 Received bytes are cut where requests end (boundaries.py), so that each request is parsed alone: as many as there is
 `room` for; the rest is kept unparsed until there is room again.
 
-A client that keeps its connection mostly sends the same head again: such a head is compared, not parsed (repeated.py).
-A large body of known length is not parsed, as nothing in it matters here. The part that came with its
+A client that keeps its connection mostly sends the same head again: such a head is compared, not parsed
+(head_cache.py). A large body of known length is not parsed, as nothing in it matters here. The part that came with its
 headers is copied into the arena, and the rest is received there (`space`, `filled`).
 """
 
@@ -16,13 +16,13 @@ import msgspec
 
 from daemon.core.arena import SHARED_FROM, Payload, Storage, Stored, Unshared, gather
 from daemon.core.errors import BadRequest, MethodNotAllowed
-from daemon.http.boundaries import Boundaries
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request, new_request_id
-from daemon.http.ours import LENGTHS, NAMES, Ours
-from daemon.http.refusals import Refused, body_too_large, head_too_large
-from daemon.http.repeated import LONGEST, Repeated, know
-from daemon.http.target import check_target
+from daemon.http.parsing.boundaries import Boundaries
+from daemon.http.parsing.head_cache import LONGEST, Repeated, know
+from daemon.http.parsing.headers import LENGTHS, NAMES, Ours
+from daemon.http.parsing.refusals import Refused, body_too_large, head_too_large
+from daemon.http.parsing.target import check_target
 
 CHEAP = 64 * 1024  # bytes of a body that are copied to free arena memory: 5 µs
 PATIENCE = 8  # unlike heads in a row, after which none is remembered: they all differ, say by a request id

@@ -1,8 +1,8 @@
 """The request headers that the daemon interprets: the body's length, and the client's expectations of the answer."""
 
 from daemon.core.errors import BadRequest
-from daemon.http.refusals import Refused
-from daemon.http.target import check_host
+from daemon.http.parsing.refusals import Refused
+from daemon.http.parsing.target import check_host
 
 NAMES = frozenset((
     b"host", b"content-length", b"transfer-encoding", b"expect", b"x-request-id", b"x-request-deadline-ms",

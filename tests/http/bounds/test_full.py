@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from daemon.core.clock import FakeClock
-from daemon.http.fake import FakeTransport
-from daemon.http.full import Full, connections_within
+from daemon.http.bounds.full import Full, connections_within
+from tests.http.fake import FakeTransport
 from tests.http.peer import GET, LIMITS, Server, echo, read_answers
 
 TWO = replace(LIMITS, connections=2)

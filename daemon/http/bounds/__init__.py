@@ -1,0 +1,1 @@
+"""Budgets that all connections share, and the answer to a connection too many."""
