@@ -37,7 +37,7 @@ class Client:
 
 
 class FakeLife:
-    """A worker's process (workers/processes/life.py) that writes down why it is killed."""
+    """A worker's process (workers/processes/process.py) that writes down why it is killed."""
 
     pid = 7
     running = True

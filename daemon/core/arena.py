@@ -11,7 +11,7 @@ own lease, which is a reference to a `Stored`:
 
     the connection   while the body is being received           parsing/parser.py
     the job          until it ends                              job.py
-    each worker      until the batch is reported as done,       workers/hand.py
+    each worker      until the batch is reported as done,       workers/inflight.py
     that was sent    even an overdue one, or the process has
     the job          ended, which a pidfd reports: not a kill,
                      not the end of a socket

@@ -19,9 +19,9 @@ from daemon.models.modelyaml import read_yaml, without_effect
 from daemon.models.request import Request
 from daemon.models.requirements import Environments
 from daemon.models.snapshot import Entry
-from daemon.workers.devices import chosen_threads, usable_cores
+from daemon.workers.cores import chosen_threads, usable_cores
 from daemon.workers.engine import Engine
-from daemon.workers.placement import Placement, count_gpus
+from daemon.workers.gpus import Placement, count_gpus
 
 _log = logging.getLogger("daemon.models")
 

@@ -25,7 +25,7 @@ from daemon.models.replacement import Replacement, ReplacementState
 from daemon.models.request import Request
 from daemon.models.sample import Sample
 from daemon.workers.engine import Engine, LoadFailure, WorkerSpec
-from daemon.workers.placement import Placement
+from daemon.workers.gpus import Placement
 from daemon.workers.pool import Pool
 
 CRASHES = 3  # workers that ended in a row, without an answer between

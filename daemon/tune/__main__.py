@@ -30,7 +30,7 @@ from daemon.tune.order import Order, read_order
 from daemon.tune.replay import Way
 from daemon.tune.simulating import Simulated, document, simulate
 from daemon.tune.times import BatchTimes
-from daemon.workers.devices import chosen_threads, usable_cores
+from daemon.workers.cores import chosen_threads, usable_cores
 from daemon.workers.engine import WorkerSpec
 from daemon.workers.local import LocalEngine
 

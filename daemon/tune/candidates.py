@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from daemon.workers.devices import threads_for
+from daemon.workers.cores import threads_for
 
 POLICIES = ("auto", "greedy", "fixed")  # the first of equals is preferred
 _LADDER = tuple(digit * 10.0**power for power in range(-4, 2) for digit in (1, 2, 5))  # seconds

@@ -14,7 +14,7 @@ from daemon.tune.load import Plan
 from daemon.tune.order import Order
 from daemon.tune.replay import Way, replay
 from daemon.tune.times import BatchTimes
-from daemon.workers.devices import chosen_threads, threads_for, usable_cores
+from daemon.workers.cores import chosen_threads, threads_for, usable_cores
 
 REQUESTS = 2000  # in a short run
 MORE = 8000  # in a long one

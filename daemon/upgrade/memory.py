@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from daemon.workers.devices import control_groups
+from daemon.workers.cores import control_groups
 
 PROC = Path("/proc")
 # The limit, the usage, and the line of memory.stat with the memory reclaimable at once: of version 2 and of version 1.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from daemon.core.job import Batch, Job, Outcome, Reply
-from daemon.workers.hand import Hand
+from daemon.workers.inflight import Hand
 from daemon.workers.state import State
 from handlers.wire import Isolation, Measurement, Optimized
 
@@ -32,7 +32,7 @@ class WorkerSpec:
         retry: whether a job may run again after a worker died with it; None leaves that to the
             handler: yes where `handle` is ours, no where `handle` is the user's.
         isolate: whether the jobs of a batch for which the handler raised run alone; None as for `retry`.
-        max_memory: the worker's limit in bytes (processes/memory.py); None for no limit.
+        max_memory: the worker's limit in bytes (processes/memory_limit.py); None for no limit.
         cpus: the processors that the worker may use, by number; empty for all.
         python: the interpreter; None for the daemon's own.
         optimize: as in ModelSettings.

@@ -1,7 +1,7 @@
 """Workers as processes of this machine.
 
 This module speaks with a worker, in frames (handlers/wire.py) on a socketpair. The making of
-its process is in processes/templates.py, the end in processes/life.py.
+its process is in processes/template_tree.py, the end in processes/process.py.
 """
 
 import asyncio
@@ -20,14 +20,14 @@ from daemon.core.job import Batch, Piece, Reply
 from daemon.workers.engine import Exit, LoadFailure, WorkerEvents, WorkerSpec
 from daemon.workers.flows import Flows
 from daemon.workers.frames import check_measured, outcomes_of, piece_of, predict_of
-from daemon.workers.hand import CAPACITY, Hand
-from daemon.workers.processes.birth import load_of
+from daemon.workers.inflight import CAPACITY, Hand
 from daemon.workers.processes.cgroups import Cgroups
-from daemon.workers.processes.children import Children
 from daemon.workers.processes.leftovers import MARK
-from daemon.workers.processes.life import Life
-from daemon.workers.processes.memory import LOOK_EVERY, excess, memory_of
-from daemon.workers.processes.templates import Templates
+from daemon.workers.processes.memory_limit import LOOK_EVERY, excess, memory_of
+from daemon.workers.processes.process import Life
+from daemon.workers.processes.reaper import Children
+from daemon.workers.processes.spawn import load_of
+from daemon.workers.processes.template_tree import Templates
 from daemon.workers.state import Event, State, advance
 from handlers import wire
 from handlers.credit import PATIENCE, cost_of

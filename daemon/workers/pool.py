@@ -11,9 +11,9 @@ from typing import Protocol
 
 from daemon.core.clock import Clock, Timer
 from daemon.core.job import Batch, Blame, Job, Outcome, Reply
-from daemon.workers.devices import oversubscription, threads_for
+from daemon.workers.cores import oversubscription, threads_for
 from daemon.workers.engine import Engine, Exit, LoadFailure, Worker, WorkerSpec
-from daemon.workers.placement import Placement
+from daemon.workers.gpus import Placement
 from daemon.workers.slot import RESTART_LIMIT, Slot, SlotState, after_exit, plan
 from daemon.workers.state import State
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from daemon.core.clock import Clock, Timer
 from daemon.core.job import Batch, Job, Outcome, Reply
 from daemon.workers.engine import Exit, LoadFailure, WorkerEvents, WorkerSpec
-from daemon.workers.hand import CAPACITY, Hand
+from daemon.workers.inflight import CAPACITY, Hand
 from daemon.workers.state import Event, State, advance
 from handlers.wire import Optimized
 

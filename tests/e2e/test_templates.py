@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from daemon.workers.devices import usable_cores
+from daemon.workers.cores import usable_cores
 from tests.e2e.served import Served, eventually, running
 
 pytestmark = pytest.mark.heavy

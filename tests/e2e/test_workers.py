@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.workers.devices import usable_cores
+from daemon.workers.cores import usable_cores
 from tests.e2e.served import Answer, Served, eventually, running
 
 

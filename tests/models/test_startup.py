@@ -13,7 +13,7 @@ from daemon.models.modelconfig import Wishes
 from daemon.models.registration import Request, no_progress
 from daemon.models.snapshot import Entry
 from daemon.models.startup import Listing, Plan, Startup, parse_listings, plan
-from daemon.workers.devices import usable_cores
+from daemon.workers.cores import usable_cores
 from tests.build import model_files, write_mar
 from tests.models.bench import Bench, run, until
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from daemon.core.clock import FakeClock
 from daemon.core.job import Batch, Job, Outcome, Reply
-from daemon.workers.placement import Placement
+from daemon.workers.gpus import Placement
 from daemon.workers.pool import Pool
 from daemon.workers.stub import StubEngine, StubWorker
 from tests.build import Client, make_spec

@@ -12,7 +12,7 @@ from daemon.simulate.faults.process import Process
 from daemon.simulate.faults.suspicion import check_sent, note_ended, note_parked
 from daemon.workers.engine import Exit, LoadFailure, Worker, WorkerEvents, WorkerSpec
 from daemon.workers.local import LocalWorker
-from daemon.workers.processes.templates import Templates
+from daemon.workers.processes.template_tree import Templates
 from daemon.workers.state import State
 
 if TYPE_CHECKING:

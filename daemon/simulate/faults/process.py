@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from daemon.simulate.faults.plan import HEALTHY
 from daemon.simulate.faults.script import SIGKILL, Script
 from daemon.workers.engine import WorkerSpec
-from daemon.workers.processes.birth import Birth
-from daemon.workers.processes.children import Process as Child
 from daemon.workers.processes.output import OutputReader, Pace
+from daemon.workers.processes.reaper import Process as Child
+from daemon.workers.processes.spawn import Birth
 from handlers import wire
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from daemon.simulate.faults.process import Process
 from daemon.simulate.faults.story import Failure, Story
 from daemon.simulate.faults.streams import Reader
 from daemon.simulate.faults.suspicion import note_parked
-from daemon.workers.placement import Placement
+from daemon.workers.gpus import Placement
 from handlers import wire
 
 T = TypeVar("T")

@@ -24,7 +24,7 @@ from daemon.tune.measuring.callers import Calls, Seen
 from daemon.tune.measuring.rig import LoadFailed
 from daemon.tune.measuring.way import listening
 from daemon.tune.order import Order
-from daemon.workers.devices import chosen_threads, usable_cores
+from daemon.workers.cores import chosen_threads, usable_cores
 from daemon.workers.engine import Engine
 
 SECONDS = 3.0  # of a trial, per second that a batch size is measured

@@ -4,7 +4,7 @@
     daemon ──┬ worker                            the one between ends,
              └ left                              and the daemon, a subreaper, adopts what is left
 
-A worker's process group is killed along (children.py). Processes outside the group come to the daemon, and are
+A worker's process group is killed along (reaper.py). Processes outside the group come to the daemon, and are
 killed when the next worker ends, and at the latest when the daemon stops. A child of the daemon is spared if
 known (workers, templates), in the daemon's own session (pip, nvidia-smi), older than this module's `Leftovers`, or a
 daemon that replaces this one.

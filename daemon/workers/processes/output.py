@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import cast
 
 from daemon.core.clock import Clock, Timer
-from daemon.workers.processes.descriptors import read_pipe
+from daemon.workers.processes.descriptor import read_pipe
 
 KEPT_LINES = 50
 LONGEST_LINE = 16 * 1024  # bytes; a longer line is cut into lines of this size

@@ -16,8 +16,8 @@ from collections import deque
 from collections.abc import Callable
 from enum import Enum, auto
 
-from daemon.workers.processes.birth import Birth
-from daemon.workers.processes.children import Children, Process
+from daemon.workers.processes.reaper import Children, Process
+from daemon.workers.processes.spawn import Birth
 from handlers import orders
 
 _log = logging.getLogger("daemon.workers")

@@ -21,7 +21,7 @@ from daemon.simulate.faults.run import prepare, run
 from daemon.status import is_compiled
 from daemon.workers import pool, slot
 from daemon.workers.flows import Flow, Flows
-from daemon.workers.hand import Hand
+from daemon.workers.inflight import Hand
 from daemon.workers.local import LocalWorker
 from daemon.workers.pool import Pool
 

@@ -5,8 +5,8 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from daemon.workers.processes.birth import Birth
-from daemon.workers.processes.children import Process
+from daemon.workers.processes.reaper import Process
+from daemon.workers.processes.spawn import Birth
 from handlers import orders
 
 

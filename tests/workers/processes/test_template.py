@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from daemon.workers.processes.birth import Birth
+from daemon.workers.processes.spawn import Birth
 from daemon.workers.processes.template import Template, TemplateState
 from handlers import orders
 from tests.workers.processes.fakes import FakeChildren, FakeLoop, FakeProcess, Peer, Told

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from daemon.core.clock import FakeClock
-from daemon.workers.processes import templates as room
-from daemon.workers.processes.templates import LINGER, PAUSE, Templates
+from daemon.workers.processes import template_tree as room
+from daemon.workers.processes.template_tree import LINGER, PAUSE, Templates
 from handlers import orders
 from tests.build import make_spec, write_files
 from tests.workers.processes.fakes import FakeChildren, FakeLoop, Peer, Told

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from daemon.workers.engine import WorkerSpec
-from daemon.workers.processes.children import Process
+from daemon.workers.processes.reaper import Process
 from handlers import wire
 from handlers.orders import THREAD_VARIABLES, Order
 

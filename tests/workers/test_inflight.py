@@ -3,7 +3,7 @@
 import pytest
 
 from daemon.core.job import Batch, Blame, Reply
-from daemon.workers.hand import Hand
+from daemon.workers.inflight import Hand
 from tests.build import Client
 
 LATE = Reply(500, b"late")

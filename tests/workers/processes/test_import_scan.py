@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.workers.processes.sources import Needs, fingerprint, is_ours, needs_of
+from daemon.workers.processes.import_scan import Needs, fingerprint, is_ours, needs_of
 from handlers import wire
 from tests.build import write_files
 

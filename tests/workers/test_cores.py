@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.workers import devices
-from daemon.workers.devices import chosen_threads, cpu_groups, oversubscription, quota_of, threads_for, usable_cores
+from daemon.workers import cores as room
+from daemon.workers.cores import chosen_threads, cpu_groups, oversubscription, quota_of, threads_for, usable_cores
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_usable_cores(
             (group / "cpu.cfs_quota_us").write_text(f"{quota}\n")
             (group / "cpu.cfs_period_us").write_text(f"{period}\n")
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(affinity)))
-    monkeypatch.setattr(devices, "cpu_groups", lambda *files: groups)
+    monkeypatch.setattr(room, "cpu_groups", lambda *files: groups)
 
     assert usable_cores() == cores
 

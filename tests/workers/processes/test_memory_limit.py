@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from daemon.settings import size_text
-from daemon.workers.processes.memory import excess, memory_of
+from daemon.workers.processes.memory_limit import excess, memory_of
 
 STATUS = """Name:\tpython
 VmRSS:\t  900000 kB

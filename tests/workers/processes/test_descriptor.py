@@ -8,7 +8,7 @@ import socket
 import pytest
 import uvloop
 
-from daemon.workers.processes.descriptors import connect, read_pipe
+from daemon.workers.processes.descriptor import connect, read_pipe
 
 
 class Protocol(asyncio.Protocol):

@@ -23,11 +23,11 @@ from collections.abc import Callable, Mapping
 
 from daemon.core.clock import Clock
 from daemon.workers.engine import WorkerSpec
-from daemon.workers.processes.birth import Birth, execute, load_of, worker_environment
 from daemon.workers.processes.cgroups import Cgroups
-from daemon.workers.processes.children import Children
+from daemon.workers.processes.import_scan import fingerprint, is_ours, needs_of
 from daemon.workers.processes.output import Pace, follow
-from daemon.workers.processes.sources import fingerprint, is_ours, needs_of
+from daemon.workers.processes.reaper import Children
+from daemon.workers.processes.spawn import Birth, execute, load_of, worker_environment
 from daemon.workers.processes.template import Template, TemplateState
 from handlers import orders
 

@@ -14,11 +14,11 @@ from daemon.core.arena import Arena
 from daemon.core.clock import Clock, Timer
 from daemon.workers.engine import Exit, WorkerSpec
 from daemon.workers.frames import share
-from daemon.workers.processes.birth import Birth
-from daemon.workers.processes.children import Process
-from daemon.workers.processes.descriptors import connect, read_pipe
+from daemon.workers.processes.descriptor import connect, read_pipe
 from daemon.workers.processes.output import OutputReader
-from daemon.workers.processes.templates import Templates
+from daemon.workers.processes.reaper import Process
+from daemon.workers.processes.spawn import Birth
+from daemon.workers.processes.template_tree import Templates
 from handlers import orders, wire
 
 LAST_WORDS = 0.1  # seconds
