@@ -18,7 +18,7 @@ expired                                 requests that expired in the queue, and 
 
 from typing import Any
 
-from daemon.batching.collector import REASONS
+from daemon.batching.policies.collector import REASONS
 from daemon.models.model import Model
 
 

@@ -7,7 +7,7 @@ only while there is one for every ready worker; requests of low priority, which 
 
 import math
 
-from daemon.batching.collector import Facts
+from daemon.batching.policies.collector import Facts
 
 MARGIN = 2.0  # batches: the running one, and this one, have to end before the first deadline
 

@@ -24,11 +24,11 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from daemon.batching.ahead import may_send_ahead
-from daemon.batching.collector import Collector, Facts, Send
 from daemon.batching.expiry import Expiry
-from daemon.batching.learned.traffic import Traffic
+from daemon.batching.policies.collector import Collector, Facts, Send
 from daemon.batching.quarantine import Quarantine
 from daemon.batching.queue import Queue
+from daemon.batching.traffic.traffic import Traffic
 from daemon.core.clock import Clock, Timer
 from daemon.core.errors import CutOff, DaemonError, WorkerDied, WorkerKilled
 from daemon.core.job import Batch, Blame, Job, Outcome, Phase, Reply

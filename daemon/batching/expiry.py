@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from daemon.batching.deadlines import Deadlines
-from daemon.batching.learned.traffic import Traffic
 from daemon.batching.queue import Queue
+from daemon.batching.traffic.traffic import Traffic
 from daemon.core.errors import AnsweredTooLate, RequestExpired, WaitedTooLong, duration
 from daemon.core.job import Job, Phase
 

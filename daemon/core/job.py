@@ -290,7 +290,7 @@ class Batch(msgspec.Struct, frozen=True):
     """Jobs that run together.
 
     Attributes:
-        reason: why the batch was due; see `daemon.batching.collector`.
+        reason: why the batch was due; see `daemon.batching.policies.collector`.
         sent: when, on the daemon's clock.
         first: its worker has answered none before; such a batch takes longer than others.
     """

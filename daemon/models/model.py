@@ -8,12 +8,12 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from daemon.batching.collector import Collector
 from daemon.batching.dispatcher import Dispatcher
-from daemon.batching.learned.traffic import Traffic
-from daemon.batching.policies import make_collector
+from daemon.batching.policies.collector import Collector
+from daemon.batching.policies.table import make_collector
 from daemon.batching.quarantine import Quarantine
 from daemon.batching.queue import Queue, patience
+from daemon.batching.traffic.traffic import Traffic
 from daemon.core.clock import Clock
 from daemon.core.errors import DaemonError, Loading, NoReadyWorker, Stopping
 from daemon.core.job import Batch, Job, Outcome, Reply

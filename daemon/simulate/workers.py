@@ -16,9 +16,9 @@ from functools import partial
 from pathlib import Path
 from statistics import fmean
 
-from daemon.batching.auto import Auto
-from daemon.batching.collector import Collector
-from daemon.batching.learned.traffic import Traffic
+from daemon.batching.policies.auto import Auto
+from daemon.batching.policies.collector import Collector
+from daemon.batching.traffic.traffic import Traffic
 from daemon.simulate.loads import Closed
 from daemon.simulate.page import insert
 from daemon.simulate.rules import Constant

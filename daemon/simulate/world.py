@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from daemon.batching.collector import Collector
 from daemon.batching.dispatcher import Dispatcher
-from daemon.batching.learned.traffic import Traffic
+from daemon.batching.policies.collector import Collector
 from daemon.batching.queue import Queue, patience
+from daemon.batching.traffic.traffic import Traffic
 from daemon.core.clock import Clock, FakeClock, Timer
 from daemon.core.job import Batch, Budget, Caller, Job, Outcome, Reply
 from daemon.simulate.cores import Cores, SharingEngine

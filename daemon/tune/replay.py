@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 
-from daemon.batching.policies import make_collector
+from daemon.batching.policies.table import make_collector
 from daemon.core.job import Caller
 from daemon.simulate.percentile import nearest_rank
 from daemon.simulate.world import Model, World

@@ -9,7 +9,7 @@ import pytest
 
 import daemon.batching
 from daemon.api.batching import batching_of
-from daemon.batching.collector import REASONS
+from daemon.batching.policies.collector import REASONS
 from tests.api.house import House
 from tests.metrics.reading import values
 

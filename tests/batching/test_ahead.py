@@ -5,7 +5,7 @@ import math
 import pytest
 
 from daemon.batching.ahead import may_send_ahead
-from daemon.batching.collector import Facts
+from daemon.batching.policies.collector import Facts
 from daemon.core.arena import SHARED_FROM, Arena
 from daemon.core.clock import FakeClock
 from daemon.core.errors import QueueFull

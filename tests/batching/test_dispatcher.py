@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from daemon.batching.collector import Facts, Send, Wait
 from daemon.batching.dispatcher import Dispatcher
+from daemon.batching.policies.collector import Facts, Send, Wait
 from daemon.core.clock import FakeClock
 from daemon.core.errors import QueueFull, Stopping
 from daemon.core.job import Budget, Job, Phase, Reply

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from daemon.batching.fixed import Fixed
+from daemon.batching.policies.fixed import Fixed
 from daemon.core.clock import FakeClock
 from daemon.core.errors import DaemonError
 from daemon.core.job import MAX_ATTEMPTS, Batch, Budget, Job, Param, Phase, Reply

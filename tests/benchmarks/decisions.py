@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from daemon.batching.auto import Auto
-from daemon.batching.collector import Collector, Facts, Send, Wait
+from daemon.batching.policies.auto import Auto
+from daemon.batching.policies.collector import Collector, Facts, Send, Wait
 from daemon.simulate.loads import Closed, Poisson
 from daemon.simulate.rows import MODEL, Row, rate
 from daemon.simulate.world import Model

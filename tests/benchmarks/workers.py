@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from daemon.batching.auto import Auto
+from daemon.batching.policies.auto import Auto
 from daemon.simulate.loads import Closed
 from daemon.simulate.world import Model, World
 from tests.e2e.served import Served

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from daemon.batching import policies
+from daemon.batching.policies import table
 from daemon.model_settings import MODEL_SETTINGS, POLICIES, ModelSetting
 from daemon.model_settings.kinds import Boolean
 from daemon.settings import SETTINGS
@@ -56,7 +56,7 @@ def test_what_is_shown_of_a_default_is_read_as_the_same(row: ModelSetting) -> No
 
 
 def test_the_policies_are_those_that_there_are() -> None:
-    assert POLICIES == policies.POLICIES
+    assert POLICIES == table.POLICIES
 
 
 def test_the_reference_page_is_fresh() -> None:

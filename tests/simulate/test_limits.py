@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from daemon.batching.policies import make_collector
+from daemon.batching.policies.table import make_collector
 from daemon.simulate.loads import Closed, Poisson
 from daemon.simulate.world import Measured, Model, World
 

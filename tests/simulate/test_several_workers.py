@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from daemon.batching.auto import Auto
+from daemon.batching.policies.auto import Auto
 from daemon.core.clock import FakeClock
 from daemon.simulate.cores import Cores
 from daemon.simulate.loads import Closed

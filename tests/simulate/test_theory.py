@@ -5,7 +5,7 @@ from statistics import fmean
 
 import pytest
 
-from daemon.batching.greedy import Greedy
+from daemon.batching.policies.greedy import Greedy
 from daemon.core.clock import FakeClock
 from daemon.simulate.loads import Closed, Poisson
 from daemon.simulate.rows import MODEL, Row, rate

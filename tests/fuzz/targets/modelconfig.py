@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from daemon.batching.policies import POLICIES
+from daemon.batching.policies.table import POLICIES
 from daemon.config.config import resolve
 from daemon.core.errors import BadRequest, InvalidModel
 from daemon.http.messages import error_response

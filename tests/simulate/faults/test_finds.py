@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from daemon.batching import quarantine
-from daemon.batching.collector import Facts, Send, Wait
 from daemon.batching.dispatcher import Dispatcher
 from daemon.batching.fingerprint import fingerprint
-from daemon.batching.fixed import Fixed
+from daemon.batching.policies.collector import Facts, Send, Wait
+from daemon.batching.policies.fixed import Fixed
 from daemon.batching.quarantine import Quarantine
 from daemon.batching.queue import Queue
 from daemon.core import job as jobs

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from daemon.batching.learned.callers import Standing
+from daemon.batching.traffic.callers import Standing
 from daemon.core.clock import FakeClock
 from daemon.core.errors import DaemonError
 from daemon.core.job import Caller, Job, Phase, Reply

@@ -7,10 +7,10 @@ replies at a dispatch was tried: it shortens the second and spoils the tail unde
 
 from collections import deque
 
-from daemon.batching.learned.callers import Callers
-from daemon.batching.learned.survival import Survival
-from daemon.batching.learned.times import BatchTimes
-from daemon.batching.learned.together import Together
+from daemon.batching.traffic.callers import Callers
+from daemon.batching.traffic.survival import Survival
+from daemon.batching.traffic.times import BatchTimes
+from daemon.batching.traffic.together import Together
 from daemon.core.job import Batch, Caller, Job, Phase
 
 REPLY_LIFE = 2.0  # seconds until an unmatched reply is forgotten

@@ -7,7 +7,7 @@ a while ago. When each of them already has a job here, no further client can joi
 
 from collections import OrderedDict
 
-from daemon.batching.learned.survival import Survival
+from daemon.batching.traffic.survival import Survival
 from daemon.core.job import Caller, Home, Job
 
 LEAST_WHILE = 1.0  # seconds

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from daemon.batching.learned.traffic import REPLY_LIFE, Traffic
+from daemon.batching.traffic.traffic import REPLY_LIFE, Traffic
 from daemon.core.job import Batch, Caller, Job
 
 

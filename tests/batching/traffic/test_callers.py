@@ -1,7 +1,7 @@
 """The regular callers, and which of them are present."""
 
-from daemon.batching.learned.callers import Callers
-from daemon.batching.learned.survival import Survival
+from daemon.batching.traffic.callers import Callers
+from daemon.batching.traffic.survival import Survival
 from daemon.core.job import Caller, Job
 
 

@@ -11,7 +11,7 @@ batches or so of other kinds (optimism in the face of uncertainty, as in bandit 
 
 import math
 
-from daemon.batching.learned.times import BatchTimes
+from daemon.batching.traffic.times import BatchTimes
 
 SETTLED = 8.0  # batches after which one more of its kind changes no decision …
 NOTABLE = 0.02  # … unless it changes the average by this share …

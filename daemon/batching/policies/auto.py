@@ -11,10 +11,10 @@ Under independent arrivals waiting never pays. So a batch is held while the expe
     closed loop  a·P(each missing client back within x | elapsed) − E[min(the last one's return, x)]
 """
 
-from daemon.batching.collector import Facts, Send, Wait, latest
-from daemon.batching.learned.survival import Survival
-from daemon.batching.learned.traffic import Traffic
-from daemon.batching.split import best_parts, parts_now
+from daemon.batching.policies.collector import Facts, Send, Wait, latest
+from daemon.batching.policies.split import best_parts, parts_now
+from daemon.batching.traffic.survival import Survival
+from daemon.batching.traffic.traffic import Traffic
 
 LEAST_GAIN = 0.002  # seconds; timers step by a millisecond, so less cannot be won by waiting
 LEAST_HOLD = 0.001  # seconds, a step of a timer; a hold that pays only for less is not started

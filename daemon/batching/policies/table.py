@@ -1,10 +1,10 @@
 """The collectors by name."""
 
-from daemon.batching.auto import Auto
-from daemon.batching.collector import Collector
-from daemon.batching.fixed import Fixed
-from daemon.batching.greedy import Greedy
-from daemon.batching.learned.traffic import Traffic
+from daemon.batching.policies.auto import Auto
+from daemon.batching.policies.collector import Collector
+from daemon.batching.policies.fixed import Fixed
+from daemon.batching.policies.greedy import Greedy
+from daemon.batching.traffic.traffic import Traffic
 
 POLICIES = ("auto", "fixed", "greedy")
 DEFAULT_POLICY = "auto"

@@ -1,10 +1,10 @@
 """Choose over how many workers the clients are split.
 
-k simultaneous batches take the time learned for k busy workers (learned/together.py): where workers share cores,
+k simultaneous batches take the time learned for k busy workers (traffic/together.py): where workers share cores,
 splitting saves nothing, and where each has its own, splitting saves all but the fixed cost.
 """
 
-from daemon.batching.learned.together import Together
+from daemon.batching.traffic.together import Together
 
 WORTH_IT = 1.02  # times as fast: for less no further worker is used
 

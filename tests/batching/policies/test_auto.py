@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from daemon.batching.auto import Auto
-from daemon.batching.collector import Facts, Send, Wait
-from daemon.batching.learned.traffic import Traffic
+from daemon.batching.policies.auto import Auto
+from daemon.batching.policies.collector import Facts, Send, Wait
+from daemon.batching.traffic.traffic import Traffic
 from daemon.core.job import Batch, Caller, Job
 
 DELAY = 0.1
