@@ -59,7 +59,7 @@ Six walks
    manifest → making (modelconfig) → registry.add → workers → memory.save (the snapshot is on the disk) →
    answer. A failure on the way leaves nothing behind.
    Replacing a version in service: … → making → workers beside it → registry.replace → memory.save →
-   answer; the old one finishes its jobs, and retires (replacing.py, retiring.py).
+   answer; the old one finishes its jobs, and retires (models/replace.py, models/retirement.py).
 5. A start: memory reads the snapshot → startup.plan: restore, load, forget → restoring.restore
    from the directories that were kept (listed as loading) → the daemon listens → archives that must be
    unpacked. A list of models wins over the snapshot; flags are never in it.

@@ -22,10 +22,10 @@ from daemon.core.errors import DaemonError
 from daemon.core.job import Job, Param, Reply
 from daemon.core.logs import ModelLogs
 from daemon.http.messages import new_request_id
-from daemon.models.model import Model
-from daemon.models.modelconfig import Wishes
-from daemon.models.registration import Registration, Request
+from daemon.models.registrar import Registration, Request
 from daemon.models.registry import Registry
+from daemon.models.settings import Wishes
+from daemon.models.version import Model
 from daemon.workers.local import LocalEngine
 
 

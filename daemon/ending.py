@@ -22,7 +22,7 @@ from typing import Any
 
 from daemon.api.turns import Turns
 from daemon.http.listener import Listener
-from daemon.models.registration import Registration
+from daemon.models.registrar import Registration
 from daemon.upgrade.giving import Upgrade
 from daemon.upgrade.stand_in import daemon_of, lives
 from daemon.upgrade.steps import Drain, Step, drain, stops_successor

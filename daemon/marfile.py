@@ -2,7 +2,7 @@
 
 A `.mar` is a zip with the model's files at its root and `MAR-INF/MANIFEST.json`; the layout
 and the keys are those of torch-model-archiver 0.12. Reading and unpacking untrusted archives
-is in `daemon.models.archive`; here is only the part shared with the command line.
+is in `daemon.models.archives.unpack`; here is only the part shared with the command line.
 
 Standard library only: the command line imports this module.
 """

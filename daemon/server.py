@@ -38,10 +38,10 @@ from daemon.http.router import Router, join
 from daemon.metrics.gpu import Gpus
 from daemon.metrics.host import Host
 from daemon.metrics.metrics import Metrics
-from daemon.models.registration import Registration
+from daemon.models.archives.store import sizes
+from daemon.models.persistence.startup import Startup
+from daemon.models.registrar import Registration
 from daemon.models.registry import Registry
-from daemon.models.startup import Startup
-from daemon.models.store import sizes
 from daemon.place import Place
 from daemon.status import settings_document, status_document, tsctl_version, urls_of
 from daemon.upgrade.giving import Upgrade

@@ -11,8 +11,8 @@ from daemon.config.config import Config, resolve
 from daemon.core.clock import Clock
 from daemon.core.job import Batch, Job, Outcome, Param, Reply
 from daemon.marfile import MANIFEST, parse_manifest
-from daemon.models.model import Model, Source
-from daemon.models.modelconfig import ModelSettings
+from daemon.models.settings import ModelSettings
+from daemon.models.version import Model, Source
 from daemon.workers.engine import Engine, Exit, LoadFailure, Worker, WorkerSpec
 
 

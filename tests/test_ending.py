@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from daemon.ending import Ending
-from daemon.models.model import ModelState
+from daemon.models.version import ModelState
 from tests.models.bench import Bench, run
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from daemon.marfile import FORMATS, MANIFEST, ManifestError, PackError, Packing, parse_manifest, write_archive
-from daemon.models.archive import Limits, model_root, unpack
+from daemon.models.archives.unpack import Limits, model_root, unpack
 from tests.build import manifest_document, write_files
 
 

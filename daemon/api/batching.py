@@ -19,7 +19,7 @@ expired                                 requests that expired in the queue, and 
 from typing import Any
 
 from daemon.batching.policies.collector import REASONS
-from daemon.models.model import Model
+from daemon.models.version import Model
 
 
 def batching_of(model: Model) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 from daemon.core.errors import DaemonError
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Response, error_body, json_response
-from daemon.models.registration import Progress, no_progress
+from daemon.models.registrar import Progress, no_progress
 
 NDJSON = "application/x-ndjson"
 

@@ -11,7 +11,7 @@ from typing import Any
 from daemon.core.errors import DescribeFailed, NoReadyWorker
 from daemon.core.job import Job, Phase, Reply
 from daemon.http.exchange import Exchange
-from daemon.models.model import Model
+from daemon.models.version import Model
 
 
 async def customized_metadata(model: Model, exchange: Exchange) -> dict[str, Any] | None:

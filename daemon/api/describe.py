@@ -7,7 +7,7 @@ from typing import Any
 
 from daemon.api.batching import batching_of
 from daemon.model_settings import MODEL_SETTINGS
-from daemon.models.model import Model, ModelState
+from daemon.models.version import Model, ModelState
 from daemon.workers.engine import Worker
 from daemon.workers.state import State
 

@@ -24,8 +24,8 @@ from daemon.core.job import Param
 from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response, status_response
 from daemon.http.router import Route
-from daemon.models.model import Model, ModelState
 from daemon.models.registry import Registry
+from daemon.models.version import Model, ModelState
 
 Work = Coroutine[Any, Any, None] | None
 INVOKE = "invoke"

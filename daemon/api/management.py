@@ -30,10 +30,10 @@ from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response, status_response
 from daemon.http.router import Route
 from daemon.model_settings import MODEL_SETTINGS
-from daemon.models.model import Model
-from daemon.models.modelconfig import Wishes
-from daemon.models.registration import Progress, Registration, Request
+from daemon.models.registrar import Progress, Registration, Request
 from daemon.models.registry import Registry
+from daemon.models.settings import Wishes
+from daemon.models.version import Model
 
 PAGE = 100
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})

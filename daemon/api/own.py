@@ -27,9 +27,9 @@ from daemon.core.errors import MethodNotAllowed, NoSample, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import JSON, Response, json_response
 from daemon.http.router import Route
-from daemon.models.model import Model
+from daemon.models.archives.sample import warmup_sample
 from daemon.models.registry import Registry
-from daemon.models.sample import warmup_sample
+from daemon.models.version import Model
 
 
 def own_route(registry: Registry, own: Callable[[str], Any | None]) -> Route:

@@ -10,8 +10,8 @@ from daemon.http.bounds.sending import NotRead
 from daemon.http.deadline_header import HEADER, PRIORITY_HEADER, read_budget
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Request, Response, reply_response
-from daemon.models.model import Model
-from daemon.models.sample import MOST_BYTES, RECORDED, Sample
+from daemon.models.archives.sample import MOST_BYTES, RECORDED, Sample
+from daemon.models.version import Model
 
 CLIENT_TIMEOUT = "clientTimeoutInMills"
 

@@ -11,8 +11,8 @@ from daemon.api.describe import settings_of
 from daemon.api.parameters import Parameters
 from daemon.core.errors import BadRequest
 from daemon.model_settings import MODEL_SETTINGS, ModelSetting
-from daemon.models.model import Model
-from daemon.models.setting import change_settings
+from daemon.models.change import change_settings
+from daemon.models.version import Model
 
 CHANGEABLE: Mapping[str, ModelSetting] = {row.rest: row for row in MODEL_SETTINGS if row.changes}
 _ELSE = "Scale workers with PUT; other settings take a new registration."

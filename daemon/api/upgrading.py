@@ -12,7 +12,7 @@ from daemon.api.parameters import Parameters
 from daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.router import Route
-from daemon.models.directories import Progress
+from daemon.models.archives.directories import Progress
 from daemon.upgrade.asked import GRACE, TIMEOUT, Asked
 
 Upgrade = Callable[[Asked, Progress], Awaitable[dict[str, Any]]]

@@ -3,7 +3,7 @@
 One table feeds the options of `tsctl register` and `tsctl set`, the parameters of `POST /models` and `PATCH`, the
 keys of model-config.yaml, the defaults, the descriptions of a model and of the API, the snapshot, and
 docs/model-settings.md. A new setting is a row of `MODEL_SETTINGS`; the code that obeys the setting reads its value
-from `daemon.models.modelconfig.ModelSettings` under the row's name.
+from `daemon.models.settings.ModelSettings` under the row's name.
 
 A value that was `set` wins over one of the registration, which wins over model-config.yaml, which wins over the
 `models` block of config.properties, which wins over the daemon's setting, which wins over the default.

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from daemon.core.errors import BeingReplaced, Conflict, DefaultVersionKept, ModelNotFound, VersionNotFound
-from daemon.models.model import Model, ModelState
+from daemon.models.version import Model, ModelState
 
 
 @dataclass(slots=True)

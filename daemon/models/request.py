@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from daemon.models.modelconfig import Wishes
+from daemon.models.settings import Wishes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

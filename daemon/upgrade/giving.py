@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import Any
 
 from daemon.core.errors import DaemonError, Loading, NotRemembered, Stopping, UpgradeFailed, Upgrading
-from daemon.models.directories import Progress as Report
-from daemon.models.model import ModelState
-from daemon.models.registration import Registration
+from daemon.models.archives.directories import Progress as Report
+from daemon.models.registrar import Registration
 from daemon.models.registry import Registry
+from daemon.models.version import ModelState
 from daemon.upgrade.asked import Asked
 from daemon.upgrade.memory import Memory, measure, shortage
 from daemon.upgrade.steps import Event, Step, advance

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from daemon.core.errors import DaemonError, StartError
+from daemon.models.persistence.snapshot import BrokenSnapshot, read_snapshot
+from daemon.models.persistence.startup import Startup
 from daemon.models.registry import Registry
-from daemon.models.snapshot import BrokenSnapshot, read_snapshot
-from daemon.models.startup import Startup
-from daemon.models.waiting import all_ready
+from daemon.models.wait import all_ready
 from daemon.upgrade.channel import Channel, HungUp, first_line
 from daemon.upgrade.words import FORM, BrokenWord, Expected, Failed, Inheritance, Loaded, Progress, Taken, Yours, decode
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from daemon.models import making
+from daemon.models import build
 
 
 @pytest.fixture(autouse=True)
 def eight_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(making, "usable_cores", lambda: 8)
+    monkeypatch.setattr(build, "usable_cores", lambda: 8)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)

@@ -19,10 +19,10 @@ from daemon.http.router import Router, join
 from daemon.metrics.gpu import Gpus
 from daemon.metrics.host import Host
 from daemon.metrics.metrics import Metrics
-from daemon.models.model import Model
-from daemon.models.registration import Registration
-from daemon.models.registration import Request as Wanted
+from daemon.models.registrar import Registration
+from daemon.models.registrar import Request as Wanted
 from daemon.models.registry import Registry
+from daemon.models.version import Model
 from daemon.workers.stub import StubEngine
 from tests.http.peer import Answer, Peer, Server
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from daemon.api.describe import describe
-from daemon.models.model import Model
-from daemon.models.modelconfig import Wishes
-from daemon.models.registration import no_progress
+from daemon.models.registrar import no_progress
 from daemon.models.request import Request
+from daemon.models.settings import Wishes
+from daemon.models.version import Model
 from daemon.workers.engine import LoadFailure
 from handlers.wire import Optimized
 from tests.api.house import House

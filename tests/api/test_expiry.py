@@ -9,8 +9,8 @@ import pytest
 
 from daemon.api.describe import describe
 from daemon.core.job import Reply
-from daemon.models.modelconfig import Wishes
 from daemon.models.request import Request
+from daemon.models.settings import Wishes
 from tests.api.house import House, error
 from tests.http.peer import Peer
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from daemon.core.job import Job, Param, Phase, Reply
-from daemon.models.model import Model
+from daemon.models.version import Model
 from daemon.workers.engine import LoadFailure
 from tests.api.house import House, error, sentence
 

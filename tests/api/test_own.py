@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from daemon.core.job import Reply
-from daemon.models.sample import MOST_BYTES
+from daemon.models.archives.sample import MOST_BYTES
 from tests.api.house import House
 from tests.http.peer import Answer
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from daemon.api.parameters import Parameters
 from daemon.core.errors import BadRequest
 from daemon.http.messages import Request, json_body
-from daemon.models.modelconfig import ROWS
+from daemon.models.settings import ROWS
 
 JSON = [("Content-Type", "application/json")]
 

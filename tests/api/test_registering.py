@@ -11,7 +11,7 @@ import pytest
 from daemon.marfile import Packing, write_archive
 from tests.api.house import House, error, sentence
 from tests.build import manifest_document
-from tests.models.web import Web, web_server
+from tests.models.archives.web import Web, web_server
 
 
 @pytest.fixture

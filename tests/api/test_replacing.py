@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from daemon.models.model import Model
+from daemon.models.version import Model
 from daemon.workers.engine import LoadFailure
 from tests.api.house import House, error, sentence
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from daemon.core.clock import FakeClock
 from daemon.core.job import Budget, Job, Reply
-from daemon.models.model import Model
+from daemon.models.version import Model
 from daemon.workers.stub import StubEngine, StubWorker
 from tests.build import Client, make_model
 

@@ -10,7 +10,7 @@ from daemon.core.arena import SHARED_FROM, Arena
 from daemon.core.clock import FakeClock
 from daemon.core.errors import QueueFull
 from daemon.core.job import Job, Param, Phase, Reply
-from daemon.models.model import Model
+from daemon.models.version import Model
 from daemon.workers.stub import StubEngine
 from tests.build import Client, make_model
 

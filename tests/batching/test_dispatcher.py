@@ -10,7 +10,7 @@ from daemon.batching.policies.collector import Facts, Send, Wait
 from daemon.core.clock import FakeClock
 from daemon.core.errors import QueueFull, Stopping
 from daemon.core.job import Budget, Job, Phase, Reply
-from daemon.models.model import Model
+from daemon.models.version import Model
 from daemon.workers.stub import StubEngine
 from tests.build import Client, make_model
 

@@ -15,7 +15,7 @@ from daemon.batching.policies.fixed import Fixed
 from daemon.core.clock import FakeClock
 from daemon.core.errors import DaemonError
 from daemon.core.job import MAX_ATTEMPTS, Batch, Budget, Job, Param, Phase, Reply
-from daemon.models.model import Model
+from daemon.models.version import Model
 from daemon.workers.slot import SlotState
 from daemon.workers.state import State
 from daemon.workers.stub import StubEngine, StubWorker

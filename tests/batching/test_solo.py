@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from daemon.core.clock import FakeClock
 from daemon.core.errors import QueueFull
 from daemon.core.job import Job
-from daemon.models.model import Model
+from daemon.models.version import Model
 from daemon.workers.stub import StubEngine
 from tests.build import make_model
 

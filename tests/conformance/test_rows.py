@@ -16,7 +16,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     "unknown version": ("errors: an unknown version",),
     "no workers": ("errors: a model without workers",),
     "queue full": ("together: a queue that is full", "e2e/test_workers.py::test_a_full_queue_refuses_with_retry_after"),
-    "no job ticket": ("models/test_modelconfig.py::test_keys_that_mean_nothing_here_are_named",),
+    "no job ticket": ("models/test_settings.py::test_keys_that_mean_nothing_here_are_named",),
     "sequences": ("e2e/test_archives.py::test_a_bad_archive_is_refused_with_a_sentence_and_leaves_nothing",),
     "described without a worker": ("features: customized: a model without workers",),
     "an exception": ("errors: an exception", "errors: an exception without text"),
@@ -99,7 +99,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     "unknown runtime": ("registering: an unknown runtime", "registering: the runtime LSP"),
     "same version": ("registering: the same version twice",),
     "pip failed": ("e2e/test_requirements.py::test_what_pip_said_is_told",),
-    "no store": ("models/test_store.py::test_a_name_needs_a_store",),
+    "no store": ("models/archives/test_store.py::test_a_name_needs_a_store",),
     # Managing.
     "max below min": ("scaling: a maximum below the minimum",),
     "min_worker=-1": ("scaling: a minimum of -1",),

@@ -9,7 +9,7 @@ from daemon.core.errors import DaemonError
 from daemon.core.job import Batch, Job, Reply
 from daemon.metrics.histogram import Histogram
 from daemon.metrics.version import VersionMetrics
-from daemon.models.model import Model
+from daemon.models.version import Model
 from daemon.workers.stub import StubEngine
 from handlers.wire import Isolation
 from tests.build import make_model

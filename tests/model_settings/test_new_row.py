@@ -25,7 +25,7 @@ row = model_settings.ModelSetting(
 model_settings.MODEL_SETTINGS += (row,)
 
 from click.testing import CliRunner
-from daemon.models.snapshot import read_snapshot
+from daemon.models.persistence.snapshot import read_snapshot
 from docs.generate.model_settings import page
 from tests.api.house import House
 from tsctl.commands.register import command as register

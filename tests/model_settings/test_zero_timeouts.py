@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from daemon.config.config import resolve
 from daemon.core.errors import StartError
 from daemon.model_settings import ModelSetting
-from daemon.models.modelconfig import TIMEOUTS
+from daemon.models.settings import TIMEOUTS
 from daemon.settings import SETTINGS
 from tests.api.house import House
 from tsctl.commands.register import command as register

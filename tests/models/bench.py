@@ -8,12 +8,12 @@ from typing import Any
 from daemon import paths
 from daemon.core.clock import LoopClock
 from daemon.core.logs import ModelLogs
-from daemon.models.model import Model
-from daemon.models.modelconfig import Wishes
-from daemon.models.registration import Registration, Request
+from daemon.models.persistence.snapshot import Entry, read_snapshot
+from daemon.models.persistence.startup import Startup
+from daemon.models.registrar import Registration, Request
 from daemon.models.registry import Registry
-from daemon.models.snapshot import Entry, read_snapshot
-from daemon.models.startup import Startup
+from daemon.models.settings import Wishes
+from daemon.models.version import Model
 from daemon.workers.stub import StubEngine
 from tests.build import Client, make_config, model_files, write_mar
 

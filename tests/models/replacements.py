@@ -3,9 +3,9 @@
 import asyncio
 from typing import Any
 
-from daemon.models.model import Model
-from daemon.models.modelconfig import Wishes
-from daemon.models.registration import Request
+from daemon.models.registrar import Request
+from daemon.models.settings import Wishes
+from daemon.models.version import Model
 from tests.build import model_files, write_mar
 from tests.models.bench import NEVER, Bench, until
 

@@ -4,8 +4,8 @@ import pytest
 
 from daemon.core.clock import FakeClock
 from daemon.core.errors import Conflict, DefaultVersionKept, ModelNotFound, VersionNotFound
-from daemon.models.model import Model, ModelState
 from daemon.models.registry import Registry
+from daemon.models.version import Model, ModelState
 from daemon.workers.engine import LoadFailure
 from daemon.workers.stub import StubEngine
 from tests.build import make_model

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from daemon.core.errors import BadRequest, BeingReplaced, NotFailed, Stopping, WorkersFailed
-from daemon.models.model import Model, ModelState
-from daemon.models.registration import Request, no_progress
+from daemon.models.registrar import Request, no_progress
+from daemon.models.version import Model, ModelState
 from daemon.workers.engine import LoadFailure
 from tests.models.bench import NEVER, Bench, run, until
 

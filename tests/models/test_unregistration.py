@@ -7,8 +7,8 @@ import pytest
 
 from daemon.core.errors import CleaningTimedOut, ModelNotFound, Stopping
 from daemon.core.job import Budget, Job
-from daemon.models import retiring
-from daemon.models.registration import no_progress
+from daemon.models import retirement
+from daemon.models.registrar import no_progress
 from daemon.workers.stub import StubWorker
 from tests.models.bench import NEVER, Bench, run, until
 
@@ -66,7 +66,7 @@ def test_a_stop_answers_everybody_ends_every_worker_and_keeps_what_the_next_run_
 def test_a_stop_without_grace_refuses_who_waits_and_kills_who_does_not_leave(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retiring, "LEAVE_TIME", 0.01)
+    monkeypatch.setattr(retirement, "LEAVE_TIME", 0.01)
 
     async def scenario(bench: Bench) -> None:
         bench.engine.batch_time = lambda size: NEVER
@@ -104,7 +104,7 @@ def test_an_end_answers_everybody_and_kills_at_once_whatever_a_stop_would_wait_f
 
 
 def test_a_worker_that_cannot_be_ended_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retiring, "LEAVE_TIME", 0.01)
+    monkeypatch.setattr(retirement, "LEAVE_TIME", 0.01)
     monkeypatch.setattr(StubWorker, "kill", lambda worker: None)  # as a process that the kernel does not let go
 
     async def scenario(bench: Bench) -> None:
@@ -134,7 +134,7 @@ def test_nothing_is_registered_after_a_stop(tmp_path: Path) -> None:
 
 
 def test_a_stop_ends_what_is_being_unregistered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retiring, "LEAVE_TIME", 0.01)
+    monkeypatch.setattr(retirement, "LEAVE_TIME", 0.01)
 
     async def scenario(bench: Bench) -> None:
         bench.engine.batch_time = lambda size: NEVER
@@ -154,7 +154,7 @@ def test_a_stop_ends_what_is_being_unregistered(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_hurried_stop_ends_what_was_still_loading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retiring, "LEAVE_TIME", 0.01)
+    monkeypatch.setattr(retirement, "LEAVE_TIME", 0.01)
     monkeypatch.setattr(StubWorker, "drain", lambda worker, grace: None)  # it does not leave when it is asked
 
     async def scenario(bench: Bench) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from daemon.core.errors import StartError, WorkersFailed
-from daemon.models.model import ModelState
-from daemon.models.registration import no_progress
-from daemon.models.startup import Startup
+from daemon.models.persistence.startup import Startup
+from daemon.models.registrar import no_progress
+from daemon.models.version import ModelState
 from daemon.upgrade.channel import Channel, HungUp
 from daemon.upgrade.taking import Predecessor, check_snapshot, load
 from daemon.upgrade.words import (

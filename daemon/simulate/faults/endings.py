@@ -4,7 +4,7 @@ import functools
 import sys
 from typing import TYPE_CHECKING
 
-from daemon.models.snapshot import decode_snapshot
+from daemon.models.persistence.snapshot import decode_snapshot
 from daemon.simulate.faults.ledger import Served
 from daemon.simulate.faults.world import counted
 from daemon.workers.slot import RESTART_LIMIT, SlotState

@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from daemon.core.job import MAX_ATTEMPTS, Job, Reply
-from daemon.models.model import Model
+from daemon.models.version import Model
 from daemon.simulate.faults.suspicion import Suspicion, check_refused
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from daemon.core.errors import DaemonError
-from daemon.models.model import Model
-from daemon.models.registration import no_progress
-from daemon.models.setting import change_settings
+from daemon.models.change import change_settings
+from daemon.models.registrar import no_progress
+from daemon.models.version import Model
 from daemon.simulate.faults.clients import Clients
 from daemon.simulate.faults.loop import Late
 from daemon.simulate.faults.script import SIGKILL

@@ -7,7 +7,7 @@ there; wide ranges would rarely hit them.
 import random
 from dataclasses import dataclass
 
-from daemon.models.modelconfig import ModelSettings
+from daemon.models.settings import ModelSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import logging
 import math
 import os
 
-from daemon.models.registration import Registration
+from daemon.models.registrar import Registration
 from daemon.simulate.faults.clients import Clients
 from daemon.simulate.faults.endings import check_healed, check_stopped
 from daemon.simulate.faults.invariants import check

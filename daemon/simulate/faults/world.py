@@ -15,11 +15,11 @@ from daemon.core.logs import ModelLogs
 from daemon.marfile import Manifest, parse_manifest
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.version import VersionMetrics
-from daemon.models.model import Model, Source
-from daemon.models.modelconfig import ModelSettings
-from daemon.models.registration import Contents, Progress, Registration
+from daemon.models.registrar import Contents, Progress, Registration
 from daemon.models.registry import Registry
 from daemon.models.request import Request
+from daemon.models.settings import ModelSettings
+from daemon.models.version import Model, Source
 from daemon.simulate.faults.engine import Engine, WatchedWorker
 from daemon.simulate.faults.ledger import Entry, Served
 from daemon.simulate.faults.loop import Call, VirtualLoop, no_space

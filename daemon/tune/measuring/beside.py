@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable
 from statistics import median
 
-from daemon.models.model import Model
+from daemon.models.version import Model
 from daemon.tune.measuring.rig import Rig
 from daemon.tune.measuring.way import asked
 from daemon.tune.overlap import Beside

@@ -16,8 +16,8 @@ import msgspec
 
 from daemon.core.clock import Clock
 from daemon.marfile import parse_manifest
-from daemon.models.model import Model, Source
-from daemon.models.modelconfig import ModelSettings
+from daemon.models.settings import ModelSettings
+from daemon.models.version import Model, Source
 from daemon.tune.candidates import Setting
 from daemon.tune.load import Plan, Turnarounds
 from daemon.tune.measuring.callers import Calls, Seen

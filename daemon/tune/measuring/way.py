@@ -19,9 +19,9 @@ from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.router import Router
 from daemon.marfile import parse_manifest
-from daemon.models.model import Model, Source
-from daemon.models.modelconfig import ModelSettings
 from daemon.models.registry import Registry
+from daemon.models.settings import ModelSettings
+from daemon.models.version import Model, Source
 from daemon.tune.replay import Way
 from daemon.workers.stub import StubEngine
 

@@ -14,7 +14,7 @@ from daemon.batching.traffic.callers import Standing
 from daemon.core.clock import FakeClock
 from daemon.core.errors import DaemonError
 from daemon.core.job import Caller, Job, Phase, Reply
-from daemon.models.model import Model
+from daemon.models.version import Model
 from daemon.workers.stub import StubEngine
 from tests.build import make_model
 

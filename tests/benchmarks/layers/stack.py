@@ -14,8 +14,8 @@ from daemon.http.listener import Access, Listener
 from daemon.http.messages import Request
 from daemon.http.router import Router
 from daemon.metrics.metrics import Metrics
-from daemon.models.model import Model
 from daemon.models.registry import Registry
+from daemon.models.version import Model
 from daemon.workers.stub import StubEngine
 from tests.build import make_model
 from tests.http.fake import FakeTransport

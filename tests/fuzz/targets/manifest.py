@@ -1,4 +1,4 @@
-"""The archive's manifest (marfile.py, models/manifest.py): a Manifest of strings, or an error that is a sentence."""
+"""The archive's manifest (marfile.py, archives/manifest.py): a Manifest of strings, or an error that is a sentence."""
 
 import json
 import tempfile
@@ -8,7 +8,7 @@ from pathlib import Path
 from daemon.core.errors import InvalidModel
 from daemon.http.messages import error_response
 from daemon.marfile import MANIFEST, NAME, VERSION, Manifest, ManifestError, parse_manifest
-from daemon.models.manifest import read_manifest
+from daemon.models.archives.manifest import read_manifest
 from tests.build import model_files
 from tests.fuzz.target import Target
 

@@ -1,4 +1,4 @@
-"""The archive's model-config.yaml (models/modelconfig.py): settings within limits, or a short named error."""
+"""The archive's model-config.yaml (models/settings.py): settings within limits, or a short named error."""
 
 import tempfile
 from pathlib import Path
@@ -10,8 +10,8 @@ from daemon.config.config import resolve
 from daemon.core.errors import BadRequest, InvalidModel
 from daemon.http.messages import error_response
 from daemon.model_settings import MODEL_SETTINGS, MOST, MOST_WORKERS
-from daemon.models.modelconfig import ModelSettings, Wishes, merge
-from daemon.models.modelyaml import read_yaml, without_effect
+from daemon.models.archives.model_yaml import read_yaml, without_effect
+from daemon.models.settings import ModelSettings, Wishes, merge
 from tests.fuzz.target import Target
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="tsctl-fuzz-")

@@ -9,7 +9,7 @@ import javaproperties
 from daemon.config.config import resolve
 from daemon.config.properties import KEYS, ConfigFile, read_config_file
 from daemon.core.errors import InvalidModel, StartError
-from daemon.models.modelconfig import wishes_of
+from daemon.models.settings import wishes_of
 from daemon.settings import SETTINGS
 from tests.fuzz.target import Target
 

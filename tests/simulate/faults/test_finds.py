@@ -15,8 +15,8 @@ from daemon.batching.queue import Queue
 from daemon.core import job as jobs
 from daemon.core.job import Batch, Job, Outcome, Reply
 from daemon.metrics.version import VersionMetrics
-from daemon.models.model import Model
-from daemon.models.registration import Registration
+from daemon.models.registrar import Registration
+from daemon.models.version import Model
 from daemon.simulate.faults.run import prepare, run
 from daemon.status import is_compiled
 from daemon.workers import pool, slot

@@ -1,0 +1,1 @@
+"""Archives: the store, downloads, manifests, and the directories of unpacked files."""

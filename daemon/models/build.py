@@ -1,0 +1,125 @@
+"""Build a model from a directory: its manifest, its Python environment, its configuration."""
+
+import logging
+import os
+from functools import partial
+from pathlib import Path
+
+from daemon import paths
+from daemon.config.config import Config
+from daemon.core.clock import Clock
+from daemon.core.logs import ModelLogs
+from daemon.marfile import Manifest, parse_manifest
+from daemon.models.archives.directories import Progress
+from daemon.models.archives.manifest import read_manifest
+from daemon.models.archives.model_yaml import read_yaml, without_effect
+from daemon.models.archives.requirements import Environments
+from daemon.models.archives.unpack import ArchiveMark
+from daemon.models.persistence.snapshot import Entry
+from daemon.models.request import Request
+from daemon.models.settings import Wishes, merge, without_zero_timeouts
+from daemon.models.version import Model, Source
+from daemon.workers.cores import chosen_threads, usable_cores
+from daemon.workers.engine import Engine
+from daemon.workers.gpus import Placement, count_gpus
+
+_log = logging.getLogger("daemon.models")
+
+
+class Maker:
+    """Makes models; registers and starts nothing."""
+
+    def __init__(self, config: Config, engine: Engine, clock: Clock, logs: ModelLogs) -> None:
+        self._config = config
+        self._engine = engine
+        self._clock = clock
+        self._logs = logs
+        self._placement = Placement(count_gpus())
+        self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
+
+    def manifest(self, request: Request, directory: Path) -> Manifest:
+        """Read an archive's manifest; the request's values win.
+
+        Raises:
+            InvalidModel: the manifest is missing or wrong, or names a file that is not there.
+        """
+        return read_manifest(
+            directory,
+            model_name=request.model_name,
+            handler=request.handler,
+            runtime=request.runtime,
+            default_handler=self._config.default_handler,
+        )
+
+    async def install(self, manifest: Manifest, directory: Path, progress: Progress) -> None:
+        """Make the Python environment that the archive asks for, if the operator allows environments.
+
+        Raises:
+            RequirementsFailed: pip could not install the requirements.
+        """
+        await self._environments.install(directory, manifest, partial(progress, "installing"))
+
+    def make(
+        self,
+        request: Request,
+        manifest: Manifest,
+        directory: Path,
+        unpacked: Path | None,
+        mark: ArchiveMark | None,
+        *,
+        listed: bool = False,
+        restored: bool = False,
+    ) -> Model:
+        """Make a model from a directory.
+
+        Args:
+            unpacked, mark, listed: as in `Source`.
+            restored: whether an earlier run had registered the model.
+
+        Raises:
+            BadRequest: the request asks for an impossible value.
+            InvalidModel: the configuration is wrong, or asks for an unsupported feature.
+            RequirementsFailed: the model's Python environment is missing.
+        """
+        name, version = manifest.model_name, manifest.model_version
+        document = read_yaml(directory, manifest.config_file)
+        block = self._config.model_values(name, version)
+        if restored:
+            document, dropped = without_zero_timeouts(document)
+            block, more = without_zero_timeouts(block)
+            for key in (*dropped, *more):
+                _log.warning(
+                    "%s/%s: `%s` is 0, which is no longer accepted; the daemon's default is used", name, version, key
+                )
+        for key in without_effect(document):
+            _log.warning("%s: `%s` in %s has no effect here", name, key, manifest.config_file)
+        # As in TorchServe, a listed model without a number of workers gets one for each core.
+        wishes = request.wishes.changed({"fallback_workers": usable_cores()}) if listed else request.wishes
+        return Model(
+            Source(
+                request.url, directory, unpacked, manifest, document, mark=mark, listed=listed,
+                python=self._environments.python(directory, manifest),
+            ),
+            merge(wishes, document, self._config, block, gpus=self._placement.gpus),
+            self._engine,
+            self._clock,
+            cores=usable_cores(),
+            chosen_threads=chosen_threads(os.environ),
+            placement=self._placement,
+            log=self._logs.open(name, version),
+            at_startup=listed or restored,
+            request=request,
+        )  # fmt: skip
+
+    def make_lost(self, entry: Entry, unpacked: Path | None, reason: str) -> Model:
+        """Make a model in the state FAILED whose files are gone, for the given reason."""
+        request = entry.request
+        values = {"modelName": entry.name, "modelVersion": entry.version, "handler": request.handler or "unknown"}
+        source = Source(
+            request.url, unpacked or Path(request.url), unpacked, parse_manifest({"model": values}), {},
+            mark=entry.archive, listed=entry.listed,
+        )  # fmt: skip
+        settings = merge(Wishes(), {}, self._config)
+        model = Model(source, settings, self._engine, self._clock, cores=1, at_startup=True, request=request)
+        model.lose(reason)
+        return model

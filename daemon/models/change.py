@@ -1,0 +1,44 @@
+"""Change the settings of a serving version: no worker is restarted, and no request is lost.
+
+`MODEL_SETTINGS` (`changes`) names when each change takes effect. A running worker's handler finds a new batch size in
+`context.system_properties`; values that `initialize` derived from the old one stay until the worker is replaced. A
+batch that is held for a delay is reconsidered, and its delay counts from the start of its wait.
+
+After any change, quarantined requests are accepted again.
+
+Other settings are fixed when a worker starts: handler, GPUs, Python environment, warm-up, whether its requests may
+run again. Changing those takes a registration. The number of workers has its own command, `scale`.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from daemon.core.errors import BadRequest
+from daemon.models.replace import check_unclaimed
+from daemon.models.settings import check
+from daemon.models.version import Model
+
+_log = logging.getLogger("daemon.models")
+
+
+def change_settings(model: Model, asked: Mapping[str, Any]) -> None:
+    """Apply settings to a version, and add them to its request, so that the snapshot keeps them.
+
+    Args:
+        asked: settings that can be changed → values, as in ModelSettings.
+
+    Raises:
+        BadRequest: a value is outside its limits, or the model's files are gone; nothing is changed.
+        BeingReplaced: a replacement is loading, and the change would be lost.
+    """
+    check_unclaimed(model)
+    if model.lost:
+        raise BadRequest(f"The files of {model.name}/{model.version} are gone; register it again.")
+    check(asked)
+    model.request = replace(model.request, wishes=model.request.wishes.changed(asked, "set"))
+    model.change(model.settings.changed(asked, "set"))
+    _log.info(
+        "set %s of %s/%s", ", ".join(f"{name} {value}" for name, value in asked.items()), model.name, model.version
+    )

@@ -1,0 +1,1 @@
+"""State across restarts: the snapshot, and a start from it."""

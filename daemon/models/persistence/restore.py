@@ -1,0 +1,104 @@
+"""Restore the versions of an earlier run: from the directory that was kept, or from the archive."""
+
+import logging
+from dataclasses import replace
+from functools import partial
+
+from daemon.config.config import Config
+from daemon.core.errors import ArchiveNotFound, Conflict
+from daemon.models.archives.download import archive_of
+from daemon.models.archives.store import locate
+from daemon.models.archives.unpack import model_root
+from daemon.models.persistence.snapshot import Entry
+from daemon.models.registrar import Registration, no_progress
+from daemon.models.registry import Registry
+from daemon.models.version import Model
+
+_log = logging.getLogger("daemon.models")
+
+
+class Restoring:
+    """Registers the snapshot's versions, one after the other."""
+
+    def __init__(self, config: Config, registry: Registry, registration: Registration) -> None:
+        self._config = config
+        self._registry = registry
+        self._registration = registration
+        self._maker = registration.maker
+        self._directories = registration.directories
+
+    def restore(self, entry: Entry) -> Model:
+        """Register a version of an earlier run again, and begin to start its workers.
+
+        Raises:
+            Conflict: a client has registered the version meanwhile.
+            DaemonError: the version's directory is gone, or can no longer be served.
+        """
+        if self._registry.holds(entry.name, entry.version):
+            raise Conflict(entry.name, entry.version)
+        request = replace(entry.request, synchronous=False)
+        if entry.unpacked is None:
+            directory, unpacked = locate(request.url, self._config.model_store, local_paths=request.local_paths), None
+        else:
+            directory = unpacked = self._directories.named(entry.unpacked)
+        if not directory.is_dir():
+            raise ArchiveNotFound(f"The files unpacked from {request.url} are gone.")
+        root = model_root(directory)
+        manifest = self._maker.manifest(request, root)
+        name, version = manifest.model_name, manifest.model_version
+        if (name, version) != (entry.name, entry.version):
+            raise ArchiveNotFound(f"{request.url} now contains {name}/{version}.")
+        model = self._maker.make(
+            request, manifest, root, unpacked, entry.archive, listed=entry.listed, restored=True
+        )  # fmt: skip
+        self._registration.add(model)
+        if unpacked is not None:
+            self._directories.use(unpacked)
+        _log.info("restored %s/%s from %s", model.name, model.version, request.url)
+        model.start()
+        return model
+
+    async def restore_from_archive(self, entry: Entry) -> Model:
+        """Unpack the archive of a version whose kept directory is gone, and restore the version.
+
+        Raises:
+            Conflict: a client has registered the version meanwhile.
+            DaemonError: the archive is gone, has changed, or can no longer be served.
+        """
+        if entry.unpacked is None:
+            return self.restore(entry)  # the version was served in place; the directory may have come back
+        request = entry.request
+        nobody = partial(no_progress, "downloading")
+        async with archive_of(request.url, self._config, nobody, local_paths=request.local_paths) as path:
+            unpacked = await self._directories.unpack(path, no_progress)
+        try:
+            if unpacked.name != entry.unpacked:
+                raise ArchiveNotFound(f"{request.url} has changed since it was registered; register it again.")
+            root = model_root(unpacked)
+            await self._maker.install(self._maker.manifest(request, root), root, no_progress)
+            return self.restore(entry)
+        finally:
+            self._directories.release(unpacked)
+
+    def lose(self, entry: Entry, reason: str) -> None:
+        """Register a version that can no longer be served as failed.
+
+        Raises:
+            Conflict: a client has registered the version meanwhile.
+        """
+        unpacked = None if entry.unpacked is None else self._directories.named(entry.unpacked)
+        model = self._maker.make_lost(entry, unpacked, reason)
+        if self._registry.holds(entry.name, entry.version):
+            raise Conflict(entry.name, entry.version)
+        self._registry.add(model)
+        if unpacked is not None:
+            self._directories.use(unpacked)
+
+    async def make_room(self, name: str, version: str) -> bool:
+        """Retire a version to make room for a listed one, if the snapshot restored it; return whether that is so."""
+        model = self._registry.find(name, version)
+        if not model.at_startup or model.source.listed:
+            return False
+        self._registry.discard(model)
+        await self._registration.retire(model, grace=0.0)
+        return True

@@ -1,0 +1,193 @@
+"""The snapshot file of the registered versions: its format, and atomic writes.
+
+    write `.snapshot-…` ──▶ fsync it ──▶ rename it to `snapshot.json` ──▶ fsync the directory
+
+A crash between any two steps leaves the old snapshot or the new one, never half of one. The file holds only the
+values that a registration asked for: those of the archive's `model-config.yaml`, of the `models` block and of the
+daemon's defaults are read again when the model is restored.
+
+Everything here blocks; run `write_snapshot` in a thread.
+"""
+
+import contextlib
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from daemon.marfile import NAME, VERSION
+from daemon.models.archives.unpack import ArchiveMark
+from daemon.models.request import Request
+from daemon.models.settings import ROWS, Wishes
+
+FORMAT = 1
+_DRAFT = ".snapshot-"
+_PLAIN = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,254}")  # one path component, never `..`
+
+
+class BrokenSnapshot(Exception):
+    """A snapshot file cannot be read; the message names the reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One registered version.
+
+    Attributes:
+        request: the registration, with the changes that were requested since (`set`, `scale`).
+        default: whether this is the default version of its model.
+        chosen: whether a client chose the default version.
+        unpacked: the name of the directory among the unpacked archives; None if the version is served in place.
+        archive: the archive's mark; None if the version is served in place.
+        listed: whether `--models` or `load_models` named the archive.
+    """
+
+    name: str
+    version: str
+    request: Request
+    default: bool = False
+    chosen: bool = False
+    unpacked: str | None = None
+    archive: ArchiveMark | None = None
+    listed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Every registered version; those of one model in the order of their registration."""
+
+    version: int = FORMAT
+    models: tuple[Entry, ...] = ()
+
+
+def encode_snapshot(snapshot: Snapshot) -> bytes:
+    """Return the file's content: JSON, indented for human readers."""
+    return msgspec.json.format(msgspec.json.encode(snapshot, enc_hook=_encode_wishes), indent=2) + b"\n"
+
+
+def decode_snapshot(content: bytes) -> Snapshot:
+    """Decode a file's content.
+
+    Raises:
+        BrokenSnapshot: the content is no snapshot, or its format is unknown.
+    """
+    try:
+        snapshot = msgspec.json.decode(content, type=Snapshot, dec_hook=_decode_wishes)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise BrokenSnapshot(str(error)) from None
+    if snapshot.version != FORMAT:
+        raise BrokenSnapshot(f"its format is {snapshot.version}, and this tsctl reads {FORMAT}")
+    for entry in snapshot.models:
+        _check(entry)
+    return snapshot
+
+
+def _encode_wishes(wishes: Wishes) -> dict[str, Any]:
+    return {**wishes.said, "since": wishes.since}
+
+
+def _decode_wishes(_: type, document: Any) -> Wishes:
+    """Decode wishes; rows that this version of tsctl does not know are ignored.
+
+    Raises:
+        msgspec.ValidationError: a value is of the wrong type. (Limits are checked when the model is made.)
+    """
+    values = msgspec.convert(document, dict[str, Any])
+    known = {name: ROWS[name].kind.stored for name in values.keys() & ROWS.keys() if values[name] is not None}
+    said = {name: msgspec.convert(values[name], kind) for name, kind in known.items()}
+    return Wishes(since=msgspec.convert(values.get("since", {}), dict[str, str]), **said)
+
+
+def _check(entry: Entry) -> None:
+    """Check the names that become part of a path: another program may have written the file.
+
+    Raises:
+        BrokenSnapshot: a name holds characters that are not allowed.
+    """
+    if not NAME.fullmatch(entry.name):
+        raise BrokenSnapshot(f"`{entry.name}` is not a model name")
+    if not VERSION.fullmatch(entry.version):
+        raise BrokenSnapshot(f"`{entry.version}` is not a version of {entry.name}")
+    if entry.unpacked is not None and not _PLAIN.fullmatch(entry.unpacked):
+        raise BrokenSnapshot(
+            f"`unpacked` of {entry.name}/{entry.version} is `{entry.unpacked}`, not the name of a directory"
+        )
+
+
+def read_content(file: Path) -> bytes | None:
+    """Read a snapshot's bytes; None if there is no file.
+
+    Raises:
+        BrokenSnapshot: the file cannot be read.
+    """
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise BrokenSnapshot(str(error.strerror)) from None
+
+
+def read_snapshot(file: Path) -> Snapshot | None:
+    """Read and decode a snapshot; None if there is no file.
+
+    Raises:
+        BrokenSnapshot: the file cannot be read or decoded.
+    """
+    content = read_content(file)
+    return None if content is None else decode_snapshot(content)
+
+
+def write_snapshot(file: Path, content: bytes) -> None:
+    """Replace the snapshot; on return the new one is on the disk.
+
+    Raises:
+        OSError: the write failed, and the old file is still there; or only the fsync of the directory failed, and
+            the new file is there, but may not survive a power failure.
+    """
+    descriptor, name = tempfile.mkstemp(prefix=_DRAFT, dir=file.parent)  # 0600
+    try:
+        with os.fdopen(descriptor, "wb") as draft:
+            draft.write(content)
+            draft.flush()
+            os.fsync(draft.fileno())
+        os.replace(name, file)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+    _fsync_directory(file.parent)
+
+
+def set_aside(file: Path) -> Path:
+    """Rename a broken snapshot, so that the next write does not replace it; return the new name.
+
+    Raises:
+        OSError: the file cannot be renamed.
+    """
+    number = 1
+    while (aside := file.with_name(f"{file.stem}.broken-{number}{file.suffix}")).exists():
+        number += 1
+    file.rename(aside)
+    _fsync_directory(file.parent)
+    return aside
+
+
+def remove_drafts(directory: Path) -> None:
+    """Remove drafts that a crash left behind during a write."""
+    for draft in directory.glob(f"{_DRAFT}*"):
+        with contextlib.suppress(OSError):
+            draft.unlink()
+
+
+def _fsync_directory(directory: Path) -> None:
+    """Fsync a directory, which makes a rename in it durable."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

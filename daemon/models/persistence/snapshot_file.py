@@ -1,0 +1,113 @@
+"""The snapshot file, kept equal to the registry, one write after the other.
+
+A change is on the disk before the answer is sent. Directories of unpacked archives are kept as long as the file
+on the disk refers to them.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from daemon.core.errors import NotRemembered
+from daemon.models.persistence import snapshot
+from daemon.models.persistence.snapshot import BrokenSnapshot, Entry, Snapshot
+from daemon.models.settings import without_zero_timeouts
+
+_log = logging.getLogger("daemon.models")
+
+
+class Memory:
+    """The snapshot file of one state directory.
+
+    Attributes:
+        last: the snapshot of the last run, read when this object was made.
+        notes: sentences for the operator, printed at the start.
+        kept: names of unpacked directories that the file on the disk refers to; None if that is unknown,
+            because the file was broken.
+    """
+
+    def __init__(self, file: Path, entries: Callable[[], Iterable[Entry]]) -> None:
+        """Read the file; a broken one is renamed, with a message in the log.
+
+        Args:
+            entries: returns the entries to write; called before each write.
+        """
+        self._file = file
+        self._entries = entries
+        self._lock = asyncio.Lock()
+        self.last = Snapshot()
+        self.notes: list[str] = []
+        self.kept: frozenset[str] | None = frozenset()
+        snapshot.remove_drafts(file.parent)
+        self._written: bytes | None = snapshot.encode_snapshot(self.last)  # the file's content; None if unknown
+        try:
+            content = snapshot.read_content(file)
+            if content is not None:  # the bytes read, because an earlier version may have encoded them differently
+                self.last, self._written = snapshot.decode_snapshot(content), content
+            self.kept = _directories(self.last)
+        except BrokenSnapshot as error:
+            self.kept = None
+            self._set_aside(error)
+        self.last = replace(self.last, models=tuple(map(_with_timeouts, self.last.models)))
+
+    def keeps(self, unpacked: Path) -> bool:
+        """Return whether the next run needs an unpacked directory."""
+        return self.kept is None or unpacked.name in self.kept
+
+    def is_current(self) -> bool:
+        """Return whether the file still is as this object wrote or read it. Blocks."""
+        try:
+            return self._file.read_bytes() == self._written
+        except FileNotFoundError:
+            return self._written == snapshot.encode_snapshot(Snapshot())
+        except OSError:
+            return False
+
+    async def save(self) -> None:
+        """Write the registered versions to the file; return when they are on the disk.
+
+        Raises:
+            NotRemembered: the file could not be written or fsynced; the disk has the old one or the new one.
+        """
+        async with self._lock:
+            now = Snapshot(models=tuple(self._entries()))
+            content = snapshot.encode_snapshot(now)
+            if content == self._written:
+                return  # nothing has changed, or the previous write contained the change
+            try:
+                await asyncio.to_thread(snapshot.write_snapshot, self._file, content)
+            except OSError as error:
+                # The disk may have the old file or the new one: the next change is written in any case, even if it
+                # restores the old state, and directories of both are kept.
+                self._written = None
+                self.kept = None if self.kept is None else self.kept | _directories(now)
+                _log.error("cannot write %s: %s", self._file, error.strerror)
+                raise NotRemembered(self._file, str(error.strerror)) from error
+            self._written = content
+            self.kept = _directories(now)
+
+    def _set_aside(self, error: BrokenSnapshot) -> None:
+        try:
+            aside = snapshot.set_aside(self._file)
+        except OSError as failure:
+            said = f"the snapshot {self._file} is broken ({error}), and cannot be renamed: {failure.strerror}"
+        else:
+            said = f"the snapshot is broken, so no model is restored; the file is kept as {aside}: {error}"
+        _log.error("%s", said)
+        self.notes.append(f"warning: {said}")
+
+
+def _with_timeouts(entry: Entry) -> Entry:
+    """Return the entry without timeouts of 0 seconds, which earlier versions accepted: the daemon's own count."""
+    _, dropped = without_zero_timeouts(entry.request.wishes.said)
+    for name in dropped:
+        sentence = "%s/%s: %s was 0, which is no longer accepted; the daemon's default is used"
+        _log.warning(sentence, entry.name, entry.version, name)
+    wishes = entry.request.wishes.changed(dict.fromkeys(dropped))
+    return replace(entry, request=replace(entry.request, wishes=wishes))
+
+
+def _directories(of: Snapshot) -> frozenset[str]:
+    return frozenset(entry.unpacked for entry in of.models if entry.unpacked is not None)

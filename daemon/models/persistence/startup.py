@@ -1,0 +1,256 @@
+"""Start the models: restore the last run's registrations, and load the archives that a list names.
+
+The list is `--models`, or `load_models` or `model_snapshot` of config.properties. The list wins over the snapshot:
+its archives are loaded, and a version that an earlier list loaded and this one no longer names is not restored.
+Without a list the whole snapshot is restored. Later changes (`scale`, a default version) apply to both.
+
+Versions whose unpacked directories were kept are registered, and loading, before the daemon listens; the other
+archives are unpacked afterwards (`load`). A kept directory is served even if its archive is gone; an archive that was
+written since is unpacked again only if a list names it. Nothing is lost silently: a version that cannot be restored
+stays listed as failed, and the log names each version that a list no longer names.
+"""
+
+import contextlib
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from daemon.config.config import Config
+from daemon.core.errors import Conflict, DaemonError, NotRemembered
+from daemon.models.archives.store import archives
+from daemon.models.archives.unpack import mark_of
+from daemon.models.persistence.restore import Restoring
+from daemon.models.persistence.snapshot import Entry
+from daemon.models.registrar import Registration
+from daemon.models.registry import Registry
+from daemon.models.request import Request
+from daemon.models.settings import Wishes, wishes_of
+
+_log = logging.getLogger("daemon.models")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One model of a list; `name` is None if the archive's manifest names the model."""
+
+    url: str
+    name: str | None = None
+
+    def names(self, entry: Entry, place: Callable[[str], str]) -> bool:
+        return place(entry.request.url) == place(self.url) and entry.request.model_name == self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The plan of a start.
+
+    Attributes:
+        restore: versions to serve as they were.
+        load: models to load from their archives.
+        renew: versions that a model of `load` replaces, because their archives were written since.
+        forget: versions that the list no longer names.
+    """
+
+    restore: Sequence[Entry]
+    load: Sequence[Listing]
+    renew: Sequence[Entry]
+    forget: Sequence[Entry]
+
+
+def parse_listings(models: Sequence[str], in_store: Sequence[str]) -> list[Listing]:
+    """Parse `ALL` and `[NAME=]ARCHIVE` into listings, without repetitions.
+
+    Args:
+        in_store: the archives that `ALL` stands for.
+    """
+    listings = []
+    for model in models:
+        name, equals, url = model.partition("=")
+        if equals:
+            listings.append(Listing(url.strip(), name.strip()))
+        elif model in ("ALL", "all"):
+            listings += [Listing(archive) for archive in in_store]
+        else:
+            listings.append(Listing(model))
+    return list(dict.fromkeys(listings))
+
+
+def plan(
+    entries: Sequence[Entry],
+    listings: Sequence[Listing] | None,
+    *,
+    place: Callable[[str], str],
+    fresh: Callable[[Entry], bool],
+) -> Plan:
+    """Decide which versions are restored, loaded and forgotten.
+
+    Args:
+        entries: the snapshot.
+        listings: None if there is no list.
+        place: maps an archive's url to its path, for comparisons.
+        fresh: whether an entry's archive is unchanged since the registration.
+    """
+    load: list[Listing] = []
+    current: set[tuple[str, str]] = set()
+    for listing in listings or ():
+        named = [entry for entry in entries if listing.names(entry, place)]
+        up_to_date = [entry for entry in named if fresh(entry)]
+        current.update((entry.name, entry.version) for entry in up_to_date)
+        if not up_to_date:
+            load.append(listing)
+
+    def restored(entry: Entry) -> bool:
+        return listings is None or not entry.listed or (entry.name, entry.version) in current
+
+    def named_at_all(entry: Entry) -> bool:
+        return any(listing.names(entry, place) for listing in listings or ())
+
+    others = [entry for entry in entries if not restored(entry)]
+    return Plan(
+        restore=[entry for entry in entries if restored(entry)],
+        load=load,
+        renew=[entry for entry in others if named_at_all(entry)],
+        forget=[entry for entry in others if not named_at_all(entry)],
+    )
+
+
+class Startup:
+    """Restores and loads the models at the start of the daemon.
+
+    Attributes:
+        done: whether every model of the snapshot and the list has been registered, or has failed.
+
+    Args:
+        replacing: whether this daemon replaces one that serves the snapshot's models. Exactly those are restored,
+            whatever the settings `restore` and `models`, and the file is left to the other daemon.
+    """
+
+    def __init__(
+        self, config: Config, registry: Registry, registration: Registration, *, replacing: bool = False
+    ) -> None:
+        self.done = False
+        self._config = config
+        self._registry = registry
+        self._registration = registration
+        self._restoring = Restoring(config, registry, registration)
+        self._remember = config.restore and not replacing
+        self._entries = registration.memory.last.models if config.restore or replacing else ()
+        listings = (
+            None if config.models is None or replacing else parse_listings(config.models, archives(config.model_store))
+        )
+        self._missing: list[Entry] = []  # versions whose directories were not kept
+        self._plan = plan(self._entries, listings, place=self._place, fresh=_is_fresh)
+
+    @property
+    def empty(self) -> bool:
+        """Return whether there is nothing to restore or load."""
+        return not (self._plan.restore or self._plan.load)
+
+    def restore(self) -> None:
+        """Register the last run's versions from the directories that were kept."""
+        for entry in self._plan.forget:
+            _log.info("%s/%s is not restored: it was loaded from a list that no longer names it", *_names(entry))
+        for entry in self._plan.restore:
+            try:
+                self._restoring.restore(entry)
+            except (DaemonError, OSError, ValueError) as error:
+                _log.info("%s/%s must be unpacked from its archive again: %s", *_names(entry), error)
+                self._missing.append(entry)
+            else:
+                _tell_if_changed(entry)
+                self._set_default(entry.name, entry.version)
+        self._registration.pending = [*self._missing, *self._plan.renew]  # so that a change meanwhile keeps them
+
+    async def load(self) -> None:
+        """Unpack and register the rest. Errors are not raised: they are logged, or shown as a failed version."""
+        for entry in self._missing:
+            await self._restore_from_archive(entry)
+            self._registration.pending.remove(entry)
+        for listing in self._plan.load:
+            await self._load(listing)
+        self._registration.pending = []
+        if self._remember:  # else the snapshot is ignored until the first change
+            with contextlib.suppress(NotRemembered):  # logged already
+                await self._registration.save()
+        self.done = True
+
+    async def _restore_from_archive(self, entry: Entry) -> None:
+        try:
+            await self._restoring.restore_from_archive(entry)
+        except Conflict:
+            _log.warning("%s/%s is not restored: it was registered meanwhile", *_names(entry))
+        except (DaemonError, OSError, ValueError) as error:
+            self._lose(entry, error)
+        self._set_default(entry.name, entry.version)
+
+    def _lose(self, entry: Entry, error: Exception) -> None:
+        reason = f"The registration of an earlier run cannot be restored: {error}"
+        _log.error("%s/%s: %s", *_names(entry), reason)
+        if not self._registry.holds(entry.name, entry.version):
+            self._restoring.lose(entry, reason)
+
+    async def _load(self, listing: Listing) -> None:
+        renewed = [entry for entry in self._plan.renew if listing.names(entry, self._place)]
+        request = Request(url=listing.url, model_name=listing.name, synchronous=False, local_paths=True)
+        load = partial(self._registration.load, request, listed=True, remembered=self._remembered)
+        try:
+            try:
+                model = await load()
+            except Conflict as conflict:
+                if not await self._restoring.make_room(conflict.name, conflict.version):
+                    raise
+                model = await load()
+        except (DaemonError, OSError, ValueError) as error:
+            _log.error("cannot load %s: %s", listing.url, error)
+            for entry in renewed:
+                self._lose(entry, error)
+                self._set_default(entry.name, entry.version)
+            return
+        for entry in renewed:
+            if _names(entry) != (model.name, model.version):
+                _log.info("%s/%s is not restored: %s no longer contains this version", *_names(entry), listing.url)
+        self._set_default(model.name, model.version)
+
+    def _remembered(self, name: str, version: str) -> Wishes | None:
+        said = (entry.request.wishes for entry in self._entries if (entry.name, entry.version) == (name, version))
+        block = self._config.snapshot_block.get(name, {}).get(version)
+        return next(said, None if block is None else wishes_of(block))
+
+    def _set_default(self, name: str, version: str) -> None:
+        """Make a version the default if a client or the `models` block chose it, or it was the default."""
+        known = [entry for entry in self._entries if entry.name == name and entry.default]
+        if any(entry.chosen for entry in known):
+            wanted = known[0].version
+        else:
+            block = {**self._config.models_block.get(name, {}), **self._config.snapshot_block.get(name, {})}
+            said = [each for each, values in block.items() if values.get("defaultVersion") is True]
+            wanted = next(iter(said), known[0].version if known else "")
+        if version == wanted and self._registry.holds(name, version):
+            if any(entry.chosen for entry in known):
+                self._registration.choose_default(name, version)
+            else:
+                self._registry.set_default(name, version)
+
+    def _place(self, url: str) -> str:
+        store = self._config.model_store
+        return url if store is None else str(store / url)  # an absolute path stays as it is
+
+
+def _is_fresh(entry: Entry) -> bool:
+    now = None if entry.archive is None else mark_of(Path(entry.archive.file))
+    return now is None or now == entry.archive
+
+
+def _tell_if_changed(entry: Entry) -> None:
+    url = entry.request.url
+    if not _is_fresh(entry):
+        sentence = "%s has changed since %s/%s was registered from it; the old files are served; register it again"
+        _log.warning(sentence, url, *_names(entry))
+    elif entry.archive is not None and mark_of(Path(entry.archive.file)) is None:
+        _log.warning("%s is gone; %s/%s is served from its unpacked files", url, *_names(entry))
+
+
+def _names(entry: Entry) -> tuple[str, str]:
+    return entry.name, entry.version

@@ -1,0 +1,140 @@
+"""Replace a running version by another archive, without a failed request.
+
+    old serves        ──────────────┬─▶ finishes its requests ──▶ its workers leave, its directory is removed
+    new loads beside  ──all ready───┴─▶ serves ──▶ snapshot ──▶ answer
+
+The switch is atomic: requests are read one after the other, and each finds the old or the new version in the
+registry. The old version answers every request that it has accepted, however long that takes; the response
+timeout bounds each batch. A new version that cannot be loaded is removed, and the old one is unchanged. After
+a crash the snapshot has the old or the new version, and the new one once the replacement was answered.
+
+Settings are those of a registration: the request's, the archive's, the defaults. Values that were `set` or scaled
+are not carried over, except the number of workers if neither the registration nor the archive names one. A
+default version stays the default.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any
+
+from daemon.core.errors import BeingReplaced, DaemonError
+from daemon.metrics.metrics import Metrics
+from daemon.models.archives.directories import Progress
+from daemon.models.registry import Registry
+from daemon.models.replacement import Replacement
+from daemon.models.request import Request
+from daemon.models.version import Model
+from daemon.models.wait import all_ready
+
+_log = logging.getLogger("daemon.models")
+
+Retire = Callable[[Model, float | None], Awaitable[None]]
+
+
+def check_unclaimed(model: Model) -> None:
+    """Raise BeingReplaced if a replacement of the model is loading."""
+    if model.being_replaced:
+        raise BeingReplaced(model.name, model.version)
+
+
+def as_replacement(request: Request, old: Model) -> Request:
+    """Return the request with the old version's number of workers as the fallback."""
+    if not old.min_workers:
+        return request
+    return replace(request, wishes=request.wishes.changed({"fallback_workers": old.min_workers}))
+
+
+class Replacing:
+    """Loads versions beside those that they replace, and switches to them.
+
+    Args:
+        retire: ends a model within a grace time in seconds, None for no limit.
+        save: writes the snapshot.
+        change: as Gate.change; a replacement in the background is in progress until the snapshot is written.
+
+    Attributes:
+        loading: models that are not in the registry yet → the versions that they replace.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        metrics: Metrics,
+        retire: Retire,
+        save: Callable[[], Awaitable[None]],
+        change: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        self.loading: dict[Model, Model] = {}
+        self._registry = registry
+        self._metrics = metrics
+        self._retire = retire
+        self._save = save
+        self._change = change
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, old: Model, new: Model) -> None:
+        """Start the new version's workers, beside the old one's.
+
+        Raises:
+            BeingReplaced: another replacement is loading.
+        """
+        check_unclaimed(old)
+        old.replacement = Replacement(new.source.url, new.pool)
+        self.loading[new] = old
+        _log.info("replacing %s/%s from %s", new.name, new.version, new.source.url)
+        new.start()
+
+    async def finish(self, new: Model, progress: Progress, *, synchronous: bool) -> None:
+        """Switch to the new version as soon as its workers are ready, and write the snapshot.
+
+        Args:
+            synchronous: wait until that is done. Else an error is logged, and shown by the old version's `replacement`.
+
+        Raises:
+            DaemonError: the new version cannot be loaded; the old one goes on serving.
+            NotRemembered: the new version serves, but a restart brings the old one back.
+        """
+        if synchronous:
+            await self._finish(new, progress)
+        else:
+            inside = contextlib.ExitStack()
+            inside.enter_context(self._change())  # now, while the request is inside the gate, too
+            self._in_background(self._finish_alone(new, inside))
+
+    async def _finish_alone(self, new: Model, inside: contextlib.ExitStack) -> None:
+        with inside, contextlib.suppress(DaemonError):  # logged already
+            await self._finish(new, lambda stage, done, total: None)
+
+    async def _finish(self, new: Model, progress: Progress) -> None:
+        old = self.loading[new]
+        try:
+            if new.settings.workers:
+                await all_ready(new, new.pool.wanted, progress)
+            self._registry.replace(old, new)
+        except BaseException as error:
+            old.replacement = Replacement(new.source.url, None, str(error) or "the replacement was cancelled")
+            del self.loading[new]
+            _log.warning("%s/%s is not replaced: %s", old.name, old.version, str(error).partition("\n")[0])
+            if not new.stopping:  # else `stop` retires it
+                await self._retire(new, 0.0)
+            raise
+        # Up to the next `await` no request is read: each has found the old version, or will find the new one.
+        del self.loading[new]
+        self._metrics.replace(old.metrics, new.metrics)
+        new.replaces, new.took_over = old, True
+        _log.info("replaced %s/%s by %s", new.name, new.version, new.source.url)
+        self._in_background(self._let_finish(old, new))
+        await self._save()
+
+    async def _let_finish(self, old: Model, new: Model) -> None:
+        await self._retire(old, None)
+        new.replaces = None
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)  # the loop itself keeps no task alive
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,357 @@
+"""One version of a model: its queue, its collector, its dispatcher and its pool, wired together."""
+
+import logging
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from daemon.batching.dispatcher import Dispatcher
+from daemon.batching.policies.collector import Collector
+from daemon.batching.policies.table import make_collector
+from daemon.batching.quarantine import Quarantine
+from daemon.batching.queue import Queue, patience
+from daemon.batching.traffic.traffic import Traffic
+from daemon.core.clock import Clock
+from daemon.core.errors import DaemonError, Loading, NoReadyWorker, Stopping
+from daemon.core.job import Batch, Job, Outcome, Reply
+from daemon.marfile import Manifest
+from daemon.metrics.version import VersionMetrics
+from daemon.models.archives.sample import Sample
+from daemon.models.archives.unpack import ArchiveMark
+from daemon.models.replacement import Replacement, ReplacementState
+from daemon.models.request import Request
+from daemon.models.settings import ModelSettings
+from daemon.workers.engine import Engine, LoadFailure, WorkerSpec
+from daemon.workers.gpus import Placement
+from daemon.workers.pool import Pool
+
+CRASHES = 3  # workers that ended in a row, without an answer between
+CRASHING = "crashing"  # the state shown for a served version whose last workers ended like that
+
+_log = logging.getLogger("daemon.models")
+
+
+class ModelState(Enum):
+    """The states of a version, as a client sees them."""
+
+    UNLOADED = "no workers"  # no workers are wanted
+    LOADING = "loading"  # workers are starting, none is ready
+    READY = "ready"  # at least one worker is ready
+    FAILED = "failed"  # every worker failed, and none is started again
+    STOPPING = "stopping"  # the version is being unregistered
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The origin of a version.
+
+    Attributes:
+        url: as the registration named it.
+        directory: the model's files.
+        unpacked: the directory that was unpacked (`directory` or its parent), None if the version is served in place.
+        document: `model-config.yaml`, empty if there is none.
+        mark: size and time of the archive file before the unpacking, None if the version is served in place.
+        listed: whether `--models` or `load_models` named the archive.
+        python: the interpreter of the version's own environment, None for the daemon's.
+    """
+
+    url: str
+    directory: Path
+    unpacked: Path | None
+    manifest: Manifest
+    document: Mapping[str, Any]
+    mark: ArchiveMark | None = None
+    listed: bool = False
+    python: Path | None = None
+
+
+class Model:
+    """A registered version of a model.
+
+    Attributes:
+        request: the registration, with the changes that were requested since.
+        at_startup: whether the version was restored, or loaded because a list names it.
+        lost: whether the version was registered in an earlier run, and its files are gone.
+        was_ready: whether a worker has been ready since the registration.
+        replaces: the version whose place this one took, until that one is retired.
+        took_over: whether `replaces` was replaced while serving, and not registered anew after a failure.
+        replacement: the latest attempt to replace this version, None if there was none.
+        recorded: the latest request that can be sent again, if `record_input` is set.
+        traffic: the learned model of requests and batches.
+        metrics: the version's metrics; shown from the registration on.
+        listeners: called after each change of the pool, after each batch, and when jobs have expired.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        settings: ModelSettings,
+        engine: Engine,
+        clock: Clock,
+        *,
+        cores: int,
+        chosen_threads: int | None = None,
+        placement: Placement | None = None,
+        log: Callable[[str], None] = lambda line: None,
+        at_startup: bool = False,
+        request: Request | None = None,
+    ) -> None:
+        self.name = source.manifest.model_name
+        self.version = source.manifest.model_version
+        self.source = source
+        self.settings = settings
+        self.min_workers = self.max_workers = 0
+        self.request = request or Request(url=source.url)
+        self.at_startup = at_startup
+        self.lost = False
+        self.stopping = False
+        self.was_ready = False
+        self.replaces: Model | None = None
+        self.took_over = False
+        self.replacement: Replacement | None = None
+        self.recorded: Sample | None = None
+        self.clock = clock
+        self.listeners: dict[Callable[[], None], None] = {}  # in the order of their addition
+        self.metrics = VersionMetrics(self.name, self.version)
+        spec = WorkerSpec(
+            model_name=self.name,
+            model_version=self.version,
+            model_dir=source.directory,
+            handler=source.manifest.handler,
+            manifest=source.manifest.raw,
+            batch_size=settings.batch_size,
+            startup_timeout=settings.startup_timeout,
+            response_timeout=settings.response_timeout,
+            retry=settings.retry,
+            isolate=settings.isolate,
+            devices=settings.devices,
+            python=source.python,
+            optimize=settings.optimize,
+            max_memory=settings.max_memory,
+            cpus=settings.cpus,
+            log=log,
+            measured=self.metrics.emitted.take,
+            isolated=self.metrics.batch_isolated,
+        )
+        self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)
+        cores = min(cores, len(settings.cpus) or cores)
+        self.pool = Pool(engine, spec, clock, self, cores, placement, chosen_threads)
+        self.traffic = Traffic(settings.batch_size)
+        self.dispatcher = Dispatcher(
+            self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics, self._changed,
+            Quarantine(clock, f"{self.name}/{self.version}"),
+        )  # fmt: skip
+        self.dispatcher.quarantine.set(settings.quarantine)
+        self._limit_waiting()
+
+    def __repr__(self) -> str:
+        return f"<Model {self.name}/{self.version} {self.state.name} {self.queue!r} {self.pool!r}>"
+
+    @property
+    def state(self) -> ModelState:
+        if self.stopping:
+            return ModelState.STOPPING
+        if self.pool.ready:
+            return ModelState.READY
+        if not self.pool.wanted:
+            return ModelState.UNLOADED
+        return ModelState.FAILED if self.pool.hopeless else ModelState.LOADING
+
+    @property
+    def crashing(self) -> bool:
+        """Return whether the last workers ended by themselves, one after the other, while they ran requests."""
+        return self.pool.crashes >= CRASHES
+
+    @property
+    def word(self) -> str:
+        """Return the state in a word, for people: `crashing` for a served version whose workers keep ending."""
+        if self.crashing and self.state in (ModelState.READY, ModelState.LOADING):
+            return CRASHING
+        return self.state.value
+
+    @property
+    def healthy(self) -> bool:
+        """Return whether the wanted workers are ready, or none has been ready yet and the first may still come up.
+
+        A worker that ended while running a request and is being replaced counts as ready: one client's requests must
+        not make a load balancer take the daemon away from all other clients.
+        """
+        if self.state is ModelState.FAILED:
+            return False
+        return not self.was_ready or self.pool.ready + self.pool.recovering >= self.min_workers
+
+    @property
+    def being_replaced(self) -> bool:
+        """Return whether another archive is loading to take this version's place."""
+        return self.replacement is not None and self.replacement.state is ReplacementState.LOADING
+
+    @property
+    def idle(self) -> bool:
+        """Return whether no job is waiting or running."""
+        return not self.queue.waiting and not self.dispatcher.running
+
+    @property
+    def waiting(self) -> int:
+        """Return the number of jobs that no worker has started: in the queue, or sent ahead to a busy worker."""
+        return self.queue.waiting + self.pool.unstarted
+
+    @property
+    def running(self) -> int:
+        """Return the number of jobs that workers have started."""
+        return self.dispatcher.running - self.pool.unstarted
+
+    def submit(self, job: Job) -> None:
+        """Accept a job: every accepted job is answered.
+
+        Raises:
+            Stopping: the version is being stopped.
+            Loading: no worker has been ready yet.
+            NoReadyWorker: no worker is ready, and none is being replaced.
+            QueueFull: a limit of the queue would be passed.
+            Quarantined: the same request has ended workers.
+        """
+        self.metrics.requested(job)
+        if self.stopping:
+            raise self._stopping_error()
+        if not self.pool.serving:
+            self._check_for_workers()
+        self.dispatcher.submit(job)
+
+    def abandon(self, job: Job) -> None:
+        self.dispatcher.abandon(job)
+        self._changed()
+
+    def record(self, sample: Sample) -> None:
+        """Keep a request that was answered with 200, if `record_input` is still set."""
+        if self.settings.record_input:
+            self.recorded = sample
+
+    def start(self) -> None:
+        """Start the workers that the settings ask for, unless the version was stopped before."""
+        if self.settings.workers and not self.stopping:
+            self.scale(self.settings.workers, self.settings.max_workers)
+
+    def scale(self, least: int, most: int) -> None:
+        """Scale to at least `least` and at most `most` workers."""
+        self.min_workers, self.max_workers = least, most
+        self.pool.scale(min(max(self.pool.wanted, least), most))
+        if self.pool.oversubscription is not None:
+            _log.warning("%s/%s: %s", self.name, self.version, self.pool.oversubscription)
+
+    def change(self, settings: ModelSettings) -> None:
+        """Apply new settings: waiting jobs are reconsidered, running batches finish."""
+        self.settings = settings
+        if not settings.record_input:
+            self.recorded = None
+        self.queue.max_jobs, self.queue.max_bytes = settings.queue_jobs, settings.queue_bytes
+        self.traffic.batch_size = settings.batch_size
+        self.dispatcher.collector = self._make_collector()
+        self._limit_waiting()
+        self.dispatcher.quarantine.set(settings.quarantine)
+        self.pool.set_limits(settings.batch_size, settings.response_timeout, settings.startup_timeout)
+        self.dispatcher.wake()
+
+    @property
+    def retryable(self) -> bool:
+        """Return whether the version has failed, is crashing, or quarantines requests that end workers."""
+        return self.state is ModelState.FAILED or self.crashing or self.dispatcher.quarantine.watching
+
+    def retry(self) -> None:
+        """Start missing workers with a clean record, and accept the quarantined requests again."""
+        self.dispatcher.quarantine.set(self.settings.quarantine)
+        self.pool.retry()
+
+    def lose(self, reason: str) -> None:
+        """Mark the version as failed because its files are gone, but keep it listed."""
+        self.lost = True
+        self.pool.give_up(LoadFailure(reason))
+
+    def stop(self) -> None:
+        """Accept no more jobs; waiting jobs are dispatched without further delay."""
+        self.stopping = True
+        self.dispatcher.stopping = True
+        self.dispatcher.wake()
+
+    def refuse_waiting(self) -> None:
+        """Answer every job that still waits with 503: the version is going away."""
+        self.dispatcher.refuse_all(self._stopping_error())
+
+    def close(self) -> None:
+        """Close the dispatcher, after the version is unregistered and all its workers have exited."""
+        self.dispatcher.close()
+
+    def _make_collector(self) -> Collector:
+        settings = self.settings
+        return make_collector(settings.policy, settings.batch_size, settings.max_delay, self.traffic)
+
+    def _limit_waiting(self) -> None:
+        """Set how long a job may wait, also for jobs that wait already."""
+        self.queue.patience = patience(self.settings.max_delay)
+        self.dispatcher.expiry.queue_timeout = self.settings.queue_timeout or math.inf
+
+    def _stopping_error(self) -> Stopping:
+        return Stopping(f'Model "{self.name}" version {self.version} is being stopped.')
+
+    def _check_for_workers(self) -> None:
+        """Raise unless a worker that had been ready is being replaced: jobs wait for the new one.
+
+        Raises:
+            Loading: no worker has been ready yet.
+            NoReadyWorker: no worker is ready, and none is being replaced.
+        """
+        state = self.state
+        if state is ModelState.LOADING and not self.was_ready:
+            raise Loading(f'Model "{self.name}" is still loading: no worker is ready yet. Try again later.')
+        if state is not ModelState.LOADING:
+            raise self._no_worker_error()
+
+    def _no_worker_error(self) -> DaemonError:
+        sentence = f'Model "{self.name}" has no worker to serve inference request.'
+        failure = self.pool.failure
+        if failure is not None:
+            return NoReadyWorker(f"{sentence} Its workers failed: {failure.error}")
+        return NoReadyWorker(f"{sentence} Please use scale workers API to add workers.")
+
+    def _note_crashes(self) -> None:
+        """Log when the version begins to crash, and when that is over."""
+        if self.crashing is self.metrics.crashing:
+            return
+        self.metrics.crashing = self.crashing
+        if self.crashing:
+            last = self.pool.last_exit.reason if self.pool.last_exit is not None else ""
+            _log.warning(
+                "%s/%s is crashing: %d workers ended one after the other while they ran requests, the last: %s",
+                self.name, self.version, self.pool.crashes, last,
+            )  # fmt: skip
+        else:
+            _log.info("%s/%s is no longer crashing", self.name, self.version)
+
+    def _changed(self) -> None:
+        for listener in tuple(self.listeners):
+            listener()
+
+    # PoolListener.
+
+    def worker_idle(self) -> None:
+        self.dispatcher.wake()
+
+    def batch_ended(self, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
+        self.dispatcher.ended(batch, outcomes, seconds)
+        if self.metrics.crashing:
+            self._note_crashes()
+        if self.listeners:
+            self._changed()
+
+    def job_streamed(self, job: Job, piece: Reply) -> None:
+        self.dispatcher.streamed(job, piece)
+
+    def pool_changed(self) -> None:
+        self._note_crashes()
+        if self.pool.ready:
+            self.was_ready = True
+        elif self.queue.waiting and self.pool.hopeless:
+            self.dispatcher.refuse_all(self._stopping_error() if self.stopping else self._no_worker_error())
+        self._changed()

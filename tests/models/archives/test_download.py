@@ -1,0 +1,293 @@
+"""Archives come from elsewhere only as far as the operator allows, and leave nothing behind."""
+
+import asyncio
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from daemon.core.errors import ArchiveNotFound, DownloadFailed
+from daemon.models.archives.download import check_url, downloaded, is_remote, local_path
+from tests.models.archives.web import Web, web_server
+
+ALLOWED = ("https://models\\.example\\.com/.*", "file:///srv/models/.*")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Web]:
+    with web_server() as web:
+        yield web
+
+
+@pytest.fixture
+def web(server: Web, monkeypatch: pytest.MonkeyPatch) -> Web:
+    """The server, with nothing on it, and asked without the proxy that the environment may name."""
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    for table in (server.files, server.redirects, server.claims, server.asked):
+        table.clear()
+    return server
+
+
+def fetch(web: Web, path: str, folder: Path, *, allowed: str = ".*", limit: int = 1000) -> bytes:
+    """Download, look at the file, and leave."""
+
+    async def main() -> bytes:
+        async with downloaded(web.url + path, folder, (allowed,), limit, lambda done, total: None) as file:
+            return file.read_bytes()
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("url", "remote"),
+    [("https://a/m.mar", True), ("FILE:///m.mar", True), ("s3://a/m.mar", True), ("m.mar", False), ("/m.mar", False)],
+)
+def test_what_has_a_scheme_is_remote(url: str, remote: bool) -> None:
+    assert is_remote(url) is remote
+
+
+@pytest.mark.parametrize(
+    "url", ["https://models.example.com/m.mar", "HTTPS://MODELS.example.com/a/m.mar?x=1", "file:///srv/models/m.mar"]
+)
+def test_a_url_that_matches_as_a_whole_in_any_case_is_allowed(url: str) -> None:
+    check_url(url, ALLOWED)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        pytest.param("https://evil.example/m.mar", id="another host"),
+        pytest.param("http://models.example.com/m.mar", id="another scheme"),
+        pytest.param("https://evil.example/?https://models.example.com/m.mar", id="a match only at its end"),
+        pytest.param("https://modelsXexample.com/m.mar", id="a name that is merely alike"),
+        pytest.param("https://models.example.com/m.mar\n", id="a line end"),
+        pytest.param("https://models.example.com/m .mar", id="a space"),
+        pytest.param("https://models.example.com/m\\.mar", id="a backslash"),
+    ],
+)
+def test_any_other_url_is_not(url: str) -> None:
+    with pytest.raises(ArchiveNotFound) as caught:
+        check_url(url, ALLOWED)
+
+    assert str(caught.value) == f"Given URL {url} does not match any allowed URL(s)"
+
+
+def test_a_url_that_cannot_be_read_is_not_allowed_by_any_pattern() -> None:
+    with pytest.raises(ArchiveNotFound, match="does not match any allowed URL"):
+        check_url("http://[::1/m.mar", (".*",))
+
+
+def test_nothing_is_allowed_unless_the_operator_says_so() -> None:
+    with pytest.raises(ArchiveNotFound):
+        check_url("https://models.example.com/m.mar", ())
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["https://models.example.com/a/../m.mar", "file:///srv/models/%2e%2E/secret.mar", "file:///srv/models/..%2fm"],
+)
+def test_a_url_that_climbs_is_refused(url: str) -> None:
+    with pytest.raises(ArchiveNotFound, match="Relative path is not allowed in url"):
+        check_url(url, (".*",))
+
+
+def encode(text: str, chosen: list[bool], times: int) -> str:
+    """Percent-encode those characters, so many times."""
+    once = "".join(f"%{ord(each):02x}" if odd else each for each, odd in zip(text, chosen, strict=False))
+    once += text[len(chosen) :]
+    for _ in range(times - 1):
+        once = once.replace("%", "%25")
+    return once
+
+
+@given(
+    path=st.sampled_from(
+        ["../secret/m.mar", "a/../../secret/m.mar", "secret/m.mar", "a/secret/m.mar", "secret%2fm.mar"]
+    ),
+    chosen=st.lists(st.booleans(), max_size=20),
+    times=st.integers(1, 8),
+    scheme=st.sampled_from(["https://models.example.com", "file:///srv/models"]),
+)
+@example(path="../secret/m.mar", chosen=[True] * 3, times=2, scheme="file:///srv/models")
+@example(path="secret/m.mar", chosen=[True], times=1, scheme="https://models.example.com")
+def test_no_number_of_escapes_leads_past_the_patterns(path: str, chosen: list[bool], times: int, scheme: str) -> None:
+    patterns = ("https://models.example.com/(?!(.*/)?secret).*", "file:///srv/models/(?!(.*/)?secret).*")
+
+    with pytest.raises(ArchiveNotFound):
+        check_url(f"{scheme}/{encode(path, chosen, times)}", patterns)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        pytest.param("https://models.example.com/my%20model.mar?at=%2Fa%2Fb%3D", id="what has to be encoded"),
+        pytest.param("https://models.example.com/100%25.mar", id="a percent sign"),
+        pytest.param("https://models.example.com/100%.mar", id="a percent sign that is none"),
+    ],
+)
+def test_a_url_with_escapes_is_allowed_where_it_matches_however_it_is_read(url: str) -> None:
+    check_url(url, ALLOWED)
+
+
+def test_a_url_that_is_encoded_again_and_again_is_refused() -> None:
+    with pytest.raises(ArchiveNotFound, match="percent-encoded more than 4 times"):
+        check_url("https://models.example.com/%" + "25" * 3000, (".*",))
+
+
+def test_a_url_has_a_limit() -> None:
+    with pytest.raises(ArchiveNotFound, match="has 9000 characters, at most 8192"):
+        check_url("https://models.example.com/".ljust(9000, "x"), (".*",))
+
+
+@pytest.mark.parametrize("host", ["", "localhost"])
+def test_a_file_url_names_a_path(tmp_path: Path, host: str) -> None:
+    (tmp_path / "a b.mar").touch()
+
+    assert local_path(f"file://{host}{tmp_path}/a%20b.mar") == tmp_path / "a b.mar"
+    assert local_path("https://a/m.mar") is None
+
+
+@pytest.mark.parametrize("url", ["file:///missing.mar", "file://elsewhere/", "file:///a%00b", "file:///" + "x" * 5000])
+def test_a_file_url_of_nothing_is_not_found(url: str) -> None:
+    with pytest.raises(ArchiveNotFound) as caught:
+        local_path(url)
+
+    assert str(caught.value) == f"Model not found at: {url}"
+
+
+def test_an_archive_is_downloaded_under_its_name_and_then_removed(web: Web, tmp_path: Path) -> None:
+    web.files["/models/my%20m.mar?token=1"] = b"content"
+    folder = tmp_path / "downloads"
+
+    async def main() -> str:
+        url = f"{web.url}/models/my%20m.mar?token=1"
+        async with downloaded(url, folder, (".*",), 1000, lambda done, total: None) as file:
+            assert file.read_bytes() == b"content"
+            return file.name
+
+    assert asyncio.run(main()) == "my m.mar"
+    assert list(folder.iterdir()) == []
+
+
+def test_progress_is_told(web: Web, tmp_path: Path) -> None:
+    web.files["/m.mar"] = b"x" * 100
+    told: list[tuple[int, int]] = []
+
+    async def main() -> None:
+        async with downloaded(f"{web.url}/m.mar", tmp_path, (".*",), 1000, lambda *event: told.append(event)):
+            await asyncio.sleep(0)
+
+    asyncio.run(main())
+
+    assert told[0] == (100, 100)
+
+
+def test_a_redirection_is_followed_where_it_is_allowed(web: Web, tmp_path: Path) -> None:
+    web.redirects["/a/m.mar"] = "/b/m.mar"
+    web.files["/b/m.mar"] = b"content"
+
+    assert fetch(web, "/a/m.mar", tmp_path, allowed="http://127.0.0.1.*") == b"content"
+
+
+@pytest.mark.parametrize("target", ["/b/m.mar", "ftp://127.0.0.1/m.mar", "file:///etc/passwd", "http://10.0.0.1/m.mar"])
+def test_a_redirection_to_what_is_not_allowed_is_not_followed(web: Web, tmp_path: Path, target: str) -> None:
+    web.redirects["/a/m.mar"] = target
+    web.files["/b/m.mar"] = b"secret"
+
+    with pytest.raises(DownloadFailed, match=f"Failed to download archive from: {web.url}/a/m.mar"):
+        fetch(web, "/a/m.mar", tmp_path, allowed="http://127.0.0.1:[0-9]+/a/.*")
+
+    assert web.asked == ["/a/m.mar"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_redirection_in_a_circle_ends(web: Web, tmp_path: Path) -> None:
+    web.redirects["/m.mar"] = "/m.mar"
+
+    with pytest.raises(DownloadFailed):
+        fetch(web, "/m.mar", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "claim", "reason"),
+    [
+        pytest.param(b"x" * 50, 1001, "the archive is larger than the 1000 bytes", id="says that it is too large"),
+        pytest.param(b"x" * 1001, None, "the archive is larger than the 1000 bytes", id="is too large"),
+        pytest.param(b"x" * 50, 51, "the download ended after 50 of 51 bytes", id="is cut short"),
+    ],
+)
+def test_an_archive_is_refused_that(web: Web, tmp_path: Path, content: bytes, claim: int | None, reason: str) -> None:
+    web.files["/m.mar"], web.claims["/m.mar"] = content, claim
+
+    with pytest.raises(DownloadFailed, match=reason):
+        fetch(web, "/m.mar", tmp_path)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_archive_of_just_the_limit_is_taken(web: Web, tmp_path: Path) -> None:
+    web.files["/m.mar"] = b"x" * 1000
+
+    assert len(fetch(web, "/m.mar", tmp_path)) == 1000
+
+
+def test_what_the_server_says_is_told(web: Web, tmp_path: Path) -> None:
+    with pytest.raises(DownloadFailed) as caught:
+        fetch(web, "/missing.mar", tmp_path)
+
+    message = f"Failed to download archive from: {web.url}/missing.mar (the server answered 404 Not Found)"
+    assert (str(caught.value), caught.value.status) == (message, 400)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:1/m.mar", "s3://bucket/m.mar", "http:///m.mar"],
+    ids=["nobody listens", "a scheme nobody speaks", "no host"],
+)  # fmt: skip
+def test_what_cannot_be_reached_is_told(web: Web, tmp_path: Path, url: str) -> None:
+    async def main() -> None:
+        async with downloaded(url, tmp_path, (".*",), 1000, lambda done, total: None):
+            pass
+
+    with pytest.raises(DownloadFailed, match="Failed to download archive from: "):
+        asyncio.run(main())
+
+
+def test_where_there_is_no_place_for_it_the_directory_is_named(web: Web, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(DownloadFailed, match=r"cannot write to `.*/file/downloads`: Not a directory"):
+        fetch(web, "/m.mar", tmp_path / "file" / "downloads")
+
+
+def test_a_download_that_is_given_up_holds_nobody_and_leaves_nothing(tmp_path: Path) -> None:
+    before = threading.active_count()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/m.mar"
+
+        async def main() -> None:
+            loop = asyncio.get_running_loop()
+
+            async def wait() -> None:
+                async with downloaded(url, tmp_path, (".*",), 1000, lambda done, total: None):
+                    pass
+
+            task = asyncio.ensure_future(wait())
+            silent.setblocking(False)
+            connection, _ = await loop.sock_accept(silent)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert os.listdir(tmp_path) == []
+            connection.close()  # after which the thread ends
+
+        asyncio.run(main())
+    for thread in threading.enumerate():
+        if thread.name == "download":
+            thread.join(10)
+
+    assert threading.active_count() == before

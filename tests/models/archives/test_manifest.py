@@ -1,0 +1,152 @@
+"""A manifest is believed only as far as what it names is there."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.core.errors import InvalidModel
+from daemon.marfile import MANIFEST
+from daemon.models.archives.manifest import read_manifest
+from handlers.names import BUILT_IN, RESERVED_MODULES
+from tests.build import model_files, write_files
+
+
+def read(directory: Path, files: dict[str, bytes], **given: str | None) -> Any:
+    return read_manifest(write_files(directory / "model", files), **{"model_name": None, "handler": None} | given)
+
+
+def test_a_manifest_is_read(tmp_path: Path) -> None:
+    manifest = read(tmp_path, model_files("resnet", "2.0"))
+
+    assert (manifest.model_name, manifest.model_version, manifest.handler) == ("resnet", "2.0", "handler.py")
+
+
+def test_the_registration_wins_over_the_manifest(tmp_path: Path) -> None:
+    manifest = read(tmp_path, model_files(), model_name="mine", handler="base_handler", runtime="python3")
+
+    assert (manifest.model_name, manifest.handler, manifest.runtime) == ("mine", "base_handler", "python3")
+    assert manifest.raw["model"]["modelName"] == "mine"
+
+
+def test_a_name_and_a_handler_are_a_manifest(tmp_path: Path) -> None:
+    manifest = read(tmp_path, {"handler.py": b""}, model_name="mine", handler="handler.py:handle")
+
+    assert (manifest.model_name, manifest.model_version, manifest.handler) == ("mine", "1.0", "handler.py:handle")
+
+
+@pytest.mark.parametrize(
+    ("manifest", "given", "handler"),
+    [
+        pytest.param({"handler": ""}, None, "image_classifier", id="stands in where nobody names one"),
+        pytest.param({"handler": "base_handler"}, None, "base_handler", id="gives way to the manifest's"),
+        pytest.param({"handler": ""}, "base_handler", "base_handler", id="gives way to the registration's"),
+        pytest.param(None, None, "image_classifier", id="stands in where there is no manifest"),
+    ],
+)
+def test_the_default_handler(manifest: dict[str, str] | None, given: str | None, handler: str, tmp_path: Path) -> None:
+    if manifest is not None:
+        write_files(tmp_path, model_files(**manifest))
+
+    read = read_manifest(tmp_path, model_name="m", handler=given, default_handler="image_classifier")
+
+    assert read.handler == handler
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"model_name": "m"}, {"handler": "handler.py"}], ids=["neither", "a name", "a handler"]
+)
+def test_less_is_not(given: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(InvalidModel, match="Model name is not defined"):
+        read(tmp_path, {"handler.py": b""}, **given)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"{", id="half of one"),
+        pytest.param(b"\xff\xfe", id="bytes that are no text"),
+        pytest.param(b"[" * 100_000, id="endless nesting"),
+    ],
+)
+def test_what_is_no_json_is_refused(document: bytes, tmp_path: Path) -> None:
+    with pytest.raises(InvalidModel, match="The manifest is not JSON"):
+        read(tmp_path, {MANIFEST: document})
+
+
+@pytest.mark.parametrize("document", [b"[]", b"7", b'{"model": null}', b'{"model": []}'])
+def test_json_that_is_no_manifest_is_refused_whatever_is_given(document: bytes, tmp_path: Path) -> None:
+    with pytest.raises(InvalidModel, match="Missing Model entry in manifest file"):
+        read(tmp_path, {MANIFEST: document}, model_name="m", handler="base_handler")
+
+
+@pytest.mark.parametrize("name", ["../m", "a/b", "", "-m", "m\n", "ü", "a b"])
+def test_a_model_name_can_be_part_of_a_path_and_of_a_url(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidModel, match=r"is no model name|Model name is not defined"):
+        read(tmp_path, model_files(name))
+
+
+@pytest.mark.parametrize("version", ["../1", "1/0", "-1", "1\n", "1 0"])
+def test_so_can_a_version(version: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidModel, match="is no model version"):
+        read(tmp_path, model_files("m", version))
+
+
+@pytest.mark.parametrize("version", ["1.0", "2024-01-01", "1.0+cu121", "v1_b"])
+def test_versions_that_people_use(version: str, tmp_path: Path) -> None:
+    assert read(tmp_path, model_files("m", version)).model_version == version
+
+
+@pytest.mark.parametrize("key", ["modelFile", "serializedFile", "configFile"])
+def test_a_file_that_is_named_must_be_there(key: str, tmp_path: Path) -> None:
+    files = model_files(**{key: "named.bin"})
+
+    with pytest.raises(InvalidModel, match=r"names the file `named.bin`, which the archive does not contain"):
+        read(tmp_path / "without", files)
+    assert read(tmp_path / "with", files | {"named.bin": b""}).model_name == "m"
+
+
+def test_a_file_is_not_looked_for_outside(tmp_path: Path) -> None:
+    (tmp_path / "secret.pt").touch()
+
+    with pytest.raises(InvalidModel, match="the archive does not contain"):
+        read(tmp_path, model_files(serializedFile="../secret.pt"))
+
+
+@pytest.mark.parametrize("handler", [*BUILT_IN, "image_classifier:handle", "handler.py", "handler:f", "src/handler.py"])
+def test_a_handler_is_built_in_or_a_file_of_the_archive(handler: str, tmp_path: Path) -> None:
+    assert read(tmp_path, model_files(handler=handler)).handler == handler
+
+
+def test_a_handler_may_be_an_installed_module(tmp_path: Path) -> None:
+    assert read(tmp_path, model_files(handler="pytest")).handler == "pytest"
+
+
+@pytest.mark.parametrize("handler", ["no_such_handler", "missing.py", "a-b.py", "handler.pyc", ".py"])
+def test_an_unknown_handler_is_a_sentence_with_the_known_ones(handler: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidModel, match="built in are base_handler, vision_handler, image_classifier"):
+        read(tmp_path, model_files(handler=handler))
+
+
+def test_no_handler_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InvalidModel, match="The manifest names no handler"):
+        read(tmp_path, model_files(handler=""))
+
+
+@pytest.mark.parametrize("name", sorted(RESERVED_MODULES))
+@pytest.mark.parametrize("form", ["{}.py", "{}/__init__.py"])
+def test_a_module_with_one_of_our_names_is_refused(name: str, form: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidModel, match=f"holds a module `{name}`, a name that tsctl itself uses"):
+        read(tmp_path, model_files() | {form.format(name): b""})
+
+
+def test_the_handler_itself_may_have_any_name(tmp_path: Path) -> None:
+    files = model_files(handler="handlers.py", modelFile="daemon.py") | {"handlers.py": b"", "daemon.py": b""}
+
+    assert read(tmp_path, files).handler == "handlers.py"
+
+
+def test_a_file_that_is_no_module_may_have_our_name(tmp_path: Path) -> None:
+    assert read(tmp_path, model_files() | {"daemon.json": json.dumps({}).encode()}).model_name == "m"

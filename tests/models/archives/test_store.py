@@ -1,0 +1,91 @@
+"""Archives come from the store; a path outside it only for who may name one."""
+
+from pathlib import Path
+
+import pytest
+
+from daemon.core.errors import ArchiveNotFound
+from daemon.models.archives.store import archives, locate, sizes
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    store = tmp_path / "store"
+    (store / "inner").mkdir(parents=True)
+    for name in ("b.mar", "a.tar.gz", "c.tgz", "d.model", "notes.txt", ".hidden.mar", "inner/e.mar"):
+        (store / name).touch()
+    (tmp_path / "outside.mar").touch()
+    return store
+
+
+@pytest.mark.parametrize("name", ["b.mar", "inner/e.mar", "inner"])
+@pytest.mark.parametrize("local_paths", [True, False])
+def test_a_name_is_looked_for_in_the_store(name: str, local_paths: bool, store: Path) -> None:
+    assert locate(name, store, local_paths=local_paths) == store / name
+
+
+def test_a_path_in_the_store_is_a_name_of_the_store(store: Path) -> None:
+    assert locate(str(store / "b.mar"), store, local_paths=False) == store / "b.mar"
+
+
+def test_a_path_outside_the_store_is_only_for_the_command_line(store: Path) -> None:
+    outside = str(store.parent / "outside.mar")
+
+    assert locate(outside, store, local_paths=True) == Path(outside)
+    with pytest.raises(ArchiveNotFound, match="Model not found at"):
+        locate(outside, store, local_paths=False)
+    with pytest.raises(ArchiveNotFound, match="Model not found at"):
+        locate(outside, None, local_paths=False)
+
+
+def test_a_neighbour_whose_name_begins_like_the_store_is_outside(store: Path) -> None:
+    neighbour = Path(f"{store}-of-somebody-else")
+    neighbour.mkdir()
+    (neighbour / "m.mar").touch()
+
+    with pytest.raises(ArchiveNotFound):
+        locate(str(neighbour / "m.mar"), store, local_paths=False)
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        pytest.param("", "empty url", id="nothing"),
+        pytest.param("../outside.mar", "Relative path is not allowed in url: ../outside.mar", id="a path that climbs"),
+        pytest.param("inner/../../outside.mar", "Relative path is not allowed in url", id="one that climbs later"),
+        pytest.param("http://host/m.mar", "does not match any allowed URL", id="a web address"),
+        pytest.param("file:///m.mar", "does not match any allowed URL", id="a file address"),
+        pytest.param("missing.mar", "Model not found at: missing.mar (looked in ", id="a name nobody has"),
+        pytest.param("/missing.mar", "Model not found at: /missing.mar", id="a path nobody has"),
+        pytest.param("a\0b", "Model not found at: ", id="a zero byte"),
+        pytest.param("x" * 5000, "Model not found at: ", id="a name too long for a file"),
+    ],
+)
+def test_what_is_not_there_or_not_allowed_is_a_sentence(url: str, sentence: str, store: Path) -> None:
+    with pytest.raises(ArchiveNotFound) as caught:
+        locate(url, store, local_paths=True)
+
+    assert sentence in str(caught.value)
+    assert caught.value.status == 404
+
+
+def test_a_name_needs_a_store() -> None:
+    with pytest.raises(ArchiveNotFound, match="Model store has not been configured"):
+        locate("b.mar", None, local_paths=True)
+
+
+def test_the_store_lists_what_could_be_registered(store: Path) -> None:
+    assert archives(store) == ["a.tar.gz", "b.mar", "c.tgz", "d.model", "inner"]
+
+
+def test_the_store_tells_sizes(store: Path) -> None:
+    (store / "b.mar").write_bytes(bytes(10))
+
+    assert sizes(store)[1] == {"name": "b.mar", "bytes": 10}
+    assert sizes(store)[4] == {"name": "inner", "bytes": None}
+    assert sizes(None) == []
+
+
+def test_without_a_store_there_is_nothing_to_list(tmp_path: Path) -> None:
+    assert archives(None) == []
+    assert archives(tmp_path / "removed meanwhile") == []

@@ -1,0 +1,181 @@
+"""Whatever an archive holds: nothing leaves the target, and the target appears whole or not at all."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from daemon.core.errors import InvalidModel
+from daemon.models.archives.unpack import Limits, model_root, safe_name, unpack
+from tests.build import model_files, write_files, write_mar
+from tests.models.archives.hostile import HOSTILE, OUTSIDE, tar_of, zip_of
+
+LIMITS = Limits(total_bytes=1000, files=10)
+
+
+class Place:
+    """A directory with an archive in it, and a directory to unpack to."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.archive = root / "m.mar"
+        self.models = root / "state" / "models"
+        self.models.mkdir(parents=True)
+
+    def unpack(self, data: bytes, limits: Limits = LIMITS) -> Path:
+        self.archive.write_bytes(data)
+        return unpack(self.archive, self.models, limits)
+
+    @property
+    def untouched(self) -> bool:
+        """Nothing is there but what the test itself put there."""
+        return set(self.root.rglob("*")) == {self.archive, self.models.parent, self.models}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_it_is_refused_and_leaves_nothing(what: str, place: Place) -> None:
+    with pytest.raises(InvalidModel) as caught:
+        place.unpack(HOSTILE[what]())
+
+    sentence = str(caught.value)
+    assert sentence.isprintable() and sentence.endswith(".") and len(sentence) < 500
+    assert str(place.root) not in sentence
+    assert place.untouched
+    assert not Path(OUTSIDE).exists()
+
+
+@pytest.mark.parametrize("data", [zip_of(("a", b"x" * 50), ("b/c", b"y" * 50)), tar_of(("a", b"x"), ("b/c", b"y"))])
+def test_damage_anywhere_is_refused_or_harmless(data: bytes, place: Place) -> None:
+    choose = random.Random(7)
+    for _ in range(120):
+        damaged = bytearray(data)
+        for _ in range(choose.randint(1, 5)):
+            damaged[choose.randrange(len(damaged))] = choose.choice([0, 0x80, 0xFF, choose.randrange(256)])
+        try:
+            place.unpack(bytes(damaged))
+        except InvalidModel:
+            assert not list(place.models.glob(".*")), "no draft is left"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(zip_of(("a.txt", b"hello"), ("b/", b""), ("b/c.txt", b"there")), id="a zip"),
+        pytest.param(tar_of(("a.txt", b"hello"), ("b/c.txt", b"there")), id="a gzipped tar"),
+        pytest.param(tar_of(("./a.txt", b"hello"), ("./b/c.txt", b"there")), id="a tar of a dot"),
+    ],
+)
+def test_an_honest_archive_is_unpacked(data: bytes, place: Place) -> None:
+    target = place.unpack(data)
+
+    assert target.parent == place.models
+    held = {path.relative_to(target).as_posix(): path.read_bytes() for path in target.rglob("*") if path.is_file()}
+    assert held == {"a.txt": b"hello", "b/c.txt": b"there"}
+    assert target.stat().st_mode & 0o777 == 0o700
+    assert list(place.models.iterdir()) == [target], "the draft is gone"
+
+
+def test_the_limits_themselves_are_allowed(place: Place) -> None:
+    members = [(f"f{number}", bytes(100)) for number in range(10)]
+
+    assert len(list(place.unpack(zip_of(*members)).iterdir())) == 10
+
+
+def test_the_same_archive_is_unpacked_once(place: Place) -> None:
+    data = zip_of(("a", b"x"))
+    first = place.unpack(data)
+    (first / "a").write_bytes(b"left alone")
+
+    assert place.unpack(data) == first
+    assert (first / "a").read_bytes() == b"left alone"
+
+
+def test_another_content_is_another_directory(place: Place) -> None:
+    assert place.unpack(zip_of(("a", b"x"))) != place.unpack(zip_of(("a", b"y")))
+
+
+def test_who_was_slower_takes_what_the_quicker_one_unpacked(place: Place) -> None:
+    data = zip_of(("a", b"x"))
+    place.archive.write_bytes(data)
+
+    def meanwhile(done: int, total: int) -> None:
+        unpack(place.archive, place.models, LIMITS)
+
+    target = unpack(place.archive, place.models, LIMITS, meanwhile)
+
+    assert list(place.models.iterdir()) == [target]
+    assert (target / "a").read_bytes() == b"x"
+
+
+def test_progress_counts_what_is_unpacked(place: Place) -> None:
+    place.archive.write_bytes(zip_of(("a", bytes(300)), ("b", bytes(200))))
+    told: list[tuple[int, int]] = []
+
+    unpack(place.archive, place.models, LIMITS, lambda done, total: told.append((done, total)))
+
+    assert told == [(300, 500), (500, 500)]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.7, 0.9, 0.99])
+def test_an_archive_cut_anywhere_is_refused(share: float, place: Place) -> None:
+    data = zip_of(("a", bytes(range(256))), ("b/c", b"y" * 50))
+
+    with pytest.raises(InvalidModel):
+        place.unpack(data[: int(len(data) * share)])
+
+    assert place.untouched
+
+
+def test_a_name_that_is_no_text_is_a_file_name_like_any_other(place: Place) -> None:
+    target = place.unpack(tar_of(("a\udcff", b"x")))
+
+    assert [entry.name for entry in target.iterdir()] == ["a\udcff"]
+
+
+def test_a_refusal_can_be_printed_whatever_the_name(place: Place) -> None:
+    with pytest.raises(InvalidModel) as caught:
+        place.unpack(tar_of(("../\udcff\n", b"x")))
+
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("name", ["a", "a/b", "./a", "a b", "ü/ö", "..a", "a..", "x" * 255])
+def test_a_safe_name(name: str) -> None:
+    assert not safe_name(name).is_absolute()
+
+
+OUTSIDE_NAMES = dict.fromkeys(["..", "../a", "a/..", "/a", "//a"], "write outside its directory")
+ODD_NAMES = dict.fromkeys(["a\\b", "C:\\a", "a\0"], "a backslash or a zero byte")
+LONG_NAMES = dict.fromkeys(["x" * 256, "ü" * 128, "/".join(["a" * 100] * 11), "a/" * 64 + "a"], "too long or too deep")
+
+
+@pytest.mark.parametrize(("name", "reason"), (OUTSIDE_NAMES | ODD_NAMES | LONG_NAMES).items())
+def test_an_unsafe_name(name: str, reason: str) -> None:
+    with pytest.raises(InvalidModel, match=reason):
+        safe_name(name)
+
+
+def test_the_root_is_where_the_files_are(tmp_path: Path) -> None:
+    flat = write_files(tmp_path / "flat", model_files())
+    nested = write_files(tmp_path / "nested" / "m", model_files())
+    (tmp_path / "nested" / ".hidden").touch()
+
+    assert model_root(flat) == flat
+    assert model_root(tmp_path / "nested") == nested
+
+
+def test_a_directory_with_nothing_but_a_manifest_is_a_root(tmp_path: Path) -> None:
+    only = write_files(tmp_path / "only", {"MAR-INF/MANIFEST.json": b"{}"})
+
+    assert model_root(only) == only
+
+
+def test_an_archive_of_ours_is_read(place: Place) -> None:
+    write_mar(place.archive, model_files())
+
+    assert (unpack(place.archive, place.models, LIMITS) / "MAR-INF" / "MANIFEST.json").is_file()

@@ -1,0 +1,123 @@
+"""A snapshot that an earlier version wrote is read, and what is written now is read by an earlier version.
+
+An earlier version writes null for what nobody said, and decodes into a dataclass of these fields.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from daemon.models.persistence.snapshot import BrokenSnapshot, Entry, Snapshot, decode_snapshot, encode_snapshot
+from daemon.models.persistence.snapshot_file import Memory
+from daemon.models.request import Request
+from daemon.models.settings import Wishes
+from tests.build import model_files, write_files
+from tests.models.bench import Bench, run
+
+UNSAID: dict[str, Any] = {
+    "batch_size": None, "max_delay": None, "policy": None, "workers": None, "max_workers": None, "fallback_workers": 0,
+    "response_timeout": None, "startup_timeout": None, "queue_jobs": None, "record_input": None, "since": {},
+    "queue_timeout": None, "optimize": None, "max_memory": None, "cpus": None, "quarantine": None,
+}  # fmt: skip
+SAID: dict[str, Any] = {
+    "batch_size": 4, "max_delay": 0.02, "policy": "greedy", "workers": 1, "max_workers": 3, "fallback_workers": 2,
+    "response_timeout": 7.0, "startup_timeout": 8.0, "queue_jobs": 9, "record_input": True,
+    "since": {"workers": "scale", "batch_size": "set"}, "queue_timeout": 2.5, "optimize": ["bf16", "compile"],
+    "max_memory": 2**30, "cpus": [0], "quarantine": False,
+}  # fmt: skip
+READ = SAID | {"optimize": ("bf16", "compile"), "cpus": (0,)}
+EarlierWishes = msgspec.defstruct(
+    "EarlierWishes",
+    [
+        ("batch_size", int | None, None), ("max_delay", float | None, None), ("policy", str | None, None),
+        ("workers", int | None, None), ("max_workers", int | None, None), ("fallback_workers", int, 0),
+        ("response_timeout", float | None, None), ("startup_timeout", float | None, None),
+        ("queue_jobs", int | None, None), ("record_input", bool | None, None),
+        ("since", dict[str, str], msgspec.field(default_factory=dict)), ("queue_timeout", float | None, None),
+        ("optimize", tuple[str, ...] | None, None), ("max_memory", int | None, None),
+        ("cpus", tuple[int, ...] | None, None), ("quarantine", bool | None, None),
+    ],
+)  # fmt: skip
+
+
+def document(wishes: dict[str, Any]) -> bytes:
+    """Write a snapshot as an earlier version did."""
+    request: dict[str, Any] = {"url": "m", "model_name": None, "handler": None, "runtime": None, "wishes": wishes}
+    request |= {"synchronous": True, "local_paths": False}
+    entry: dict[str, Any] = {"name": "m", "version": "1.0", "request": request, "default": True, "chosen": False}
+    models = [entry | {"unpacked": None, "archive": None, "listed": False}]
+    return json.dumps({"version": 1, "models": models}, indent=2).encode() + b"\n"
+
+
+def wishes_in(content: bytes) -> Any:
+    (entry,) = json.loads(content)["models"]
+    return entry["request"]["wishes"]
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        pytest.param(SAID, Wishes(**READ), id="everything"),
+        pytest.param(UNSAID, Wishes(fallback_workers=0), id="nothing"),
+        pytest.param({}, Wishes(), id="not even that"),
+        pytest.param({"batch_size": 4, "colour": "red"}, Wishes(batch_size=4), id="what a later version wrote"),
+    ],
+)
+def test_the_wishes_of_an_earlier_version_are_read(written: dict[str, Any], read: Wishes) -> None:
+    (entry,) = decode_snapshot(document(written)).models
+
+    assert entry.request.wishes == read
+
+
+def test_an_earlier_version_reads_what_is_written_now() -> None:
+    models = (Entry(name="m", version="1.0", request=Request(url="m", wishes=Wishes(**READ))),)
+
+    written = wishes_in(encode_snapshot(Snapshot(models=models)))
+
+    assert msgspec.convert(written, EarlierWishes) == EarlierWishes(**READ)
+    assert written == SAID
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"batch_size": "4"}, {"max_delay": "soon"}, {"policy": 1}, {"cpus": "0-3"}, {"cpus": ["0"]}, {"optimize": [1]},
+        {"record_input": 1}, {"max_memory": "4GiB"}, {"since": {"workers": 1}}, {"since": []}, [], 1,
+    ],
+    ids=str,
+)  # fmt: skip
+def test_wishes_of_a_wrong_type_break_a_snapshot(wrong: Any) -> None:
+    with pytest.raises(BrokenSnapshot, match="Expected `"):
+        decode_snapshot(document(wrong))
+
+
+def test_a_file_that_an_earlier_version_wrote_is_current_until_it_changes(tmp_path: Path) -> None:
+    file = tmp_path / "snapshot.json"
+    file.write_bytes(document(SAID))
+
+    memory = Memory(file, list)
+
+    assert memory.is_current()
+    file.write_bytes(document(UNSAID))
+    assert not memory.is_current()
+
+
+def test_a_model_that_an_earlier_version_registered_is_served_as_it_was(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        write_files(bench.store / "m", model_files())
+        bench.snapshot.write_bytes(document(SAID))
+
+        restored = (await bench.restart()).registry.find("m")
+
+        settings = restored.settings
+        assert (settings.batch_size, settings.max_delay, settings.policy) == (4, 0.02, "greedy")
+        assert (settings.optimize, settings.max_memory, settings.cpus) == (("bf16", "compile"), 2**30, (0,))
+        assert (restored.min_workers, restored.max_workers) == (1, 3)
+        assert (settings.origins["workers"], settings.origins["batch_size"]) == ("scale", "set")
+        assert settings.origins["queue_jobs"] == "register"
+        assert wishes_in(bench.snapshot.read_bytes()) == SAID
+
+    run(tmp_path, scenario)

@@ -1,0 +1,240 @@
+"""Registering leaves a served model, or nothing."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.core.errors import ArchiveNotFound, Conflict, DaemonError, InvalidModel, OutOfResources, WorkersFailed
+from daemon.models.archives import directories, unpack
+from daemon.models.registrar import Request, no_progress
+from daemon.models.settings import Wishes
+from daemon.models.version import ModelState
+from daemon.workers.engine import LoadFailure, WorkerEvents, WorkerSpec
+from daemon.workers.state import State
+from daemon.workers.stub import StubEngine, StubWorker
+from tests.build import model_files, write_files, write_mar
+from tests.models.bench import Bench, run, until
+
+BROKEN = LoadFailure("ValueError: bad weights", "Traceback (most recent call last): …")
+
+
+def test_a_registered_model_is_ready_when_the_call_returns(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        model = await bench.register(bench.mar("resnet", "2.0"), workers=2)
+
+        assert bench.names == ["resnet/2.0"] and bench.registry.find("resnet") is model
+        assert model.state is ModelState.READY and model.pool.ready == 2
+        assert (model.source.directory / "handler.py").is_file() and bench.unpacked == 1
+        assert bench.engine.workers[0].spec.model_dir == model.source.directory
+
+    run(tmp_path, scenario)
+
+
+def test_without_workers_nothing_is_started(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        model = await bench.register(bench.mar(), workers=None)
+
+        assert model.state is ModelState.UNLOADED and bench.engine.workers == []
+
+    run(tmp_path, scenario)
+
+
+def test_a_directory_is_served_in_place(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        directory = write_files(bench.store / "m", model_files())
+        model = await bench.register("m")
+        assert model.source.directory == directory and bench.unpacked == 0
+
+        await bench.registration.unregister("m", None)
+        assert (directory / "handler.py").is_file()
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(
+    ("model", "wishes", "error"),
+    [
+        pytest.param({"handler": "missing.py"}, Wishes(workers=1), InvalidModel, id="a manifest that is wrong"),
+        pytest.param({"configFile": "c.yaml"}, Wishes(workers=1), InvalidModel, id="a config that is missing"),
+        pytest.param({}, Wishes(workers=1, batch_size=0), DaemonError, id="a wish that cannot be"),
+    ],
+)
+def test_a_registration_that_is_refused_leaves_nothing(
+    model: dict[str, str], wishes: Wishes, error: type[DaemonError], tmp_path: Path
+) -> None:
+    async def scenario(bench: Bench) -> None:
+        with pytest.raises(error):
+            await bench.registration.register(Request(url=bench.mar(**model), wishes=wishes))
+
+        assert (bench.names, bench.unpacked, bench.engine.workers) == ([], 0, [])
+
+    run(tmp_path, scenario)
+
+
+def test_what_is_not_in_the_store_is_not_found(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        with pytest.raises(ArchiveNotFound):
+            await bench.register("missing.mar")
+        with pytest.raises(ArchiveNotFound):
+            await bench.register(str(write_mar(tmp_path / "m.mar", model_files())))
+
+        await bench.register(str(tmp_path / "m.mar"), local_paths=True)
+        assert bench.names == ["m/1.0"]
+
+    run(tmp_path, scenario)
+
+
+def test_a_load_that_fails_leaves_nothing_and_tells_the_traceback(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        bench.engine.load_failure = BROKEN
+
+        with pytest.raises(WorkersFailed) as caught:
+            await bench.register(bench.mar(), workers=2)
+
+        assert str(caught.value) == (
+            "Failed to start workers for model m version: 1.0: ValueError: bad weights\n\n"
+            "Traceback (most recent call last): …"
+        )
+        assert (bench.names, bench.unpacked) == ([], 0)
+        assert {worker.state for worker in bench.engine.workers} == {State.EXITED}
+
+    run(tmp_path, scenario)
+
+
+def test_a_load_out_of_memory_is_a_507(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        bench.engine.load_failure = LoadFailure("MemoryError", out_of_memory=True)
+
+        with pytest.raises(OutOfResources):
+            await bench.register(bench.mar())
+
+    run(tmp_path, scenario)
+
+
+class HalfBroken(StubEngine):
+    """Only the first worker cannot load; the others come up in the same turn of the loop."""
+
+    def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> StubWorker:
+        self.load_failure = None if self.workers else BROKEN
+        worker = super().start_worker(spec, events)
+        worker._engine = StubEngine(self.clock, load_failure=self.load_failure)
+        return worker
+
+
+def test_one_worker_that_fails_is_a_failure_even_if_the_next_comes_up_at_once(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        bench.use(HalfBroken(bench.engine.clock))
+
+        with pytest.raises(WorkersFailed, match="ValueError: bad weights"):
+            await bench.register(bench.mar(), workers=2)
+
+        assert (bench.names, bench.unpacked) == ([], 0)
+
+    run(tmp_path, scenario)
+
+
+def test_an_asynchronous_failure_stays_listed_and_can_be_replaced(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        bench.engine.load_failure = BROKEN
+        failed = await bench.register(bench.mar(), synchronous=False)
+        await until(lambda: failed.state is ModelState.FAILED)
+        assert bench.names == ["m/1.0"] and failed.pool.failure is BROKEN
+
+        bench.engine.load_failure = None
+        model = await bench.register(bench.mar())
+
+        assert bench.registry.find("m") is model and model.state is ModelState.READY
+        assert failed.pool.empty and bench.unpacked == 1
+        assert (model.source.directory / "handler.py").is_file()
+
+    run(tmp_path, scenario)
+
+
+def test_the_same_version_twice_is_a_conflict_and_the_first_goes_on(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        model = await bench.register(bench.mar())
+
+        with pytest.raises(Conflict) as caught:
+            await bench.register(bench.mar())
+
+        assert caught.value.status == 409
+        assert bench.registry.find("m") is model and model.state is ModelState.READY
+        assert (model.source.directory / "handler.py").is_file()
+
+    run(tmp_path, scenario)
+
+
+def test_one_archive_under_two_names_is_unpacked_once_and_kept_until_both_are_gone(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        one = await bench.register(bench.mar(), model_name="one")
+        two = await bench.register(bench.mar(), model_name="two")
+        assert one.source.directory == two.source.directory and bench.unpacked == 1
+
+        await bench.registration.unregister("one", None)
+        assert bench.unpacked == 1
+        await bench.registration.unregister("two", None)
+        assert bench.unpacked == 0
+
+    run(tmp_path, scenario)
+
+
+def test_an_archive_that_a_failed_registration_removed_meanwhile_is_unpacked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = 0
+
+    def unpack_and_lose(*given: Any) -> Path:
+        nonlocal calls
+        calls += 1
+        unpacked = unpack.unpack(*given)
+        if calls == 1:
+            unpacked.rename(tmp_path / "lost")
+        return unpacked
+
+    async def scenario(bench: Bench) -> None:
+        monkeypatch.setattr(directories, "unpack", unpack_and_lose)
+
+        assert (await bench.register(bench.mar())).state is ModelState.READY
+
+    run(tmp_path, scenario)
+
+
+def test_scaling_waits_for_the_workers_and_says_why_one_failed(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        model = await bench.register(bench.mar())
+        await bench.registration.scale(model, 3, 3, synchronous=True, progress=no_progress)
+        assert model.pool.ready == 3
+
+        bench.engine.load_failure = BROKEN
+        with pytest.raises(WorkersFailed):
+            await bench.registration.scale(model, 4, 4, synchronous=True, progress=no_progress)
+        assert model.state is ModelState.READY and model.pool.ready == 3
+
+    run(tmp_path, scenario)
+
+
+def test_progress_tells_of_loading(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        told: list[tuple[str, int, int]] = []
+        request = Request(url=bench.mar(), wishes=Wishes(workers=2))
+
+        await bench.registration.register(request, lambda *step: told.append(step))
+
+        loading = [step for step in told if step[0] == "loading"]
+        assert loading[0] == ("loading", 0, 2) and loading[-1] == ("loading", 2, 2)
+
+    run(tmp_path, scenario)
+
+
+def test_what_a_crash_left_behind_is_removed(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        model = await bench.register(bench.mar())
+        write_files(bench.models_dir / ".unpacking-x", {"a": b""})
+        write_files(bench.models_dir / "0123", {"a": b""})
+
+        bench.registration.clean()
+
+        assert list(bench.models_dir.iterdir()) == [model.source.unpacked]
+
+    run(tmp_path, scenario)

@@ -1,0 +1,324 @@
+"""A registration wins over `model-config.yaml`, which wins over the `models` block, which wins over the default."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.config.config import Config, resolve
+from daemon.core.errors import BadRequest, InvalidModel
+from daemon.models.archives.model_yaml import read_yaml, without_effect
+from daemon.models.settings import ModelSettings, Wishes, merge
+from tests.build import make_config
+
+MERGES = b"a0: &a0 {x: 1}\n" + b"".join(
+    b"a%d: &a%d {<<: [%b]}\n" % (number, number, b", ".join([b"*a%d" % (number - 1)] * 8)) for number in range(1, 12)
+)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    return make_config(tmp_path, response_timeout="11", startup_timeout="12", queue_jobs="13", queue_bytes="14")
+
+
+def test_the_defaults(config: Config) -> None:
+    assert merge(Wishes(), {}, config) == ModelSettings(
+        batch_size=1,
+        max_delay=0.1,
+        policy="auto",
+        workers=0,
+        max_workers=0,
+        response_timeout=11.0,
+        startup_timeout=12.0,
+        queue_jobs=13,
+        queue_bytes=14,
+        retry=None,
+        isolate=None,
+    )
+
+
+def test_the_archive_wins_over_the_defaults(config: Config) -> None:
+    document = {
+        "batchSize": 8,
+        "maxBatchDelay": 25,
+        "batching": "greedy",
+        "minWorkers": 2,
+        "maxWorkers": 4,
+        "responseTimeout": 60,
+        "startupTimeout": 30.5,
+        "jobQueueSize": 7,
+        "retry": False,
+        "isolate": True,
+        "somethingElse": {"deep": True},
+    }
+
+    assert merge(Wishes(), document, config) == ModelSettings(
+        batch_size=8,
+        max_delay=0.025,
+        policy="greedy",
+        workers=2,
+        max_workers=4,
+        response_timeout=60.0,
+        startup_timeout=30.5,
+        queue_jobs=7,
+        queue_bytes=14,
+        retry=False,
+        isolate=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("wish", "document", "field", "value"),
+    [
+        ({"batch_size": 4}, {"batchSize": 8}, "batch_size", 4),
+        ({"max_delay": 0.0}, {"maxBatchDelay": 25}, "max_delay", 0.0),
+        ({"policy": "fixed"}, {"batching": "greedy"}, "policy", "fixed"),
+        ({"response_timeout": 5.0}, {"responseTimeout": 60}, "response_timeout", 5.0),
+        ({"startup_timeout": 5.0}, {"startupTimeout": 60}, "startup_timeout", 5.0),
+        ({"queue_timeout": 0.0}, {"queueTimeout": 2}, "queue_timeout", 0.0),
+        ({"workers": 1}, {"minWorkers": 3}, "workers", 1),
+        ({"workers": 0}, {"minWorkers": 3}, "workers", 0),
+        ({}, {"optimize": "compile,bf16"}, "optimize", ("bf16", "compile")),
+        ({"optimize": ("none",)}, {"optimize": ["compile"]}, "optimize", ("none",)),
+    ],
+)
+def test_the_registration_wins_over_the_archive(
+    wish: dict[str, Any], document: dict[str, Any], field: str, value: object, config: Config
+) -> None:
+    assert getattr(merge(Wishes(**wish), document, config), field) == value
+
+
+@pytest.mark.parametrize(
+    ("wishes", "document", "workers"),
+    [
+        pytest.param(Wishes(), {}, (0, 0), id="nobody asks for any"),
+        pytest.param(Wishes(fallback_workers=1), {}, (1, 1), id="then the caller's usual number"),
+        pytest.param(Wishes(fallback_workers=1), {"minWorkers": 3}, (3, 3), id="the archive's least"),
+        pytest.param(Wishes(), {"minWorkers": 3, "maxWorkers": 2}, (3, 3), id="the most is at least the least"),
+        pytest.param(Wishes(), {"minWorkers": 2, "maxWorkers": 5}, (2, 5), id="a range"),
+        pytest.param(Wishes(fallback_workers=1), {"minWorkers": 0}, (1, 1), id="zero says nothing"),
+        pytest.param(Wishes(workers=2), {"minWorkers": 3, "maxWorkers": 5}, (2, 2), id="the registration's number"),
+        pytest.param(Wishes(workers=2, max_workers=4), {"minWorkers": 3}, (2, 4), id="or its range"),
+    ],
+)
+def test_workers(wishes: Wishes, document: dict[str, Any], workers: tuple[int, int], config: Config) -> None:
+    chosen = merge(wishes, document, config)
+
+    assert (chosen.workers, chosen.max_workers) == workers
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("batchSize", 0), ("batchSize", True), ("batchSize", "8"), ("batchSize", 1.5),
+        ("batchSize", 10**9 + 1),
+        pytest.param("jobQueueSize", 16**4000, id="a number that Python does not write"),
+        pytest.param("batchSize", [16**4000], id="a list of such"),
+        ("maxBatchDelay", -1), ("maxBatchDelay", "soon"), ("maxBatchDelay", float("inf")),
+        ("responseTimeout", 0), ("responseTimeout", 0.0), ("startupTimeout", 0),
+        ("responseTimeout", float("nan")), ("responseTimeout", True), ("startupTimeout", 10**400),
+        ("queueTimeout", -1), ("queueTimeout", "2 s"), ("clientTimeoutInMills", -1), ("clientTimeoutInMills", True),
+        ("jobQueueSize", 0), ("minWorkers", -1), ("maxWorkers", [1]),
+        ("batching", "on"), ("batching", ["fixed"]), ("retry", "yes"), ("isolate", "on"), ("retry", 1),
+        ("optimize", "int8"), ("optimize", True), ("optimize", ["bf16", 1]),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_of_the_archive_is_named(key: str, value: object, config: Config) -> None:
+    with pytest.raises(InvalidModel, match=rf"^model-config.yaml: `{key}` is `.*`, and should be "):
+        merge(Wishes(), {key: value}, config)
+
+
+def test_a_large_value_is_shown_shortened(config: Config) -> None:
+    aliased: list[Any] = ["x"]
+    for _ in range(40):  # by aliases, a few hundred bytes of YAML
+        aliased = [aliased] * 10
+
+    with pytest.raises(InvalidModel) as caught:
+        merge(Wishes(), {"batchSize": aliased}, config)
+
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize(
+    ("wishes", "sentence"),
+    [
+        (Wishes(batch_size=0), "batch_size is 0, and should be a whole number of at least 1."),
+        (
+            Wishes(response_timeout=0.0),
+            "response_timeout is 0, and should be more than 0 seconds; leave it out for the daemon's default.",
+        ),
+        (
+            Wishes(startup_timeout=0.0),
+            "startup_timeout is 0, and should be more than 0 seconds; leave it out for the daemon's default.",
+        ),
+        (Wishes(policy="soon"), "batching is 'soon', and should be one of auto, fixed, greedy."),
+        pytest.param(
+            Wishes(workers=1025), "initial_workers is 1025, and should be a whole number from 0 to 1024.", id="workers"
+        ),
+    ],
+)
+def test_a_wrong_wish_is_named(wishes: Wishes, sentence: str, config: Config) -> None:
+    with pytest.raises(BadRequest) as caught:
+        merge(wishes, {}, config)
+
+    assert str(caught.value) == sentence
+
+
+BLOCK = {"batchSize": 2, "maxBatchDelay": 50, "minWorkers": 2, "maxWorkers": 3, "responseTimeout": 9}
+
+
+@pytest.mark.parametrize(
+    ("wishes", "document", "batch_size", "origin"),
+    [
+        pytest.param(Wishes(), {}, 2, "the models block of config.properties", id="the block over the default"),
+        pytest.param(Wishes(), {"batchSize": 3}, 3, "model-config.yaml", id="the archive over the block"),
+        pytest.param(Wishes(batch_size=4), {"batchSize": 3}, 4, "register", id="the registration over both"),
+        pytest.param(
+            Wishes(), {"batchSize": None}, 2, "the models block of config.properties", id="an empty value says nothing"
+        ),
+    ],
+)
+def test_the_models_block_has_its_place(
+    wishes: Wishes, document: dict[str, Any], batch_size: int, origin: str, config: Config
+) -> None:
+    settings = merge(wishes, document, config, BLOCK)
+
+    assert (settings.batch_size, settings.origins["batch_size"]) == (batch_size, origin)
+
+
+def test_every_value_of_the_models_block_counts(config: Config) -> None:
+    settings = merge(Wishes(fallback_workers=1), {}, config, BLOCK)
+
+    assert (settings.max_delay, settings.response_timeout) == (0.05, 9.0)
+    assert (settings.workers, settings.max_workers) == (2, 3)
+    assert (settings.origins["startup_timeout"], settings.origins["policy"]) == ("the daemon's flag", "default")
+
+
+def test_a_wrong_value_of_the_models_block_is_named(config: Config) -> None:
+    with pytest.raises(InvalidModel, match=r"^the models block of config\.properties: `batchSize` is `0`"):
+        merge(Wishes(), {}, config, {"batchSize": 0})
+    with pytest.raises(InvalidModel, match=r"^the models block of config\.properties: `responseTimeout` is `0`, and "):
+        merge(Wishes(), {}, config, {"responseTimeout": 0})
+
+
+@pytest.mark.parametrize(
+    ("wishes", "document", "default", "workers", "origin"),
+    [
+        pytest.param(
+            Wishes(fallback_workers=1), {}, "3", 3, "the daemon's flag", id="the operator's over the caller's"
+        ),
+        pytest.param(Wishes(fallback_workers=1), {}, "0", 1, "default", id="none says nothing"),
+        pytest.param(Wishes(), {"minWorkers": 2}, "3", 2, "model-config.yaml", id="the archive's over the operator's"),
+        pytest.param(Wishes(workers=0), {}, "3", 0, "register", id="the registration's over all"),
+    ],
+)
+def test_the_usual_number_of_workers(
+    wishes: Wishes, document: dict[str, Any], default: str, workers: int, origin: str, tmp_path: Path
+) -> None:
+    settings = merge(wishes, document, make_config(tmp_path, default_workers=default))
+
+    assert (settings.workers, settings.origins["workers"]) == (workers, origin)
+
+
+@pytest.mark.parametrize("border", ["flag", "environment", "file"])
+def test_the_daemons_own_setting_is_told_with_its_origin(border: str, tmp_path: Path) -> None:
+    file = tmp_path / "config.properties"
+    file.write_text("default_response_timeout=7\n")
+    flags = {"flag": {"response_timeout": "7"}, "environment": {}, "file": {"ts_config": str(file)}}[border]
+    environment = {"TSCTL_RESPONSE_TIMEOUT": "7"} if border == "environment" else {}
+
+    settings = merge(Wishes(), {}, resolve({"state_dir": str(tmp_path)} | flags, environment))
+
+    origin = f"file {file}" if border == "file" else border
+    assert (settings.response_timeout, settings.origins["response_timeout"]) == (7.0, f"the daemon's {origin}")
+
+
+def test_an_archive_without_a_config_says_nothing(tmp_path: Path) -> None:
+    assert read_yaml(tmp_path, None) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "document"),
+    [
+        (b"batchSize: 4\nhandler:\n  top_k: 3\n", {"batchSize": 4, "handler": {"top_k": 3}}),
+        (b"", {}),
+        (b"# only a comment\n", {}),
+        (b"a: &a {b: 1, c: 1}\n<<: [*a, {d: 2}]\nb: 3\n", {"a": {"b": 1, "c": 1}, "b": 3, "c": 1, "d": 2}),
+        (b"torchrun: null\nparallelType: ''\n", {"torchrun": None, "parallelType": ""}),
+    ],
+)
+def test_yaml_is_read(text: bytes, document: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "model-config.yaml").write_bytes(text)
+
+    assert read_yaml(tmp_path, "model-config.yaml") == document
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(b"a: [1", id="half a list"),
+        pytest.param(MERGES, id="merges of merges, 8 to the 11th pairs"),
+        pytest.param(b"\xff\xff", id="bytes that are no text"),
+        pytest.param(b"a: !!python/object/apply:os.system [ls]", id="code"),
+        pytest.param(b"a: 2024-13-45", id="a thirteenth month"),
+        pytest.param(b"a: !!int ''", id="a number without digits"),
+        pytest.param(b"a: !!timestamp noon", id="a date that is none"),
+        pytest.param(b"[" * 400, id="endless nesting"),
+        pytest.param(b"? {a: b}\n: c", id="a key that cannot be one"),
+    ],
+)
+def test_what_is_no_yaml_is_a_sentence(text: bytes, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_bytes(text)
+
+    with pytest.raises(InvalidModel, match=r"^`c.yaml` is not YAML: "):
+        read_yaml(tmp_path, "c.yaml")
+
+
+def test_yaml_that_is_no_mapping_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_bytes(b"- a\n- b\n")
+
+    with pytest.raises(InvalidModel, match="holds a list, and should hold a mapping"):
+        read_yaml(tmp_path, "c.yaml")
+
+
+@pytest.mark.parametrize("key", ["sequenceBatching", "continuousBatching", "parallelType", "torchrun"])
+def test_what_would_be_served_wrongly_is_refused(key: str, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text(f"{key}: true\n")
+
+    with pytest.raises(InvalidModel, match=f"asks for `{key}`, which tsctl does not support"):
+        read_yaml(tmp_path, "c.yaml")
+
+
+def test_the_config_is_not_looked_for_outside(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("batchSize: 4")
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "c.yaml").write_text("batchSize: 8")
+
+    assert read_yaml(tmp_path / "model", "../c.yaml") == {"batchSize": 8}
+
+
+@pytest.mark.parametrize(
+    ("document", "gpus", "devices"),
+    [
+        pytest.param({}, 0, (), id="a machine without GPUs serves on the CPU"),
+        pytest.param({"deviceType": "gpu", "deviceIds": [0]}, 0, (), id="also what was made for one"),
+        pytest.param({}, 2, (0, 1), id="every GPU may be used"),
+        pytest.param({"deviceType": "cpu"}, 2, (), id="unless the archive wants the CPU"),
+        pytest.param({"deviceIds": [1]}, 2, (1,), id="or names its own"),
+    ],
+)
+def test_devices(document: dict[str, Any], gpus: int, devices: tuple[int, ...], config: Config) -> None:
+    assert merge(Wishes(), document, config, gpus=gpus).devices == devices
+
+
+def test_a_gpu_that_is_not_there_is_named(config: Config) -> None:
+    with pytest.raises(InvalidModel) as caught:
+        merge(Wishes(), {"deviceIds": [0, 2]}, config, gpus=2)
+
+    assert str(caught.value) == "model-config.yaml: `deviceIds` is [0, 2], but this machine has GPUs 0 to 1."
+
+
+def test_keys_that_mean_nothing_here_are_named() -> None:
+    document = {"useJobTicket": True, "parallelLevel": 0, "batchSize": 4, "maxRetryTimeoutInSec": 50}
+
+    assert without_effect(document) == ["useJobTicket", "maxRetryTimeoutInSec"]

@@ -1,0 +1,294 @@
+"""A version accepts what it can answer, and says why it accepts nothing."""
+
+from typing import Any
+
+import pytest
+
+from daemon.core.clock import FakeClock
+from daemon.core.errors import Loading, NoReadyWorker, QueueFull, Stopping
+from daemon.models.version import Model, ModelState
+from daemon.workers.engine import LoadFailure
+from daemon.workers.stub import StubEngine
+from tests.build import Client, make_model
+
+BROKEN = LoadFailure("ValueError: bad weights")
+
+
+class Bench:
+    def __init__(self, *, failure: LoadFailure | None = None, **settings: Any) -> None:
+        self.clock = FakeClock()
+        self.engine = StubEngine(self.clock, load_time=1.0, batch_time=lambda size: 1.0, load_failure=failure)
+        self.model: Model = make_model(self.engine, self.clock, **settings)
+        self.client = Client()
+
+    def submit(self, name: str) -> None:
+        self.model.submit(self.client.job(name))
+
+    def up(self, workers: int = 1) -> None:
+        self.model.scale(workers, workers)
+        self.clock.advance(1.0)
+
+
+def test_without_workers_there_is_no_service() -> None:
+    bench = Bench()
+
+    assert bench.model.state is ModelState.UNLOADED
+    with pytest.raises(NoReadyWorker, match=r'^Model "m" has no worker to serve .* Please use scale workers API'):
+        bench.submit("a")
+
+
+def test_while_the_first_worker_loads_clients_are_told_to_come_again() -> None:
+    bench = Bench()
+    bench.model.scale(1, 1)
+
+    assert bench.model.state is ModelState.LOADING
+    with pytest.raises(Loading, match="is still loading") as caught:
+        bench.submit("a")
+    assert caught.value.retry_after == 1
+
+
+def test_with_a_worker_it_serves() -> None:
+    bench = Bench()
+    bench.up()
+
+    bench.submit("a")
+    bench.clock.advance(1.0)
+
+    assert bench.model.state is ModelState.READY
+    assert bench.client.statuses == {"a": 200}
+
+
+def test_while_a_worker_is_replaced_requests_wait() -> None:
+    bench = Bench()
+    bench.up()
+    bench.engine.workers[0].die()
+    assert bench.model.state is ModelState.LOADING
+
+    bench.submit("a")
+    bench.clock.advance(3.0)
+
+    assert bench.client.statuses == {"a": 200}
+
+
+def test_a_model_that_failed_says_why() -> None:
+    bench = Bench(failure=BROKEN)
+    bench.up()
+
+    assert bench.model.state is ModelState.FAILED
+    with pytest.raises(NoReadyWorker, match="Its workers failed: ValueError: bad weights"):
+        bench.submit("a")
+
+
+def test_who_waits_when_the_last_worker_gives_up_is_answered() -> None:
+    bench = Bench()
+    bench.up()
+    bench.engine.workers[0].die()
+    bench.submit("a")
+    bench.engine.load_failure = BROKEN
+
+    bench.clock.advance(3.0)
+
+    ((_, reply),) = bench.client.replies
+    assert reply.status == 503 and b"Its workers failed: ValueError: bad weights" in reply.body
+
+
+def test_who_waits_when_all_workers_are_taken_away_is_answered() -> None:
+    bench = Bench()
+    bench.up()
+    bench.submit("running")
+    bench.clock.settle()
+    bench.submit("waiting")
+
+    bench.model.scale(0, 0)
+    assert bench.client.statuses == {"waiting": 503}
+
+    bench.clock.advance(1.0)
+    assert bench.client.statuses == {"waiting": 503, "running": 200}
+
+
+def test_a_stop_refuses_the_new_and_finishes_the_old() -> None:
+    bench = Bench(batch_size=4, max_delay=100.0)
+    bench.up()
+    bench.submit("old")
+
+    bench.model.stop()
+    assert bench.model.state is ModelState.STOPPING
+    with pytest.raises(Stopping, match=r'Model "m" version 1.0 is being stopped'):
+        bench.submit("new")
+
+    bench.clock.advance(1.0)
+    assert bench.client.statuses == {"old": 200} and bench.model.idle
+
+
+def test_who_comes_back_from_a_killed_worker_during_a_stop_is_told_of_the_stop() -> None:
+    bench = Bench()
+    bench.up()
+    bench.submit("a")
+    bench.clock.settle()
+
+    bench.model.stop()
+    bench.model.pool.kill()
+
+    ((_, reply),) = bench.client.replies
+    assert reply.body == b'Model "m" version 1.0 is being stopped.'
+
+
+def test_a_full_queue_refuses() -> None:
+    bench = Bench(queue_jobs=2)
+    bench.up()
+    bench.submit("running")
+    bench.clock.settle()
+    bench.submit("one")
+    bench.submit("two")
+
+    with pytest.raises(QueueFull, match="2 requests wait"):
+        bench.submit("three")
+
+
+def test_a_model_is_idle_only_when_nobody_waits_for_an_answer() -> None:
+    bench = Bench()
+    bench.up()
+    assert bench.model.idle
+
+    bench.submit("a")
+    assert not bench.model.idle
+    bench.clock.settle()
+    assert not bench.model.idle
+
+    bench.clock.advance(1.0)
+    assert bench.model.idle
+
+
+@pytest.mark.parametrize(
+    ("before", "least", "most", "after"),
+    [
+        pytest.param(0, 2, 2, 2, id="up to the least"),
+        pytest.param(4, 1, 2, 2, id="down to the most"),
+        pytest.param(3, 1, 5, 3, id="what lies between stays"),
+        pytest.param(3, 0, 0, 0, id="to nothing"),
+    ],
+)
+def test_scaling(before: int, least: int, most: int, after: int) -> None:
+    bench = Bench()
+    bench.up(before)
+
+    bench.model.scale(least, most)
+
+    assert bench.model.pool.wanted == after
+    assert (bench.model.min_workers, bench.model.max_workers) == (least, most)
+
+
+def test_a_model_is_healthy_while_it_may_still_come_up() -> None:
+    bench = Bench()
+    assert bench.model.healthy
+
+    bench.model.scale(2, 2)
+    assert bench.model.healthy
+    bench.clock.advance(1.0)
+    assert bench.model.healthy
+
+    bench.engine.workers[0].die()
+    assert not bench.model.healthy
+
+
+def test_a_failed_model_is_not_healthy() -> None:
+    bench = Bench(failure=BROKEN)
+    bench.up()
+
+    assert not bench.model.healthy
+
+
+def test_listeners_hear_of_each_change() -> None:
+    bench = Bench()
+    heard: list[ModelState] = []
+    bench.model.listeners[lambda: heard.append(bench.model.state)] = None
+    bench.up()
+    assert heard == [ModelState.LOADING, ModelState.READY]
+
+    bench.submit("a")
+    bench.clock.advance(1.0)
+    assert heard == [ModelState.LOADING, ModelState.READY, ModelState.READY]
+
+
+def test_a_listener_may_leave_while_it_is_told() -> None:
+    bench = Bench()
+    heard: list[str] = []
+
+    def once() -> None:
+        heard.append("once")
+        del bench.model.listeners[once]
+
+    bench.model.listeners[once] = None
+    bench.up()
+
+    assert heard == ["once"]
+
+
+def test_a_model_says_its_state() -> None:
+    bench = Bench()
+    bench.up()
+
+    assert repr(bench.model) == (
+        "<Model m/1.0 READY <Queue 0/100 jobs 0/1000000 bytes> <Pool 1/1 ready, 1 idle, 0 leaving: UP>>"
+    )
+
+
+def crash(bench: Bench) -> None:
+    """A request ends its worker, and the next one is there."""
+    bench.submit("bad")
+    bench.clock.settle()
+    bench.engine.workers[-1].crash(retry=False)
+
+
+def test_three_crashes_without_an_answer_between_are_told_until_the_next_answer(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "daemon.models")
+    bench = Bench(quarantine=False)
+    bench.up()
+    words = []
+    for _ in range(4):
+        crash(bench)
+        words.append((bench.model.word, bench.model.healthy, bench.model.metrics.crashing))
+        bench.clock.advance(6.1)
+    assert words == [("loading", True, False)] * 2 + [("crashing", True, True)] * 2
+    assert (bench.model.word, bench.model.state) == ("crashing", ModelState.READY)
+
+    bench.submit("good")
+    bench.clock.advance(2.0)
+
+    assert bench.client.statuses["good"] == 200
+    assert (bench.model.word, bench.model.metrics.crashing) == ("ready", False)
+    assert caplog.messages == [
+        "m/1.0 is crashing: 3 workers ended one after the other while they ran requests,"
+        " the last: it exited with code 7",
+        "m/1.0 is no longer crashing",
+    ]
+
+
+def test_a_version_whose_workers_end_without_work_is_not_crashing_and_not_healthy() -> None:
+    bench = Bench()
+    bench.up()
+
+    for _ in range(5):
+        bench.engine.workers[-1].crash()
+        assert not bench.model.healthy
+        bench.clock.advance(9.1)
+
+    assert (bench.model.word, bench.model.state) == ("failed", ModelState.FAILED)
+
+
+def test_a_retry_ends_the_crashing_and_the_pause() -> None:
+    bench = Bench()
+    bench.up()
+    for _ in range(3):
+        crash(bench)
+        bench.clock.advance(6.1 if bench.model.pool.crashes < 3 else 0.0)
+        bench.model.change(bench.model.settings)  # else the third one would be refused
+    assert bench.model.word == "crashing" and not bench.model.pool.ready
+
+    bench.model.retry()
+    assert bench.model.word == "loading"
+    bench.clock.advance(1.0)
+
+    assert bench.model.word == "ready"
