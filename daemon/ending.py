@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Any
 
-from daemon.api.turns import Turns
+from daemon.api.inference.turns import Turns
 from daemon.http.listener import Listener
 from daemon.models.registrar import Registration
 from daemon.upgrade.giving import Upgrade

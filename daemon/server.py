@@ -12,11 +12,13 @@ from dataclasses import replace
 from typing import Any
 
 from daemon import paths, place
-from daemon.api.inference import inference_routes
-from daemon.api.management import management_routes
+from daemon.api.guards import guard
+from daemon.api.inference.routes import inference_routes
+from daemon.api.inference.turns import Turns
+from daemon.api.management.routes import management_routes
+from daemon.api.management.status import settings_document, status_document, tsctl_version, urls_of
+from daemon.api.management.upgrade import upgrade_route
 from daemon.api.metrics import metrics_routes
-from daemon.api.turns import Turns
-from daemon.api.upgrading import upgrade_route
 from daemon.config.config import Config
 from daemon.config.endpoints import choose_endpoints, listen, listen_control, tls_context
 from daemon.config.tokens import Tokens, read_tokens
@@ -26,7 +28,6 @@ from daemon.core.arena import open_arena
 from daemon.core.clock import LoopClock
 from daemon.core.errors import StartError
 from daemon.ending import Ending, first
-from daemon.guards import guard
 from daemon.http.access_log import AccessLog
 from daemon.http.bounds.full import connections_within
 from daemon.http.bounds.receiving import Receiving
@@ -43,7 +44,6 @@ from daemon.models.persistence.startup import Startup
 from daemon.models.registrar import Registration
 from daemon.models.registry import Registry
 from daemon.place import Place
-from daemon.status import settings_document, status_document, tsctl_version, urls_of
 from daemon.upgrade.giving import Upgrade
 from daemon.upgrade.successor import Launch, NewDaemon, start
 from daemon.upgrade.taking import Predecessor, Report, check_snapshot, load

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import click
 import pytest
 
-from daemon.api.openapi_inference import describe_api, describe_model
-from daemon.api.openapi_management import describe_management
+from daemon.api.inference.openapi import describe_api, describe_model
+from daemon.api.management.openapi import describe_management
 from tsctl.cli import VERBS, main
 
 ROOT = Path(__file__).parent.parent

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 
 from prometheus_client import Metric
 
-from daemon.api.describe import FIRST_WORKER_ID
+from daemon.api.management.describe import FIRST_WORKER_ID
 from daemon.core.errors import ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Response

@@ -4,7 +4,7 @@
     management address    TorchServe's management API; off unless given
     metrics address       only /metrics, which the inference address answers, too; off unless given
 
-Equal addresses share one socket (SageMaker and KServe expect that). guards.py authorises the requests.
+Equal addresses share one socket (SageMaker and KServe expect that). api/guards.py authorises the requests.
 An address may begin with `http://` or `https://`; one without a scheme is https as soon as there is a certificate.
 """
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import uvloop
 
-from daemon.api.forms import parse_body
+from daemon.api.inference.forms import parse_body
 from daemon.config.config import resolve
 from daemon.config.worker_env import model_environment
 from daemon.core.clock import LoopClock

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from daemon.api.openapi_inference import describe_api
-from daemon.api.openapi_management import describe_management
+from daemon.api.inference.openapi import describe_api
+from daemon.api.management.openapi import describe_management
 from docs.generate.markdown import code, table
 
 

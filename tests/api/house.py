@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from daemon.api.inference import inference_routes
-from daemon.api.management import management_routes
+from daemon.api.guards import Guard
+from daemon.api.inference.routes import inference_routes
+from daemon.api.inference.turns import Turns
+from daemon.api.management.routes import management_routes
 from daemon.api.metrics import metrics_routes
-from daemon.api.turns import Turns
 from daemon.config.config import resolve
 from daemon.core.logs import ModelLogs
-from daemon.guards import Guard
 from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
 from daemon.http.router import Router, join

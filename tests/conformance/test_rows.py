@@ -36,7 +36,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     "worker died": ("errors: a worker that leaves", "errors: a worker that is killed"),
     "response timeout": ("errors: a worker that takes longer than the response timeout",),
     "client's deadline": (
-        "api/test_inference.py::test_who_was_accepted_is_answered_whatever_time_the_archive_gives_its_clients",
+        "api/inference/test_routes.py::test_who_was_accepted_is_answered_whatever_time_the_archive_gives_its_clients",
     ),
     "unregistered with jobs queued": ("together: a model that is unregistered while it is asked",),
     "scaled to none with jobs queued": ("together: a model that is scaled to none while it is asked",),
@@ -61,7 +61,7 @@ ROWS: dict[str, tuple[str, ...]] = {
         "registering: by a JSON body",
         "registering: by a JSON body without a delay",
         "registering: with a synchronous that is neither",
-        "api/test_registering.py::test_signing_for_s3_is_refused_and_not_ignored",
+        "api/management/test_registering.py::test_signing_for_s3_is_refused_and_not_ignored",
     ),
     "parameters that cannot be read": (
         "registering: with workers that are no number",
@@ -73,8 +73,8 @@ ROWS: dict[str, tuple[str, ...]] = {
     "workers, synchronously": ("registering: with a worker", "registering: with two workers"),
     "workers, asynchronously": ("registering: asynchronously",),
     "206": (
-        "api/test_scaling_together.py::test_who_registered_is_told_of_workers_that_another_has_asked_for",
-        "api/test_scaling_together.py::test_who_scaled_is_answered_when_theirs_have_come_up",
+        "api/management/test_scaling_together.py::test_who_registered_is_told_of_workers_that_another_has_asked_for",
+        "api/management/test_scaling_together.py::test_who_scaled_is_answered_when_theirs_have_come_up",
     ),
     "start failed": ("registering: a handler that fails to load", "registering: a handler whose import fails"),
     "start failed, out of memory": ("registering: a handler that runs out of memory while it loads",),
@@ -83,10 +83,10 @@ ROWS: dict[str, tuple[str, ...]] = {
     "empty url": ("registering: with an empty url",),
     "file missing": ("registering: an archive that is not there",),
     "climbs": ("registering: an archive outside the store",),
-    "not allowed": ("api/test_registering.py::test_no_url_is_allowed_unless_the_operator_says_so",),
-    "download failed": ("api/test_registering.py::test_a_download_that_fails_says_so",),
+    "not allowed": ("api/management/test_registering.py::test_no_url_is_allowed_unless_the_operator_says_so",),
+    "download failed": ("api/management/test_registering.py::test_a_download_that_fails_says_so",),
     "already in the store": (
-        "api/test_registering.py::test_a_remote_archive_does_not_care_for_its_namesake_in_the_store",
+        "api/management/test_registering.py::test_a_remote_archive_does_not_care_for_its_namesake_in_the_store",
     ),
     "bad manifest": (
         "archives: a manifest without a model",

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from daemon.api.openapi_inference import describe_api
-from daemon.api.openapi_management import describe_management
+from daemon.api.inference.openapi import describe_api
+from daemon.api.management.openapi import describe_management
 from daemon.core import errors
 from daemon.metrics import families
 from daemon.settings import SETTINGS

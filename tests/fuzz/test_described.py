@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from daemon.api.openapi_inference import describe_api
-from daemon.api.openapi_management import describe_management
+from daemon.api.inference.openapi import describe_api
+from daemon.api.management.openapi import describe_management
 from tests.api.house import House
 from tests.fuzz.described import Asked, conversations, differences, faults
 from tests.http.peer import Answer

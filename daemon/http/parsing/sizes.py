@@ -1,6 +1,6 @@
 """Limits of the parts of a request that the event loop parses: the target, the query, and a JSON document.
 
-Inference bodies are not among these: they go to a worker unread, except forms (api/forms.py).
+Inference bodies are not among these: they go to a worker unread, except forms (inference/forms.py).
 """
 
 from typing import Final

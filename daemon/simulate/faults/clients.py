@@ -1,4 +1,4 @@
-"""The clients of a run: their requests, patience and disconnects; as api/predict.py treats them."""
+"""The clients of a run: their requests, patience and disconnects; as inference/predict.py treats them."""
 
 import random
 from typing import TYPE_CHECKING

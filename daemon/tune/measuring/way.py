@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from daemon.api.inference import inference_routes
+from daemon.api.inference.routes import inference_routes
 from daemon.core.clock import FakeTimer, LoopClock
 from daemon.core.job import Reply
 from daemon.http.limits import HttpLimits

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon.api.auth import OPEN, guarded, inference_check
-from daemon.api.inference import inference_routes
+from daemon.api.inference.routes import inference_routes
 from daemon.core.clock import FakeClock
 from daemon.http.access_log import AccessLog
 from daemon.http.exchange import Exchange

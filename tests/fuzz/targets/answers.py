@@ -1,4 +1,4 @@
-"""Predictions, from bytes to bytes (api/inference.py): each request is answered, in JSON if it fails, never by a bug.
+"""Predictions, from bytes to bytes: each request is answered, in JSON if it fails, never by a bug.
 
 One model with a stub for a worker; the bytes are all that a client sends.
 """
@@ -6,7 +6,7 @@ One model with a stub for a worker; the bytes are all that a client sends.
 import json
 import re
 
-from daemon.api.inference import inference_routes
+from daemon.api.inference.routes import inference_routes
 from daemon.http.exchange import Exchange
 from daemon.http.router import Router
 from daemon.models.registry import Registry

@@ -1,4 +1,4 @@
-"""Bodies (api/forms.py): parameters or a BadRequest, the same ones in the arena and when written again.
+"""Bodies (inference/forms.py): parameters or a BadRequest, the same ones in the arena and when written again.
 
 The bytes are a content type, a line feed, and the body.
 """
@@ -6,12 +6,12 @@ The bytes are a content type, a line feed, and the body.
 import logging
 from urllib.parse import quote_plus
 
-from daemon.api.forms import MOST_TYPE, parse_body
-from daemon.api.options import parse_options
+from daemon.api.inference.forms import MOST_TYPE, parse_body
+from daemon.api.inference.options import parse_options
 from daemon.core.arena import Arena, Stored
 from daemon.core.errors import BadRequest
 from daemon.core.job import Param
-from tests.api.reference import parts_of, unescaped
+from tests.api.inference.reference import parts_of, unescaped
 from tests.fuzz.target import Target
 
 _ARENA = Arena(1024**2)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from daemon.api.management.status import is_compiled
 from daemon.batching import quarantine
 from daemon.batching.dispatcher import Dispatcher
 from daemon.batching.fingerprint import fingerprint
@@ -18,7 +19,6 @@ from daemon.metrics.version import VersionMetrics
 from daemon.models.registrar import Registration
 from daemon.models.version import Model
 from daemon.simulate.faults.run import prepare, run
-from daemon.status import is_compiled
 from daemon.workers import pool, slot
 from daemon.workers.flows import Flow, Flows
 from daemon.workers.inflight import Hand

@@ -7,12 +7,12 @@ from collections import deque
 
 import pytest
 
+from daemon.api.management.status import is_compiled
 from daemon.batching.queue import Queue
 from daemon.simulate.faults.__main__ import main
 from daemon.simulate.faults.plan import draw
 from daemon.simulate.faults.run import explain, prepare, run, run_plan
 from daemon.simulate.faults.story import Story
-from daemon.status import is_compiled
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
-from daemon.api.forms import Form, read_body
+from daemon.api.inference.forms import Form, read_body
 from daemon.core.errors import BadRequest, PredictionFailed
 from daemon.core.job import Budget, Job, Param, Phase, Piece, Reply
 from daemon.http.bounds.sending import NotRead

@@ -7,8 +7,8 @@ daemon; by default the old daemon's), `check_memory` (true or false).
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from daemon.api.command import run
-from daemon.api.parameters import Parameters
+from daemon.api.management.parameters import Parameters
+from daemon.api.management.progress import run
 from daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.router import Route

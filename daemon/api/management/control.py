@@ -5,7 +5,7 @@
     /tsctl/worker/MODEL[/VERSION]    how its workers are started, and how its clients behave: for `tsctl tune`
     /tsctl/input/MODEL[/VERSION]     the body of a sample request, unchanged, with its content type; the header
                                      `X-Tsctl-Input` is its source: `recorded` or `warmup`
-    /tsctl/upgrade                   with POST, see upgrading.py
+    /tsctl/upgrade                   with POST, see upgrade.py
 
 The trace: `times` of the latest 20 000 requests, in seconds since the first; `silence`, seconds since the last;
 `settings` by their names in `model-config.yaml`; `batching` as in the describe document.
@@ -21,8 +21,8 @@ from typing import Any
 
 import msgspec
 
-from daemon.api.batching import batching_of
-from daemon.api.describe import settings_of
+from daemon.api.management.batching import batching_of
+from daemon.api.management.describe import settings_of
 from daemon.core.errors import MethodNotAllowed, NoSample, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import JSON, Response, json_response

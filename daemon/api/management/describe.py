@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from daemon.api.batching import batching_of
+from daemon.api.management.batching import batching_of
 from daemon.model_settings import MODEL_SETTINGS
 from daemon.models.version import Model, ModelState
 from daemon.workers.engine import Worker

@@ -9,8 +9,8 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from daemon.api.forms import Form
-from daemon.api.predict import budget_of
+from daemon.api.inference.forms import Form
+from daemon.api.inference.predict import budget_of
 from daemon.core.errors import DaemonError, Stopping, WaitedTooLong, duration
 from daemon.core.job import Budget, Param
 from daemon.http.exchange import Exchange

@@ -14,7 +14,7 @@ The parts of a body in the arena stay there.
 import re
 from typing import Final
 
-from daemon.api.options import parse_options
+from daemon.api.inference.options import parse_options
 from daemon.core.arena import Payload, Stored
 from daemon.core.errors import BadRequest
 from daemon.core.job import Param

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from daemon.api.management.patch import CHANGEABLE
 from daemon.api.openapi import (
     BOOLEAN,
     SECONDS,
@@ -19,7 +20,6 @@ from daemon.api.openapi import (
     query_parameters,
     whole,
 )
-from daemon.api.setting import CHANGEABLE
 from daemon.model_settings import MODEL_SETTINGS
 
 _SETTINGS: dict[str, Schema] = {row.rest: row.kind.schema for row in CHANGEABLE.values()}

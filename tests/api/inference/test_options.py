@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from python_multipart.multipart import parse_options_header
 
-from daemon.api.options import MOST_OPTIONS, parse_options
+from daemon.api.inference.options import MOST_OPTIONS, parse_options
 from daemon.core.errors import BadRequest
 
 

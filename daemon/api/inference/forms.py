@@ -14,9 +14,9 @@ Forms are parsed in slices, so that a large form does not block the event loop: 
 from functools import lru_cache
 from typing import Final
 
-from daemon.api.multipart import FILE_TYPE, Multipart
-from daemon.api.options import parse_options
-from daemon.api.urlencoded import SLICE, Urlencoded, read_fields
+from daemon.api.inference.multipart import FILE_TYPE, Multipart
+from daemon.api.inference.options import parse_options
+from daemon.api.inference.urlencoded import SLICE, Urlencoded, read_fields
 from daemon.core.arena import Payload, Stored
 from daemon.core.errors import BadRequest
 from daemon.core.job import Param

@@ -1,6 +1,7 @@
 """Parser of a header's value and its options: `form-data; name="k"; filename="x.png"`.
 
-The rules are those of python-multipart, which tests/api/test_options.py compares with: a quote after a backslash does
+The rules are those of python-multipart, which tests/api/inference/test_options.py compares with: a quote after a
+backslash does
 not end a value, names are case-insensitive, the last of repeated names wins, and names with `*` (RFC 5987) are ignored:
 RFC 7578, section 4.2, forbids them in forms.
 """

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from daemon.api.auth import OPEN, Check, guarded, inference_check, management_check, own_hosts
-from daemon.api.inference import predicts
+from daemon.api.inference.routes import predicts
 from daemon.config.config import Config
 from daemon.config.endpoints import Endpoint
 from daemon.config.tokens import Tokens

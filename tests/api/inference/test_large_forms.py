@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.api.urlencoded import SLICE
+from daemon.api.inference.urlencoded import SLICE
 from daemon.core.job import Job
 from daemon.ending import Ending
 from tests.api.house import House

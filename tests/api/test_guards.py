@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from daemon.api.guards import Guard, guard
 from daemon.config.endpoints import bind_endpoints, choose_endpoints
 from daemon.config.tokens import Tokens
-from daemon.guards import Guard, guard
 from daemon.http.exchange import Exchange
 from daemon.http.messages import status_response
 from tests.api.house import House

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.api.forms import FILE_TYPE, parse_body
+from daemon.api.inference.forms import FILE_TYPE, parse_body
 from daemon.core.arena import Arena, Payload, Stored
 from daemon.core.errors import BadRequest
 from daemon.core.job import Param

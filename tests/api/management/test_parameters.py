@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.api.parameters import Parameters
+from daemon.api.management.parameters import Parameters
 from daemon.core.errors import BadRequest
 from daemon.http.messages import Request, json_body
 from daemon.models.settings import ROWS

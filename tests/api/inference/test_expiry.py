@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from daemon.api.describe import describe
+from daemon.api.management.describe import describe
 from daemon.core.job import Reply
 from daemon.models.request import Request
 from daemon.models.settings import Wishes

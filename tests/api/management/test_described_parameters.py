@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from daemon.api.parameters import Parameters
+from daemon.api.management.parameters import Parameters
 from daemon.http.messages import Request
 from tests.api.house import House
 

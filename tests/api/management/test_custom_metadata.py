@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from daemon.api.customized import metadata_of
+from daemon.api.management.custom_metadata import metadata_of
 from daemon.core.errors import NoReadyWorker
 from daemon.core.job import Job, Phase, Reply
 from tests.api.house import House, error

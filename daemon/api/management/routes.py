@@ -4,27 +4,27 @@
     GET    /models                      list default versions
     GET    /models/MODEL[/VERSION|/all] describe; with ?customized=true include the handler's metadata
     PUT    /models/MODEL[/VERSION]      scale
-    PATCH  /models/MODEL[/VERSION]      change settings, see setting.py
+    PATCH  /models/MODEL[/VERSION]      change settings, see patch.py
     PUT    /models/MODEL/VERSION/set-default
     POST   /models/MODEL/VERSION/retry  retry a failed version
     DELETE /models/MODEL[/VERSION]      unregister
     GET    /v1/models/MODEL             KServe's readiness of a model
-    GET    /tsctl/…                     only on the control socket, see own.py
+    GET    /tsctl/…                     only on the control socket, see control.py
 
-Registering and scaling report their progress, see command.py. While the daemon is being upgraded,
+Registering and scaling report their progress, see progress.py. While the daemon is being upgraded,
 changes are rejected: 503 with `Retry-After`.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from daemon.api.command import Command, run
-from daemon.api.customized import customized_metadata
-from daemon.api.describe import describe
-from daemon.api.openapi_management import describe_management
-from daemon.api.own import own_route
-from daemon.api.parameters import Parameters
-from daemon.api.setting import asked_of, change
+from daemon.api.management.control import own_route
+from daemon.api.management.custom_metadata import customized_metadata
+from daemon.api.management.describe import describe
+from daemon.api.management.openapi import describe_management
+from daemon.api.management.parameters import Parameters
+from daemon.api.management.patch import asked_of, change
+from daemon.api.management.progress import Command, run
 from daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response, status_response

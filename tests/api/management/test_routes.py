@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.api.describe import describe
+from daemon.api.management.describe import describe
 from daemon.marfile import Packing, write_archive
 from daemon.workers.engine import LoadFailure
 from tests.api.house import House, error, sentence

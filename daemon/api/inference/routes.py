@@ -16,9 +16,9 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
-from daemon.api.openapi_inference import describe_api, describe_model
-from daemon.api.predict import parameters_of, predict, with_query
-from daemon.api.turns import Turns
+from daemon.api.inference.openapi import describe_api, describe_model
+from daemon.api.inference.predict import parameters_of, predict, with_query
+from daemon.api.inference.turns import Turns
 from daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from daemon.core.job import Param
 from daemon.http.exchange import Exchange

@@ -7,8 +7,8 @@ before and after, under its name in `model-config.yaml` and in that file's units
 from collections.abc import Mapping
 from typing import Any
 
-from daemon.api.describe import settings_of
-from daemon.api.parameters import Parameters
+from daemon.api.management.describe import settings_of
+from daemon.api.management.parameters import Parameters
 from daemon.core.errors import BadRequest
 from daemon.model_settings import MODEL_SETTINGS, ModelSetting
 from daemon.models.change import change_settings

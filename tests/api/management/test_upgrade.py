@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from daemon.api.upgrading import upgrade_route
+from daemon.api.management.upgrade import upgrade_route
 from daemon.core.errors import UpgradeFailed
 from daemon.http.exchange import Exchange
 from daemon.http.router import Router

@@ -1,0 +1,1 @@
+"""The inference address: predictions, explanations, health."""
