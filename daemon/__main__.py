@@ -3,7 +3,7 @@
 Exit codes: 0 stopped as told, 1 could not start, 2 wrong arguments. With `--ready-fd N` one JSON
 object is written to that descriptor: where the daemon listens, or the reason why not. With `--inherit N`,
 which only a running daemon passes, this daemon replaces that one. A daemon in the foreground that has been
-replaced stays as a stand-in (upgrade/stand_in.py), and has the exit code of the last one.
+replaced stays as a stand-in (upgrade/shim.py), and has the exit code of the last one.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
 
     try:
         if given.inherit is not None:
-            from daemon.upgrade.taking import Predecessor
+            from daemon.lifecycle.upgrade.new import Predecessor
 
             predecessor = Predecessor(given.inherit)
         directory = os.getcwd()
@@ -58,9 +58,9 @@ def main(arguments: Sequence[str]) -> int:
         # Here, so that a wrong setting is reported without the cost of these imports.
         import uvloop
 
+        from daemon.lifecycle.upgrade.shim import become, hold_signals
+        from daemon.lifecycle.upgrade.successor import Launch
         from daemon.server import Daemon
-        from daemon.upgrade.stand_in import become, hold_signals
-        from daemon.upgrade.successor import Launch
 
         supervised = not given.background and not (predecessor is not None and predecessor.inheritance.stand_in)
         launch = Launch(launch_arguments(given), directory, supervised)

@@ -1,4 +1,4 @@
-"""The daemon: build everything, listen, report that, serve, stop in order (ending.py)."""
+"""The daemon: build everything, listen, report that, serve, stop in order (lifecycle/shutdown.py)."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from daemon import paths, place
+from daemon import paths
 from daemon.api.guards import guard
 from daemon.api.inference.routes import inference_routes
 from daemon.api.inference.turns import Turns
@@ -27,7 +27,6 @@ from daemon.core import logs
 from daemon.core.arena import open_arena
 from daemon.core.clock import LoopClock
 from daemon.core.errors import StartError
-from daemon.ending import Ending, first
 from daemon.http.access_log import AccessLog
 from daemon.http.bounds.full import connections_within
 from daemon.http.bounds.receiving import Receiving
@@ -36,6 +35,13 @@ from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.messages import Request
 from daemon.http.router import Router, join
+from daemon.lifecycle import instance
+from daemon.lifecycle.instance import Place
+from daemon.lifecycle.shutdown import Ending, first
+from daemon.lifecycle.upgrade.messages import Expected
+from daemon.lifecycle.upgrade.new import Predecessor, Report, check_snapshot, load
+from daemon.lifecycle.upgrade.old import Upgrade
+from daemon.lifecycle.upgrade.successor import Launch, NewDaemon, start
 from daemon.metrics.gpu import Gpus
 from daemon.metrics.host import Host
 from daemon.metrics.metrics import Metrics
@@ -43,11 +49,6 @@ from daemon.models.archives.store import sizes
 from daemon.models.persistence.startup import Startup
 from daemon.models.registrar import Registration
 from daemon.models.registry import Registry
-from daemon.place import Place
-from daemon.upgrade.giving import Upgrade
-from daemon.upgrade.successor import Launch, NewDaemon, start
-from daemon.upgrade.taking import Predecessor, Report, check_snapshot, load
-from daemon.upgrade.words import Expected
 from daemon.workers.local import LocalEngine
 
 _METRICS_BODY = 64 * 1024  # bytes: requests for metrics need no body
@@ -92,10 +93,10 @@ class Daemon:
         endpoints = choose_endpoints(config)
         tls = tls_context(config)
         if self._predecessor is None:
-            ours = place.take(config, endpoints)
+            ours = instance.take(config, endpoints)
         else:
             check_snapshot(paths.snapshot(config.state_dir))
-            ours = place.inherit(self._predecessor.inheritance, config, endpoints)
+            ours = instance.inherit(self._predecessor.inheritance, config, endpoints)
         try:
             logs.set_up(config.state_dir, config.log_level, foreground=self._foreground)
             await self._serve(ours, tokens, tls, ready)

@@ -19,7 +19,7 @@ from typing import Any
 from daemon.config.config import Config
 from daemon.core.errors import StartError
 from daemon.http.listener import Listener, handshake_time
-from daemon.sockets import BACKLOG, bind_tcp, parse_address
+from daemon.lifecycle.sockets import BACKLOG, bind_tcp, parse_address
 
 # The default ports of TorchServe: (http, https).
 INFERENCE_PORTS = (8080, 8443)

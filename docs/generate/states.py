@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from daemon.core import job
-from daemon.upgrade import steps
+from daemon.lifecycle.upgrade import states as room
 from daemon.workers import state
 from docs.generate.markdown import code, table
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 MACHINES: Mapping[str, tuple[str, ModuleType]] = {
     "A job": ("One request that waits for its answer.", job),
     "A worker": ("One process with one version loaded.", state),
-    "An upgrade": ("The steps of the daemon that is replaced.", steps),
+    "An upgrade": ("The steps of the daemon that is replaced.", room),
 }
 
 

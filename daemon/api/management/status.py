@@ -13,9 +13,9 @@ from daemon.config.config import Config
 from daemon.config.endpoints import Endpoint
 from daemon.config.tokens import Tokens
 from daemon.core import job
+from daemon.lifecycle.sockets import address_of
 from daemon.models.registry import Registry
 from daemon.settings import SETTINGS
-from daemon.sockets import address_of
 
 
 def is_compiled() -> bool:

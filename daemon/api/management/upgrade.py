@@ -12,8 +12,8 @@ from daemon.api.management.progress import run
 from daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.router import Route
+from daemon.lifecycle.upgrade.asked import GRACE, TIMEOUT, Asked
 from daemon.models.archives.directories import Progress
-from daemon.upgrade.asked import GRACE, TIMEOUT, Asked
 
 Upgrade = Callable[[Asked, Progress], Awaitable[dict[str, Any]]]
 

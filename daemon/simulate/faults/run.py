@@ -147,7 +147,7 @@ def _let_pass(world: World, seconds: float, until: "asyncio.Task[None] | None" =
 
 
 async def _stop(registration: Registration, grace: float, hurry: float) -> None:
-    """Stop as ending.py does; `hurry` is the seconds until the second signal, 0.0 for none."""
+    """Stop as lifecycle/shutdown.py does; `hurry` is the seconds until the second signal, 0.0 for none."""
     stopping = asyncio.ensure_future(registration.stop(grace))
     done, _ = await asyncio.wait((stopping,), timeout=hurry or None)
     if not done:

@@ -10,7 +10,7 @@ import pytest
 
 from daemon.api.inference.urlencoded import SLICE
 from daemon.core.job import Job
-from daemon.ending import Ending
+from daemon.lifecycle.shutdown import Ending
 from tests.api.house import House
 from tests.http.peer import Peer
 

@@ -10,8 +10,8 @@ from daemon.api.management.upgrade import upgrade_route
 from daemon.core.errors import UpgradeFailed
 from daemon.http.exchange import Exchange
 from daemon.http.router import Router
+from daemon.lifecycle.upgrade.asked import Asked
 from daemon.models.archives.directories import Progress
-from daemon.upgrade.asked import Asked
 from tests.api.house import House
 from tests.http.peer import Server, get
 

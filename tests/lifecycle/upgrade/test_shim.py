@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.upgrade.stand_in import daemon_of, exit_code, lives
+from daemon.lifecycle.upgrade.shim import daemon_of, exit_code, lives
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,15 @@ from collections.abc import Callable
 from typing import Any
 
 from daemon.core.errors import DaemonError, Loading, NotRemembered, Stopping, UpgradeFailed, Upgrading
+from daemon.lifecycle.upgrade.asked import Asked
+from daemon.lifecycle.upgrade.memory_check import Memory, measure, shortage
+from daemon.lifecycle.upgrade.messages import Expected, Failed, Loaded, Progress, Taken
+from daemon.lifecycle.upgrade.states import Event, Step, advance
+from daemon.lifecycle.upgrade.successor import Gone, Successor
 from daemon.models.archives.directories import Progress as Report
 from daemon.models.registrar import Registration
 from daemon.models.registry import Registry
 from daemon.models.version import ModelState
-from daemon.upgrade.asked import Asked
-from daemon.upgrade.memory import Memory, measure, shortage
-from daemon.upgrade.steps import Event, Step, advance
-from daemon.upgrade.successor import Gone, Successor
-from daemon.upgrade.words import Expected, Failed, Loaded, Progress, Taken
 
 TAKE_TIME = 10.0  # seconds that a new daemon which is ready may need to begin to serve
 

@@ -2,7 +2,16 @@
 
 import pytest
 
-from daemon.upgrade.steps import TRANSITIONS, Drain, Event, IllegalTransition, Step, advance, drain, stops_successor
+from daemon.lifecycle.upgrade.states import (
+    TRANSITIONS,
+    Drain,
+    Event,
+    IllegalTransition,
+    Step,
+    advance,
+    drain,
+    stops_successor,
+)
 
 
 @pytest.mark.parametrize("event", Event)

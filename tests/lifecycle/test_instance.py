@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from daemon import paths, place
+from daemon import paths
 from daemon.config.config import Config
 from daemon.config.endpoints import choose_endpoints
 from daemon.core.errors import StartError
-from daemon.place import Place
-from daemon.sockets import take_place
-from daemon.upgrade.words import Inheritance
+from daemon.lifecycle import instance
+from daemon.lifecycle.instance import Place
+from daemon.lifecycle.sockets import take_place
+from daemon.lifecycle.upgrade.messages import Inheritance
 from tests.build import make_config
 
 
@@ -21,7 +22,7 @@ def config_of(folder: Path, **flags: str) -> Config:
 
 
 def take(config: Config) -> Place:
-    return place.take(config, choose_endpoints(config))
+    return instance.take(config, choose_endpoints(config))
 
 
 def inherit(of: Place, config: Config) -> Place:
@@ -29,7 +30,7 @@ def inherit(of: Place, config: Config) -> Place:
     said = of.inheritance([], stand_in=False)
     bound = [type(each)(each.flag, each.host, each.port, os.dup(each.descriptor)) for each in said.endpoints]
     locks = os.dup(said.locks[0]), os.dup(said.locks[1])
-    return place.inherit(
+    return instance.inherit(
         Inheritance(bound, os.dup(said.control), said.inode, locks, []), config, choose_endpoints(config)
     )
 

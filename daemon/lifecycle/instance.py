@@ -15,8 +15,8 @@ from daemon import paths
 from daemon.config.config import Config
 from daemon.config.endpoints import Endpoint, bind_endpoints
 from daemon.core.errors import StartError
-from daemon.sockets import Lock, bind_control, take_place, unlink_if_ours
-from daemon.upgrade.words import Bound, Expected, Inheritance
+from daemon.lifecycle.sockets import Lock, bind_control, take_place, unlink_if_ours
+from daemon.lifecycle.upgrade.messages import Bound, Expected, Inheritance
 
 
 @dataclass

@@ -22,10 +22,10 @@ from typing import Any
 
 from daemon.api.inference.turns import Turns
 from daemon.http.listener import Listener
+from daemon.lifecycle.upgrade.old import Upgrade
+from daemon.lifecycle.upgrade.shim import daemon_of, lives
+from daemon.lifecycle.upgrade.states import Drain, Step, drain, stops_successor
 from daemon.models.registrar import Registration
-from daemon.upgrade.giving import Upgrade
-from daemon.upgrade.stand_in import daemon_of, lives
-from daemon.upgrade.steps import Drain, Step, drain, stops_successor
 
 _LOOK_EVERY = 0.05  # seconds between two checks of the connections of a replaced daemon
 _LAST_ANSWERS = 50  # checks, for clients that are reading them

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from daemon.core.errors import Loading, Stopping, UpgradeFailed, Upgrading
-from daemon.upgrade import giving
-from daemon.upgrade.asked import Asked
-from daemon.upgrade.giving import Upgrade
-from daemon.upgrade.memory import Memory
-from daemon.upgrade.steps import Step
-from daemon.upgrade.successor import Gone
-from daemon.upgrade.words import Expected, Failed, FromNew, Loaded, Progress, Taken
+from daemon.lifecycle.upgrade import old as room
+from daemon.lifecycle.upgrade.asked import Asked
+from daemon.lifecycle.upgrade.memory_check import Memory
+from daemon.lifecycle.upgrade.messages import Expected, Failed, FromNew, Loaded, Progress, Taken
+from daemon.lifecycle.upgrade.old import Upgrade
+from daemon.lifecycle.upgrade.states import Step
+from daemon.lifecycle.upgrade.successor import Gone
 from tests.models.bench import Bench, run, until
 
 PLENTY = Memory(1, 2)
@@ -127,7 +127,7 @@ def test_a_new_daemon_that_fails_is_seen_dead_and_the_old_one_goes_on(
 
 
 def test_one_that_does_not_take_the_place_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(giving, "TAKE_TIME", 0.0)
+    monkeypatch.setattr(room, "TAKE_TIME", 0.0)
 
     async def scenario(bench: Bench) -> None:
         old = Old(bench, FakeSuccessor(Loaded("2.0")))
@@ -144,7 +144,7 @@ def test_one_that_does_not_take_the_place_is_killed(tmp_path: Path, monkeypatch:
 def test_what_a_new_daemon_acknowledged_before_it_died_is_not_overwritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(giving, "TAKE_TIME", 0.0)
+    monkeypatch.setattr(room, "TAKE_TIME", 0.0)
 
     async def scenario(bench: Bench) -> None:
         await bench.register(bench.mar())

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from daemon.ending import Ending
+from daemon.lifecycle.shutdown import Ending
 from daemon.models.version import ModelState
 from tests.models.bench import Bench, run
 

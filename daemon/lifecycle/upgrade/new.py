@@ -12,12 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from daemon.core.errors import DaemonError, StartError
+from daemon.lifecycle.upgrade.channel import Channel, HungUp, first_line
+from daemon.lifecycle.upgrade.messages import (
+    FORM,
+    BrokenWord,
+    Expected,
+    Failed,
+    Inheritance,
+    Loaded,
+    Progress,
+    Taken,
+    Yours,
+    decode,
+)
 from daemon.models.persistence.snapshot import BrokenSnapshot, read_snapshot
 from daemon.models.persistence.startup import Startup
 from daemon.models.registry import Registry
 from daemon.models.wait import all_ready
-from daemon.upgrade.channel import Channel, HungUp, first_line
-from daemon.upgrade.words import FORM, BrokenWord, Expected, Failed, Inheritance, Loaded, Progress, Taken, Yours, decode
 
 Report = Callable[[int, int], None]  # workers that are ready, and the target
 

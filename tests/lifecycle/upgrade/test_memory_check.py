@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.upgrade.memory import Memory, descendants, left_in, measure, proportional, shortage
+from daemon.lifecycle.upgrade.memory_check import Memory, descendants, left_in, measure, proportional, shortage
 
 MIB = 1024**2
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from daemon.upgrade.words import (
+from daemon.lifecycle.upgrade.messages import (
     Bound,
     BrokenWord,
     Expected,

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from daemon.upgrade.channel import Channel, HungUp
-from daemon.upgrade.words import BrokenWord, FromNew, Inheritance, Yours, decode_from_new
+from daemon.lifecycle.upgrade.channel import Channel, HungUp
+from daemon.lifecycle.upgrade.messages import BrokenWord, FromNew, Inheritance, Yours, decode_from_new
 
 LEAVE_TIME = 10.0  # seconds that an unwanted successor has to end its workers
 _TAIL = 20  # lines

@@ -4,7 +4,7 @@ A service manager, a container or a shell that ran `tsctl run` knows one process
 for the daemon's. So that process stays, as this small program: it passes signals on to the present
 daemon (its pid is in the pid file), reaps, and ends as the daemon ends, with its exit code.
 
-    python -I -S stand_in.py PID PIDFILE
+    python -I -S shim.py PID PIDFILE
 
 Standard library only, without imports from the daemon: the stand-in runs as long as the daemons after it do.
 """

@@ -9,12 +9,8 @@ from typing import Any
 import pytest
 
 from daemon.core.errors import StartError, WorkersFailed
-from daemon.models.persistence.startup import Startup
-from daemon.models.registrar import no_progress
-from daemon.models.version import ModelState
-from daemon.upgrade.channel import Channel, HungUp
-from daemon.upgrade.taking import Predecessor, check_snapshot, load
-from daemon.upgrade.words import (
+from daemon.lifecycle.upgrade.channel import Channel, HungUp
+from daemon.lifecycle.upgrade.messages import (
     FORM,
     Expected,
     Failed,
@@ -26,6 +22,10 @@ from daemon.upgrade.words import (
     decode_from_new,
     encode,
 )
+from daemon.lifecycle.upgrade.new import Predecessor, check_snapshot, load
+from daemon.models.persistence.startup import Startup
+from daemon.models.registrar import no_progress
+from daemon.models.version import ModelState
 from daemon.workers.engine import LoadFailure
 from tests.models.bench import Bench, run
 

@@ -6,7 +6,7 @@ import socket
 
 import msgspec
 
-from daemon.upgrade.words import LONGEST, BrokenWord, encode
+from daemon.lifecycle.upgrade.messages import LONGEST, BrokenWord, encode
 
 _LAST_TIME = 5.0  # seconds
 
