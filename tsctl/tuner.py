@@ -9,14 +9,14 @@ from typing import Any
 from tsctl.errors import CliError
 from tsctl.render import live
 
-TUNE = (sys.executable, "-P", "-m", "daemon.tune")
+TUNE = (sys.executable, "-P", "-m", "daemon.tools.tune")
 
 
 def run(order: dict[str, Any], body: bytes, name: str) -> tuple[dict[str, Any], list[dict[str, Any]], list[str]]:
     """Run the process to its end, showing progress.
 
     Args:
-        order: see daemon/tune/order.py.
+        order: see daemon/tools/tune/order.py.
         name: the model's, for the display.
 
     Returns:

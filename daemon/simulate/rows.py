@@ -6,7 +6,7 @@ from functools import partial
 
 from daemon.simulate.loads import Bursts, Churn, Closed, Diurnal, Load, Modulated, Poisson, Recorded, far
 from daemon.simulate.rules import make_rule
-from daemon.simulate.world import Measured, Model, World
+from daemon.tools.simulator.world import Measured, Model, World
 
 POLICIES = ("greedy", "torchserve", "triton", "bentoml", "litserve", "auto")
 MODEL = Model()

@@ -22,7 +22,7 @@ from daemon.batching.traffic.traffic import Traffic
 from daemon.simulate.loads import Closed
 from daemon.simulate.page import insert
 from daemon.simulate.rules import Constant
-from daemon.simulate.world import MakeCollector, Model, World
+from daemon.tools.simulator.world import MakeCollector, Model, World
 
 NEAR_ENOUGH = 0.95  # of the best constant cut, in every row
 REQUESTS = 2500  # in a run of `auto`; the first fifth is discarded

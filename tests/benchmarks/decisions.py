@@ -11,7 +11,7 @@ from daemon.batching.policies.auto import Auto
 from daemon.batching.policies.collector import Collector, Facts, Send, Wait
 from daemon.simulate.loads import Closed, Poisson
 from daemon.simulate.rows import MODEL, Row, rate
-from daemon.simulate.world import Model
+from daemon.tools.simulator.world import Model
 
 ROWS = (
     Row("1 client", Closed(1)),

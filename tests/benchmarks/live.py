@@ -13,10 +13,10 @@ from collections import Counter
 from pathlib import Path
 from statistics import median
 
-from daemon.tune.candidates import Setting
-from daemon.tune.load import Plan, turnarounds_of
-from daemon.tune.replay import Way, replay
-from daemon.tune.times import BatchTimes, Curve
+from daemon.tools.tune.candidates import Setting
+from daemon.tools.tune.load import Plan, turnarounds_of
+from daemon.tools.tune.replay import Way, replay
+from daemon.tools.tune.times import BatchTimes, Curve
 from tests.benchmarks.clients import drive
 from tests.e2e.served import Served
 from tsctl.client import Client

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from daemon.batching.policies.auto import Auto
 from daemon.simulate.loads import Closed
-from daemon.simulate.world import Model, World
+from daemon.tools.simulator.world import Model, World
 from tests.e2e.served import Served
 
 A, C, BATCH_SIZE, DELAY = 0.050, 0.010, 8, 0.100

@@ -10,7 +10,7 @@ import pytest
 
 from daemon.simulate.loads import Closed
 from daemon.simulate.rows import CLOSED, MODEL, TINY, Row
-from daemon.simulate.world import Model
+from daemon.tools.simulator.world import Model
 
 SEEDS = (1, 2, 3, 4, 5)
 REQUESTS = 1500

@@ -6,7 +6,7 @@ import pytest
 
 from daemon.batching.policies.table import make_collector
 from daemon.simulate.loads import Closed, Poisson
-from daemon.simulate.world import Measured, Model, World
+from daemon.tools.simulator.world import Measured, Model, World
 
 BUSY = 32 / (0.008 + 0.0004 * 32)  # the most requests a second that full batches of the usual model carry
 

@@ -7,7 +7,7 @@ import pytest
 
 from daemon.simulate.loads import Bursts, Poisson
 from daemon.simulate.rows import MODEL, OPEN, OVERLOAD, TINY, Row, rate
-from daemon.simulate.world import Measured, Model
+from daemon.tools.simulator.world import Measured, Model
 
 SEEDS = (1, 2, 3, 4, 5)
 REQUESTS = 3000

@@ -10,11 +10,11 @@ import pytest
 
 from daemon.batching.policies.auto import Auto
 from daemon.core.clock import FakeClock
-from daemon.simulate.cores import Cores
 from daemon.simulate.loads import Closed
 from daemon.simulate.rules import Constant
 from daemon.simulate.workers import NEAR_ENOUGH, Case, cases, constant, markdown, measure
-from daemon.simulate.world import Model, World
+from daemon.tools.simulator.cores import Cores
+from daemon.tools.simulator.world import Model, World
 
 SEEDS = (1, 2)
 REQUESTS = 1500

@@ -9,7 +9,7 @@ from daemon.batching.policies.greedy import Greedy
 from daemon.core.clock import FakeClock
 from daemon.simulate.loads import Closed, Poisson
 from daemon.simulate.rows import MODEL, Row, rate
-from daemon.simulate.world import Measured, Model, Stepping, World
+from daemon.tools.simulator.world import Measured, Model, Stepping, World
 
 A, C = MODEL.a, MODEL.c
 FEWEST, MOST = 0.0003, 0.0007  # a turnaround is the first plus an exponential of mean the second

@@ -13,7 +13,7 @@ from tsctl.client import content_type_of
 from tsctl.errors import CliError
 from tsctl.render import bytes_text, live
 
-CHECK = (sys.executable, "-P", "-m", "daemon.check")
+CHECK = (sys.executable, "-P", "-m", "daemon.tools.check")
 
 
 @click.command

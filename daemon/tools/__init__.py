@@ -1,0 +1,1 @@
+"""Programs of their own beside the daemon: `tsctl check` and `tsctl tune` run them."""

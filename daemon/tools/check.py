@@ -1,0 +1,115 @@
+"""`python -m daemon.tools.check ARCHIVE`: load an archive in a throw-away worker, and report the outcome.
+
+Writes JSON objects, a line each, to stdout; the worker's output goes to stderr. Uses the same
+registration, pool and dispatcher as the daemon, in a temporary state directory, and listens nowhere.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from daemon.config.config import resolve
+from daemon.core.clock import LoopClock
+from daemon.core.errors import DaemonError
+from daemon.core.job import Job, Param, Reply
+from daemon.core.logs import ModelLogs
+from daemon.http.messages import new_request_id
+from daemon.models.registrar import Registration, Request
+from daemon.models.registry import Registry
+from daemon.models.settings import Wishes
+from daemon.models.version import Model
+from daemon.workers.local import LocalEngine
+
+
+def tell(stage: str, **facts: Any) -> None:
+    print(json.dumps({"stage": stage} | facts), flush=True)  # noqa: T201 - the reader is a program
+
+
+def describe(model: Model) -> dict[str, Any]:
+    """Return the archive's description, and the settings of its service."""
+    manifest, settings = model.source.manifest, model.settings
+    return {
+        "name": model.name,
+        "version": model.version,
+        "handler": manifest.handler,
+        "modelFile": manifest.model_file,
+        "serializedFile": manifest.serialized_file,
+        "batchSize": settings.batch_size,
+        "maxBatchDelay": round(settings.max_delay * 1000),
+        "batching": settings.policy,
+        "workers": settings.workers,
+        "responseTimeout": settings.response_timeout,
+        "startupTimeout": settings.startup_timeout,
+    }
+
+
+async def predict(model: Model, body: bytes, content_type: str) -> Reply:
+    """Run one request, and return its whole reply."""
+    answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+    pieces: list[bytes] = []
+    headers = [("url_path", ""), ("explain", "False")]
+    param = Param("body", content_type, body)
+    job = Job(new_request_id(), [param], headers, time.monotonic(), answer.set_result, lambda p: pieces.append(p.body))
+    model.submit(job)
+    reply = await answer
+    return Reply(reply.status, b"".join(pieces) + reply.body, reply.phrase, reply.headers, reply.error)
+
+
+async def check(archive: Path, sample: bytes | None, content_type: str, state_dir: Path) -> bool:
+    """Load the archive, run the sample if there is one, and return whether all went well."""
+    loop = asyncio.get_running_loop()
+    clock = LoopClock(loop)
+    settings = {"state_dir": str(state_dir), "socket": str(state_dir / "none"), "grace": "5"}
+    logs = ModelLogs(state_dir, foreground=True)
+    state_dir.joinpath("logs").mkdir()
+    engine = LocalEngine(loop, clock, alone=True)
+    registration = Registration(resolve(settings, {}), Registry(), engine, clock, logs)
+    registration.clean()
+    try:
+        began = time.perf_counter()
+        asked = Request(url=str(archive), wishes=Wishes(fallback_workers=1), local_paths=True)
+        model = await registration.register(asked, lambda stage, done, total: tell(stage, done=done, total=total))
+        tell("loaded", seconds=time.perf_counter() - began, **describe(model))
+        if sample is None:
+            return True
+        began = time.perf_counter()
+        reply = await predict(model, sample, content_type)
+        text = reply.body.decode("utf-8", "replace")
+        tell("answered", seconds=time.perf_counter() - began, status=reply.status, error=reply.error, body=text)
+        return reply.status < 400
+    except DaemonError as error:
+        tell("failed", status=error.status, message=str(error))
+        return False
+    finally:
+        await registration.stop(grace=0.0)
+        engine.close()
+        engine.end()
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m daemon.tools.check", description="Try an archive without a daemon."
+    )
+    parser.add_argument("archive", type=Path)
+    parser.add_argument("--input", type=Path, help="A request body to run.")
+    parser.add_argument("--content-type", default="")
+    given = parser.parse_args(arguments)
+    sample = given.input.read_bytes() if given.input is not None else None
+    with tempfile.TemporaryDirectory(prefix="tsctl-check-") as state_dir:
+        try:
+            good = uvloop.run(check(given.archive.absolute(), sample, given.content_type, Path(state_dir)))
+        except KeyboardInterrupt:
+            return 1
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

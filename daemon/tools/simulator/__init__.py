@@ -1,0 +1,1 @@
+"""One model version on a virtual clock: the real queue, dispatcher and pool, stub workers."""

@@ -1,0 +1,248 @@
+"""One model version with stub workers on a virtual clock: driven by a load, measured by `Measured`."""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from daemon.batching.dispatcher import Dispatcher
+from daemon.batching.policies.collector import Collector
+from daemon.batching.queue import Queue, patience
+from daemon.batching.traffic.traffic import Traffic
+from daemon.core.clock import Clock, FakeClock, Timer
+from daemon.core.job import Batch, Budget, Caller, Job, Outcome, Reply
+from daemon.tools.simulator.cores import Cores, SharingEngine
+from daemon.tools.simulator.percentile import nearest_rank
+from daemon.workers.engine import WorkerSpec
+from daemon.workers.pool import Pool
+from daemon.workers.stub import StubEngine
+
+ANSWER = Reply(200, b"")
+Done = Callable[[], None]
+MakeCollector = Callable[[int, float, Traffic], Collector]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """The simulated model and its settings; times in seconds.
+
+    Attributes:
+        a, c: a batch of n takes a + c·n …
+        noise: … times a factor drawn uniformly from 1 ± noise.
+        client_timeout, queue_timeout: the limits on each request's total time, and on its wait in the queue.
+        low: the fraction of requests with low priority.
+        cores: the number of cores that the workers share; by default each worker has its own.
+    """
+
+    a: float = 0.008
+    c: float = 0.0004
+    batch_size: int = 32
+    max_delay: float = 0.020
+    workers: int = 1
+    noise: float = 0.05
+    client_timeout: float = math.inf
+    queue_timeout: float = math.inf
+    low: float = 0.0
+    cores: float = math.inf
+
+
+class Service(Protocol):
+    """The time of batches."""
+
+    def seconds(self, size: int, busy: int, chance: random.Random) -> float:
+        """Draw the time of a batch, in seconds; `busy` is the number of busy workers, including this one."""
+
+
+class Linear:
+    """a + c·n with noise, independent of other busy workers."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def seconds(self, size: int, busy: int, chance: random.Random) -> float:  # noqa: ARG002 - one core each
+        noise = self._model.noise
+        return (self._model.a + self._model.c * size) * chance.uniform(1 - noise, 1 + noise)
+
+
+class Stepping:
+    """A clock whose timers fire at whole milliseconds, as the event loop's do: uvloop rounds the current time down.
+
+    A timer may therefore fire up to a millisecond early, and its caller checks the time again.
+    """
+
+    def __init__(self, clock: FakeClock) -> None:
+        self._clock = clock
+        self.now = clock.now
+        self.soon = clock.soon
+        self.aside = clock.aside
+
+    def later(self, delay: float, call: Callable[[], None]) -> Timer:
+        now = self._clock.now()
+        steps = math.floor(now * 1000 + 1e-6) + max(1, math.ceil(delay * 1000 - 1e-6))  # 1e-6: for float rounding
+        return self._clock.later(max(0.0, steps / 1000 - now), call)
+
+
+class Processor:
+    """The processor shared by the workers of several models; runs one batch at a time."""
+
+    def __init__(self) -> None:
+        self._free = 0.0
+
+    def run(self, seconds: float, now: float) -> float:
+        """Queue a batch; return the seconds until the batch ends."""
+        self._free = max(self._free, now) + seconds
+        return self._free - now
+
+
+@dataclass(slots=True)
+class Measured:
+    """The measurements of a run; moments and durations in seconds.
+
+    Attributes:
+        finished: requests as (time of arrival, latency), in order of response.
+        low: the low-priority ones among `finished`.
+        expired: the number of requests whose time ran out, by place: "queue" or "worker". Not among `finished`.
+        sizes: batch size → number of batches.
+        reasons: reason for sending → number of batches.
+        longest_hold: the longest time that a job waited beside an idle worker.
+    """
+
+    finished: list[tuple[float, float]] = field(default_factory=list)
+    low: list[tuple[float, float]] = field(default_factory=list)
+    expired: Counter[str] = field(default_factory=Counter)
+    sizes: Counter[int] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    longest_hold: float = 0.0
+
+    @property
+    def ended(self) -> int:
+        """The number of answered requests, including expired ones."""
+        return len(self.finished) + sum(self.expired.values())
+
+    def settled(self) -> "Measured":
+        """Return a copy without the first tenth."""
+        return replace(self, finished=self.finished[len(self.finished) // 10 :])
+
+    @property
+    def throughput(self) -> float:
+        """Responses a second."""
+        ended = [arrived + latency for arrived, latency in (self.finished[0], self.finished[-1])]
+        return (len(self.finished) - 1) / (ended[1] - ended[0])
+
+    @property
+    def mean(self) -> float:
+        return sum(latency for _, latency in self.finished) / len(self.finished)
+
+    def percentile(self, percent: float) -> float:
+        """Return the latency that this percentage of the requests does not exceed (nearest rank)."""
+        return nearest_rank(sorted(latency for _, latency in self.finished), percent)
+
+
+class World:
+    """One version, its workers and its clock.
+
+    Args:
+        beside: a world whose clock and processor this one shares.
+        service: the time of batches; by default as the model says.
+        stepping: the dispatcher's timers step by a millisecond.
+
+    Attributes:
+        random: the load's random numbers; separate from the workers' noise, so that every policy meets the same
+            arrivals. A seed determines a run.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        make_collector: MakeCollector,
+        seed: int = 1,
+        beside: "World | None" = None,
+        service: Service | None = None,
+        stepping: bool = False,
+    ) -> None:
+        self.clock: FakeClock = FakeClock(start=0.0) if beside is None else beside.clock
+        self._processor: Processor | None = None
+        if beside is not None:
+            self._processor = beside._processor = beside._processor or Processor()
+        self.random = random.Random(f"load {seed}")
+        self._chance = random.Random(f"service {seed}")
+        self._service = service or Linear(model)
+        self._priority = random.Random(f"priority {seed}")
+        self.model = model
+        self.measured = Measured()
+        self.traffic = Traffic(model.batch_size)
+        engine: StubEngine
+        if model.cores < model.workers:
+            cores = Cores(self.clock, model.cores)
+            engine = SharingEngine(self.clock, batch_time=self._batch_time, answer=_answer, cores=cores)
+        else:
+            engine = StubEngine(self.clock, batch_time=self._batch_time, answer=_answer)
+        self.pool = Pool(engine, _SPEC, self.clock, self, cores=1)
+        self.queue = Queue("simulated", 1_000_000, 1_000_000, patience(model.max_delay))
+        collector = make_collector(model.batch_size, model.max_delay, self.traffic)
+        clock: Clock = Stepping(self.clock) if stepping else self.clock
+        self.dispatcher = Dispatcher(self.queue, collector, self.pool, clock, self.traffic)
+        self.dispatcher.expiry.queue_timeout = model.queue_timeout
+        self.pool.scale(model.workers)
+        self.clock.settle()
+
+    def submit(self, caller: Caller | None, done: Done) -> None:
+        """Send a request now; `done` is called on its response."""
+        arrived = self.clock.now()
+
+        timeout = self.model.client_timeout
+        budget = Budget(timeout, arrived, "simulated") if timeout < math.inf else None
+        low = self.model.low > 0.0 and self._priority.random() < self.model.low
+
+        def deliver(reply: Reply) -> None:
+            if reply is ANSWER:
+                answered = (arrived, self.clock.now() - arrived)
+                self.measured.finished.append(answered)
+                if low:
+                    self.measured.low.append(answered)
+            done()
+
+        self.dispatcher.submit(Job("", (), (), arrived, deliver, low=low, budget=budget, caller=caller))
+
+    def run(self, requests: int, longest: float = 1e9) -> Measured:
+        """Advance the clock until so many requests have ended, at most `longest` seconds."""
+        end = self.clock.now() + longest
+        self.measured.expired = self.dispatcher.expired
+        while self.measured.ended < requests and self.clock.now() < end and self.clock.step():
+            pass
+        self.measured.sizes = self.dispatcher.sizes
+        self.measured.reasons = self.dispatcher.reasons
+        return self.measured
+
+    def _batch_time(self, size: int) -> float:
+        seconds = self._service.seconds(size, self.pool.ready - self.pool.idle, self._chance)
+        return seconds if self._processor is None else self._processor.run(seconds, self.clock.now())
+
+    # PoolListener.
+
+    def worker_idle(self) -> None:
+        self.dispatcher.wake()
+
+    def batch_ended(self, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
+        held = min((job.held for job in batch.jobs if job.held is not None), default=batch.sent)
+        self.measured.longest_hold = max(self.measured.longest_hold, batch.sent - held)
+        self.dispatcher.ended(batch, outcomes, seconds)
+
+    def job_streamed(self, job: Job, piece: Reply) -> None:  # noqa: ARG002 - never called
+        raise AssertionError("a simulated worker answers in one piece")
+
+    def pool_changed(self) -> None:
+        """Do nothing: the number of workers is constant."""
+
+
+def _answer(job: Job) -> Reply:  # noqa: ARG001 - all jobs get the same reply
+    return ANSWER
+
+
+_SPEC = WorkerSpec(
+    model_name="simulated", model_version="1.0", model_dir=Path("/nowhere"), handler="none", manifest={},
+    batch_size=1, startup_timeout=1.0, response_timeout=1.0,
+)  # fmt: skip

@@ -1,0 +1,122 @@
+"""`python -P -m daemon.tools.tune`: order.py describes its input and output."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from daemon.api.inference.forms import parse_body
+from daemon.config.config import resolve
+from daemon.config.worker_env import model_environment
+from daemon.core.clock import LoopClock
+from daemon.core.errors import DaemonError
+from daemon.tools.tune.candidates import placements, worker_counts
+from daemon.tools.tune.checking import check
+from daemon.tools.tune.frontier import Point
+from daemon.tools.tune.load import NoLoad, Plan, plan_load
+from daemon.tools.tune.measuring.beside import measure_beside
+from daemon.tools.tune.measuring.rehearsal import Rehearsal
+from daemon.tools.tune.measuring.rig import LoadFailed, SampleFailed
+from daemon.tools.tune.measuring.sweep import Sweep
+from daemon.tools.tune.measuring.way import measure_way
+from daemon.tools.tune.order import Order, read_order
+from daemon.tools.tune.replay import Way
+from daemon.tools.tune.simulating import Simulated, document, simulate
+from daemon.tools.tune.times import BatchTimes
+from daemon.workers.cores import chosen_threads, usable_cores
+from daemon.workers.engine import WorkerSpec
+from daemon.workers.local import LocalEngine
+
+
+def tell(stage: str, **facts: Any) -> None:
+    print(json.dumps({"stage": stage} | facts), flush=True)  # noqa: T201 - the reader is a program
+
+
+def spec_of(order: Order) -> WorkerSpec:
+    worker, served = order.worker, order.trace["settings"]
+    python = worker["python"]
+    return WorkerSpec(
+        model_name=order.trace["modelName"],
+        model_version=order.trace["modelVersion"],
+        model_dir=Path(worker["directory"]),
+        handler=worker["handler"],
+        manifest=worker["manifest"],
+        batch_size=order.most,
+        startup_timeout=served["startupTimeout"],
+        response_timeout=served["responseTimeout"],
+        retry=False,
+        devices=worker["devices"],
+        python=None if python is None else Path(python),
+        optimize=worker["optimize"],
+        log=lambda line: print(line, file=sys.stderr),  # noqa: T201 - the worker's output
+    )
+
+
+async def measure(order: Order, body: bytes) -> tuple[list[BatchTimes], Way]:
+    """Measure the model's batch times, then the overhead of a request."""
+    loop = asyncio.get_running_loop()
+    clock = LoopClock(loop)
+    engine = LocalEngine(loop, clock, model_environment(os.environ, resolve(order.settings, {})))
+    spec, cores = spec_of(order), usable_cores()
+    counts = order.workers or worker_counts(cores, order.trace["workers"], gpu=bool(spec.devices))
+    beside = partial(measure_beside, seconds=order.seconds, body=body, content_type=order.content_type)
+    sweep = Sweep(engine, clock, spec, parse_body(order.content_type, body), order.seconds, tell, beside)
+    try:
+        await sweep.run(placements(cores, counts, chosen_threads(os.environ)), order.most)
+    finally:
+        engine.close()
+    way = await measure_way(body, order.content_type, sweep.answer)
+    tell("way", latency=way.latency, cost=way.cost)
+    return sweep.times, way
+
+
+async def rehearse(order: Order, body: bytes, plan: Plan, simulated: Simulated) -> Sequence[Point]:
+    """Try the most important settings on the real model; return all points, corrected by the trials."""
+    loop = asyncio.get_running_loop()
+    clock = LoopClock(loop)
+    engine = LocalEngine(loop, clock, model_environment(os.environ, resolve(order.settings, {})))
+    rehearsal = Rehearsal(engine, clock, order, body, plan)
+    try:
+        return await check(simulated.points, simulated.now, order.slo, rehearsal.attempt, tell)
+    finally:
+        await rehearsal.close()
+        engine.close()
+
+
+def main() -> int:
+    order = read_order(sys.stdin.buffer.readline())
+    body = sys.stdin.buffer.read()
+    try:
+        plan = plan_load(order.trace, order.worker, order.clients, order.rate)
+        tell("load", text=plan.text)
+        measured, way = uvloop.run(measure(order, body))
+        simulated = simulate(order, measured, way, plan, tell)
+        points = uvloop.run(rehearse(order, body, plan, simulated)) if plan.clients else simulated.points
+        load = {"text": plan.text, "clients": plan.clients or None, "requestsPerSecond": plan.offered}
+        found = document(points, order.slo, simulated.now)
+        tell("done", load=load, way=asdict(way), tried=simulated.tried, **found)
+    except NoLoad as error:
+        tell("failed", message=str(error), details="")
+    except SampleFailed as error:
+        first, _, rest = str(error).partition("\n")
+        tell("failed", message=f"the model cannot answer the request: {first}", details=rest)
+    except LoadFailed as error:
+        tell("failed", message=f"the model does not load: {error}", details=error.details)
+    except DaemonError as error:
+        tell("failed", message=str(error), details="")
+    except (KeyboardInterrupt, BrokenPipeError):
+        return 1
+    else:
+        return 0
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
