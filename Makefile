@@ -57,56 +57,56 @@ compiled: $(VENV)/.installed
 # Kills daemons for three minutes while clients command them, and checks what each serves afterwards; prints the seeds.
 # HISTORY="--seconds 600 --kills 20" goes on for longer, HISTORY="--seed 7" repeats one.
 history: $(VENV)/.installed
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.history $(HISTORY)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.history $(HISTORY)
 
 # Fuzzes what reads bytes that others wrote, each for half a minute, asks a daemon what its description allows, and sends
 # what was found, and mutations of it, to sources and a compiled wheel side by side; about ten minutes. FUZZ_SECONDS=600
 # goes on for longer, FUZZ="frames forms" takes some, FUZZ=compiled only compares. What is found stays in .fuzz.
 FUZZ_SECONDS ?= 30
 fuzz: $(VENV)/.fuzz-installed
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)
 
 # Runs the real TorchServe 0.12.0 beside our daemon, compares them, and writes docs/torchserve.md; needs Java 17.
 conformance: $(VENV)/.installed
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.conformance $(CONFORMANCE)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.conformance $(CONFORMANCE)
 
 # Compares the batching policies on a virtual clock, and clients of several workers with every constant cut; writes the
 # tables of docs/batching.md, and fails where `auto` is not within 5 % of the best cut. About five minutes on two cores.
 simulate: $(VENV)/.installed
-	$(BIN)/python -m daemon.simulate --markdown docs/batching.md $(SIMULATE)
-	$(BIN)/python -m daemon.simulate.workers --markdown docs/batching.md
+	$(BIN)/python -m tests.lab.policies --markdown docs/batching.md $(SIMULATE)
+	$(BIN)/python -m tests.lab.policies.workers --markdown docs/batching.md
 
 # Runs the daemon's objects under faults that are drawn from 100 000 seeds, on all cores; about ten minutes on two.
 # SIMULATE_FAULTS="--first 100001" takes others, "--seed 7 --story" tells one.
 simulate-faults: $(VENV)/.installed
-	$(BIN)/python -m daemon.simulate.faults --seeds 100000 $(SIMULATE_FAULTS)
+	$(BIN)/python -m tests.lab.simulation --seeds 100000 $(SIMULATE_FAULTS)
 
 # Replaces a daemon 50 times under load, and counts what fails; then kills old and new ones meanwhile, and looks for
 # what was acknowledged. About three minutes; UPGRADES="--count 10" for fewer.
 upgrades: $(VENV)/.installed
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.chaos.upgrades $(UPGRADES)
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.chaos.kills $(UPGRADES)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.chaos.upgrades $(UPGRADES)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.chaos.kills $(UPGRADES)
 
 # Harms a daemon in all ways at once for five minutes while clients ask: kills workers, replaces models and the daemon, leaves
 # in the middle; counts what becomes of each request, and prints the seed. CHAOS="--seconds 60 --seed 7" takes a minute.
 chaos: $(VENV)/.installed
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.chaos $(CHAOS)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.chaos $(CHAOS)
 
 # Measures TorchServe, mosec and LitServe beside our daemon, and writes docs/benchmarks.md; needs wrk and Java 17, and a
 # quiet machine for an hour. BENCH="--only constant --peers tsctl,mosec --rounds 1" measures a part.
 bench: $(VENV)/.installed
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.benchmarks $(BENCH)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.benchmarks $(BENCH)
 
 # Proves what is bounded, on a real daemon: memory while 1 000 clients upload slowly and while 64 do not read their answers,
 # bytes of an idle connection, how soon a request too many is refused, the latencies beside a model that prints, and that
 # no body holds the event loop for over 5 ms. About six minutes.
 bounds: $(VENV)/.installed
-	$(BIN)/python -m tests.benchmarks.slow_clients
-	$(BIN)/python -m tests.benchmarks.slow_readers
-	$(BIN)/python -m tests.benchmarks.idle_connections
-	$(BIN)/python -m tests.benchmarks.overload
-	$(BIN)/python -m tests.benchmarks.noisy_neighbours
-	$(BIN)/python -m tests.benchmarks.callbacks
+	$(BIN)/python -m tests.lab.benchmarks.slow_clients
+	$(BIN)/python -m tests.lab.benchmarks.slow_readers
+	$(BIN)/python -m tests.lab.benchmarks.idle_connections
+	$(BIN)/python -m tests.lab.benchmarks.overload
+	$(BIN)/python -m tests.lab.benchmarks.noisy_neighbours
+	$(BIN)/python -m tests.lab.benchmarks.callbacks
 
 # The scripts that a package or a distribution installs; a test keeps them fresh.
 completions: $(VENV)/.installed

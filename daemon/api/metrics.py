@@ -46,7 +46,7 @@ def metrics_routes(registry: Registry, metrics: Metrics, host: Host, gpus: Gpus)
         pieces = []
         for text in texts(told, names):
             pieces.append(text)
-            # The metrics of 100 versions take 40 ms (tests/benchmarks/metrics.py): let predictions run in between.
+            # The metrics of 100 versions take 40 ms (tests/lab/benchmarks/metrics.py): let predictions run in between.
             await asyncio.sleep(0)
         exchange.respond(Response(200, b"".join(pieces), (("Content-Type", CONTENT_TYPE),)))
 

@@ -13,7 +13,7 @@ _VARIABLES = {
 }
 # How often a thread of libgomp looks for work before it sleeps. libgomp's own 300 000 are 15 ms of a core that another
 # model waits for: two busy models answered 278 requests a second with this value, 95 without; one alone 272 and 286,
-# medians of nine turns between 220 and 325 (tests/benchmarks/neighbours.py).
+# medians of nine turns between 220 and 325 (tests/lab/benchmarks/neighbours.py).
 _SPINS = {"GOMP_SPINCOUNT": "3000"}
 _SPINS_CHOSEN = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
 

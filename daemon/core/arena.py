@@ -39,7 +39,7 @@ SIZE = 1024**3  # bytes of addresses, not of memory
 # Freed memory below this offset is kept, so that it need not be cleared and mapped anew: the lowest free place
 # is taken first. Memory above is returned to the system.
 KEPT = 32 * 1024**2
-GIVEN_AT_ONCE = 4 * 1024**2  # bytes: 0.7 ms; 64 MiB took the event loop 10 ms (tests/benchmarks/callbacks.py)
+GIVEN_AT_ONCE = 4 * 1024**2  # bytes: 0.7 ms; 64 MiB took the event loop 10 ms (tests/lab/benchmarks/callbacks.py)
 _ASKED = 64  # arriving bodies that are asked to give up their places for another, at most
 
 

@@ -87,7 +87,7 @@ class Budget(NamedTuple):
 
 
 # Structs, not frozen dataclasses: those set each attribute by a call. A reply and an outcome cost 0.7 µs
-# instead of 7 on a busy machine, and there is one of each for every request (tests/benchmarks/layers/queue.py).
+# instead of 7 on a busy machine, and there is one of each for every request (tests/lab/benchmarks/layers/queue.py).
 class Reply(msgspec.Struct, frozen=True):
     """The answer to one job.
 

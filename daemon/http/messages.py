@@ -49,7 +49,7 @@ _UNPRINTABLE = dict.fromkeys((*range(9), *range(10, 32), 127), " ")  # CR and LF
 def new_request_id() -> str:
     """Return a UUID (version 4 in form): the daemon's own random digits and a number that does not repeat.
 
-    The id is not a secret, so it need not be random: that costs 0.9 µs, this 0.3 (tests/benchmarks/layers/http.py).
+    The id is not a secret, so it need not be random: that costs 0.9 µs, this 0.3 (tests/lab/benchmarks/layers/http.py).
     """
     number = next(_numbers)
     # The factor is odd: 2³² different ones. With %: compiled, an f-string with formats costs 1 µs more.

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from daemon.batching.queue import Queue, patience
 from daemon.core.job import Budget, Job
-from daemon.simulate.faults.invariants import in_order
 from tests.build import Client
+from tests.lab.simulation.invariants import in_order
 
 
 def make(name: str, at: float = 0.0) -> Job:

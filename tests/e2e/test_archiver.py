@@ -1,6 +1,6 @@
 """Archives of the real torch-model-archiver are served, and ours are the same as its own.
 
-That ours load in the real TorchServe is what every case of tests/conformance shows: its archives
+That ours load in the real TorchServe is what every case of tests/lab/conformance shows: its archives
 are packed by our archiver.
 """
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.upgrades import clients_of, marked, serve, upgrade
 from tests.e2e.conftest import begin_upgrade
 from tests.e2e.served import Served, eventually
+from tests.lab.chaos.upgrades import clients_of, marked, serve, upgrade
 
 
 @pytest.mark.heavy

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.chaos.upgrades import command_of, marked, upgrade
 from tests.e2e.conftest import begin_upgrade
 from tests.e2e.served import PATIENCE, TSCTL, Served, eventually, running
+from tests.lab.chaos.upgrades import command_of, marked, upgrade
 
 pytestmark = pytest.mark.heavy
 

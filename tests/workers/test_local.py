@@ -13,8 +13,8 @@ from daemon.workers.local import LocalWorker
 from daemon.workers.state import State
 from handlers import wire
 from tests.build import Client, FakeLife, WorkerLog, make_spec
-from tests.fuzz.targets.conversation import LIES
 from tests.http.fake import FakeTransport
+from tests.lab.fuzz.targets.conversation import LIES
 
 
 class Bench:

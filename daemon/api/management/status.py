@@ -19,7 +19,7 @@ from daemon.settings import SETTINGS
 
 
 def is_compiled() -> bool:
-    """Return whether the modules on the path of a request were compiled at the installation (compiling.py)."""
+    """Return whether the modules on the path of a request were compiled at the installation (hatch_build.py)."""
     return not str(job.__file__).endswith(".py")
 
 

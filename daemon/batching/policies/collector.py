@@ -31,7 +31,8 @@ REASONS: dict[str, str] = {
 }
 
 
-# Structs, not frozen dataclasses: made for each decision, at a tenth of the cost (tests/benchmarks/layers/queue.py).
+# Structs, not frozen dataclasses: made for each decision, at a tenth of the cost
+# (tests/lab/benchmarks/layers/queue.py).
 class Facts(msgspec.Struct, frozen=True):
     """The inputs of a decision.
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from daemon.core.errors import DaemonError
 
-# Parsing 8 KiB of `%FF` takes 3 ms, 64 KiB 25 ms (tests/benchmarks/callbacks.py). RFC 9110, section 4.1, requires
+# Parsing 8 KiB of `%FF` takes 3 ms, 64 KiB 25 ms (tests/lab/benchmarks/callbacks.py). RFC 9110, section 4.1, requires
 # 8 000 characters of a target; Netty reads 4 096.
 MOST_TARGET: Final = 8192  # characters
 MOST_SEGMENTS: Final = 256  # of the path

@@ -12,7 +12,8 @@ A separate process, `python -P -m daemon.tools.tune`: an order on stdin, JSON li
     checking     trials of the most important ones: the real model, served for some seconds
     frontier     the settings that no other beats, and the one to recommend
 
-Predictions are from the client's point of view. The simulator (daemon.simulate) runs the same queue, dispatcher and
+Predictions are from the client's point of view. The simulator (daemon.tools.simulator) runs the same queue, dispatcher
+and
 collector as the daemon; only batch times, and a request's way from the client to the queue and back, are drawn from
 measurements. For a load of clients, the figures of the most important settings come from a trial instead of the
 simulator. Recorded arrivals, which span minutes, are not tried.

@@ -1,4 +1,0 @@
-"""The same queue, collectors, dispatcher and pool on a virtual clock, under random traffic.
-
-A separate process: `python -m daemon.simulate`.
-"""

@@ -1,5 +1,0 @@
-"""The workloads for each server, by name."""
-
-from tests.benchmarks.workloads.workload import KILL, LOADS, Workload
-
-WORKLOADS: dict[str, Workload] = {workload.name: workload for workload in (*LOADS, KILL)}

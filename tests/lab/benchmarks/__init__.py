@@ -1,0 +1,16 @@
+"""Benchmarks: `make bench`, or `python -m tests.lab.benchmarks --help` for a part of it.
+
+    peers/        the servers: each is installed, started and stopped in the same way
+    workloads/    what is done to a server: load on a constant answer and on real models, a kill
+    measuring/    how it is measured: wrk, /proc, medians
+    reporting/    docs/benchmarks.md and its pictures
+    layers/       each layer of our own alone, with the fakes that ship; growth curves
+    environments  the peers' virtual environments, under .bench/, which git ignores
+    slow_clients, idle_connections, overload    `make bounds`: memory under slow uploads, of idle connections; refusals
+    neighbours    two busy models on the same cores, and the threads of one that wait
+    models        what is served: archives, weights, bodies, and which answers are right
+
+Servers take turns: every round runs every server once, so that what changes on the machine meanwhile
+(its clock, its neighbours) falls on all of them. What counts is the median of the rounds, and what is
+compared are ratios within one run.
+"""

@@ -1,0 +1,149 @@
+"""Compare servers.
+
+    python -m tests.lab.benchmarks [--only NAME,…] [--peers NAME,…] [--rounds N] [--shorten F] [--report]
+
+Writes docs/benchmarks.md, its pictures, and .bench/results.json, which is saved after each workload; an
+interrupted run leaves the page of what it has. `--report` only writes the page again, from those results.
+"""
+
+import argparse
+import datetime
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tests.environments import Missing
+from tests.lab.benchmarks import machine
+from tests.lab.benchmarks.environments import FOLDER, ROOT
+from tests.lab.benchmarks.measuring import wrk
+from tests.lab.benchmarks.peers import PEERS
+from tests.lab.benchmarks.peers.peer import DidNotStart, Peer, Setup
+from tests.lab.benchmarks.reporting import page
+from tests.lab.benchmarks.reporting.losing import IN_PROCESS, variant
+from tests.lab.benchmarks.reporting.results import Results
+from tests.lab.benchmarks.workloads import WORKLOADS, kill, load
+from tests.lab.benchmarks.workloads.workload import KILL, Workload
+
+RESULTS = FOLDER / "results.json"
+ROUNDS = 3
+
+
+def turns(names: Sequence[str], number: int) -> list[str]:
+    """The order of the servers in a round: each round another begins."""
+    shift = number % len(names) if names else 0
+    return [*names[shift:], *names[:shift]]
+
+
+def run_once(peer: Peer, workload: Workload, number: int, results: Results) -> None:
+    """Start a server, measure it, stop it."""
+    served = workload.served().within(peer.tolerance)
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        setup = Setup(served, Path(folder))
+        running = peer.start(setup)
+        try:
+            if workload.name == KILL.name:
+                results.add(workload.name, 0, peer.name, number, kill.run(running, served))
+                return
+            results.add(workload.name, 0, peer.name, number, {"first": running.first_answer})
+            for connections, figures in load.run(running, workload, served):
+                results.add(workload.name, connections, peer.name, number, figures)
+                what = f"{figures['rate']:10.1f}/s  p50 {figures['p50'] * 1000:8.2f} ms"
+                print(f"  {peer.name:<18} {connections:>4} connections {what}", flush=True)
+        finally:
+            running.stop()
+
+
+def run_in_process(workload: Workload, number: int, results: Results) -> None:
+    """Measure the same work without a server."""
+    for kind in ("eager", "handler"):
+        command = [sys.executable, "-m", "tests.lab.benchmarks.workloads.in_process", kind, workload.name]
+        command.append(str(workload.seconds))
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        if done.returncode:
+            results.troubles.append(f"{IN_PROCESS}, {kind}: {done.stderr.strip().splitlines()[-1]}")
+            continue
+        rate = float(done.stdout.splitlines()[-1])
+        print(f"  {IN_PROCESS}, {kind}: {rate:.1f} images/s", flush=True)
+        for connections in workload.connections:
+            results.add(workload.name, connections, f"{IN_PROCESS}, {kind}", number, {"rate": rate})
+
+
+def measure(peers: Sequence[str], workloads: Sequence[Workload], rounds: int, results: Results) -> None:
+    """Run everybody in turn, `rounds` times; what fails is noted, and the others go on."""
+    for number in range(rounds):
+        for workload in workloads:
+            print(f"round {number + 1} of {rounds}: {workload.title}", flush=True)
+            for name in turns([each for each in peers if PEERS[each].suits(workload.name)], number):
+                try:
+                    run_once(PEERS[name], workload, number, results)
+                except (DidNotStart, LookupError, OSError, wrk.NoWrk) as error:
+                    print(f"  {name}: {error}", file=sys.stderr, flush=True)
+                    results.troubles.append(f"{workload.title}, {name}: {str(error).splitlines()[0]}")
+            if workload.in_process:
+                run_in_process(workload, number, results)
+            results.facts["rounds"] = number + 1
+            results.save(RESULTS)
+
+
+def options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.lab.benchmarks", description="Compare servers.")
+    names = lambda text: text.split(",")  # noqa: E731
+    parser.add_argument("--only", type=names, default=list(WORKLOADS), help=f"workloads: {', '.join(WORKLOADS)}")
+    parser.add_argument("--peers", type=names, default=list(PEERS), help=f"servers: {', '.join(PEERS)}")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"default: {ROUNDS}")
+    parser.add_argument("--shorten", type=float, default=1.0, help="divide the seconds of each measurement by this")
+    parser.add_argument("--report", action="store_true", help="measure nothing, write the page of the last results")
+    given = parser.parse_args(arguments)
+    for kind, known, chosen in (("workload", WORKLOADS, given.only), ("server", PEERS, given.peers)):
+        unknown = set(chosen) - set(known)
+        if unknown:
+            parser.error(f"no {kind} is called {', '.join(sorted(unknown))}")
+    return given
+
+
+def main(arguments: Sequence[str]) -> int:
+    given = options(arguments)
+    if given.report:
+        print(f"wrote {page.write(Results.load(RESULTS))}")
+        return 0
+    try:
+        lacks = {name: PEERS[name].lacks() for name in given.peers}
+        peers = [name for name in given.peers if not lacks[name]]
+        versions = {name: PEERS[name].install() for name in peers}
+        generator = wrk.version()
+    except (Missing, wrk.NoWrk) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 3
+    workloads = [
+        replace(each, seconds=each.seconds / given.shorten, warm_up=each.warm_up / given.shorten)
+        for each in map(WORKLOADS.__getitem__, given.only)
+    ]
+    results = Results(
+        machine.facts()
+        | {
+            "date": datetime.date.today().isoformat(),
+            "versions": ", ".join(f"{name} {version}" for name, version in versions.items() if not variant(name)),
+            "wrk": generator,
+            "workloads": [each.name for each in workloads],
+            "peers": peers,
+            "rounds": 0,
+            "batch_size": Setup.__dataclass_fields__["batch_size"].default,
+            "delay": "10 ms",
+            "whole": given.shorten == 1.0 and given.rounds >= ROUNDS and set(given.only) == set(WORKLOADS),
+        }
+    )
+    results.troubles += [f"{name} was left out: {lack}" for name, lack in lacks.items() if lack]
+    try:
+        measure(peers, workloads, given.rounds, results)
+    except KeyboardInterrupt:
+        print("interrupted; the page is of what was measured", file=sys.stderr)
+        results.facts["whole"] = False
+    print(f"wrote {page.write(results)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,111 @@
+"""The models, equal for all servers: a constant answer, and ResNets on a JPEG; and the correct answers."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from daemon.marfile import Packing, write_archive
+from tests.lab.benchmarks.environments import FOLDER, ROOT
+
+MODELS = FOLDER / "models"
+HANDLERS = Path(__file__).parent / "peers" / "apps"
+PAUSE = 0.02  # seconds that a batch of `brief` takes
+TOLERANCE = 0.02  # of a probability, relative: kernels and batch sizes round differently
+
+_MODEL_FILE = """\
+from torchvision.models.resnet import {block}, ResNet
+
+
+class Net(ResNet):
+    def __init__(self):
+        super().__init__({block}, {layers})
+"""
+_LAYERS = {"resnet18": ("BasicBlock", [2, 2, 2, 2]), "resnet152": ("Bottleneck", [3, 8, 36, 3])}
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A model and a request to it.
+
+    Attributes:
+        name: `constant`, `brief` (the same, and it takes 20 ms), `resnet18` or `resnet152`.
+        body: the file that is sent.
+        right: whether an answer's body is right.
+        expected: class → probability; None if the model gives none.
+    """
+
+    name: str
+    body: Path
+    right: Callable[[bytes], bool]
+    expected: Mapping[str, float] | None = None
+
+    def within(self, tolerance: float) -> "Served":
+        """Make the same, with answers that are right within another relative tolerance of a probability."""
+        expected = self.expected
+        if expected is None:
+            return self
+        return replace(self, right=lambda answer: same_classes(answer, expected, tolerance))
+
+
+def constant(size: int, name: str = "constant") -> Served:
+    """A handler that answers how many bytes it got: as good as constant, and it shows that they came."""
+    MODELS.mkdir(parents=True, exist_ok=True)
+    body = MODELS / f"{size}-bytes"
+    body.write_bytes(bytes(index * 7 % 251 for index in range(size)))
+    return Served(name, body, lambda answer: answer.strip() == b"%d" % size)
+
+
+def resnet(name: str) -> Served:
+    """A ResNet with random weights and a photograph; both are made if they are not there."""
+    MODELS.mkdir(parents=True, exist_ok=True)
+    reference = MODELS / f"{name}.json"
+    if not reference.is_file():
+        subprocess.run([sys.executable, "-m", "tests.lab.benchmarks.weights", name, MODELS], cwd=ROOT, check=True)
+    expected: dict[str, float] = json.loads(reference.read_text())
+    return Served(name, MODELS / "photo.jpg", lambda answer: same_classes(answer, expected), expected)
+
+
+def same_classes(answer: bytes, expected: Mapping[str, float], tolerance: float = TOLERANCE) -> bool:
+    """Whether the first class is the expected one, and the probability of each that both name is, too."""
+    try:
+        found = {str(label): float(value) for label, value in json.loads(answer).items()}
+    except (ValueError, TypeError, AttributeError):
+        return False
+    both = found.keys() & expected.keys()
+    best = max(expected, key=lambda label: expected[label])
+    return best in both and all(abs(found[label] - expected[label]) <= tolerance * expected[label] for label in both)
+
+
+def archive(served: Served, store: Path, batch_size: int, delay: float, further: str = "") -> Path:
+    """Pack the model for tsctl and TorchServe, with its batching in model-config.yaml, and further lines of that."""
+    config = store.parent / "model-config.yaml"
+    config.write_text(
+        f"batchSize: {batch_size}\nmaxBatchDelay: {round(delay * 1000)}\nminWorkers: 1\nmaxWorkers: 1\n"
+        f"responseTimeout: 120\n{further}"
+    )
+    if served.name not in _LAYERS:
+        handler = HANDLERS / f"{served.name}.py"
+        packing = Packing(model_name=served.name, version="1.0", handler=str(handler), config_file=config)
+        return write_archive(packing, store, force=True)
+    block, layers = _LAYERS[served.name]
+    model_file = store.parent / "net.py"
+    model_file.write_text(_MODEL_FILE.format(block=block, layers=layers))
+    packing = Packing(
+        model_name=served.name, version="1.0", handler="image_classifier", model_file=model_file,
+        serialized_file=MODELS / f"{served.name}.pth", config_file=config,
+    )  # fmt: skip
+    return write_archive(packing, store, force=True)
+
+
+def app_environment(served: Served, batch_size: int, delay: float) -> dict[str, str]:
+    """Return the same settings as environment variables for an app (peers/apps)."""
+    return {
+        "BENCH_MODEL": served.name,
+        "BENCH_WEIGHTS": str(MODELS / f"{served.name}.pth"),
+        "BENCH_PAUSE": str(PAUSE if served.name == "brief" else 0),
+        "BENCH_BATCH_SIZE": str(batch_size),
+        "BENCH_DELAY": str(delay),
+    }

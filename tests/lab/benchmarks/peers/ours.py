@@ -1,0 +1,68 @@
+"""tsctl's daemon, as a wheel of this working tree installs it, compiled: every feature on, the access log too."""
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+from tests.compiled import compiled
+from tests.lab.benchmarks.environments import FOLDER
+from tests.lab.benchmarks.models import archive
+from tests.lab.benchmarks.peers.peer import Peer, Running, Setup, free_port, spawn
+
+NETWORKS = ("resnet18", "resnet152")
+COMPILED = FOLDER / "compiled"
+COMPILING = 400.0  # seconds that a worker may take to load its model: compiling is slow, once
+ROUGH = 0.05  # of a probability, relative: what bfloat16 may do to it
+
+
+class Ours(Peer):
+    """One of our daemons.
+
+    Args:
+        optimize: what the model is to be optimised with, beside what its handler has by default. With such a
+            name it is another peer, which serves networks only.
+    """
+
+    def __init__(self, *optimize: str) -> None:
+        self.name = "+".join(("tsctl", *optimize))
+        self._optimize = optimize
+        self._python = Path(sys.executable)  # until it is installed: the working tree's own
+        if "bf16" in optimize:
+            self.tolerance = ROUGH
+        if "compile" in optimize:
+            self.patience = COMPILING
+
+    def install(self) -> str:
+        self._python = compiled()
+        return version("tsctl")
+
+    def suits(self, model: str) -> bool:
+        return not self._optimize or model in NETWORKS
+
+    def lacks(self) -> str:
+        if "bf16" not in self._optimize:
+            return ""
+        import torch
+
+        from handlers.optimize.bfloat16 import refusal
+
+        return refusal(torch.device("cpu"))
+
+    def launch(self, setup: Setup) -> Running:
+        store = setup.folder / "store"
+        store.mkdir()
+        wishes = f"optimize: [{', '.join(self._optimize)}]\nstartupTimeout: {self.patience:.0f}\n"
+        mar = archive(setup.served, store, setup.batch_size, setup.delay, wishes if self._optimize else "")
+        port = free_port()
+        command: list[str | Path] = [
+            self._python, "-P", "-m", "daemon",
+            "--socket", setup.folder / "s",
+            "--state-dir", setup.folder / "state",
+            "--model-store", store,
+            "--models", mar.name,
+            "--inference-address", f"127.0.0.1:{port}",
+        ]  # fmt: skip
+        # What was compiled is kept for the next round: it would be in the state directory, which is new in each.
+        process = spawn(command, setup.folder, {"TORCHINDUCTOR_CACHE_DIR": str(COMPILED)})
+        output = setup.folder / "output.log"
+        return Running(process, port, f"/predictions/{setup.served.name}", output, ("handlers",))

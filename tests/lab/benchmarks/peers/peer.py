@@ -1,0 +1,212 @@
+"""The interface of every benchmarked server: install, start, request, stop."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.lab.benchmarks.environments import environment, version_in
+from tests.lab.benchmarks.measuring import processes
+from tests.lab.benchmarks.models import TOLERANCE, Served
+from tests.lab.conformance.talk import Answer, talk
+
+START = 120.0  # seconds that a server may take until its first good answer
+STOP = 15.0
+TRY_EVERY = 0.01
+
+
+class DidNotStart(RuntimeError):
+    """A server gives no good answer; the message ends with the last lines of its output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """How a model is to be served, by everybody alike: one worker.
+
+    Attributes:
+        folder: an empty directory for what the server writes.
+        delay: seconds.
+    """
+
+    served: Served
+    folder: Path
+    batch_size: int = 8
+    delay: float = 0.010
+
+
+@dataclass(slots=True)
+class Running:
+    """A server that runs.
+
+    Attributes:
+        process: it leads a session of its own; all its workers descend from it.
+        target: the path of predictions.
+        first_answer: seconds from its start until its first good answer.
+        worker_marks: what is in the command line of a worker and of no other process.
+    """
+
+    process: subprocess.Popen[bytes]
+    port: int
+    target: str
+    output: Path
+    worker_marks: Sequence[str]
+    headers: Mapping[str, str] = field(default_factory=dict)
+    first_answer: float = 0.0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}{self.target}"
+
+    @property
+    def cpu(self) -> float:
+        return processes.cpu_of(self.process.pid)
+
+    @property
+    def pss(self) -> int:
+        return processes.pss_of(self.process.pid)
+
+    @property
+    def worker(self) -> int:
+        """The process id of the only worker: the last of those that look like one.
+
+        Raises:
+            LookupError: none does.
+        """
+        tree = [process.pid for process in processes.tree(self.process.pid)]
+        found = [pid for pid in tree if all(mark in processes.command_of(pid) for mark in self.worker_marks)]
+        if not found:
+            raise LookupError(f"no worker among {[processes.command_of(pid) for pid in tree]}")
+        return found[-1]
+
+    def ask(self, body: bytes, patience: float = 30.0) -> Answer:
+        """Send one prediction on a connection of its own.
+
+        Raises:
+            OSError: nobody listens.
+        """
+        lines = [f"POST {self.target} HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {len(body)}"]
+        lines += [f"{name}: {value}" for name, value in self.headers.items()]
+        answer, line = talk(("127.0.0.1", self.port), "\r\n".join((*lines, "", "")).encode() + body, patience)
+        line.closed(answer)
+        return answer
+
+    def stop(self) -> None:
+        """End it with all its processes."""
+        pids = [process.pid for process in processes.tree(self.process.pid)]
+        for number, patience in ((signal.SIGTERM, STOP), (signal.SIGKILL, STOP)):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(patience)
+                break
+        for pid in pids:  # workers with a session of their own that outlive it
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+class Peer(ABC):
+    """A server.
+
+    Attributes:
+        name: how it is called in options and tables.
+        patience: seconds until its first good answer.
+        tolerance: of a probability, relative, within which its answers are right.
+    """
+
+    name: str
+    patience: float = START
+    tolerance: float = TOLERANCE
+
+    def suits(self, model: str) -> bool:
+        """Whether it is measured with this model."""
+        return True
+
+    def lacks(self) -> str:
+        """Return what this machine lacks to run this peer; empty if nothing."""
+        return ""
+
+    @abstractmethod
+    def install(self) -> str:
+        """Bring it onto this machine, if it is not there; give its version.
+
+        Raises:
+            Missing: that cannot be done.
+        """
+
+    @abstractmethod
+    def launch(self, setup: Setup) -> Running:
+        """Start its process; returns at once."""
+
+    def start(self, setup: Setup) -> Running:
+        """Start it, and wait until it answers rightly.
+
+        Raises:
+            DidNotStart: it does not in time.
+        """
+        began = time.monotonic()
+        running = self.launch(setup)
+        try:
+            self._await_answer(running, setup.served, began)
+        except BaseException:
+            running.stop()
+            raise
+        running.first_answer = time.monotonic() - began
+        return running
+
+    def _await_answer(self, running: Running, served: Served, began: float) -> None:
+        said = ""
+        while time.monotonic() < began + self.patience and running.process.poll() is None:
+            try:
+                answer = running.ask(served.body.read_bytes())
+            except OSError:
+                time.sleep(TRY_EVERY)
+                continue
+            if answer.status == 200 and served.right(answer.body):
+                return
+            said = f"its last answer was {answer.status} {answer.body[:300]!r}\n"
+            time.sleep(TRY_EVERY)
+        tail = "\n".join(running.output.read_text(errors="replace").splitlines()[-25:])
+        raise DidNotStart(f"{self.name} does not answer as it should; {said}{tail}")
+
+
+def spawn(command: Sequence[str | Path], folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start a process in a session of its own; its output goes to `output.log` in the folder."""
+    with (folder / "output.log").open("wb") as log:
+        return subprocess.Popen(
+            [str(part) for part in command],
+            cwd=folder,
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port: int = listening.getsockname()[1]
+        return port
+
+
+class Packaged(Peer):
+    """A server of the package index, in an environment of its own.
+
+    Attributes:
+        packages: what is installed there; the one of its name tells the version.
+    """
+
+    packages: Sequence[str]
+
+    def install(self) -> str:
+        return version_in(self.python(), self.name)
+
+    def python(self) -> Path:
+        """The interpreter of its environment, which is made if it is not there."""
+        return environment(self.name, self.packages)

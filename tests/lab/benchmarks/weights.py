@@ -1,0 +1,73 @@
+"""Make a ResNet with random weights, a photograph, and the right answer to it.
+
+`python -m tests.lab.benchmarks.weights NAME FOLDER`. A process of its own, so that nothing of torch stays
+in the one that measures.
+"""
+
+import io
+import json
+import os
+import sys
+from pathlib import Path
+
+import torch
+import torchvision
+from PIL import Image
+from sklearn import datasets
+from torchvision import transforms
+
+from tests.lab.benchmarks.peers.apps.models_of_apps import load_resnet
+
+IMAGENET = transforms.Compose([
+    transforms.Resize(256), transforms.CenterCrop(224), transforms.ToTensor(),
+    transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]),
+])  # fmt: skip
+SIZE = (500, 375)  # the usual one of ImageNet
+QUALITY = 90
+
+
+def photograph() -> bytes:
+    """scikit-learn's bundled flower, as a JPEG of ImageNet's usual size."""
+    image = Image.open(Path(datasets.__file__).parent / "images" / "flower.jpg").resize(SIZE)
+    file = io.BytesIO()
+    image.save(file, "JPEG", quality=QUALITY)
+    return file.getvalue()
+
+
+def as_input(image: bytes) -> torch.Tensor:
+    """The usual 224 × 224 middle of an image, float32, shape (1, 3, 224, 224)."""
+    with Image.open(io.BytesIO(image)) as opened:
+        pixels: torch.Tensor = IMAGENET(opened)
+        return pixels.unsqueeze(0)
+
+
+def random_weights(name: str) -> dict[str, torch.Tensor]:
+    """Weights under which activations stay in range: batch statistics are taken from noise, once.
+
+    And the probabilities of the photograph's classes: where all but one are next to nothing, nobody can compare them.
+    """
+    torch.manual_seed(18)
+    model = getattr(torchvision.models, name)(weights=None)
+    for module in model.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.momentum = None
+    with torch.no_grad():
+        noise = torch.randn(8, 3, 224, 224)
+        model.train()(noise)
+        scores = model.eval()(as_input(photograph()))
+        model.fc.weight.mul_(1 / scores.std())
+        model.fc.bias.mul_(1 / scores.std())
+    state: dict[str, torch.Tensor] = model.state_dict()
+    return state
+
+
+def main(name: str, folder: Path) -> None:
+    (folder / "photo.jpg").write_bytes(photograph())
+    weights = folder / f"{name}.pth"
+    torch.save(random_weights(name), weights)
+    answer = load_resnet(name, os.fspath(weights))([photograph()])[0]
+    (folder / f"{name}.json").write_text(json.dumps(json.loads(answer)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

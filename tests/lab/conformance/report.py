@@ -1,0 +1,80 @@
+"""docs/torchserve.md: what is the same, different on purpose, or wrong, case by case."""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.lab.conformance.case import Case
+from tests.lab.conformance.cases import GROUPS
+from tests.lab.conformance.compare import Judgement, Verdict
+
+PAGE = Path(__file__).parent.parent.parent.parent / "docs" / "torchserve.md"
+MOVING = Path(__file__).parent / "moving.md"
+
+Judged = Mapping[str, Mapping[str, Judgement]]  # group → case → judgement
+
+
+def counts(judged: Judged) -> Counter[str]:
+    """How many cases there are of each verdict, and pending."""
+    found: Counter[str] = Counter()
+    for group in GROUPS:
+        for case in group.cases:
+            if group.name in judged:
+                found[_verdict(judged[group.name].get(case.name))] += 1
+    return found
+
+
+def summary(judged: Judged) -> str:
+    """Return the terminal's output: the wrong ones in full, then the counts."""
+    lines = []
+    for group in GROUPS:
+        for name, judgement in judged.get(group.name, {}).items():
+            if judgement.verdict is Verdict.WRONG:
+                lines.append(f"wrong: {group.name}: {name}")
+                lines += [f"    {difference}" for difference in judgement.wrong]
+    return "\n".join([*lines, _sentence(counts(judged))])
+
+
+def page(judged: Judged) -> str:
+    """The whole page."""
+    lines = [
+        "# TorchServe and tsctl, request by request",
+        "",
+        "Each row is a case of [tests/lab/conformance](../tests/lab/conformance): its requests were sent to TorchServe "
+        "0.12.0",
+        "and to tsctl's daemon, with the same archives. `make conformance` records, compares and writes this page;",
+        "`make test` compares with what was recorded.",
+        "",
+        _sentence(counts(judged)),
+        "",
+    ]
+    for group in GROUPS:
+        lines += [f"## {group.title}", "", "| case | verdict | why |", "|---|---|---|"]
+        lines += [_row(case, judged[group.name].get(case.name)) for case in group.cases]
+        lines.append("")
+    lines.append(MOVING.read_text())
+    return "\n".join(lines)
+
+
+def _row(case: Case, judgement: Judgement | None) -> str:
+    why = "" if judgement is None else " ".join(purpose.reason for purpose in judgement.purposes)
+    if judgement is None:
+        why = f"waits for: {case.needs}"
+    elif judgement.wrong:
+        why = "; ".join(str(difference) for difference in judgement.wrong)
+    return f"| {_cell(case.name)} | {_verdict(judgement)} | {_cell(why)} |"
+
+
+def _verdict(judgement: Judgement | None) -> str:
+    return "pending" if judgement is None else judgement.verdict.value
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _sentence(found: Counter[str]) -> str:
+    words = [f"{found[verdict.value]} {verdict.value}" for verdict in Verdict]
+    if found["pending"]:
+        words.append(f"{found['pending']} pending")
+    return f"{found.total()} cases: {', '.join(words)}."

@@ -1,0 +1,97 @@
+"""Two answers: the same, different on purpose, or wrong."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.lab.conformance.compare import Difference, Purpose, Verdict, differences, judge
+from tests.lab.conformance.talk import Answer
+
+PLAIN = Answer(200, "OK", (("Content-Type", "application/json"), ("X-Mine", "a")), b'{"a": 1}', False)
+
+
+def told(theirs: Answer, ours: Answer) -> list[str]:
+    return [difference.where for difference in differences(1, theirs, ours)]
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        pytest.param({"status": 201}, ["status"], id="a status"),
+        pytest.param({"reason": "Fine"}, ["reason"], id="a phrase"),
+        pytest.param({"closed": True}, ["closed"], id="a connection that is closed"),
+        pytest.param({"headers": PLAIN.headers[:1]}, ["header x-mine"], id="a header that is missing"),
+        pytest.param({"headers": (*PLAIN.headers, ("B", "c"))}, ["header b"], id="a header too many"),
+        pytest.param({"headers": (PLAIN.headers[0], ("X-Mine", "b"))}, ["header x-mine"], id="a header's value"),
+        pytest.param({"body": b'{"a": 2}'}, ["body.a"], id="a number"),
+        pytest.param({"body": b'{"a": 1.0}'}, ["body.a"], id="an integer that became a float"),
+        pytest.param({"body": b'{"a": true}'}, ["body.a"], id="an integer that became a boolean"),
+        pytest.param({"body": b'{"a": 1, "b": null}'}, ["body.b"], id="a key too many"),
+        pytest.param({"body": b"{}"}, ["body.a"], id="a key that is missing"),
+        pytest.param({"body": b"[1]"}, ["body"], id="another document"),
+        pytest.param({"body": b"text"}, ["body"], id="a text instead of a document"),
+    ],
+)
+def test_a_difference_is_found_where_it_is(change: dict[str, object], where: list[str]) -> None:
+    assert told(PLAIN, replace(PLAIN, **change)) == where  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        pytest.param(PLAIN, PLAIN, id="the same answer"),
+        pytest.param(PLAIN, replace(PLAIN, body=b'{\n  "a": 1\n}\n'), id="JSON that is printed otherwise"),
+        pytest.param(replace(PLAIN, reason=""), PLAIN, id="a phrase where there was none"),
+        pytest.param(
+            replace(PLAIN, headers=(("content-type", "application/json"), ("x-mine", "a"))),
+            PLAIN,
+            id="names in any case",
+        ),
+        pytest.param(
+            replace(PLAIN, body=b"[0.50000, NaN]"),
+            replace(PLAIN, body=b"[0.50004, NaN]"),
+            id="floats that are nearly equal",
+        ),
+        pytest.param(
+            replace(PLAIN, body=b'{"a": 1, "b": 2}'), replace(PLAIN, body=b'{"b": 2, "a": 1}'), id="keys in any order"
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_no_difference(theirs: Answer, ours: Answer) -> None:
+    assert told(theirs, ours) == []
+
+
+def test_floats_that_differ_by_more_than_one_in_ten_thousand_differ() -> None:
+    assert told(replace(PLAIN, body=b"[0.5]"), replace(PLAIN, body=b"[0.5002]")) == ["body.0"]
+
+
+def explains_status(difference: Difference) -> bool:
+    return difference.where == "status"
+
+
+def test_a_difference_with_a_purpose_is_on_purpose() -> None:
+    purpose = Purpose("p", "because", explains_status)
+
+    judgement = judge("case", [PLAIN], [replace(PLAIN, status=201)], [purpose])
+
+    assert (judgement.verdict, judgement.purposes) == (Verdict.ON_PURPOSE, (purpose,))
+
+
+def test_one_difference_without_a_purpose_makes_the_case_wrong() -> None:
+    ours = replace(PLAIN, status=201, closed=True)
+
+    judgement = judge("case", [PLAIN, PLAIN], [PLAIN, ours], [Purpose("p", "because", explains_status)])
+
+    assert judgement.verdict is Verdict.WRONG
+    assert [str(difference) for difference in judgement.wrong] == ["step 2: closed: False there, True here"]
+
+
+def test_a_purpose_for_other_cases_does_not_count() -> None:
+    purpose = Purpose("p", "because", explains_status, frozenset({"another case"}))
+
+    assert judge("case", [PLAIN], [replace(PLAIN, status=201)], [purpose]).verdict is Verdict.WRONG
+
+
+def test_a_missing_answer_is_no_comparison() -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        judge("case", [PLAIN, PLAIN], [PLAIN], [])

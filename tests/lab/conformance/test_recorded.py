@@ -1,0 +1,42 @@
+"""The recording is complete, and reveals nothing about the machine of its origin."""
+
+import re
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.lab.conformance.cases import GROUPS
+from tests.lab.conformance.recording import RECORDED, read
+from tests.lab.conformance.scrub import TIME, UUID
+
+FILES = sorted(RECORDED.glob("*.json"))
+PRIVATE = {
+    "a path": re.compile(r"/(home|root|tmp|usr|opt|var|work|Users|private)/"),
+    "a request id": UUID,
+    "a time": TIME,
+    "a process id": re.compile(r'pid\\?"\s*:\s*[1-9]'),
+    "memory": re.compile(r'memoryUsage\\?"\s*:\s*[1-9]'),
+    "an address with a port": re.compile(r"(localhost|\d+\.\d+\.\d+\.\d+):\d+"),
+    "this host's name": re.compile(re.escape(socket.gethostname())),
+}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+@pytest.mark.parametrize("what", PRIVATE)
+def test_a_recording_holds_nothing_of_one_run(file: Path, what: str) -> None:
+    text = file.read_text()
+
+    assert PRIVATE[what].findall(text) == []
+
+
+def test_every_case_is_recorded_with_every_step_and_nothing_else_is() -> None:
+    recorded = {(path.stem, name): len(answers) for path in FILES for name, answers in read(path.stem).items()}
+
+    assert recorded == {(group.name, case.name): len(case.steps) for group in GROUPS for case in group.cases}
+
+
+def test_names_are_unique() -> None:
+    names = [(group.name, case.name) for group in GROUPS for case in group.cases]
+
+    assert len(set(names)) == len(names)

@@ -1,0 +1,191 @@
+"""A worker's messages to the daemon (workers/local.py): each job returns once, for any bytes on its connection.
+
+The bytes are all that the worker ever says, and again what it says when it is ready; when it is, it has two batches.
+Then its process ends. Another model's metrics are read meanwhile: whatever a worker says, they are as before.
+"""
+
+from collections.abc import Iterable
+from typing import Any, cast
+from unittest.mock import patch
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from daemon.core.clock import FakeClock
+from daemon.core.job import Batch, Job, Reply
+from daemon.http.messages import Response
+from daemon.metrics.exposition import render
+from daemon.metrics.families import ours
+from daemon.metrics.merged import emitted
+from daemon.metrics.metrics import Metrics
+from daemon.metrics.version import VersionMetrics
+from daemon.workers import local
+from daemon.workers.engine import Exit, Worker
+from daemon.workers.local import LocalWorker
+from daemon.workers.state import State
+from handlers import wire
+from handlers.tally import Tally
+from tests.build import Client, FakeLife, WorkerLog, make_spec
+from tests.http.fake import FakeTransport
+from tests.lab.fuzz.cuts import cuts
+from tests.lab.fuzz.target import Target
+from tests.lab.fuzz.targets.frames import MESSAGES
+
+Told = tuple[list[str], list[tuple[str, str]], list[str]]
+READY = bytes(wire.encode(wire.Hello(7)) + wire.encode(wire.Loaded(0.1, False)))
+
+
+def check(data: bytes) -> object:
+    said = []
+    for beginning in (READY, b""):
+        whole = _told(beginning, [data], scraped=True)
+        for pieces in cuts(data):
+            assert _told(beginning, pieces) == whole, pieces
+        said.append(whole)
+    return said
+
+
+class _Log(WorkerLog):
+    """Sends two batches to a worker as soon as it is ready, and holds the rules of `WorkerEvents`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        client = Client()
+        self.jobs = [client.job(name) for name in "abcd"]
+        self.given: list[Job] = []
+        self.heads: list[bytes] = []
+
+    def loaded(self, worker: Worker) -> None:
+        assert not any(event.startswith("load") for event in self.events), self.events
+        super().loaded(worker)
+        for number in (1, 2):
+            batch = self.jobs[2 * number - 2 : 2 * number]
+            self.given += batch
+            for job in batch:
+                job.send()
+            worker.predict(Batch(number, batch, "full"))
+
+    def load_failed(self, worker: Worker, failure: Any) -> None:
+        assert not any(event.startswith("load") for event in self.events), self.events
+        super().load_failed(worker, failure)
+
+    def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
+        super().streamed(worker, job, piece)
+        self.heads.append(_head(piece))
+
+
+def _told(beginning: bytes, pieces: Iterable[bytes], *, scraped: bool = False) -> Told:
+    """Return the daemon's view of its worker: events, each job's outcome, and why the worker was killed."""
+    clock, log = FakeClock(), _Log()
+    metrics = Metrics()
+    own, other = VersionMetrics("m", "1.0"), VersionMetrics("other", "1.0")
+    metrics.add(own)
+    metrics.add(other)
+    other.emitted.take(_measured("counter", "Told", 7.0) + _measured("histogram", "ms", 1.5))
+    nothing: Any = None
+    spec = make_spec(
+        batch_size=2, retry=True, startup_timeout=60.0, measured=own.emitted.take, isolated=own.batch_isolated
+    )
+    with patch.object(local, "Life", FakeLife):
+        worker = LocalWorker(spec, log, nothing, clock, nothing, None)
+    life = cast(FakeLife, worker._life)
+    transport = FakeTransport(worker, clock.soon)
+    transport.receive(beginning)
+    for piece in pieces:
+        transport.receive(piece)
+        clock.settle()
+    life.over(Exit(None, "ended"))
+    clock.settle()
+
+    assert worker.state is State.EXITED and worker.hand.running is None
+    ended = [outcome.job for outcome in log.outcomes]
+    assert len(ended) == len(log.given) and set(ended) == set(log.given), log.events
+    for outcome in log.outcomes:
+        if outcome.reply is not None:
+            _head(outcome.reply)
+    if scraped:
+        _scrape(metrics)
+    became = [(each.job.id, "again" if each.reply is None else str(each.reply)) for each in log.outcomes]
+    return log.events, became, life.killed[:1]
+
+
+def _measured(kind: wire.Kind, name: str, value: float) -> list[wire.Measurement]:
+    tally = Tally()
+    tally.add(kind, name, "", [("Level", "Host")], value)
+    return tally.take()
+
+
+def _head(reply: Reply) -> bytes:
+    """An answer is one HTTP response, whatever its status, phrase and headers are."""
+    assert 200 <= reply.status <= 599, reply
+    head = Response(reply.status, reply.body, reply.headers, reply.phrase).head("id", keep_alive=True)
+    lines = head.split(b"\r\n")
+    assert lines[-2:] == [b"", b""] and all(line and b"\n" not in line for line in lines[:-2]), head
+    return head
+
+
+def _scrape(metrics: Metrics) -> None:
+    """Check that Prometheus reads valid text with the other model's values."""
+    text = render([*ours(metrics), *emitted(metrics)]).decode()
+    families = list(text_string_to_metric_families(text))
+    samples = [sample for family in families for sample in family.samples]
+    others = {each.name: each.value for each in samples if each.labels.get("ModelName") == "other"}
+    clash = {
+        each.name for each in families if each.name in ("Told", "ms") and each.type not in ("counter", "histogram")
+    }
+    assert clash or (others.get("Told", others.get("Told_total")) == 7.0 and others["ms_sum"] == 1.5), text
+    for each in samples:
+        counts = each.name.startswith("tsctl_") or each.name.endswith(("_bucket", "_count"))
+        assert not counts or each.value >= 0.0, each
+
+
+def _said(*messages: wire.ToDaemon) -> bytes:
+    return b"".join(bytes(wire.encode(message)) for message in messages)
+
+
+def _of(kind: str, value: float = 1.0, buckets: Any = (), **parts: Any) -> wire.Measurement:
+    """A measurement that no tally makes."""
+    broken: Any = kind
+    made = wire.Measurement(broken, parts.get("name", "lie"), parts.get("unit", ""), (("Level", "Host"),), value)
+    made.buckets = list(buckets)
+    return made
+
+
+_TWO = [wire.Answer(200, b"a"), wire.Answer(500, b"b", error="E")]
+_PIECE = wire.Chunk(1, [(0, _TWO[0]), (1, _TWO[1])])
+_LONG = "x" * (wire.LONGEST_TEXT + 1)
+# Each is a message by its form, and none that our worker would send.
+LIES: dict[str, list[wire.ToDaemon]] = {
+    "an unknown kind of metric": [wire.Done(1, _TWO, 0.5, [_of("summary")])],
+    "a counter that falls": [wire.Done(1, _TWO, 0.5, [_of("counter", -1.0)])],
+    "a counter that is no number": [wire.Done(1, _TWO, 0.5, [_of("counter", float("nan"))])],
+    "a histogram's sum without end": [wire.Done(1, _TWO, 0.5, [_of("histogram", float("inf"), [1])])],
+    "a histogram with too many buckets": [wire.Done(1, _TWO, 0.5, [_of("histogram", 1.0, [0] * 24)])],
+    "a histogram with a negative count": [wire.Done(1, _TWO, 0.5, [_of("histogram", 1.0, [-1])])],
+    "too many measurements": [wire.Done(1, _TWO, 0.5, [_of("gauge")] * (wire.MOST_SERIES + 1))],
+    "a name without end": [wire.Done(1, _TWO, 0.5, [_of("gauge", name=_LONG)])],
+    "a status below": [wire.Done(1, [wire.Answer(199, b""), _TWO[1]], 0.5)],
+    "a status above": [wire.Done(1, [_TWO[0], wire.Answer(600, b"", error="E")], 0.5)],
+    "a piece with the status of an upgrade": [wire.Chunk(1, [(0, wire.Answer(101, b""))])],
+    "a negative row": [wire.Chunk(1, [(-1, _TWO[0])])],
+    "a phrase without end": [wire.Done(1, [wire.Answer(200, b"", _LONG), _TWO[1]], 0.5)],
+    "too many headers": [wire.Done(1, [wire.Answer(200, b"", "", [("a", "b")] * 1001), _TWO[1]], 0.5)],
+    "a negative time": [wire.Done(1, _TWO, -0.5)],
+    "a time that is no number": [wire.Done(1, _TWO, float("nan"))],
+    "a time without end": [wire.Done(1, _TWO, float("inf"))],
+    "a negative count of failures": [wire.Done(1, _TWO, 0.5, [], wire.Isolation(-1, 0.1))],
+    "an isolation of negative time": [wire.Done(1, _TWO, 0.5, [], wire.Isolation(1, -0.1))],
+}
+TARGET = Target(
+    check,
+    [
+        _said(wire.Done(1, _TWO, 0.5), wire.Done(2, _TWO, 0.5)),
+        _said(_PIECE, wire.Started(2), wire.Done(1, _TWO, 0.5), wire.Chunk(2, [(1, _TWO[0])])),
+        _said(wire.Done(1, _TWO, 0.5, [], wire.Isolation(1, 0.1)), wire.Done(2, _TWO[:1], 0.5)),
+        _said(_PIECE) + b"\1\0\0\0x" + _said(wire.Done(1, _TWO, 0.5)),
+        _said(wire.Hello(7), wire.LoadFailed("no", ""), wire.LoadFailed("no", ""), wire.Loaded(0.1, False)),
+        _said(wire.Hello(7), wire.Loaded(0.1, True), wire.LoadFailed("no", ""), wire.Loaded(0.1, False)),
+        _said(wire.Done(1, _TWO, 0.5, [], wire.Isolation(1, 0.7))),
+        *(bytes(wire.encode(message)) for message in MESSAGES),
+        *(_said(*messages) for messages in LIES.values()),
+    ],
+)

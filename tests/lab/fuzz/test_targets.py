@@ -1,0 +1,41 @@
+"""Inputs of other programs, regressions and damaged examples satisfy the claims."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.lab.fuzz.damage import damaged
+from tests.lab.fuzz.targets import NAMES, target
+
+CRASHES = Path(__file__).parent / "crashes"
+EXAMPLES = 40  # of each target: `make fuzz` tries a million
+
+
+@pytest.mark.slow  # of HTTP, there are hundreds
+@pytest.mark.parametrize("name", NAMES)
+def test_the_examples_are_read_as_claimed(name: str) -> None:
+    chosen = target(name)
+
+    for example in chosen.examples:
+        chosen.check(example)
+
+
+@pytest.mark.parametrize(
+    ("name", "crash"),
+    [pytest.param(path.parent.name, path, id=f"{path.parent.name}: {path.name}") for path in CRASHES.glob("*/*")],
+)
+def test_what_once_broke_a_claim_does_so_no_more(name: str, crash: Path) -> None:
+    target(name).check(crash.read_bytes())
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(
+    max_examples=EXAMPLES, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+)
+@given(choice=st.data())
+def test_damaged_examples_are_read_as_claimed(name: str, choice: st.DataObject) -> None:
+    chosen = target(name)
+
+    chosen.check(choice.draw(damaged(tuple(chosen.examples), tuple(chosen.words))))

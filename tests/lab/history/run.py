@@ -1,0 +1,134 @@
+"""A run: clients command a daemon, it is killed, it starts again, and what it serves then is held against the history.
+
+After each restart, beside what the checker says: no process of the daemon before is left, every version
+answers with its own archive, and the state directory holds what the snapshot refers to and nothing else.
+"""
+
+import json
+import os
+import random
+import signal
+import threading
+import time
+from pathlib import Path
+
+from tests.e2e.served import Served, eventually, running
+from tests.lab.history.checker import Gap, Operation, Outcome, gaps
+from tests.lab.history.clients import ARCHIVES, VERSIONS, Client, archive_name
+from tests.lab.history.commands import BROKEN, Registered, Version
+
+CLIENTS = 4
+MOST = 150  # answered commands until the daemon is killed
+LONGEST = 0.02  # seconds more: a kill also comes between two answers
+_MARK = "TSCTL_TEST_HISTORY"
+
+
+class Violation(AssertionError):
+    """No order of the commands explains the observations."""
+
+
+class Run:
+    """A daemon in a folder of its own, and what is known to be registered in it."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.seed = seed
+        self.operations = 0
+        self._rng = random.Random(seed)
+        self._served = Served(folder)
+        self._served.environment[_MARK] = str(folder)
+        _write_archives(self._served)
+        self._served.start()
+        self._registered = Registered()
+
+    def round(self) -> None:
+        """Let clients loose, kill the daemon, start it again, and look.
+
+        Raises:
+            Violation: with the history.
+        """
+        clients = [Client(self._served, number, random.Random(self._rng.random())) for number in range(CLIENTS)]
+        threads = [threading.Thread(target=client.run) for client in clients]
+        pid = self._served.pid
+        for thread in threads:
+            thread.start()
+        enough = self._rng.randrange(MOST)
+        eventually(lambda: sum(len(client.history) for client in clients) >= enough, "the clients are answered")
+        time.sleep(self._rng.uniform(0.0, LONGEST))
+        os.kill(pid, signal.SIGKILL)
+        for thread in threads:
+            thread.join()
+        eventually(lambda: not self._processes(), "every process of the killed daemon is gone")
+        self._served.start()
+        found = self._look()
+        history = [operation for client in clients for operation in client.history]
+        self.operations += len(history)
+        for name, gap in gaps(self._registered, history, found).items():
+            raise Violation(self._told(name, gap, history, found))
+        self._registered = found
+
+    def end(self) -> None:
+        self._served.stop()
+
+    def _look(self) -> Registered:
+        """See what is registered, when nothing is on its way any more."""
+        eventually(lambda: all(model["state"] != "loading" for model in self._served.status["models"]), "all is loaded")
+        versions, defaults = {}, {}
+        for model in self._served.status["models"]:
+            archive = model["url"].partition("-")[0]
+            versions[model["name"], model["version"]] = Version(archive, model["batchSize"], model["wanted"])
+            if model["default"]:
+                defaults[model["name"]] = model["version"]
+            self._check_version(
+                model["name"], model["version"], model["state"], versions[model["name"], model["version"]]
+            )
+        self._check_directories()
+        return Registered.of(versions, defaults)
+
+    def _check_version(self, name: str, version: str, state: str, what: Version) -> None:
+        expected = "no workers" if not what.workers else "failed" if what.archive == BROKEN else "ready"
+        if state != expected:
+            raise Violation(f"seed {self.seed}: {name}/{version} is {state}, and should be {expected}")
+        if state == "ready":
+            told = self._served.ask(f"/predictions/{name}/{version}", b"x").body.decode()
+            if told != what.archive:
+                raise Violation(f"seed {self.seed}: {name}/{version} answers {told!r}, and is {what.archive!r}")
+
+    def _check_directories(self) -> None:
+        state = self._served.folder / "state"
+        snapshot = state / "snapshot.json"
+        entries = json.loads(snapshot.read_bytes())["models"] if snapshot.exists() else []
+        wanted = {entry["unpacked"] for entry in entries}
+        there = {directory.name for directory in (state / "models").iterdir()}
+        drafts = [file.name for file in state.glob(".*")]
+        if there != wanted or drafts:
+            raise Violation(f"seed {self.seed}: the state directory has {there} and {drafts}, and should have {wanted}")
+
+    def _processes(self) -> list[int]:
+        """The daemon and its workers, by what they find in their environment."""
+        mark = f"{_MARK}={self._served.folder}".encode()
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if mark in (process / "environ").read_bytes() and running(int(process.name)):
+                    found.append(int(process.name))
+            except OSError:
+                continue  # it has gone, or is somebody else's
+        return found
+
+    def _told(self, name: str, gap: Gap, history: list[Operation], found: Registered) -> str:
+        mine = [each for each in history if each.command.name == name and each.outcome is not Outcome.REFUSED]
+        shown = "\n".join(str(each) for each in sorted(mine, key=lambda each: each.began))
+        left = "\n".join(str(each) for each in gap.left) or "nothing"
+        return (
+            f"seed {self.seed}: nothing explains what was found\nbefore:  {self._registered.only(name)}\n{shown}\n"
+            f"found:   {found.only(name)}\nreached: {gap.reached}\nwith these left:\n{left}"
+        )
+
+
+def _write_archives(served: Served) -> None:
+    for version in VERSIONS:
+        for archive in ARCHIVES:
+            told = served.folder / "told.txt"
+            told.write_text(archive)
+            file = served.store / served.pack("tells", name="m", version=version, extra_files=str(told))
+            file.rename(served.store / archive_name(archive, version))

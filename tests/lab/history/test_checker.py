@@ -1,0 +1,205 @@
+"""The checker accepts what can have happened, and finds what cannot."""
+
+import math
+import random
+
+import pytest
+
+from tests.lab.history.checker import Operation, Outcome, gaps
+from tests.lab.history.commands import (
+    BROKEN,
+    Command,
+    Register,
+    Registered,
+    Retry,
+    Scale,
+    Set,
+    SetDefault,
+    Unregister,
+    Version,
+)
+
+DONE, REFUSED, UNKNOWN = Outcome
+NOTHING = Registered()
+A = Version("a", 1, 0)
+
+
+def state(default: str = "1", **versions: Version) -> Registered:
+    """Make the state of the model `m`; `v1` is its version 1."""
+    return Registered.of({("m", name[1:]): what for name, what in versions.items()}, {"m": default} if versions else {})
+
+
+def done(command: Command, began: float, ended: float) -> Operation:
+    return Operation(0, command, DONE, began, ended)
+
+
+def lost(command: Command, began: float) -> Operation:
+    """A command that was running when the daemon was killed."""
+    return Operation(0, command, UNKNOWN, began)
+
+
+REGISTER, OTHER = Register("m", "1", A), Register("m", "2", A)
+
+
+@pytest.mark.parametrize(
+    ("before", "history", "found"),
+    [
+        pytest.param(NOTHING, [], NOTHING, id="nothing happened"),
+        pytest.param(NOTHING, [done(REGISTER, 1, 2)], state(v1=A), id="what was done is there"),
+        pytest.param(NOTHING, [lost(REGISTER, 1)], state(v1=A), id="what was not answered may be there"),
+        pytest.param(NOTHING, [lost(REGISTER, 1)], NOTHING, id="or not"),
+        pytest.param(NOTHING, [Operation(0, REGISTER, REFUSED, 1, 2)], NOTHING, id="what was refused changes nothing"),
+        pytest.param(
+            NOTHING,
+            [done(REGISTER, 1, 4), done(OTHER, 2, 3)],
+            state("2", v1=A, v2=A),
+            id="of two at the same time the shorter may be first",
+        ),
+        pytest.param(
+            NOTHING,
+            [done(REGISTER, 1, 2), lost(Scale("m", "1", 3), 3), lost(Set("m", "1", 8), 3)],
+            state(v1=Version("a", 8, 0)),
+            id="of what was not answered any part",
+        ),
+        pytest.param(
+            state(v1=A),
+            [lost(Unregister("m", "1"), 1), done(Register("m", "1", Version("b", 1, 0)), 2, 3)],
+            state(v1=Version("b", 1, 0)),
+            id="what was not answered makes room for what was",
+        ),
+        pytest.param(
+            state(v1=A),
+            [done(Unregister("m", "1"), 1, 2), Operation(1, REGISTER, UNKNOWN, 1, 5, "stopped while it was loading")],
+            NOTHING,
+            id="an error of the server leaves both possible",
+        ),
+        pytest.param(
+            state(v1=Version(BROKEN, 1, 1)),
+            [done(REGISTER, 1, 2)],
+            state(v1=A),
+            id="what has failed makes room for a registration",
+        ),
+    ],
+)
+def test_what_can_have_happened_is_explained(before: Registered, history: list[Operation], found: Registered) -> None:
+    assert gaps(before, history, found) == {}
+
+
+@pytest.mark.parametrize(
+    ("before", "history", "found"),
+    [
+        pytest.param(NOTHING, [done(REGISTER, 1, 2)], NOTHING, id="a registration that was answered is lost"),
+        pytest.param(
+            state(v1=A), [done(Scale("m", "1", 3), 1, 2)], state(v1=A), id="a scale that was answered is lost"
+        ),
+        pytest.param(
+            state(v1=A),
+            [done(Register("m", "1", Version("b", 1, 0), replace=True), 1, 2)],
+            state(v1=A),
+            id="a replacement that was answered is lost",
+        ),
+        pytest.param(state(v1=A), [done(Unregister("m", "1"), 1, 2)], state(v1=A), id="a model is resurrected"),
+        pytest.param(
+            state(v1=A, v2=A), [done(SetDefault("m", "2"), 1, 2)], state("1", v1=A, v2=A), id="the default went back"
+        ),
+        pytest.param(NOTHING, [], state(v1=A), id="a model that nobody asked for"),
+        pytest.param(
+            state(v1=A), [lost(Set("m", "1", 8), 1)], state(v1=Version("a", 16, 0)), id="a value that nobody asked for"
+        ),
+        pytest.param(NOTHING, [Operation(0, REGISTER, REFUSED, 1, 2)], state(v1=A), id="what was refused is there"),
+        pytest.param(
+            state(v1=A),
+            [done(Scale("m", "1", 3), 1, 2), done(Scale("m", "1", 4), 3, 4)],
+            state(v1=Version("a", 1, 3)),
+            id="the later of two has not had the last word",
+        ),
+        pytest.param(
+            state(v1=A),
+            [Operation(0, Scale("m", "1", 3), UNKNOWN, 1, 2), done(Scale("m", "1", 4), 3, 4)],
+            state(v1=Version("a", 1, 3)),
+            id="an error of the server took effect after its answer",
+        ),
+        pytest.param(
+            state(v1=A, v2=A), [done(Unregister("m", "1"), 1, 2)], state("2", v2=A), id="a default went before others"
+        ),
+        pytest.param(state(v1=A), [done(REGISTER, 1, 2)], state(v1=A), id="what was there was registered again"),
+        pytest.param(NOTHING, [done(Retry("m", "1"), 1, 2)], NOTHING, id="what is not there was tried again"),
+        pytest.param(
+            NOTHING,
+            [done(REGISTER, 1, 2), done(Unregister("m", "1"), 3, 4), lost(Scale("m", "1", 3), 5)],
+            state(v1=Version("a", 1, 3)),
+            id="a change brought back what was gone",
+        ),
+    ],
+)
+def test_what_cannot_have_happened_is_found(before: Registered, history: list[Operation], found: Registered) -> None:
+    assert [*gaps(before, history, found)] == ["m"]
+
+
+def simulated(seed: int, clients: int = 4, each: int = 30) -> tuple[list[Operation], Registered]:
+    """Make a history of a daemon without faults, on a clock of whole numbers: each client one command at a time."""
+    rng = random.Random(seed)
+    registered, history, now = NOTHING, [], 0.0
+    running: dict[int, tuple[Command, float, Registered | None]] = {}
+    left = [each] * clients
+    while any(left) or running:
+        now += 1
+        client = rng.randrange(clients)
+        if client in running:
+            command, began, after = running.pop(client)
+            history.append(Operation(client, command, REFUSED if after is None else DONE, began, now))
+        elif left[client]:
+            left[client] -= 1
+            command = random_command(rng)
+            after = command.applied(registered)
+            registered = after or registered
+            running[client] = (command, now, after)
+    return history, registered
+
+
+def random_command(rng: random.Random) -> Command:
+    name, version = rng.choice(["m", "n"]), rng.choice(["1", "2"])
+    what = Version(rng.choice("ab"), rng.randrange(1, 5), rng.randrange(3))
+    commands: list[Command] = [
+        Register(name, version, what),
+        Register(name, version, what, replace=True),
+        Scale(name, version, rng.randrange(3)),
+        Set(name, version, rng.randrange(1, 5)),
+        Unregister(name, version),
+        SetDefault(name, version),
+    ]
+    return rng.choice(commands)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_history_of_a_daemon_without_faults_is_explained(seed: int) -> None:
+    history, found = simulated(seed)
+
+    assert gaps(NOTHING, history, found) == {}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_daemon_that_forgets_its_last_change_is_found(seed: int) -> None:
+    """The last command to be answered comes after all others, so only one state is possible."""
+    history, found = simulated(seed)
+    last = max(operation.ended for operation in history)
+    extra = Register("m", "3", A, replace=True)
+
+    assert gaps(NOTHING, [*history, done(extra, last + 1, last + 2)], extra.applied(found) or found) == {}
+    assert [*gaps(NOTHING, [*history, done(extra, last + 1, last + 2)], found)] == ["m"]
+
+
+def test_a_gap_tells_how_far_an_order_goes_and_what_comes_after() -> None:
+    history = [done(REGISTER, 1, 2), done(Unregister("m", "2"), 3, 4), done(Scale("m", "1", 2), 5, 6)]
+
+    gap = gaps(NOTHING, history, NOTHING)["m"]
+
+    assert (gap.reached, gap.left) == (state(v1=A), history[1:])
+
+
+def test_an_operation_tells_itself() -> None:
+    told = str(Operation(3, Scale("m", "1", 2), UNKNOWN, 1.5, math.inf))
+
+    assert told.startswith("1.5000 – …  client 3  unknown  Scale(name='m'")
+    assert str(state("2", v1=A, v2=A)) == "m/1 (a, batch 1, workers 0), m/2* (a, batch 1, workers 0)"
+    assert str(NOTHING) == "nothing"

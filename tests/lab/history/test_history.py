@@ -1,0 +1,26 @@
+"""A daemon that is killed a few times; `make history` does it for minutes, with a new seed each time."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.lab.history.run import Run
+
+KILLS = 4
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    run = Run(tmp_path, seed=1)
+    yield run
+    run.end()
+
+
+@pytest.mark.heavy
+@pytest.mark.slow
+def test_after_each_kill_what_was_answered_is_there_and_nothing_else_is(run: Run) -> None:
+    for _ in range(KILLS):
+        run.round()
+
+    assert run.operations > 100

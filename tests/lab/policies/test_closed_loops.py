@@ -1,0 +1,113 @@
+"""Clients that wait for their answers: `auto` has the throughput of the best rule, whichever that is there.
+
+Gates, in the simulator: each is a claim about five seeds.
+"""
+
+from functools import cache
+from statistics import fmean
+
+import pytest
+
+from daemon.tools.simulator.world import Model
+from tests.lab.policies.loads import Closed
+from tests.lab.policies.rows import CLOSED, MODEL, TINY, Row
+
+SEEDS = (1, 2, 3, 4, 5)
+REQUESTS = 1500
+
+
+@cache
+def throughput(row: Row, policy: str) -> float:
+    return fmean(row.world(policy, seed).run(REQUESTS).settled().throughput for seed in SEEDS)
+
+
+def row_of(clients: int, model: Model = MODEL, *, kept: bool = True) -> Row:
+    return Row("", Closed(clients, kept=kept), model)
+
+
+def test_the_numbers_of_clients_in_the_table_cover_the_sizes_around_a_batch() -> None:
+    clients = {row.load.clients for row in CLOSED if isinstance(row.load, Closed)}
+
+    assert {1, 2, 7, 8, 9, 33, 64} <= clients
+
+
+@pytest.mark.slow
+def test_one_client_waits_for_nobody() -> None:
+    row = row_of(1)
+
+    assert throughput(row, "auto") >= 0.99 * throughput(row, "greedy")
+
+
+@pytest.mark.slow
+def test_as_many_clients_as_fit_a_batch_always_travel_together() -> None:
+    row = row_of(8, Model(batch_size=8))
+
+    assert throughput(row, "auto") >= 0.98 * throughput(row, "torchserve")
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("kept", [True, False], ids=["kept alive", "a connection a request"])
+def test_fewer_clients_than_fit_a_batch_travel_together_too(kept: bool) -> None:
+    row = row_of(8, kept=kept)
+
+    assert throughput(row, "auto") >= 1.4 * throughput(row, "greedy")
+    assert throughput(row, "auto") >= 2.2 * throughput(row, "torchserve")
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("model", [Model(workers=2), Model(a=0.006, c=0.024, batch_size=8, max_delay=0.05, workers=2)],
+                         ids=["mostly fixed cost", "mostly cost a job"])  # fmt: skip
+@pytest.mark.parametrize("clients", [1, 2, 4, 8, 9, 33])
+def test_two_workers_lose_nothing_against_greedy(clients: int, model: Model) -> None:
+    row = row_of(clients, model)
+
+    assert throughput(row, "auto") >= 0.98 * throughput(row, "greedy")
+
+
+@pytest.mark.heavy
+def test_a_tiny_model_is_not_held_up() -> None:
+    row = row_of(8, TINY)
+
+    assert throughput(row, "auto") >= 0.97 * throughput(row, "greedy")
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("clients", [2, 8, 33])
+def test_service_times_that_vary_by_thirty_percent_cost_less_than_five(clients: int) -> None:
+    steady, noisy = row_of(clients), row_of(clients, Model(noise=0.3))
+
+    assert throughput(noisy, "auto") >= 0.95 * throughput(steady, "auto")
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("factor", [0.1, 10.0])
+@pytest.mark.parametrize("clients", [1, 2, 8, 33])
+def test_batch_times_that_were_first_guessed_ten_times_wrong_cost_less_than_two_percent(
+    clients: int, factor: float
+) -> None:
+    row = row_of(clients)
+    guessed = []
+    for seed in SEEDS:
+        world = row.world("auto", seed)
+        world.traffic.times.add(1, factor * 0.0084)
+        guessed.append(world.run(REQUESTS).settled().throughput)
+
+    assert fmean(guessed) >= 0.98 * throughput(row, "auto")
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("row", CLOSED, ids=lambda row: row.name)
+def test_no_job_is_held_longer_than_the_delay_and_no_batch_is_too_large(row: Row) -> None:
+    measured = row.world("auto").run(REQUESTS)
+
+    assert measured.longest_hold <= row.model.max_delay + 1e-9
+    assert max(measured.sizes) <= row.model.batch_size
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("row", CLOSED, ids=lambda row: row.name)
+def test_no_other_servers_rule_is_much_better_anywhere(row: Row) -> None:
+    auto = row.world("auto").run(REQUESTS).settled().throughput
+
+    for policy in ("greedy", "torchserve", "triton", "bentoml", "litserve"):
+        assert auto >= 0.97 * row.world(policy).run(REQUESTS).settled().throughput, policy

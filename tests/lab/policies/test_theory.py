@@ -1,0 +1,116 @@
+"""The simulator confirms queueing theory for greedy and for full batches."""
+
+import math
+from statistics import fmean
+
+import pytest
+
+from daemon.batching.policies.greedy import Greedy
+from daemon.core.clock import FakeClock
+from daemon.tools.simulator.world import Measured, Model, Stepping, World
+from tests.lab.policies.loads import Closed, Poisson
+from tests.lab.policies.rows import MODEL, Row, rate
+
+A, C = MODEL.a, MODEL.c
+FEWEST, MOST = 0.0003, 0.0007  # a turnaround is the first plus an exponential of mean the second
+
+
+def runs(row: Row, policy: str) -> list[Measured]:
+    return [row.world(policy, seed).run(4000).settled() for seed in (1, 2, 3, 4, 5)]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("load", [0.15, 0.3, 0.5, 0.7, 0.9])
+def test_greedy_under_independent_arrivals_settles_at_a_cycle_of_a_over_one_minus_lambda_c(load: float) -> None:
+    arrivals = rate(load)
+    measured = runs(Row("", Poisson(arrivals)), "greedy")
+
+    cycle = A / (1 - arrivals * C)
+    share = arrivals * C
+    latency = 1.5 * cycle + C / 2 * (share + 2) / (1 - share**2)
+    assert fmean(run.mean for run in measured) == pytest.approx(latency, rel=0.05)
+    p99 = fmean(run.percentile(99) for run in measured)
+    assert 2.1 * cycle <= p99 <= 2.9 * cycle
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("load", [0.3, 0.5, 0.7])
+def test_its_mean_batch_is_the_arrivals_of_a_cycle(load: float) -> None:
+    arrivals = rate(load)
+    measured = runs(Row("", Poisson(arrivals)), "greedy")
+
+    batch = fmean(size for run in measured for size in run.sizes.elements())
+    assert batch == pytest.approx(arrivals * A / (1 - arrivals * C), rel=0.05)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("clients", [4, 8, 16])
+def test_greedy_in_a_closed_loop_pays_the_fixed_cost_twice(clients: int) -> None:
+    """Those that come back first are sent alone, and all others wait for them."""
+    measured = runs(Row("", Closed(clients)), "greedy")
+
+    assert fmean(run.throughput for run in measured) == pytest.approx(clients / (2 * A + C * clients), rel=0.05)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("clients", [2, 4, 8, 16])
+def test_auto_in_a_closed_loop_reaches_full_batches(clients: int) -> None:
+    measured = runs(Row("", Closed(clients)), "auto")
+
+    last_back = FEWEST + MOST * sum(1 / k for k in range(1, clients + 1))  # E[max] of exponentials
+    full = clients / (A + C * clients + last_back)
+    assert fmean(run.throughput for run in measured) == pytest.approx(full, rel=0.02)
+
+
+@pytest.mark.heavy
+def test_a_worker_is_stable_up_to_full_batches_and_not_beyond() -> None:
+    below, above = (Row("", Poisson(rate(load))).world("greedy").run(12_000).settled().mean for load in (0.98, 1.1))
+
+    assert below < 0.1 < above
+
+
+def test_without_chance_the_arithmetic_is_exact() -> None:
+    model = Model(noise=0.0)
+    row = Row("", Closed(1, lambda world: 0.001), model)
+    measured = row.world("greedy").run(100)
+
+    assert measured.throughput == pytest.approx(1 / (A + C + 0.001))
+    assert measured.percentile(99) == pytest.approx(A + C)
+    assert math.isclose(measured.mean, A + C)
+
+
+def test_a_seed_is_a_run() -> None:
+    row = Row("", Poisson(rate(0.5)))
+    first, same, other = (row.world("auto", seed).run(500).finished for seed in (7, 7, 8))
+
+    assert first == same != other
+
+
+def test_every_policy_meets_the_same_arrivals() -> None:
+    row = Row("", Poisson(rate(0.5)))
+
+    arrivals = [sorted(at for at, _ in row.world(policy).run(200).finished)[:150] for policy in ("greedy", "triton")]
+
+    assert arrivals[0] == arrivals[1]
+
+
+def test_a_world_takes_any_collector() -> None:
+    world = World(MODEL, lambda size, delay, traffic: Greedy(size))
+    Closed(2).start(world)
+
+    assert len(world.run(50).finished) >= 50
+
+
+def test_stepping_timers_come_at_whole_milliseconds_and_time_goes_on() -> None:
+    clock = FakeClock(start=0.0)
+    stepping, moments = Stepping(clock), []
+
+    def tick() -> None:
+        moments.append(clock.now())
+        if len(moments) < 2000:
+            stepping.later(0.0001, tick)
+
+    stepping.later(0.0023, tick)
+    clock.advance(10.0)
+
+    assert moments == pytest.approx([0.003 + index / 1000 for index in range(2000)])

@@ -1,0 +1,173 @@
+"""The clients of a run: their requests, patience and disconnects; as inference/predict.py treats them."""
+
+import random
+from typing import TYPE_CHECKING
+
+from daemon.batching.quarantine import Quarantined
+from daemon.core.arena import SHARED_FROM, Payload
+from daemon.core.errors import DaemonError, QueueFull
+from daemon.core.job import Budget, Caller, Job, Param, Phase, Reply
+from tests.lab.simulation.ledger import Entry, Served, note_answer
+from tests.lab.simulation.streams import Reader
+from tests.lab.simulation.suspicion import check_accepted, check_refused, note_parked
+
+if TYPE_CHECKING:
+    from tests.lab.simulation.world import World
+
+_LENGTHS = (SHARED_FROM, SHARED_FROM, SHARED_FROM + 1, 3 * SHARED_FROM)
+BUDGETS = (0.003, 0.02, 0.1, 0.5, 2.0, 60.0)
+
+
+class Clients:
+    """All clients of one world."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._callers = [Caller() for _ in range(world.plan.traffic.connections)]
+        self._asked = 0
+        self._bodies = random.Random(f"bodies {world.plan.seed}")  # separate from other random numbers
+        self._words = random.Random(f"words {world.plan.seed}")
+        for at, size in world.plan.traffic.bursts:
+            world.loop.outside(at, self.burst, size)
+
+    def burst(self, size: int) -> None:
+        """Send several requests at once."""
+        for _ in range(size):
+            self.ask()
+
+    def ask(self, served: Served | None = None, *, poison: bool = False) -> Entry | None:
+        """Send one request, to that version or to any; return the entry if the request was accepted.
+
+        Args:
+            poison: the request kills its worker; if False, by the plan's probability.
+        """
+        world, chance, traffic = self._world, self._world.chance, self._world.plan.traffic
+        self._asked += 1
+        poison |= chance.random() < traffic.poison and not world.healed
+        name = f"r{self._asked}{'!' if poison else ''}"
+        model_name, version, _ = chance.choice(world.plan.models)
+        try:
+            unnamed = served is None and chance.random() < 0.3
+            if served is None:
+                model = world.registry.find(model_name, None if unnamed else version)
+                served = next(each for each in reversed(world.served) if each.model is model)
+            model = served.model
+            entry = Entry(name, self._asked, served)
+            job = entry.job = self._job(entry, unnamed)
+            served.dirty = True
+            served.counts["requests"] += 1
+            full = is_full(served, job)
+            world.entries[name] = entry
+            try:
+                model.submit(job)
+            except DaemonError as error:
+                del world.entries[name]
+                if isinstance(error, Quarantined):
+                    served.counts["refused as suspects"] += 1
+                    check_refused(world, entry)
+                if isinstance(error, QueueFull) and not full:
+                    world.broken("only a full queue refuses", entry=entry, queue=model.queue)
+                if entry.reply is not None:
+                    world.broken("a refused request is not answered as well", entry=entry)
+                job.params = ()  # breaks a cycle with the entry, which would keep the arena memory
+                raise
+        except DaemonError as error:
+            world.note("%s is refused: %s", name, error)
+            return None
+        if full:
+            world.broken("a full queue takes nothing more", entry=entry, queue=served.model.queue)
+        served.open[name] = entry
+        check_accepted(world, entry)
+        note_parked(served)
+        world.jobs.append(job)
+        world.note("%s is accepted by %r%s", name, served, _words(job))
+        if chance.random() >= traffic.patient and not world.healed:
+            world.loop.outside(chance.choice((0.0, 0.001, 0.05, 1.0)), self.leave, entry)
+        return entry
+
+    def _job(self, entry: Entry, unnamed: bool) -> Job:
+        world, chance, traffic = self._world, self._world.chance, self._world.plan.traffic
+        now, settings = world.loop.now(), entry.served.model.settings
+        solo = chance.random() < traffic.solo
+        low = not solo and chance.random() < traffic.low
+        entry.lane = "solo" if solo else "low" if low else "normal"
+        budget = Budget(settings.client_timeout, now, "its model") if settings.client_timeout else None
+        if not solo and chance.random() < traffic.timed:
+            asked = chance.choice(BUDGETS)
+            if budget is None or asked <= settings.client_timeout:
+                budget = Budget(asked, now - chance.choice((0.0, 0.001, 0.01)), "its client")
+        caller = None
+        if not solo:
+            caller = chance.choice(self._callers) if self._callers else Caller()
+        body: Payload = bytes(chance.choice((0, 1, traffic.large)))
+        if not solo and self._bodies.random() < traffic.stored:
+            body = world.memory.store(entry.name, self._bodies.choice(_LENGTHS)) or body
+        words = self._words_of(entry.name)
+        headers = [("x-request-id", entry.name), ("x-words", words)]
+        entry.same = (words, len(body), "" if isinstance(body, bytes) else entry.name)
+
+        def stream(piece: Reply) -> None:
+            if entry.name not in world.readers:
+                world.readers[entry.name] = Reader(world, self, entry)
+            world.readers[entry.name].take(piece)
+
+        def deliver(reply: Reply) -> None:
+            note_answer(world, entry, reply)
+            if not self._callers and caller is not None:
+                caller.close()
+
+        return Job(
+            entry.name, () if solo else [Param("body", "", body)], headers, now, deliver,
+            stream, unnamed=unnamed, solo=solo, low=low, budget=budget, caller=caller,
+        )  # fmt: skip
+
+    def _words_of(self, name: str) -> str:
+        """Draw the words that make requests equal: poison never equals a harmless request."""
+        kinds = [name, name, "1", "2", "3"] if not self._world.healed else [name]
+        return f"{self._words.choice(kinds)}{'!' if name.endswith('!') else ''}"
+
+    def leave(self, entry: Entry) -> None:
+        """Close a client's connection: all requests on that connection are abandoned."""
+        caller, world = entry.job.caller, self._world
+        if entry.reply is not None or entry.left:
+            return
+        for other in [entry] if caller is None else list(world.entries.values()):
+            if other is entry or (other.job.caller is caller and other.reply is None and not other.left):
+                self._leave(other)
+        if caller is not None:
+            if caller in self._callers:
+                self._callers[self._callers.index(caller)] = Caller()
+            caller.close()
+
+    def _leave(self, entry: Entry) -> None:
+        world = self._world
+        world.note("the client of %s leaves", entry.name)
+        entry.left = True
+        entry.served.dirty = True
+        entry.served.model.abandon(entry.job)
+        if entry.job.phase is Phase.ENDED:
+            entry.served.open.pop(entry.name, None)
+            world.forget(entry)
+
+    def close(self) -> None:
+        """Close all connections."""
+        for caller in self._callers:
+            caller.close()
+
+
+def is_full(served: Served, job: Job) -> bool:
+    """Return whether a queue must reject a job, by the limits of its version."""
+    settings = served.model.settings
+    waiting = [entry.job.size for entry in served.open.values() if entry.job.phase is Phase.QUEUED]
+    hands = [(list(worker.hand), worker.hand.overdue is None) for worker in served.model.pool.workers]
+    ahead = sum(len(batch.jobs) for batches, begun in hands for batch in batches[begun:])
+    if len(waiting) + ahead >= settings.queue_jobs:
+        return True
+    return bool(waiting) and sum(waiting) + job.size > settings.queue_bytes
+
+
+def _words(job: Job) -> str:
+    words = [word for word, holds in (("low", job.low), ("solo", job.solo)) if holds]
+    if job.budget is not None:
+        words.append(f"{job.budget.seconds:g} s")
+    return f" ({', '.join(words)})" if words else ""

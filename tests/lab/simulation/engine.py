@@ -1,0 +1,226 @@
+"""Production's workers over simulated processes; calls and events between pool and worker are observed and checked.
+
+The rules of workers/engine.py: `loaded` or `load_failed` at most once; each batch ends once; `exited` comes last.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from daemon.core.job import MAX_ATTEMPTS, Batch, Job, Outcome, Phase, Reply
+from daemon.workers.engine import Exit, LoadFailure, Worker, WorkerEvents, WorkerSpec
+from daemon.workers.local import LocalWorker
+from daemon.workers.processes.template_tree import Templates
+from daemon.workers.state import State
+from tests.lab.simulation.ledger import TICK, Entry, Served
+from tests.lab.simulation.process import Process
+from tests.lab.simulation.suspicion import check_sent, note_ended, note_parked
+
+if TYPE_CHECKING:
+    from tests.lab.simulation.world import World
+
+
+class Engine:
+    """Starts workers for one registration of a version."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self.served: Served = None  # type: ignore[assignment]  # assigned later: the model needs the engine first
+
+    def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> "WatchedWorker":
+        world, served = self._world, self.served
+        if served.retired:
+            world.broken("nothing is started for a version that has gone", served=served)
+        process = Process(world, spec, len(world.processes) + 1)
+        world.processes.append(process)
+        served.dirty = True
+        served.unfit += 1  # until the process is born: the constructor may raise
+        worker = WatchedWorker(spec, Watch(world, served, events), world, served, process)
+        served.unfit -= 1
+        served.workers[worker] = None
+        return worker
+
+
+class WatchedWorker(LocalWorker):
+    """Production's worker with observed input."""
+
+    def __init__(self, spec: WorkerSpec, events: "Watch", world: "World", served: Served, process: Process) -> None:
+        self.process = process
+        self.lone = False  # the last batch sent must run alone on the worker
+        self._world = world
+        self._served = served
+        super().__init__(spec, events, world.loop, world.loop, cast(Templates, process), None)
+
+    def predict(self, batch: Batch) -> None:
+        _check_sent(self._world, self._served, self, batch)
+        super().predict(batch)
+
+    def _response_timeout(self) -> None:
+        running, calm = self.hand.running, self._world.loop.now() - self._world.loop.stalled > TICK
+        if running is not None and calm and self.process.script.waits_for_clients(running.id):
+            self._world.broken("a wait for clients is not the worker's time", worker=self)
+        super()._response_timeout()
+
+
+def _check_sent(world: "World", served: Served, worker: WatchedWorker, batch: Batch) -> None:
+    """Check a batch sent to a worker; its jobs are SENT already."""
+    names = [job.id for job in batch.jobs]
+    world.note("%r: is sent %d (%s): %s", worker.process, batch.id, batch.reason, " ".join(names))
+    now, size = world.loop.now(), served.model.settings.batch_size
+    served.dirty = True
+    served.counts["batches"] += 1
+    served.counts["jobs"] += len(names)
+    if served.retired:
+        world.broken("nothing is sent for a version that has gone", served=served, batch=batch)
+    if not 1 <= len(names) <= size or len(set(names)) < len(names):
+        world.broken("a batch has from one job to the batch size", batch=batch, batch_size=size, names=names)
+    if worker.state is not State.READY:
+        world.broken("only a ready worker gets a batch", worker=worker, batch=batch)
+    if worker._life.killed_because or worker.process.line is None or worker.process.line.closed:
+        world.broken("nothing is sent to a worker that is known to end", worker=worker, batch=batch)
+    if batch.reason == "ahead" and (len(names) != size or not worker.hand):
+        world.broken("only whole batches go ahead, to busy workers", worker=worker, batch=batch, batch_size=size)
+    if batch.reason != "ahead" and worker.hand:
+        world.broken("a batch that does not go ahead goes to an idle worker", worker=worker, batch=batch)
+    check_sent(world, worker, [world.entries[name] for name in names], batch)
+    for job in batch.jobs:
+        entry = world.entries[job.id]
+        if job.phase is not Phase.SENT or entry.reply is not None or entry.left:
+            world.broken("only what waits is sent", entry=entry, batch=batch)
+        if job.attempt > MAX_ATTEMPTS:
+            world.broken("a request is tried twice at most", entry=entry, batch=batch)
+        if len(names) > 1 and (job.attempt > 1 or job.solo):
+            world.broken("what a worker died with travels alone", entry=entry, batch=batch)
+        if now > max(job.deadline, world.loop.stalled + TICK):
+            world.broken("what has no time left is not sent", entry=entry, deadline=job.deadline)
+    if batch.reason == "ahead" and served.model.pool.idle:
+        world.broken("nothing goes ahead while somebody is idle", pool=served.model.pool, batch=batch)
+    _check_order(world, served, [world.entries[name] for name in names])
+    for name in names:
+        entry = world.entries[name]
+        if entry.sent:
+            served.returned[entry.lane] -= 1
+        entry.sent += 1
+        entry.company = len(names)
+        entry.with_worker = True
+
+
+def _check_order(world: "World", served: Served, sent: Sequence[Entry]) -> None:
+    """Check the order: lone jobs first, then returned ones, then first in, first out."""
+    if sent[0].job.solo or sent[0].job.attempt > 1:
+        return
+    parked = served.model.queue.parked
+    waiting = [entry for entry in served.open.values() if entry.job.phase is Phase.QUEUED and entry.job not in parked]
+    suspect = sent[0].job.suspect is not None
+    alone = [entry for entry in waiting if (entry.job.solo or entry.job.attempt if suspect else entry.job.alone)]
+    if alone:
+        world.broken("those that travel alone go first", sent=sent, waiting=alone)
+    if suspect:
+        return
+    fresh = [entry for entry in sent if not (entry.sent or entry.parked)]
+    lanes = {entry.lane for entry in fresh}
+    returned = [entry for entry in waiting if entry.sent and entry.lane in lanes and not entry.parked]
+    if returned:
+        world.broken("what has come back is sent first", sent=sent, waiting=returned)
+    patience, now = served.model.queue.patience, world.loop.now()
+    if "normal" in lanes:
+        passed = [entry for entry in waiting if entry.lane == "low" and now - entry.job.queued > patience]
+        if passed:
+            world.broken("whoever has let others go before for long enough goes first", sent=sent, waiting=passed)
+    for entry in fresh:
+        before = served.first.get(entry.lane, 0)
+        if entry.number < before:
+            world.broken("first in is first out", entry=entry, before=before)
+        served.first[entry.lane] = entry.number
+
+
+class Watch:
+    """Observes the events on their way to the pool."""
+
+    def __init__(self, world: "World", served: Served, events: WorkerEvents) -> None:
+        self._world = world
+        self._served = served
+        self._events = events
+        self._loaded = self._exited = self._worked = False
+
+    def _heard(self, worker: Worker, what: str) -> Process:
+        assert isinstance(worker, WatchedWorker)
+        self._served.dirty = True
+        if self._exited:
+            self._world.broken("a worker says nothing after its exit", worker=worker, what=what)
+        return worker.process
+
+    def loaded(self, worker: Worker) -> None:
+        process = self._heard(worker, "loaded")
+        self._world.note("%r: is ready", process)
+        if self._loaded:
+            self._world.broken("a worker loads once", worker=worker)
+        self._loaded = True
+        self._events.loaded(worker)
+
+    def load_failed(self, worker: Worker, failure: LoadFailure) -> None:
+        process = self._heard(worker, "load failed")
+        self._world.note("%r: did not load: %s", process, failure.error)
+        self._served.unfit += 1
+        if self._loaded:
+            self._world.broken("a worker loads once", worker=worker)
+        self._loaded = True
+        self._events.load_failed(worker, failure)
+
+    def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
+        process = self._heard(worker, "ended")
+        assert isinstance(worker, WatchedWorker)
+        world = self._world
+        entries = [world.entries[job.id] for job in batch.jobs]
+        if not all(entry.with_worker for entry in entries):
+            world.broken("each batch is ended once", worker=worker, batch=batch)
+        if [outcome.job for outcome in outcomes] != list(batch.jobs):
+            world.broken("there is an outcome for each job", batch=batch, outcomes=outcomes)
+        ahead = outcomes[0].reply is None and (bool(worker.hand) or worker.hand.overdue is not None)
+        note_ended(world, worker, batch, outcomes)
+        self._worked |= outcomes[0].started
+        before = [entry.job.attempt - 1 for entry in entries]
+        world.note("%r: batch %d is %s", process, batch.id, _word(outcomes[0], ahead))
+        self._events.ended(worker, batch, outcomes, seconds)
+        note_parked(self._served)
+        for entry, attempts in zip(entries, before, strict=True):
+            if entry.job.phase is Phase.QUEUED:
+                self._served.returned[entry.lane] += 1
+                if ahead and entry.job.attempt != attempts:
+                    world.broken("what was sent ahead and not begun is not charged", entry=entry, batch=batch)
+            elif ahead and not entry.left and entry.reply is not None and entry.reply.status != 504:
+                world.broken("what was sent ahead and not begun comes back", entry=entry, batch=batch)
+            entry.with_worker = False
+            if entry.job.phase is Phase.ENDED:
+                self._served.open.pop(entry.name, None)
+                world.forget(entry)
+
+    def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
+        self._heard(worker, "streamed")
+        if piece.body and piece.body.partition(b" ")[0] != job.id.encode():
+            self._world.broken("a piece goes to whoever asked", job=job, piece=piece)
+        self._events.streamed(worker, job, piece)
+
+    def lost(self, worker: Worker) -> None:
+        process = self._heard(worker, "lost")
+        self._world.note("%r: is lost", process)
+        self._events.lost(worker)
+
+    def exited(self, worker: Worker, how: Exit) -> None:
+        process = self._heard(worker, "exited")
+        assert isinstance(worker, WatchedWorker)
+        self._world.note("%r: has ended: %s", process, how.reason)
+        if worker.hand:
+            self._world.broken("a worker gives back what it has before it ends", worker=worker)
+        if self._worked != (how.busy or worker.answered):
+            world = self._world
+            world.broken("it is known whether a worker ended with work", worker=worker, how=how, worked=self._worked)
+        self._served.unfit += not self._worked
+        self._exited = True
+        del self._served.workers[worker]
+        self._events.exited(worker, how)
+
+
+def _word(outcome: Outcome, ahead: bool) -> str:
+    if outcome.reply is not None:
+        return "overdue" if outcome.retry else "answered"
+    return "given back, not begun" if ahead else "given back"

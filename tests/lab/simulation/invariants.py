@@ -1,0 +1,157 @@
+"""The invariants of a version at every rest of the loop, when no more calls are due."""
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from daemon.batching.queue import Queue
+from daemon.core.job import Phase
+from daemon.workers.slot import RESTART_LIMIT, SlotState
+from daemon.workers.state import State
+from tests.lab.simulation.engine import WatchedWorker
+from tests.lab.simulation.ledger import TICK, Served
+
+if TYPE_CHECKING:
+    from tests.lab.simulation.world import World
+
+# The slot states possible since the last rest; a slot starts a worker at once, so it never rests EMPTY.
+NEXT = {
+    "": ("STARTING", "BACKOFF", "GAVE_UP"),
+    "STARTING": ("UP", "BACKOFF", "GAVE_UP"),
+    "UP": ("STARTING", "BACKOFF", "GAVE_UP"),
+    "BACKOFF": ("STARTING", "GAVE_UP"),
+    "GAVE_UP": ("STARTING", "BACKOFF"),
+}
+_WORKERS = {
+    # An overdue worker is being ended.
+    SlotState.STARTING: (State.STARTING, State.LOADING, State.DRAINING),
+    SlotState.UP: (State.READY, State.DRAINING),
+}
+
+
+def check(world: "World", served: Served) -> None:
+    """Check one version, if anything may have changed."""
+    if served.dirty:
+        served.dirty = False
+        _check_requests(world, served)
+        _check_due(world, served)
+        _check_pool(world, served)
+
+
+def _check_requests(world: "World", served: Served) -> None:
+    model, now = served.model, world.loop.now()
+    queue, dispatcher = model.queue, model.dispatcher
+    waiting = sent = size = watched_waiting = watched_sent = 0
+    ended = []
+    limit = model.settings.queue_timeout
+    for entry in served.open.values():
+        job = entry.job
+        if job.phase is Phase.QUEUED:
+            waiting += 1
+            size += job.size
+            watched_waiting += job.budget is not None
+            if limit and now - max(job.queued + limit, world.loop.stalled) > TICK:
+                world.broken("nobody waits beyond the queue timeout", entry=entry, waited=now - job.queued)
+        elif job.phase is Phase.SENT:
+            sent += 1
+            watched_sent += job.budget is not None and not entry.left
+        else:
+            ended.append(entry)
+        if now - max(job.deadline, world.loop.stalled) > TICK and not entry.left:
+            world.broken("nobody waits beyond the deadline", entry=entry, late=now - job.deadline)
+    if ended:
+        world.broken("whoever has ended was told, or has left", ended=ended)
+    if queue.waiting != waiting or queue.bytes != size:
+        world.broken("the queue counts those that wait", queue=queue, waiting=waiting, bytes=size)
+    if not in_order(queue):
+        world.broken("each lane is in the order of arrival", queue=queue)
+    in_hands = {job.id for worker in served.workers for batch in worker.hand for job in batch.jobs}
+    had = sum(len(batch.jobs) for worker in served.workers for batch in worker.hand)
+    if dispatcher.running != had or len(in_hands) != had:
+        world.broken("the dispatcher counts those with a worker", running=dispatcher.running, in_hands=had)
+    lost = [entry for entry in served.open.values() if entry.job.phase is Phase.SENT and entry.name not in in_hands]
+    if lost:
+        world.broken("no request is lost", lost=lost)
+    if len(queue.deadlines) != watched_waiting or len(dispatcher.expiry.sent) != watched_sent:
+        world.broken("deadlines are watched where there are any", expiry=dispatcher.expiry, waiting=watched_waiting,
+                     sent=watched_sent)  # fmt: skip
+    _check_callers(world, served)
+    if sent < len(dispatcher._left):
+        world.broken("those that have left are forgotten when they end", left=len(dispatcher._left), sent=sent)
+
+
+def in_order(queue: Queue) -> bool:
+    """Return whether each lane is in the order of arrival: the queue timeout looks at the first job of a lane only."""
+    return all(
+        earlier.queued <= later.queued
+        for lane in (reversed(queue._alone), queue._suspects, queue._aged, queue._normal, queue._low)
+        for earlier, later in pairwise(lane)
+    )
+
+
+def _check_callers(world: "World", served: Served) -> None:
+    callers = served.model.traffic.callers
+    strangers = sum(
+        entry.job.phase is Phase.QUEUED and not entry.job.standing.regular for entry in served.open.values()
+    )
+    present = {id(entry.job.standing) for entry in served.open.values() if entry.job.standing.regular}
+    if callers.strangers != strangers or callers.present != len(present):
+        world.broken("who is there is counted", callers=callers, strangers=strangers, present=len(present))
+
+
+def _check_due(world: "World", served: Served) -> None:
+    """Check that no batch is due while a worker is idle, and no job is held too long."""
+    model, now = served.model, world.loop.now()
+    if not model.pool.idle:
+        return
+    queued = [entry for entry in served.open.values() if entry.job.phase is Phase.QUEUED]
+    waiting = [entry for entry in queued if entry.job not in model.queue.parked]
+    if not waiting:
+        return
+    settings = model.settings
+    reason = (
+        "it is whole" if len(waiting) >= settings.batch_size
+        else "the policy does not wait" if settings.policy == "greedy"
+        else "one travels alone" if any(entry.job.alone for entry in waiting)
+        else "the version stops" if model.stopping
+        else ""
+    )  # fmt: skip
+    if reason:
+        world.broken("no idle worker stands beside a batch that is due", because=reason, waiting=waiting,
+                     pool=model.pool)  # fmt: skip
+    for entry in waiting:
+        if entry.held is None:
+            entry.held = now
+        held = now - max(entry.held + settings.max_delay, world.loop.stalled)
+        if held > TICK:
+            world.broken("nobody is held for more than the maximum delay", entry=entry, held=now - entry.held,
+                         max_delay=settings.max_delay)  # fmt: skip
+
+
+def _check_pool(world: "World", served: Served) -> None:
+    pool = served.model.pool
+    idle = granting = 0
+    seen: dict[int, str] = {}
+    for slot in pool.slots:
+        state, before = slot.state.name, served.slots.get(id(slot), "")
+        seen[id(slot)] = state
+        if state != before and state not in NEXT[before]:
+            world.broken("a slot goes along the arrows", before=before, after=state)
+        worker = slot.worker
+        expected = _WORKERS.get(slot.state)
+        if expected is not None and (worker is None or worker.state not in expected):
+            world.broken("a slot knows its worker's state", slot=slot)
+        if slot.state is SlotState.BACKOFF and (worker is not None or pool._timer is None):
+            world.broken("who backs off is woken", slot=slot)
+        if slot.state is SlotState.GAVE_UP and not served.unfit:
+            world.broken("a version fails only where workers cannot load, or cannot live without work", slot=slot)
+        if len(slot.failures) >= RESTART_LIMIT and slot.state is not SlotState.GAVE_UP:
+            world.broken("a slot gives up after so many early exits", slot=slot)
+        if slot.state is SlotState.UP and worker is not None and worker.state is State.READY:
+            idle += not worker.hand
+            assert isinstance(worker, WatchedWorker)
+            granting += len(worker.hand) == 1 and not worker.lone
+    served.slots = seen
+    if len(pool.slots) != pool.wanted:
+        world.broken("there are as many places as are wanted", pool=pool, wanted=pool.wanted)
+    if pool.idle != idle or pool.granting != granting:
+        world.broken("the pool knows who is idle", pool=pool, idle=idle, granting=granting)

@@ -1,0 +1,140 @@
+"""The world's own ledger: each request with its outcome, and each registration of a version, independent of the daemon.
+
+Each response is checked on arrival: the first for its request, belonging to the request, and in time.
+"""
+
+from collections import Counter
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+from daemon.core.job import MAX_ATTEMPTS, Job, Reply
+from daemon.models.version import Model
+from tests.lab.simulation.suspicion import Suspicion, check_refused
+
+if TYPE_CHECKING:
+    from tests.lab.simulation.engine import WatchedWorker
+    from tests.lab.simulation.world import World
+
+TICK = 0.0021  # seconds: two timer steps, one to expire and one to wake, and float rounding
+
+
+class Entry:
+    """One accepted request.
+
+    Attributes:
+        number: the order of acceptance.
+        sent, begun: how often the request was sent to a worker, and how often a worker started it.
+        company: the number of jobs in the batch last sent with this request.
+        with_worker: a worker has the request, as far as the daemon knows.
+        held: since when the request has waited beside an idle worker; None if never.
+        left: the client has gone.
+        same: the key shared by equal requests.
+        parked: the request waits or waited for its comparison.
+    """
+
+    __slots__ = (
+        "begun", "company", "held", "job", "lane", "left", "name", "number", "parked", "reply", "same", "sent",
+        "served", "with_worker",
+    )  # fmt: skip
+
+    def __init__(self, name: str, number: int, served: "Served") -> None:
+        self.name = name
+        self.number = number
+        self.served = served
+        self.job: Job = None  # type: ignore[assignment]  # assigned later: the job needs the entry first
+        self.lane = "normal"
+        self.sent = self.begun = self.company = 0
+        self.with_worker = self.left = self.parked = False
+        self.same: Hashable = name
+        self.held: float | None = None
+        self.reply: Reply | None = None
+
+    def __repr__(self) -> str:
+        words = f"{self.job.phase.name} sent={self.sent} begun={self.begun} attempt={self.job.attempt}"
+        return f"<{self.name} of {self.served} {words}{' left' if self.left else ''}>"
+
+
+class Served:
+    """One registration of a version.
+
+    Attributes:
+        open: requests that have not ended.
+        workers: those whose processes have not ended, as far as the daemon knows.
+        dirty: something may have changed since the last check.
+        retired: unregistered, and all its work has ended.
+        first: lane → number of the last request sent for the first time.
+        returned: lane → number of requests returned to the queue.
+        suspicion: which requests have ended workers.
+        unfit: workers that could not start, did not load, or ended idle before their first answer.
+        counts: the expected metrics: requests, answers, batches, jobs, and 504 by place.
+    """
+
+    def __init__(self, model: Model, number: int) -> None:
+        self.model = model
+        self.number = number
+        self.open: dict[str, Entry] = {}
+        self.workers: dict[WatchedWorker, None] = {}
+        self.slots: dict[int, str] = {}
+        self.first: dict[str, int] = {}
+        self.returned: Counter[str] = Counter()
+        self.suspicion = Suspicion()
+        self.unfit = 0
+        self.counts: Counter[str] = Counter()
+        self.retired = False
+        self.dirty = True
+
+    def __repr__(self) -> str:
+        return f"{self.model.name}/{self.model.version}#{self.number}"
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.model.name, self.model.version
+
+
+def note_answer(world: "World", entry: Entry, reply: Reply) -> None:
+    """Record a request's response and check it."""
+    served, job, now = entry.served, entry.job, world.loop.now()
+    text = reply.body.decode()
+    world.note("%s is told %d%s", entry.name, reply.status, "" if text == entry.name else f": {text}")
+    served.dirty = True
+    if entry.reply is not None:
+        world.broken("a request is answered once", entry=entry, first=entry.reply, second=reply)
+    if entry.left:
+        world.broken("whoever has left is told nothing", entry=entry, reply=reply)
+    entry.reply = reply
+    served.open.pop(entry.name, None)
+    if not entry.with_worker:
+        world.forget(entry)
+    late = now - max(job.deadline, job.arrived, world.loop.stalled)
+    if late > TICK:
+        world.broken("an answer is not later than the deadline", entry=entry, late=late, reply=reply)
+    if reply.status == 504:
+        served.counts["expired with a worker" if entry.with_worker else "expired in the queue"] += 1
+        served.counts["answers"] += entry.with_worker
+        early = job.deadline - now - world.longest * 1.01
+        if "queueTimeout" in text:
+            early = job.queued + served.model.settings.queue_timeout - now
+        if early > 0.0:
+            world.broken("nobody is told for nothing that there is no time", entry=entry, early=early, reply=reply)
+        if job.budget is None and not served.model.settings.queue_timeout:
+            world.broken("only what has a limit expires", entry=entry, reply=reply)
+        return
+    served.counts["answers"] += entry.with_worker
+    if "was not run: the same request" in text:
+        served.counts["refused as suspects"] += 1
+        check_refused(world, entry)
+    elif reply.status == 200 or reply.phrase == "Prediction failed":
+        if text != entry.name:
+            world.broken("an answer goes to whoever asked", entry=entry, reply=reply)
+        if not entry.begun:
+            world.broken("only what was begun has an answer", entry=entry)
+    elif "died" in text or "did not answer within" in text:
+        if "within the grace time" in text and not served.model.stopping:
+            world.broken("a worker that is not wanted any more finishes what it has", entry=entry, reply=reply)
+        alone = "did not answer within" in text and entry.company == 1
+        if "the same request is refused" in text:
+            check_refused(world, entry)
+        elif world.retry(served) and not (job.begun or alone) and job.attempt < MAX_ATTEMPTS:
+            world.broken("a request is tried again if its worker went away", entry=entry, reply=reply)
+    elif not served.model.stopping and not served.model.pool.hopeless:
+        world.broken("a request that waits is refused only where nobody will come for it", entry=entry, reply=reply)

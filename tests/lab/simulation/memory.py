@@ -1,0 +1,90 @@
+"""The arena of a run: small, so that freed memory is reused at once, and overwritten when freed.
+
+Each body contains its request's name, so that a reader knows whose body it is.
+"""
+
+from typing import TYPE_CHECKING
+
+from daemon.core.arena import SHARED_FROM, Place, Stored
+from daemon.core.places import Places
+from handlers import wire
+
+if TYPE_CHECKING:
+    from tests.lab.simulation.process import Process
+    from tests.lab.simulation.world import World
+
+SIZE = 16 * SHARED_FROM
+_FREED = b"\xdd"
+
+
+class Memory:
+    """The memory that receives a run's bodies, and from which its workers read."""
+
+    def __init__(self) -> None:
+        self._places = Places(SIZE)
+        self.view = memoryview(bytearray(SIZE))
+
+    def __repr__(self) -> str:
+        return f"<Memory {self._places!r}>"
+
+    @property
+    def used(self) -> int:
+        return self._places.used
+
+    def store(self, name: str, length: int) -> Stored | None:
+        """Return the body of a request in newly allocated memory; None if there is no room."""
+        stored = self.take(length)
+        if stored is not None:
+            stored.view[:] = body_of(name, length)
+        return stored
+
+    def take(self, length: int) -> Stored | None:
+        offset = self._places.take(length)
+        return None if offset is None else Stored(Place(self, offset, length), offset, length)
+
+    def free(self, offset: int, length: int, *, written: bool = True) -> None:
+        self.view[offset : offset + length] = _FREED * length
+        self._places.free(offset, length)
+
+
+def body_of(name: str, length: int) -> bytes:
+    """Return the body of the request of this name."""
+    word = f"{name} ".encode()
+    return (word * (length // len(word) + 1))[:length]
+
+
+class Reader:
+    """The memory one worker process may read: the bodies of batches received and not yet answered."""
+
+    def __init__(self, process: "Process", world: "World") -> None:
+        self._process = process
+        self._world = world
+        self._places: dict[int, list[tuple[str, int, int]]] = {}
+
+    def sent(self, batch: wire.Predict) -> None:
+        """Record the bodies of a received batch."""
+        if batch.stored:
+            self._places[batch.batch] = [(batch.rows[each.row].id, each.offset, each.length) for each in batch.stored]
+
+    def read(self, batch: wire.Predict) -> None:
+        """Read the bodies of a batch, as a handler does at its start, and again for each row that runs alone."""
+        for place in self._places.get(batch.batch, ()):
+            self._check(*place)
+
+    def answered(self, batch: wire.Predict) -> None:
+        """Read the bodies of a batch for the last time."""
+        self.read(batch)
+        self._places.pop(batch.batch, None)
+
+    def ended(self) -> None:
+        """Read all remaining bodies: the process exists until the daemon learns of its end."""
+        for places in self._places.values():
+            for place in places:
+                self._check(*place)
+        self._places.clear()
+
+    def _check(self, name: str, offset: int, length: int) -> None:
+        found = bytes(self._world.memory.view[offset : offset + length])
+        if found != body_of(name, length):
+            self._world.broken("a worker reads what its request was sent with", worker=self._process, request=name,
+                               found=found[:40])  # fmt: skip

@@ -1,0 +1,198 @@
+"""The code of a simulated worker process, as in handlers/worker.py: load, then run one batch after the other.
+
+Faults are random: the worker fails to load, dies in a batch, hangs, answers too late, or violates the protocol. A
+request whose name ends with `!` is poison: the worker that starts it dies.
+"""
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from handlers import wire
+from tests.lab.simulation.memory import Reader
+from tests.lab.simulation.plan import HEALTHY
+from tests.lab.simulation.streams import Pour
+
+if TYPE_CHECKING:
+    from tests.lab.simulation.process import Process
+    from tests.lab.simulation.world import World
+
+SIGKILL = -9
+
+
+class Script:
+    """The work of one process.
+
+    Attributes:
+        running: the running batch, or None.
+        batch_size, threads: the latest received values.
+        reader: reads the bodies in shared memory.
+    """
+
+    def __init__(self, process: "Process", world: "World") -> None:
+        self.running: wire.Predict | None = None
+        self.batch_size = self.threads = 0
+        self._process = process
+        self._world = world
+        self._chance = process.chance
+        self._later = world.loop.outside
+        self._faults = HEALTHY if world.healed else world.plan.faults
+        self._pour: Pour | None = None
+        self._inbox: deque[wire.Predict] = deque()
+        self.reader = Reader(process, world)
+        self._asked_to_leave = False
+
+    def __repr__(self) -> str:
+        return "" if self.running is None else f" with {' '.join(row.id for row in self.running.rows)}"
+
+    @property
+    def stopped(self) -> bool:
+        return self._process.stopped
+
+    def waits_for_clients(self, batch: int) -> bool:
+        """Return whether this batch is blocked until its clients read."""
+        return not self.stopped and self._pour is not None and self._pour.waits(batch)
+
+    def say(self, message: wire.ToDaemon) -> None:
+        self._process.say(message)
+
+    def hear(self, message: wire.ToWorker | None) -> None:
+        """Handle a message of the daemon; None: the daemon closed its end."""
+        if message is None:
+            self._asked_to_leave = True
+            self._go_on()
+        elif isinstance(message, wire.Load):
+            self.batch_size, self.threads = message.batch_size, message.threads
+            self._load()
+        elif isinstance(message, wire.BatchSize):
+            self.batch_size = message.most
+        elif isinstance(message, wire.Threads):
+            self.threads = message.count
+        elif isinstance(message, wire.Credit):
+            if self._pour is not None:
+                self._pour.grant(message)
+        elif isinstance(message, wire.Predict):
+            self.reader.sent(message)
+            self._inbox.append(message)
+            self._go_on()
+
+    def _load(self) -> None:
+        seconds = self._world.plan.load_time * self._chance.uniform(0.5, 1.5)
+        faults = self._faults
+        if self._process.whether(faults.load_slow):
+            seconds += self._chance.uniform(0.0, 1.2) * self._process.spec.startup_timeout
+        if self._process.whether(faults.load_hangs):
+            self._world.note("%r: hangs while it loads", self._process)
+        elif self._process.whether(faults.load_crashes):
+            self._later(seconds, self._process.end, self._chance.choice((SIGKILL, 1)))
+        elif self._process.whether(faults.load_fails):
+            self._later(seconds, self._cannot_load)
+        else:
+            self._later(seconds, self._process.say, wire.Loaded(seconds, self._world.own_handle))
+
+    def _cannot_load(self) -> None:
+        self._process.say(wire.LoadFailed("ValueError: weights", "Traceback …"))
+        self._later(0.0005, self._process.end, wire.EXIT_LOAD_FAILED)
+
+    def _go_on(self) -> None:
+        if self.running is not None or self._process.stopped:
+            return
+        if self._inbox:
+            self.running = self._inbox.popleft()
+            self._world.began(self._process, self.running)
+            self.reader.read(self.running)
+            self._run(self.running)
+        elif self._asked_to_leave and not self._process.whether(self._faults.deaf):
+            self._later(0.0005, self._process.end, 0)
+
+    def _run(self, batch: wire.Predict) -> None:
+        a, c = self._world.plan.service
+        seconds = (a + c * len(batch.rows)) * self._chance.uniform(0.9, 1.1)
+        faults, later, part = self._faults, self._later, self._chance.random()
+        if self._process.whether(faults.streams):
+            later(seconds * part * 0.9, self._stream, batch)
+        if any(row.id.endswith("!") for row in batch.rows) or self._process.whether(faults.dies):
+            later(seconds * part, self._process.end, self._chance.choice((SIGKILL, 1, -11)))
+        elif self._process.whether(faults.hangs):
+            self._world.note("%r: hangs%r", self._process, self)
+        elif self._process.whether(faults.leaves):
+            later(seconds * part, self._leave_connection)
+        elif self._process.whether(faults.confused):
+            later(seconds, self._confuse, batch)
+        elif self._process.whether(faults.isolates):
+            later(seconds, self._isolate, batch, seconds)
+        elif self._process.whether(self._world.plan.pours):
+            self._pour = Pour(self, self._world, batch, seconds / 6)
+            later(seconds / 6, self._pour.pour)
+        else:
+            if self._process.whether(faults.late):
+                timeout = self._process.spec.response_timeout
+                just = self._chance.random() < 0.5  # answers around the timeout itself
+                seconds = timeout + self._chance.uniform(-0.001, 0.001) if just else seconds + timeout * part * 2
+            later(seconds, self._finish, batch, seconds)
+
+    def _leave_connection(self) -> None:
+        if not self._process.stopped:
+            self._world.note("%r: closes its connection%r", self._process, self)
+            self._process.hang_up()
+
+    def _stream(self, batch: wire.Predict) -> None:
+        if self.running is batch and not self._process.stopped:
+            row = self._chance.randrange(len(batch.rows))
+            piece = wire.Answer(200, batch.rows[row].id.encode())
+            self._world.note("%r: a piece for %s", self._process, batch.rows[row].id)
+            self._process.say(wire.Chunk(batch.batch, [(row, piece)]))
+
+    def _isolate(self, batch: wire.Predict, seconds: float) -> None:
+        """Run each row alone after the handler raised, and report that the batch continues."""
+        if not self._process.stopped:
+            self.reader.read(batch)
+        self._process.say(wire.Chunk(batch.batch, []))
+        again = seconds * len(batch.rows)
+        answers = [_answer(row, failed=self._chance.random() < 0.3) for row in batch.rows]
+        failed = sum(answer.status != 200 for answer in answers)
+        isolation = wire.Isolation(failed, again)
+        self._later(again, self._answer, batch, wire.Done(batch.batch, answers, seconds + again, [], isolation))
+
+    def finish(self, batch: wire.Predict, seconds: float, cut: set[int]) -> None:
+        """Answer a batch that has streamed; cut rows fail."""
+        self._pour = None
+        answers = [_answer(row, failed=number in cut) for number, row in enumerate(batch.rows)]
+        self._answer(batch, wire.Done(batch.batch, answers, seconds))
+
+    def _finish(self, batch: wire.Predict, seconds: float) -> None:
+        raises = self._process.whether(self._faults.raises)
+        answers = [_answer(row, failed=raises) for row in batch.rows]
+        self._answer(batch, wire.Done(batch.batch, answers, seconds))
+
+    def _confuse(self, batch: wire.Predict) -> None:
+        """Violate the protocol, then answer; the daemon must expect anything after a violation."""
+        answers = [_answer(row) for row in batch.rows]
+        odd: list[wire.ToDaemon] = [
+            wire.Done(batch.batch, answers[1:], 0.01),
+            wire.Done(batch.batch, [*answers, *answers], 0.01),
+            wire.Done(batch.batch + 1, answers, 0.01),
+            wire.Chunk(batch.batch, [(len(answers), answers[0])]),
+            wire.Chunk(batch.batch, [(-1 - len(answers), answers[0])]),
+            wire.Loaded(0.1, False),
+            wire.Hello(1),
+        ]
+        said = self._chance.choice(odd)
+        self._world.note("%r: is confused, and says %r", self._process, said)
+        self._process.say(said)
+        self._answer(batch, wire.Done(batch.batch, answers, 0.01))
+
+    def _answer(self, batch: wire.Predict, done: wire.Done) -> None:
+        if self._process.stopped or self.running is not batch:
+            return
+        self.running = None
+        self.reader.answered(batch)
+        self._world.wrote(self._process, batch, done.seconds)
+        self._process.say(done)
+        self._go_on()
+
+
+def _answer(row: wire.Row, failed: bool = False) -> wire.Answer:
+    """Return an answer that contains its row's id."""
+    if failed:
+        return wire.Answer(503, row.id.encode(), "Prediction failed", [], "InternalServerException")
+    return wire.Answer(200, row.id.encode())

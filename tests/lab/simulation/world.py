@@ -1,0 +1,288 @@
+"""One run's world: the daemon's objects on the virtual loop, and the record of their behaviour."""
+
+import asyncio
+import functools
+import random
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from daemon.config.config import Config, resolve
+from daemon.core.clock import Timer
+from daemon.core.job import Job
+from daemon.core.logs import ModelLogs
+from daemon.marfile import Manifest, parse_manifest
+from daemon.metrics.metrics import Metrics
+from daemon.metrics.version import VersionMetrics
+from daemon.models.registrar import Contents, Progress, Registration
+from daemon.models.registry import Registry
+from daemon.models.request import Request
+from daemon.models.settings import ModelSettings
+from daemon.models.version import Model, Source
+from daemon.workers.gpus import Placement
+from handlers import wire
+from tests.lab.simulation.engine import Engine, WatchedWorker
+from tests.lab.simulation.ledger import Entry, Served
+from tests.lab.simulation.loop import Call, VirtualLoop, no_space
+from tests.lab.simulation.memory import Memory
+from tests.lab.simulation.plan import Plan, draw_settings
+from tests.lab.simulation.process import Process
+from tests.lab.simulation.story import Failure, Story
+from tests.lab.simulation.streams import Reader
+from tests.lab.simulation.suspicion import note_parked
+
+T = TypeVar("T")
+_GPUS = 2
+_NOWHERE = "/nonexistent/simulated"
+
+
+@functools.cache
+def _config(grace: float) -> Config:
+    return resolve({"state_dir": _NOWHERE, "socket": f"{_NOWHERE}/socket", "grace": str(grace)}, {})
+
+
+class SimulatedRegistration(Registration):
+    """Production's registration with a simulated source: nothing is downloaded, unpacked or read."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        config = _config(world.plan.grace)
+        logs = ModelLogs(config.state_dir, foreground=False)
+        super().__init__(config, world.registry, Engine(world), world.loop, logs, world.metrics)
+
+    async def _fetch(self, request: Request, progress: Progress, make: Callable[[Manifest, Contents], Model]) -> Model:
+        name, version = request.url.split("/")
+        manifest = parse_manifest({"model": {"modelName": name, "modelVersion": version, "handler": "h.py"}})
+        return make(manifest, Contents(Path(_NOWHERE)))
+
+    def _make(self, request: Request, manifest: Manifest, contents: Contents, *, listed: bool = False) -> Model:
+        return self._world.make(request, manifest).model
+
+    def add(self, model: Model) -> None:
+        super().add(model)
+        self._world.registered(model)
+
+    async def retire(self, model: Model, grace: float | None) -> None:
+        await super().retire(model, grace)
+        self._world.retired(model)
+
+    async def end(self) -> None:
+        everybody = self._everybody()
+        await super().end()
+        for model in everybody:
+            self._world.retired(model)
+
+
+class MarkingClock:
+    """The loop's clock for one version; marks the version dirty on every event.
+
+    Attributes:
+        timers: those that may still be armed.
+    """
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self.served: Served = None  # type: ignore[assignment]  # assigned later: the model needs the clock first
+        self.now = loop.now
+        self.timers: list[Call] = []
+        self._loop = loop
+
+    def soon(self, call: Callable[[], None]) -> None:
+        self.served.dirty = True
+        self._loop.soon(call)
+
+    def later(self, delay: float, call: Callable[[], None]) -> Timer:
+        timer = self._loop.later(delay, functools.partial(self._marked, call))
+        if len(self.timers) > 8:
+            self.timers = [each for each in self.timers if each.armed]
+        self.timers.append(timer)
+        return timer
+
+    def aside(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        self._loop.aside(work, functools.partial(self._marked_with, then))
+
+    def _marked(self, call: Callable[[], None]) -> None:
+        self.served.dirty = True
+        call()
+
+    def _marked_with(self, then: Callable[[T], None], result: T) -> None:
+        self.served.dirty = True
+        then(result)
+        note_parked(self.served)
+
+
+class World:
+    """The parts of a run.
+
+    Attributes:
+        chance: the random numbers of clients, operators and daemon faults; each process has its own.
+        healed: the faults have ceased.
+        longest: the seconds of the longest answered batch.
+        placement: worker → device.
+        entries: every accepted request that has not been forgotten, by name.
+        readers: the clients of streamed responses, by the request's name.
+        failure: the first broken invariant.
+        disk: the content of the snapshot; None before the first write.
+        memory: the arena for large bodies.
+    """
+
+    def __init__(self, plan: Plan, story: Story | None = None) -> None:
+        self.plan = plan
+        self.chance = random.Random(f"world {plan.seed}")
+        self.loop = VirtualLoop(self._escaped)  # type: ignore[abstract]  # only the needed part of a loop
+        self.loop.disk = self._write
+        self.loop.connect = self._connect
+        self.loop.pipe = self._pipe
+        self.story = story
+        self.failure: Failure | None = None
+        self.healed = False
+        self.own_handle = plan.own_handle
+        self.processes: list[Process] = []
+        self.served: list[Served] = []
+        self.entries: dict[str, Entry] = {}
+        self.readers: dict[str, Reader] = {}
+        self.jobs: list[Job] = []
+        self.disk_full_until = self.longest = 0.0
+        self.placement = Placement(_GPUS)
+        self.disk: bytes | None = None
+        self.memory = Memory()
+        self.registry, self.metrics = Registry(), Metrics()
+        self.registration = SimulatedRegistration(self)
+        self._output: Any = None
+        self._began = self.loop.now()
+
+    # Notes and failures.
+
+    def note(self, text: str, *values: Any) -> None:
+        """Add a line to the story, if there is one."""
+        if self.story is not None:
+            self.story.note(self.loop.now() - self._began, text % values)
+
+    def broken(self, invariant: str, **values: Any) -> None:
+        """Record a broken invariant; only the first one counts."""
+        if self.failure is None:
+            self.failure = Failure(self.plan.seed, invariant, self.loop.now() - self._began,
+                                   {name: repr(value) for name, value in values.items()})  # fmt: skip
+
+    def _escaped(self, error: BaseException) -> None:
+        trace = "".join(traceback.format_exception(error))
+        self.broken("no exception escapes", error=error, trace=trace)
+
+    def retry(self, served: Served) -> bool:
+        """Return whether a handler may see a request of a version again."""
+        retry = served.model.settings.retry
+        return not self.own_handle if retry is None else retry
+
+    def close(self) -> None:
+        """Release the descriptors and tasks of an aborted run."""
+        self.loop.close()
+        for process in self.processes:
+            process.close()
+
+    def plan_has(self, what: str) -> bool:
+        """Return whether an event of this kind occurs in this run."""
+        return any(kind == what for _, kind in self.plan.events)
+
+    # The registration's interface.
+
+    def request(self, name: str, version: str, *, synchronous: bool) -> Request:
+        return Request(url=f"{name}/{version}", synchronous=synchronous)
+
+    def make(self, request: Request, manifest: Manifest) -> Served:
+        """Make a model as from its archive."""
+        settings = self.settings_of(manifest.model_name, manifest.model_version)
+        settings = settings.changed({"quarantine": self.plan.quarantine}, "set")
+        engine, clock = Engine(self), MarkingClock(self.loop)
+        source = Source(request.url, Path(_NOWHERE), None, manifest, {})
+        model = Model.__new__(Model)
+        served = engine.served = clock.served = Served(model, len(self.served) + 1)
+        model.__init__(source, settings, engine, clock, cores=4, placement=self.placement, request=request)  # type: ignore[misc]
+        if self.plan.aside:
+            model.dispatcher.quarantine.at_once = -1
+        self.served.append(served)
+        return served
+
+    def settings_of(self, name: str, version: str) -> ModelSettings:
+        for model in self.plan.models:
+            if model[:2] == (name, version):
+                return model[2]
+        return draw_settings(self.chance)
+
+    def registered(self, model: Model) -> None:
+        served = next(served for served in self.served if served.model is model)
+        self.note("%r is registered: %s", served, _words(served.model.settings))
+
+    def retired(self, model: Model) -> None:
+        for served in self.served:
+            if served.model is model:
+                served.dirty = True
+                served.retired = model.pool.empty
+                assert isinstance(model.clock, MarkingClock)
+                armed = [timer for timer in model.clock.timers if timer.armed]
+                if served.retired and armed:
+                    self.broken("no timer is left of a version that has gone", served=served, armed=armed)
+                self.note("%r has gone%s", served, "" if served.retired else ", but for a worker")
+
+    # Events of workers and requests.
+
+    def began(self, process: Process, batch: wire.Predict) -> None:
+        """Record that a process starts a batch."""
+        self.note("%r: begins %d", process, batch.batch)
+        for row in batch.rows:
+            entry = self.entries.get(row.id)
+            if entry is None:
+                continue  # expired or abandoned
+            entry.begun += 1
+            # A worker that violates the protocol may or may not have started the batch: it is replaced, and nothing is
+            # known.
+            if entry.begun > (2 if self.retry(entry.served) else 1) and not self.plan.faults.confused:
+                self.broken("a handler sees a request as often as it may", entry=entry)
+            if entry.job.begun:
+                self.broken("what was answered in part is not run again", entry=entry)
+
+    def wrote(self, process: Process, batch: wire.Predict, seconds: float) -> None:
+        self.longest = max(self.longest, seconds)
+        self.note("%r: answers %d", process, batch.batch)
+
+    def forget(self, entry: Entry) -> None:
+        """Remove an ended request."""
+        self.entries.pop(entry.name, None)
+
+    # The loop's callbacks.
+
+    def _write(self, call: Callable[..., Any]) -> float:
+        """Write the snapshot, in a thread."""
+        if self.loop.now() < self.disk_full_until:
+            self.note("the disk is full")
+            raise no_space()
+        content = call.args[-1] if isinstance(call, functools.partial) else None
+        assert isinstance(content, bytes)
+        self.disk = content
+        return self.chance.uniform(0.001, 0.02)
+
+    def _pipe(self, protocol: Any) -> None:
+        self._output = protocol
+
+    def _connect(self, protocol: Any) -> asyncio.Transport:
+        assert isinstance(protocol, WatchedWorker)
+        return protocol.process.connected(protocol, self._output)
+
+
+def counted(metrics: VersionMetrics) -> dict[str, int]:
+    """Return the counts in a version's metrics, of this registration and those before."""
+    return {
+        "requests": metrics.named.requests + metrics.unnamed.requests,
+        "batches": metrics.batches.total(),
+        "refused as suspects": metrics.quarantined,
+        "expired in the queue": metrics.expirations["queue"],
+        "expired with a worker": metrics.expirations["worker"],
+    }
+
+
+def _words(settings: ModelSettings) -> str:
+    return (
+        f"{settings.policy}, batches of {settings.batch_size}, delay {settings.max_delay:g} s, "
+        f"{settings.workers} workers, response timeout {settings.response_timeout:g} s, startup timeout "
+        f"{settings.startup_timeout:g} s, queue {settings.queue_jobs} jobs, {settings.queue_bytes} bytes, "
+        f"{settings.queue_timeout:g} s, client timeout {settings.client_timeout:g} s, retry {settings.retry}"
+    )
