@@ -47,7 +47,7 @@ Six walks
 
 1. A prediction: http.receiver → http.protocol → http.router → api.inference → registry.find →
    model.submit → queue → dispatcher._pump asks the collector → Batch → worker.predict → frame →
-   handlers.runtime → the user's handle(data, context) → one Reply for each job → bytes. Only two
+   handlers.runtime.runtime → the user's handle(data, context) → one Reply for each job → bytes. Only two
    things wait: the job in the queue, the batch in the worker. A client that leaves takes its queued
    job with it.
 2. A command: a verb's file → tsctl.client → control socket → api.management → registration or

@@ -4,13 +4,13 @@ A constant table, importable without torch.
 """
 
 BUILT_IN: dict[str, tuple[str, str]] = {
-    "base_handler": ("handlers.defaults.base", "BaseHandler"),
-    "vision_handler": ("handlers.defaults.vision", "VisionHandler"),
-    "image_classifier": ("handlers.defaults.image_classifier", "ImageClassifier"),
-    "object_detector": ("handlers.defaults.object_detector", "ObjectDetector"),
-    "image_segmenter": ("handlers.defaults.image_segmenter", "ImageSegmenter"),
-    "text_handler": ("handlers.defaults.text", "TextHandler"),
-    "text_classifier": ("handlers.defaults.text_classifier", "TextClassifier"),
+    "base_handler": ("handlers.builtin.base", "BaseHandler"),
+    "vision_handler": ("handlers.builtin.vision", "VisionHandler"),
+    "image_classifier": ("handlers.builtin.image_classifier", "ImageClassifier"),
+    "object_detector": ("handlers.builtin.object_detector", "ObjectDetector"),
+    "image_segmenter": ("handlers.builtin.image_segmenter", "ImageSegmenter"),
+    "text_handler": ("handlers.builtin.text", "TextHandler"),
+    "text_classifier": ("handlers.builtin.text_classifier", "TextClassifier"),
 }
 
 # Our own import packages: a model's extra modules must not have these names.

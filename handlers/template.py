@@ -22,13 +22,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from handlers import orders, wire, worker
-from handlers.excerpt import message_of
-from handlers.forking import NotFit, check_fit, die_with, fork_for, freeze, open_descriptors, start_anew
-from handlers.threads import announce_threads, set_threads
+from handlers.process.forking import NotFit, check_fit, die_with, fork_for, freeze, open_descriptors, start_anew
+from handlers.process.threads import announce_threads, set_threads
+from handlers.requests.excerpt import message_of
 from handlers.wire import sendable
 
 # The imports that all workers with a torch handler share, without those only for images.
-FIRST = ("torch", "handlers.defaults.base", "handlers.defaults.text_classifier", "threadpoolctl")
+FIRST = ("torch", "handlers.builtin.base", "handlers.builtin.text_classifier", "threadpoolctl")
 
 
 class Born(NamedTuple):

@@ -1,8 +1,8 @@
 """`python -P -m handlers.worker FD PARENT`: frames in, one batch at a time, frames out.
 
 Receives Load, then Predict after Predict, until the daemon closes its end. Frames use a socket of their own
-(connection.py), so a handler may print freely. A worker forked from a template (template.py) starts in `converse`,
-possibly with its model already loaded.
+(process/connection.py), so a handler may print freely. A worker forked from a template (template.py) starts in
+`converse`, possibly with its model already loaded.
 """
 
 import contextlib
@@ -16,17 +16,18 @@ from typing import NamedTuple, NoReturn
 
 import msgspec
 
-from handlers import compat, wire
-from handlers.connection import Connection, Disconnected, take_over
-from handlers.errors import HandlerError
-from handlers.excerpt import described, message_of
-from handlers.forking import die_with, enter_group
-from handlers.memory import give_memory_back, keep_memory
+from handlers import wire
 from handlers.names import COMPILE
-from handlers.running import running
-from handlers.runtime import Runtime
-from handlers.threads import set_threads
-from handlers.warmup import warm_up
+from handlers.process.connection import Connection, Disconnected, take_over
+from handlers.process.forking import die_with, enter_group
+from handlers.process.memory import give_memory_back, keep_memory
+from handlers.process.schedule import running
+from handlers.process.threads import set_threads
+from handlers.requests.excerpt import described, message_of
+from handlers.runtime import compat
+from handlers.runtime.runtime import Runtime
+from handlers.runtime.warmup import warm_up
+from handlers.sdk.errors import HandlerError
 from handlers.wire import sendable
 
 _OUR_FILES = (f"{Path(__file__).parent}{os.sep}", "<frozen importlib")

@@ -13,7 +13,7 @@ MAY_READ_IT = {
     "daemon/marfile.py": "when an archive was made",
     "daemon/server.py": "since when the daemon is there",
     "daemon/workers/local.py": "since when a worker is there",
-    "handlers/metrics.py": "the stamp of a line",
+    "handlers/sdk/metrics.py": "the stamp of a line",
     "handlers/torchserve/metrics_store.py": "the stamp of a line",
     "tsctl/commands/status.py": "how long the daemon is there, for people",
 }

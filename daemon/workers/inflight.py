@@ -3,7 +3,7 @@
 A worker takes the next batch when the one before is answered, without waiting for the daemon:
 waking an idle process costs about 45 µs each way. So only the first can have started; if the worker goes away,
 no handler has seen the others. A worker that runs several at the same time reports
-which it has started (handlers/pipeline.py).
+which it has started (handlers/process/pipeline.py).
 
 The hand also keeps the worker's leases of shared memory (daemon/core/arena.py). A lease outlives the request's fate:
 the worker may read the memory until the batch is reported as done, or the process has ended.

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from handlers.context import Context
 from handlers.envelopes.envelope import Envelope, Opened
 from handlers.envelopes.payload import payload_of
+from handlers.sdk.context import Context
 
 
 class BodyEnvelope(Envelope):

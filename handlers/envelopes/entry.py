@@ -4,8 +4,8 @@ import importlib
 from typing import Any
 
 from handlers.envelopes.envelope import Envelope, Opened
-from handlers.errors import HandlerError, UnreadablePayload
-from handlers.loader import EntryPoint
+from handlers.sdk.errors import HandlerError, UnreadablePayload
+from handlers.sdk.loader import EntryPoint
 
 # Name → (module, class), imported on use.
 ENVELOPES = {

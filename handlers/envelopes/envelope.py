@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from handlers.context import Context
-from handlers.errors import InvalidResult, NotSerialisable, UnreadablePayload, UnreadableRows
-from handlers.kinds import Kind, kinds_of
-from handlers.rows import items_of
+from handlers.requests.kinds import Kind, kinds_of
+from handlers.requests.rows import items_of
+from handlers.sdk.context import Context
+from handlers.sdk.errors import InvalidResult, NotSerialisable, UnreadablePayload, UnreadableRows
 
 Handle = Callable[[Any, Context], Any]
 

@@ -7,10 +7,10 @@ import base64
 import json
 from typing import Any
 
-from handlers.context import Context
 from handlers.envelopes.envelope import Envelope, Opened
 from handlers.envelopes.payload import list_of, object_of
-from handlers.errors import NotSerialisable, UnreadablePayload
+from handlers.sdk.context import Context
+from handlers.sdk.errors import NotSerialisable, UnreadablePayload
 
 
 class JSONEnvelope(Envelope):

@@ -4,11 +4,11 @@
                            ──▶ samples.py  inputs to check them on
                            ──▶ apply.py    one after the other: apply, run, compare (drift.py), keep or take back
 
-    fast_images    images.py    decode to bytes, resize and normalise those
+    fast_images    builtin/fast_images.py    decode to bytes, resize and normalise those
     fold           folding.py   merge each batch normalisation into the convolution before it
     channels_last  apply.py     weights in the memory order that suits convolutions best
     bf16           bfloat16.py  weights and activations in 16 bits
     compile        inductor.py  torch.compile, with every batch size compiled before the worker is ready
 
-Explanations run the model as loaded: plain.py.
+Explanations run the model as loaded: sdk/plain_model.py.
 """

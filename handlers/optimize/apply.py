@@ -14,13 +14,14 @@ import torch
 from torch import nn
 
 from handlers import wire
-from handlers.errors import HandlerError
-from handlers.excerpt import message_of
-from handlers.optimize import bfloat16, folding, images, inductor
+from handlers.builtin import fast_images
+from handlers.optimize import bfloat16, folding, inductor
 from handlers.optimize.asked import chosen
 from handlers.optimize.drift import TF32_TOLERANCE, TOLERANCES, drift
-from handlers.optimize.plain import PlainModel
 from handlers.optimize.samples import CHECKED_ROWS, sample_rows
+from handlers.requests.excerpt import message_of
+from handlers.sdk.errors import HandlerError
+from handlers.sdk.plain_model import PlainModel
 
 _log = logging.getLogger(__name__)
 
@@ -142,7 +143,7 @@ class _Work:
     def _take_back(self, name: str) -> None:
         """Start again from the plain model: an optimisation changes the model in place."""
         if name == "fast_images":
-            images.stop_using(self._handler)
+            fast_images.stop_using(self._handler)
         elif self._plain is not None:
             self._handler.model = self._plain.fresh()
             for step in self._applied:
@@ -162,10 +163,10 @@ class _Work:
         return self._handler.inference(inputs)
 
     def _pixel_drift(self) -> float:
-        return images.pixel_drift(self._inputs, self._preprocess(CHECKED_ROWS))
+        return fast_images.pixel_drift(self._inputs, self._preprocess(CHECKED_ROWS))
 
     def _fast_images(self) -> None:
-        if not images.use(self._handler):
+        if not fast_images.use(self._handler):
             raise NotApplied("the handler does not prepare images as `image_classifier` does")
 
     def _fold(self) -> None:

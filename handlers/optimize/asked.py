@@ -8,8 +8,8 @@ from handlers.names import NO_OPTIMIZATION, OPTIMIZATIONS
 # that an optimisation replaces. Not the object detector: the number of boxes depends on thresholds, so the effect of
 # rounding on its answers has no measure.
 DEFAULTS: dict[tuple[str, str], tuple[str, ...]] = {
-    ("handlers.defaults.image_classifier", "ImageClassifier"): ("fast_images", "fold", "channels_last"),
-    ("handlers.defaults.image_segmenter", "ImageSegmenter"): ("fast_images", "fold", "channels_last"),
+    ("handlers.builtin.image_classifier", "ImageClassifier"): ("fast_images", "fold", "channels_last"),
+    ("handlers.builtin.image_segmenter", "ImageSegmenter"): ("fast_images", "fold", "channels_last"),
 }
 
 

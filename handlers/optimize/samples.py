@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from handlers import wire
-from handlers.rows import decode_rows
-from handlers.warmup import sample_of
+from handlers.requests.rows import decode_rows
+from handlers.runtime.warmup import sample_of
 
 CHECKED_ROWS = 2  # enough to detect rows that leak into each other
 

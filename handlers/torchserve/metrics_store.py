@@ -1,6 +1,6 @@
 """`MetricsStore` and `Metric`: TorchServe's older metrics, which are collected and sent by `emit_metrics`.
 
-`context.metrics` is a MetricsCache instead (see handlers/metrics.py); users' tests create a MetricsStore.
+`context.metrics` is a MetricsCache instead (see handlers/sdk/metrics.py); users' tests create a MetricsStore.
 """
 
 import socket
@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from handlers.metrics import CachingMetric, Dimension, MetricTypes
+from handlers.sdk.metrics import CachingMetric, Dimension, MetricTypes
 
 
 class Metric:

@@ -4,16 +4,16 @@ The table covers all imports in TorchServe's examples and documentation, except 
 not include: those are in ABSENT.
 """
 
-_BASE = "handlers.defaults"
-_METRICS = "handlers.metrics"
+_BASE = "handlers.builtin"
+_METRICS = "handlers.sdk.metrics"
 _OWN = "handlers.torchserve"
 _CONTEXT = {
-    "Context": ("handlers.context", "Context"),
-    "RequestProcessor": ("handlers.context", "RequestProcessor"),
+    "Context": ("handlers.sdk.context", "Context"),
+    "RequestProcessor": ("handlers.sdk.context", "RequestProcessor"),
 }
-_CLEANUP = {"CLEANUP_REGEX": ("handlers.text.cleaning", "CLEANUP_REGEX")}
-_STREAM = {"send_intermediate_predict_response": ("handlers.streaming", "send_intermediate_predict_response")}
-_TIMED = {"timed": ("handlers.timer", "timed")}
+_CLEANUP = {"CLEANUP_REGEX": ("handlers.builtin.support.cleaning", "CLEANUP_REGEX")}
+_STREAM = {"send_intermediate_predict_response": ("handlers.sdk.streaming", "send_intermediate_predict_response")}
+_TIMED = {"timed": ("handlers.sdk.timer", "timed")}
 _VERSION = {"__version__": (f"{_OWN}.version", "__version__")}
 
 # ts module → {name in it: (our module, our name)}
@@ -24,10 +24,10 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     "ts.handler_utils.hf_batch_streamer": {
         "TextIteratorStreamerBatch": (f"{_OWN}.batch_streamer", "TextIteratorStreamerBatch"),
     },
-    "ts.handler_utils.micro_batching": {"MicroBatching": ("handlers.micro_batching", "MicroBatching")},
+    "ts.handler_utils.micro_batching": {"MicroBatching": ("handlers.torchserve.micro_batching", "MicroBatching")},
     "ts.handler_utils.text_utils": {
-        "get_tokenizer": ("handlers.text.tokens", "get_tokenizer"),
-        "ngrams_iterator": ("handlers.text.tokens", "ngrams_iterator"),
+        "get_tokenizer": ("handlers.builtin.support.tokens", "get_tokenizer"),
+        "ngrams_iterator": ("handlers.builtin.support.tokens", "ngrams_iterator"),
     },
     "ts.handler_utils.timer": _TIMED,
     "ts.handler_utils.utils": {
@@ -69,12 +69,12 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     "ts.torch_handler.vision_handler": {"VisionHandler": (f"{_BASE}.vision", "VisionHandler")},
     "ts.utils": {},
     "ts.utils.util": {
-        "PredictionException": ("handlers.errors", "PredictionException"),
-        "check_valid_pt2_backend": (f"{_BASE}.compiling", "check_valid_pt2_backend"),
+        "PredictionException": ("handlers.sdk.errors", "PredictionException"),
+        "check_valid_pt2_backend": (f"{_BASE}.support.compiling", "check_valid_pt2_backend"),
         "get_yaml_config": (f"{_OWN}.util", "get_yaml_config"),
         "list_classes_from_module": (f"{_OWN}.util", "list_classes_from_module"),
-        "load_label_mapping": (f"{_BASE}.labels", "load_label_mapping"),
-        "map_class_to_label": (f"{_BASE}.labels", "map_class_to_label"),
+        "load_label_mapping": (f"{_BASE}.support.labels", "load_label_mapping"),
+        "map_class_to_label": (f"{_BASE}.support.labels", "map_class_to_label"),
         **_CLEANUP,
     },
     "ts.version": _VERSION,

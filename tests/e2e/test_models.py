@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 from daemon.marfile import Packing, write_archive
-from handlers.loader import import_file
+from handlers.sdk.loader import import_file
 from tests.e2e.served import ARCHIVES, Served
 
 pytestmark = pytest.mark.heavy

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from daemon.marfile import Packing, write_archive
-from handlers.loader import import_file
+from handlers.sdk.loader import import_file
 from tests.e2e.served import ARCHIVES, Answer, Served, eventually
 
 OURS = ARCHIVES / "torchserve"

@@ -85,7 +85,7 @@ def test_a_handler_that_cannot_be_imported_is_told_with_its_own_traceback(served
     assert failed.returncode == 1
     assert "ModuleNotFoundError: No module named 'a_library_that_is_not_installed'" in failed.stderr
     assert "no_import.py" in failed.stderr
-    assert "handlers/loader.py" not in failed.stderr
+    assert "handlers/sdk/loader.py" not in failed.stderr
     assert json.loads(served.tsctl("ls", "--json")) == []
 
 
@@ -95,7 +95,7 @@ def test_a_handler_that_cannot_load_is_told_with_its_own_traceback(served: Serve
     assert failed.returncode == 1
     assert "FileNotFoundError: the vocabulary is missing" in failed.stderr
     assert "in load" in failed.stderr
-    assert "handlers/runtime.py" not in failed.stderr
+    assert "handlers/runtime/runtime.py" not in failed.stderr
     assert json.loads(served.tsctl("ls", "--json")) == []
     assert not list((served.folder / "state" / "models").iterdir())
 

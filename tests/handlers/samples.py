@@ -6,7 +6,7 @@ from textwrap import dedent
 from typing import Any
 
 from handlers import wire
-from handlers.context import Context
+from handlers.sdk.context import Context
 
 
 def context_of(

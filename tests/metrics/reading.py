@@ -9,7 +9,7 @@ from prometheus_client import Metric
 from daemon.metrics.exposition import render
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.version import VersionMetrics
-from handlers.tally import Tally
+from handlers.sdk.pending_metrics import Tally
 from handlers.wire import Kind
 
 HOSTNAME = socket.gethostname()

@@ -9,7 +9,7 @@ from daemon.core.arena import Arena
 from daemon.core.job import Batch, Job, Param
 from daemon.workers.frames import predict_of, share
 from handlers import wire
-from handlers.connection import Connection
+from handlers.process.connection import Connection
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ class Sample(NamedTuple):
 
 
 def warmup_sample(directory: Path, document: Mapping[str, Any]) -> Sample | None:
-    """Read the file that `warmup` in `model-config.yaml` names, as handlers.warmup does. Blocks.
+    """Read the file that `warmup` in `model-config.yaml` names, as handlers.runtime.warmup does. Blocks.
 
     Returns:
         None if no file is named, or it cannot be read.

@@ -36,7 +36,7 @@ _log = logging.getLogger("daemon.workers")
 LINGER = 10.0  # seconds
 PAUSE = 60.0  # seconds
 FIRST, VISION = "torch", "torchvision"
-IMPORTED = ("torchvision", "handlers.defaults.image_classifier")  # by the second
+IMPORTED = ("torchvision", "handlers.builtin.image_classifier")  # by the second
 
 
 class Templates:

@@ -17,8 +17,8 @@ import torch
 from topics_model import TOKENS, Topics
 from torch import nn
 
-from handlers.text.cleaning import clean
-from handlers.text.tokens import ngrams_iterator, tokenize
+from handlers.builtin.support.cleaning import clean
+from handlers.builtin.support.tokens import ngrams_iterator, tokenize
 
 HERE = Path(__file__).parent
 TOPICS = {

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from handlers import wire
-from handlers.context import Context
 from handlers.envelopes.entry import enveloped
-from handlers.errors import HandlerError
-from handlers.loader import EntryPoint
-from handlers.runtime import Runtime
+from handlers.runtime.runtime import Runtime
+from handlers.sdk.context import Context
+from handlers.sdk.errors import HandlerError
+from handlers.sdk.loader import EntryPoint
 from tests.handlers.samples import context_of
 
 JSON = "application/json"

@@ -11,12 +11,12 @@ import torch
 from torch import nn
 
 from handlers import wire
-from handlers.defaults.base import BaseHandler
-from handlers.defaults.image_classifier import ImageClassifier
-from handlers.errors import HandlerError
+from handlers.builtin.base import BaseHandler
+from handlers.builtin.image_classifier import ImageClassifier
 from handlers.optimize import apply, bfloat16, folding
 from handlers.optimize.apply import optimize
 from handlers.optimize.samples import example_image
+from handlers.sdk.errors import HandlerError
 from tests.handlers.optimize.nets import put_archive
 from tests.handlers.samples import context_of
 

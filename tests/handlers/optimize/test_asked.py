@@ -2,10 +2,10 @@
 
 import pytest
 
-from handlers.defaults.base import BaseHandler
-from handlers.defaults.image_classifier import ImageClassifier
-from handlers.defaults.image_segmenter import ImageSegmenter
-from handlers.defaults.object_detector import ObjectDetector
+from handlers.builtin.base import BaseHandler
+from handlers.builtin.image_classifier import ImageClassifier
+from handlers.builtin.image_segmenter import ImageSegmenter
+from handlers.builtin.object_detector import ObjectDetector
 from handlers.names import parse_optimizations
 from handlers.optimize.asked import chosen
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from torch._dynamo.utils import counters
 from handlers import wire
 from handlers.optimize.samples import example_image
-from handlers.runtime import Runtime
+from handlers.runtime.runtime import Runtime
 torch.set_num_threads(1)
 load = wire.Load("net", "1.0", sys.argv[1], "image_classifier", {"model": json.loads(sys.argv[2])}, 5, 1)
 runtime = Runtime.load(load)

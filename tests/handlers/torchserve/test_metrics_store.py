@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from handlers.metrics import Dimension
+from handlers.sdk.metrics import Dimension
 from handlers.torchserve.metrics_store import Metric, MetricsStore, emit_metrics
 
 

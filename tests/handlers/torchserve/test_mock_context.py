@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from handlers.defaults.base import BaseHandler
+from handlers.builtin.base import BaseHandler
 from handlers.torchserve.mock_context import MockContext
 from tests.handlers.samples import write
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from handlers.context import Context
+from handlers.sdk.context import Context
 from handlers.torchserve import process_memory, util
 from handlers.torchserve.base_envelope import BaseEnvelope
 from handlers.torchserve.batch_streamer import TextIteratorStreamerBatch
@@ -22,9 +22,9 @@ from tests.handlers.samples import context_of
 @pytest.mark.parametrize(
     ("name", "prefix"),
     [
-        pytest.param("handlers.context.Context", None, id="a dotted name"),
+        pytest.param("handlers.sdk.context.Context", None, id="a dotted name"),
         pytest.param("context.Context", "handlers", id="below a prefix"),
-        pytest.param("Context", "handlers.context", id="in the prefix itself"),
+        pytest.param("Context", "handlers.sdk.context", id="in the prefix itself"),
     ],
 )
 def test_import_class_finds_a_class(name: str, prefix: str | None) -> None:
@@ -36,7 +36,7 @@ def test_import_class_finds_a_class(name: str, prefix: str | None) -> None:
     [
         pytest.param("", "`` should name a module and a class in it", id="nothing"),
         pytest.param("Context", "`Context` should name a module and a class in it", id="no module"),
-        pytest.param("handlers.context.Nothing", r"`handlers\.context` has no class `Nothing`", id="no class"),
+        pytest.param("handlers.sdk.context.Nothing", r"`handlers\.sdk\.context` has no class `Nothing`", id="no class"),
         pytest.param("handlers.nowhere.Context", "No module named", id="a module that is not there"),
     ],
 )

@@ -16,7 +16,7 @@ from daemon.metrics.merged import emitted
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.version import VersionMetrics
 from handlers import wire
-from handlers.tally import Tally
+from handlers.sdk.pending_metrics import Tally
 
 ROUNDS = 20_000
 LABELS = (("ModelName", "resnet"), ("Level", "Model"))

@@ -24,12 +24,13 @@ import torch
 from PIL import Image
 
 from handlers import wire
-from handlers.context import Context
-from handlers.defaults.image_classifier import ImageClassifier, middle
-from handlers.optimize import bfloat16, images
+from handlers.builtin import fast_images
+from handlers.builtin.image_classifier import ImageClassifier, middle
+from handlers.builtin.support.decoders import Decoders
+from handlers.optimize import bfloat16
 from handlers.optimize.apply import optimize
-from handlers.optimize.decoders import Decoders
 from handlers.optimize.samples import example_image
+from handlers.sdk.context import Context
 
 BATCH = 8
 MODEL_FILE = "import torchvision\nclass Net(torchvision.models.ResNet):\n    def __init__(self):\n        {body}\n"
@@ -126,7 +127,7 @@ def image_costs() -> None:
     ways: dict[str, Callable[[], object]] = {
         "decode": lambda: Image.open(io.BytesIO(body)).load(),
         "usual transforms": lambda: ImageClassifier.image_processing(image),
-        "fast_images": lambda: images.prepare(middle(image)),
+        "fast_images": lambda: fast_images.prepare(middle(image)),
     }
     times: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(50):
@@ -140,7 +141,7 @@ def image_costs() -> None:
 def batch_costs(threads: int) -> None:
     """Print what decoding a batch takes on one thread and on several, by the clock on the wall."""
     handler, body = ImageClassifier(), example_image()
-    images.use(handler)
+    fast_images.use(handler)
     decoders = Decoders()
     ways = {"a batch on one thread": 1, f"on {threads}": threads}
     times: dict[str, list[float]] = {name: [] for name in ways}

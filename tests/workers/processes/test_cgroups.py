@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from daemon.workers.processes.cgroups import Cgroups, clear, own_directory, start_of
-from handlers.forking import enter_group
+from handlers.process.forking import enter_group
 
 MOUNTS = """\
 22 1 0:21 / /proc rw - proc proc rw

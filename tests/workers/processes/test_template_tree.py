@@ -168,7 +168,7 @@ def test_what_mentions_torchvision_comes_from_a_template_that_has_it(bench: Benc
     bench.ready(bench.first)
     told = bench.make(source=b"import torchvision")
 
-    assert bench.fork(bench.first) == orders.Grow(["torchvision", "handlers.defaults.image_classifier"])
+    assert bench.fork(bench.first) == orders.Grow(["torchvision", "handlers.builtin.image_classifier"])
     (vision,) = bench.grown
     bench.ready(vision)
     assert isinstance(bench.fork(vision), orders.Fork)

@@ -29,7 +29,7 @@ def eager(name: str, folder: Path) -> Callable[[], object]:
 
 def handler(name: str, folder: Path) -> Callable[[], object]:
     from handlers import wire
-    from handlers.runtime import Runtime
+    from handlers.runtime.runtime import Runtime
 
     (folder / "store").mkdir()
     mar = models.archive(models.resnet(name), folder / "store", BATCH, 0.01)

@@ -23,7 +23,7 @@ from daemon.workers.engine import Exit, Worker
 from daemon.workers.local import LocalWorker
 from daemon.workers.state import State
 from handlers import wire
-from handlers.tally import Tally
+from handlers.sdk.pending_metrics import Tally
 from tests.build import Client, FakeLife, WorkerLog, make_spec
 from tests.http.fake import FakeTransport
 from tests.lab.fuzz.cuts import cuts

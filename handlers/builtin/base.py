@@ -1,0 +1,246 @@
+"""`BaseHandler`: load a model, and run `preprocess`, `inference`, `postprocess` on each batch.
+
+Users subclass BaseHandler and override a stage. Members and order are TorchServe's (ts/torch_handler/base_handler.py).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from handlers.builtin.support import profiling
+from handlers.builtin.support.compiling import compiled
+from handlers.builtin.support.insights import target_of
+from handlers.builtin.support.labels import load_label_mapping
+from handlers.builtin.support.modelfile import load_model
+from handlers.builtin.support.onnx import is_session, run_session
+from handlers.requests.kinds import Kind, answer, kind_of
+from handlers.sdk.context import Context
+from handlers.sdk.errors import UnreadablePayload, UnreadableRows
+from handlers.sdk.per_batch import PerBatch
+from handlers.sdk.plain_model import PlainModel
+from handlers.sdk.timer import timed
+
+
+class PreparedRow(dict[str, Any]):
+    """A row as the handler sees it, with its decoded value in `prepared`."""
+
+    prepared: Any
+
+
+def payload_of(row: Any) -> Any:
+    """Return the value of a row: its `data`, else its `body`."""
+    if not isinstance(row, Mapping):
+        return row
+    value = row.get("data")
+    return row.get("body") if value is None else value
+
+
+def prepare_rows(
+    data: list[Any],
+    decode: Callable[[Any], Any],
+    spread: Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]] = map,
+) -> dict[int, UnreadablePayload]:
+    """Replace each row in place by a `PreparedRow` with its decoded value.
+
+    Args:
+        decode: row → value; raises UnreadablePayload.
+        spread: maps a function over the rows, in order.
+
+    Returns:
+        Index of each unreadable row → the reason.
+    """
+
+    def attempt(row: Any) -> Any:
+        try:
+            return decode(row)
+        except UnreadablePayload as error:
+            return error
+
+    unreadable = {}
+    for index, (row, made) in enumerate(zip(list(data), spread(attempt, list(data)), strict=True)):
+        if isinstance(made, UnreadablePayload):
+            unreadable[index] = made
+            continue
+        prepared = PreparedRow(row) if isinstance(row, Mapping) else PreparedRow(data=row)
+        prepared.prepared = made
+        data[index] = prepared
+    return unreadable
+
+
+def decode_rows(data: list[Any], decode: Callable[[Any], Any]) -> list[Any]:
+    """Return the value of each row, as decoded by `prepare_rows` or now.
+
+    Raises:
+        UnreadableRows: some rows are unreadable; only for rows that `prepare_rows` has not seen.
+    """
+    rows, unreadable = [], {}
+    for index, row in enumerate(data):
+        try:
+            rows.append(row.prepared if isinstance(row, PreparedRow) else decode(row))
+        except UnreadablePayload as error:
+            unreadable[index] = error
+    if unreadable:
+        raise UnreadableRows(unreadable)
+    return rows
+
+
+class BaseHandler:
+    """A handler for one model.
+
+    Attributes:
+        model: on `device`, in inference mode; None before `initialize`.
+        mapping: class number as a string → name, or None.
+        initialized: `initialize` has succeeded.
+        load_again: loads another copy of the model, as `initialize` did; None before.
+        plain: provides the model as loaded, if `model` has been optimised since.
+    """
+
+    model: Any = PerBatch()
+    context: Any = PerBatch()
+
+    def __init__(self) -> None:
+        self.model = None
+        self.mapping: dict[str, Any] | None = None
+        self.device: torch.device = torch.device("cpu")
+        self.initialized = False
+        self.context = None
+        self.manifest: dict[str, Any] = {}
+        self.map_location = "cpu"
+        self.model_pt_path: str | None = None
+        self.model_yaml_config: dict[str, Any] = {}
+        self.explain = False
+        self.target = 0
+        self.profiler_args: dict[str, Any] = {}
+        self.load_again: Callable[[], Any] | None = None
+        self.plain: PlainModel | None = None
+
+    def initialize(self, context: Context) -> None:
+        """Load the model onto its device, and the class names.
+
+        Raises:
+            HandlerError: the archive holds no model that can be loaded.
+        """
+        properties = context.system_properties
+        gpu_id = properties.get("gpu_id")
+        on_gpu = gpu_id is not None and torch.cuda.is_available()  # in this order: a template must not call CUDA
+        self.map_location = "cuda" if on_gpu else "cpu"
+        self.device = torch.device(f"cuda:{gpu_id}" if on_gpu else "cpu")
+        self.context = context
+        self.manifest = context.manifest
+        self.model_yaml_config = context.model_yaml_config
+        model_dir = Path(properties["model_dir"])
+        serialized = self.manifest.get("model", {}).get("serializedFile")
+        self.model_pt_path = str(model_dir / Path(serialized).name) if serialized else None
+        self.load_again = partial(load_model, model_dir, self.manifest, self.model_yaml_config, self.device)
+        self.model = compiled(self.load_again(), self.model_yaml_config)
+        self.mapping = load_label_mapping(model_dir / "index_to_name.json")
+        self.initialized = True
+
+    def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
+        """Return the unreadable rows, before `handle` is called with the others.
+
+        Called only where `handle` is this class's. A handler may replace rows by `PreparedRow`s to keep the decoded
+        values.
+
+        Returns:
+            Index of each unreadable row → the reason.
+        """
+        if type(self).preprocess is not BaseHandler.preprocess:
+            return {}
+        unreadable = {}
+        for index, row in enumerate(data):
+            try:
+                torch.as_tensor(payload_of(row))
+            except (TypeError, ValueError, RuntimeError) as error:
+                unreadable[index] = UnreadablePayload(f"The request is not an array of numbers: {error}")
+        return unreadable
+
+    @timed
+    def preprocess(self, data: list[Any]) -> Any:
+        """Return the model's input: one tensor of all rows, shape (rows, …), on the handler's device.
+
+        The dtype is torch's default for the rows' values: float32 for floats, int64 for whole numbers.
+        """
+        return torch.as_tensor([payload_of(row) for row in data], device=self.device)
+
+    @timed
+    def inference(self, data: Any, *args: Any, **kwargs: Any) -> Any:
+        """Run the model once on the whole batch, without recording gradients.
+
+        Args:
+            data: shape (rows, …), any dtype that the model takes.
+        """
+        if is_session(self.model):
+            return run_session(self.model, data, *args)
+        with torch.inference_mode():
+            return self.model(data.to(self.device), *args, **kwargs)
+
+    @timed
+    def postprocess(self, data: Any) -> list[Any]:
+        """Return one item for each row: nested lists of the row's numbers.
+
+        Args:
+            data: the model's output, a tensor of shape (rows, …).
+        """
+        result: list[Any] = data.tolist()
+        return result
+
+    def handle(self, data: list[Any], context: Context) -> list[Any]:
+        """Answer a batch: run the three stages on the rows that ask for predictions.
+
+        Rows that ask for an explanation (header `explain`) or a description (`describe`) run separately; see
+        handlers/requests/kinds.py.
+        """
+        items: list[Any] = answer(self, data, context, self._predict)
+        return items
+
+    def _predict(self, data: list[Any]) -> list[Any]:
+        if profiling.wanted():
+            return profiling.predict_profiled(self, data)
+        return self.postprocess(self.inference(self.preprocess(data)))
+
+    def explain_handle(self, data_preprocess: Any, raw_data: list[Any]) -> Any:
+        """Explain the prediction of one row.
+
+        Args:
+            data_preprocess: the result of `preprocess` for the row.
+            raw_data: the row, in a list of one.
+
+        Returns:
+            The result of `get_insights`: a list of one item.
+        """
+        row = raw_data[0]
+        target = target_of(row.get("target")) if isinstance(row, Mapping) else 0
+        return self.get_insights(data_preprocess, payload_of(row), target)
+
+    def get_insights(self, tensor_data: Any, raw_data: Any, target: Any = 0) -> Any:
+        """Attribute the score of class `target` to the parts of the input; explainable handlers override this.
+
+        Raises:
+            NotImplementedError: the handler does not override this method.
+        """
+        raise NotImplementedError(f"the handler {type(self).__name__} has no `get_insights`, so it explains nothing")
+
+    def describe_handle(self) -> Any:
+        """Describe the model: any value that JSON can hold. None by default."""
+        return None
+
+    def get_device(self) -> torch.device:
+        return self.device
+
+    def _is_explain(self) -> bool:
+        """Return whether the first request asks for an explanation; TorchServe's name, used by users' `handle`."""
+        asked = self._first_kind() is Kind.EXPLAIN
+        self.explain = self.explain or asked
+        return asked
+
+    def _is_describe(self) -> bool:
+        return self._first_kind() is Kind.DESCRIBE
+
+    def _first_kind(self) -> Kind:
+        context = self.context
+        asked = {} if context is None else {key: context.get_request_header(0, key) for key in ("explain", "describe")}
+        return kind_of(asked)

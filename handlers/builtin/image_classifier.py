@@ -1,0 +1,59 @@
+"""`image_classifier`: an image in, its most probable classes out."""
+
+import torch
+from PIL import Image
+from torchvision import transforms
+
+from handlers.builtin.support.labels import map_class_to_label
+from handlers.builtin.vision import VisionHandler, as_rgb
+from handlers.sdk.timer import timed
+
+LONGEST = 16  # times as long as wide
+
+
+def middle(image: Image.Image) -> Image.Image:
+    """Crop a very long image to its middle, a superset of the later square crop.
+
+    Otherwise a PNG of 80 bytes, 2000 × 1 pixels, would be resized to 512 000 × 256: 1 GiB.
+    """
+    width, height = image.size
+    longest = LONGEST * min(width, height)
+    if max(width, height) <= longest:
+        return image
+    left, top = max(0, width - longest) // 2, max(0, height - longest) // 2
+    return image.crop((left, top, left + min(width, longest), top + min(height, longest)))
+
+
+class ImageClassifier(VisionHandler):
+    """For models trained with ImageNet's cropping and normalisation; their input is float32, shape (rows, 3, 224, 224).
+
+    The answer to a row is an object: class name → probability in [0, 1], most probable first.
+    """
+
+    topk = 5
+
+    image_processing = transforms.Compose([
+        as_rgb,
+        middle,
+        transforms.Resize(256),
+        transforms.CenterCrop(224),
+        transforms.ToTensor(),
+        transforms.Normalize(mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225]),
+    ])  # fmt: skip
+
+    def set_max_result_classes(self, topk: int) -> None:
+        self.topk = topk
+
+    def get_max_result_classes(self) -> int:
+        return self.topk
+
+    @timed
+    def postprocess(self, data: torch.Tensor) -> list[dict[str, float]]:
+        """Return for each row its `topk` most probable classes: name → probability in [0, 1].
+
+        Args:
+            data: the model's logits, floating point, shape (rows, classes).
+        """
+        probabilities = torch.softmax(data, dim=1)
+        best, classes = torch.topk(probabilities, min(self.topk, probabilities.shape[1]), dim=1)
+        return map_class_to_label(best.tolist(), self.mapping, classes.tolist())

@@ -1,0 +1,30 @@
+"""`image_segmenter`: an image in, the most probable class of each pixel out."""
+
+from typing import Any
+
+import torch
+
+from handlers.builtin.image_classifier import ImageClassifier
+from handlers.builtin.vision import VisionHandler
+from handlers.sdk.timer import timed
+
+
+class ImageSegmenter(VisionHandler):
+    """For torchvision's segmentation models, and others whose output has the member `out`.
+
+    The answer to a row has the shape (224, 224, 2): for each pixel the number of its class and its probability in [0,
+    1].
+    """
+
+    image_processing = ImageClassifier.image_processing
+
+    @timed
+    def postprocess(self, data: dict[str, torch.Tensor]) -> list[Any]:
+        """Return for each row nested lists of shape (height, width, 2).
+
+        Args:
+            data: `out`, the logits, floating point, shape (rows, classes, height, width).
+        """
+        probabilities, classes = torch.softmax(data["out"], dim=1).max(dim=1)
+        pixels: list[Any] = torch.stack([classes.to(probabilities.dtype), probabilities], dim=3).tolist()
+        return pixels

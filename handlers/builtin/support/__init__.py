@@ -1,0 +1,1 @@
+"""Shared parts of the built-in handlers: model files, labels, texts, images, explanations."""

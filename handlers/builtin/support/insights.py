@@ -1,0 +1,41 @@
+"""Helpers for explanations: captum, imported on first use, and the class to explain."""
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+from handlers.sdk.errors import PredictionException, UnreadablePayload
+
+
+def captum_attr() -> ModuleType:
+    """Import `captum.attr`.
+
+    Raises:
+        PredictionException: captum is not installed; the client gets status 501.
+    """
+    try:
+        return importlib.import_module("captum.attr")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "captum":
+            raise
+        raise PredictionException(
+            "Explanations need the package captum, which is not installed where this model runs."
+            " Install it with: pip install 'tsctl[captum]'",
+            501,
+        ) from None
+
+
+def target_of(value: Any) -> Any:
+    """Parse a request's `target`, the class to explain: a number, also as text; a list is an index into the output.
+
+    Raises:
+        UnreadablePayload: the value is none of these.
+    """
+    if value is None or value in ("", b""):
+        return 0
+    if isinstance(value, list) and value and all(isinstance(each, int) for each in value):
+        return tuple(value)
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise UnreadablePayload(f"The request's `target` should be the number of a class, not {value!r}") from None

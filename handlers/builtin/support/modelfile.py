@@ -1,0 +1,139 @@
+"""Load a model from an archive's files.
+
+    model file + weights     eager: the file's one module class, with a state_dict
+    .pt                      TorchScript
+    .pt2                     torch.export, or compiled by AOTInductor: native code for one kind of machine
+    .onnx                    ONNX, where onnxruntime is installed
+
+Weights are read with `weights_only=True`, which runs no code from the file, unless `model-config.yaml` sets
+`weightsOnly: false`.
+"""
+
+import os
+import pickle
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from handlers.builtin.support.onnx import load_session
+from handlers.sdk.errors import HandlerError
+from handlers.sdk.loader import classes_of, import_file
+
+
+def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str, Any], device: torch.device) -> Any:
+    """Load the model that the manifest names, ready for inference on `device`.
+
+    Raises:
+        HandlerError: the archive holds no loadable model, or its weights do not fit.
+    """
+    entry = manifest.get("model", {})
+    model_file, weights = entry.get("modelFile"), entry.get("serializedFile")
+    weights_path = model_dir / Path(weights).name if weights else None
+    if model_file:
+        return _load_eager(model_dir / Path(model_file).name, weights_path, config, device)
+    if weights_path is None:
+        raise HandlerError("the archive has neither a model file nor a serialized file, so there is no model to load")
+    match weights_path.suffix:
+        case ".pt":
+            with _refused(f"`{weights_path.name}` is not a TorchScript file; weights alone need a model file"):
+                return torch.jit.load(str(weights_path), map_location=device).eval()
+        case ".pt2" if is_compiled_package(weights_path):
+            with _refused(f"`{weights_path.name}` is not an AOTInductor package for this machine"), _unpacked(device):
+                from torch._inductor import aoti_load_package
+
+                return aoti_load_package(str(weights_path), device_index=-1 if device.index is None else device.index)
+        case ".pt2":
+            with _refused(f"`{weights_path.name}` is not a torch.export file"):
+                # An exported program has inference mode built in, and no `eval`.
+                return torch.export.load(str(weights_path)).module().to(device)
+        case ".onnx":
+            return load_session(weights_path, device)
+        case suffix:
+            raise HandlerError(
+                f"`{weights_path.name}` cannot be loaded without a model file: only .pt (TorchScript), .pt2"
+                f" (torch.export) and .onnx hold a whole model, and this is `{suffix or 'no suffix'}`"
+            )
+
+
+def is_compiled_package(path: Path) -> bool:
+    """Return whether a `.pt2` file is AOTInductor's: an archive with such a folder (torch/export/pt2_archive)."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any("/data/aotinductor/" in f"/{name}" for name in archive.namelist())
+    except (OSError, zipfile.BadZipFile):
+        return False  # torch.export.load reports the error
+
+
+@contextmanager
+def _unpacked(device: torch.device) -> Iterator[None]:
+    """Remove the files that torch unpacks from a package; a killed worker would otherwise leave them in TMPDIR.
+
+    On a GPU the files stay, because kernels are read from them when they first run.
+    """
+    if device.type != "cpu":
+        yield
+        return
+    before = os.environ.get("TMPDIR")
+    with tempfile.TemporaryDirectory(prefix="tsctl-") as place:
+        os.environ["TMPDIR"] = place
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["TMPDIR"]
+            else:
+                os.environ["TMPDIR"] = before
+
+
+@contextmanager
+def _refused(sentence: str) -> Iterator[None]:
+    """Prefix torch's errors about a file with a sentence; CUDA errors propagate, as they are not the file's fault."""
+    try:
+        yield
+    except (RuntimeError, TypeError, zipfile.BadZipFile) as error:
+        if "CUDA" in str(error):
+            raise
+        raise HandlerError(f"{sentence}: {error}") from error
+
+
+def _load_eager(model_file: Path, weights: Path | None, config: Mapping[str, Any], device: torch.device) -> nn.Module:
+    module = import_file(model_file)
+    classes = [each for each in classes_of(module) if issubclass(each, nn.Module)]
+    if len(classes) > 1:  # ignore base classes of the model
+        classes = [each for each in classes if not any(each in other.__mro__[1:] for other in classes)]
+    if len(classes) != 1:
+        names = ", ".join(each.__name__ for each in classes) or "none"
+        raise HandlerError(f"{model_file.name} should define exactly one torch.nn.Module, and defines {names}")
+    model: nn.Module = classes[0]()
+    if weights is not None:
+        state = read_weights(weights, config, device)
+        if isinstance(state, nn.Module):
+            model = state
+        else:
+            with _refused(f"`{weights.name}` does not fit {model_file.name}"):
+                model.load_state_dict(state)
+    return model.to(device).eval()
+
+
+def read_weights(weights: Path, config: Mapping[str, Any], device: torch.device) -> Any:
+    """Read a file written by `torch.save`; with `weights_only=True`, unless `config` sets `weightsOnly: false`.
+
+    Raises:
+        HandlerError: the file would run code.
+    """
+    weights_only = config.get("weightsOnly", True)
+    try:
+        return torch.load(weights, map_location=device, weights_only=weights_only)
+    except pickle.UnpicklingError as error:
+        if not weights_only:
+            raise
+        raise HandlerError(
+            f"`{weights.name}` holds more than tensors, and loading it would run code from it. If you trust the"
+            f" archive, put `weightsOnly: false` into its model-config.yaml. ({str(error).splitlines()[0]})"
+        ) from error

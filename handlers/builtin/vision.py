@@ -1,0 +1,134 @@
+"""`VisionHandler`: images in, one stacked tensor for the model."""
+
+import base64
+import functools
+import io
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from handlers.builtin.base import BaseHandler, decode_rows, payload_of, prepare_rows
+from handlers.builtin.support.insights import captum_attr
+from handlers.optimize.samples import example_image
+from handlers.sdk.context import Context
+from handlers.sdk.errors import UnreadablePayload
+from handlers.sdk.timer import timed
+
+
+def decode_image(encoded: bytes | bytearray) -> Image.Image:
+    """Decode one image file and turn the image upright according to its EXIF orientation.
+
+    Args:
+        encoded: any format that Pillow reads.
+
+    Returns:
+        The image, in the mode of the file.
+
+    Raises:
+        UnreadablePayload: Pillow cannot read the file.
+    """
+    try:
+        with Image.open(io.BytesIO(encoded)) as image:
+            image.load()
+            # Read now and then dropped: `exif_transpose` would rewrite the tags, and fails where a camera wrote one
+            # with the wrong type.
+            image.getexif()
+            for key in ("exif", "Raw profile type exif"):
+                image.info.pop(key, None)
+            return ImageOps.exif_transpose(image)
+    except MemoryError:
+        raise
+    except UnidentifiedImageError as error:  # Pillow's own text names an object's address
+        raise UnreadablePayload(
+            f"The request's {len(encoded)} bytes are not an image: cannot identify image file"
+        ) from error
+    # Damaged files make Pillow's readers raise struct.error, RuntimeError, AttributeError and more.
+    except Exception as error:
+        raise UnreadablePayload(f"The request's {len(encoded)} bytes are not an image: {error}") from error
+
+
+def as_rgb(image: Image.Image) -> Image.Image:
+    """Convert an image of any mode to RGB; transparent pixels become white."""
+    if image.mode.startswith("I;16"):  # Pillow would clip: all values from 256 to 65535 would become white
+        image = image.convert("I").point(lambda value: value / 256).convert("L")
+    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+        image = image.convert("RGBA")
+        ground = Image.new("RGBA", image.size, "white")
+        image = Image.alpha_composite(ground, image)
+    return image.convert("RGB")
+
+
+class VisionHandler(BaseHandler):
+    """Decodes each row and stacks the tensors.
+
+    A row is an encoded image (as `data` or `body`), the same in base64, or nested lists of numbers. Subclasses set
+    `image_processing`: PIL image → float32 tensor, all of one shape.
+    """
+
+    image_processing: Any
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spread: Callable[..., Iterable[Any]] = map  # how `prepare` maps over the rows of a batch
+
+    def initialize(self, context: Context) -> None:
+        super().initialize(context)
+        if not context.system_properties.get("limit_max_image_pixels", True):
+            Image.MAX_IMAGE_PIXELS = None  # the operator expects images that Pillow rejects as decompression bombs
+
+    def decode_row(self, row: Any) -> torch.Tensor:
+        """Return one row's tensor: the result of `image_processing`, or float32 from nested lists.
+
+        Raises:
+            UnreadablePayload: the row is neither an image nor an array of numbers.
+        """
+        payload = payload_of(row)
+        if isinstance(payload, str):
+            try:
+                # Without white space: tools that write base64 break its lines.
+                payload = base64.b64decode("".join(payload.split()), validate=True)
+            except ValueError as error:
+                raise UnreadablePayload(f"The request's text is not a base64-encoded image: {error}") from error
+        if isinstance(payload, (bytes, bytearray)):
+            tensor: torch.Tensor = self.image_processing(decode_image(payload))
+            return tensor
+        try:
+            return torch.tensor(payload, dtype=torch.float32)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise UnreadablePayload(f"The request is neither an image nor an array of numbers: {error}") from error
+
+    def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
+        if type(self).preprocess is not VisionHandler.preprocess:
+            return {}
+        return prepare_rows(data, self.decode_row, self.spread)
+
+    @timed
+    def preprocess(self, data: list[Any]) -> torch.Tensor:
+        """Decode and stack: shape (rows, channels, height, width) for images, on the handler's device.
+
+        Raises:
+            UnreadableRows: some rows are not images; only for rows that `prepare` has not seen.
+        """
+        return torch.stack(decode_rows(data, self.decode_row)).to(self.device)
+
+    def example(self) -> bytes:
+        """Return a synthetic row payload, for checks that need one."""
+        return example_image()
+
+    @functools.cached_property
+    def ig(self) -> Any:
+        """captum's IntegratedGradients of the model, under TorchServe's name."""
+        return captum_attr().IntegratedGradients(self.model)
+
+    def get_insights(self, tensor_data: torch.Tensor, raw_data: Any, target: Any = 0) -> Any:  # noqa: ARG002
+        """Attribute the score of class `target` to the values of the image.
+
+        Args:
+            tensor_data: floating point, shape (1, channels, height, width).
+
+        Returns:
+            Nested lists of that shape: integrated gradients (Sundararajan et al., ICML 2017) over 15 steps, from zero.
+        """
+        return self.ig.attribute(tensor_data, target=target, n_steps=15).tolist()

@@ -1,0 +1,159 @@
+"""Fork a process whose parent is the daemon, not the forking process.
+
+    daemon ── template ── (between) ── new        the template forks twice,
+    daemon ──┬ template                           the one between ends,
+             └ new                                and the daemon, a subreaper, adopts the new one
+
+The death of a template therefore hurts no process forked from it, the daemon reaps every exit status itself, and the
+kernel kills all of them when the daemon dies: PR_SET_PDEATHSIG is set after the adoption, because the setting applies
+to the parent at the time of the call.
+"""
+
+import contextlib
+import ctypes
+import gc
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Collection
+
+from handlers.process.memory import give_memory_back
+
+_PR_SET_PDEATHSIG = 1  # prctl(2)
+_ADOPTION = 10.0  # seconds until the intermediate process must have ended
+
+
+class NotFit(Exception):
+    """This process must not be forked; the message gives the reason."""
+
+
+def die_with(parent: int) -> None:
+    """Make the kernel kill this process when its parent dies, even in the middle of a batch."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # the parent died before the call
+        os._exit(0)
+
+
+def enter_group(directory: str) -> None:
+    """Enter a cgroup, including all future children of this process; ignore a failure."""
+    if directory:
+        with contextlib.suppress(OSError), open(f"{directory}/cgroup.procs", "w") as file:
+            file.write("0")
+
+
+def fork_for(daemon: int) -> int:
+    """Fork a process into its own session, with the daemon as its parent.
+
+    Returns:
+        0 in the new process; the new process's pid in the template.
+
+    Raises:
+        OSError: there is no memory or no pid for a process.
+        NotFit: the new process ended before the daemon adopted it.
+    """
+    reading, writing = os.pipe()
+    try:
+        between = os.fork()
+    except OSError:
+        os.close(reading)
+        os.close(writing)
+        raise
+    if between == 0:
+        os.close(reading)
+        try:
+            new = os.fork()
+        except OSError:
+            os._exit(1)
+        if new:
+            os._exit(0)
+        os.setsid()
+        _await(daemon)
+        try:
+            os.write(writing, os.getpid().to_bytes(8, "little"))
+        except OSError:  # the template is gone, so the daemon will not learn of this process
+            os._exit(0)
+        os.close(writing)
+        return 0
+    os.close(writing)
+    os.waitpid(between, 0)
+    with open(reading, "rb") as pipe:
+        said = pipe.read(8)
+    if len(said) < 8:
+        raise NotFit("the new process ended at once, or there is no memory for it")
+    return int.from_bytes(said, "little")
+
+
+def _await(daemon: int) -> None:
+    """Wait until the daemon has adopted this process, then die with the daemon."""
+    end = time.monotonic() + _ADOPTION
+    between = os.getppid()
+    while os.getppid() == between and between != daemon and time.monotonic() < end:
+        time.sleep(0.0002)
+    die_with(daemon)
+
+
+def open_descriptors() -> set[str]:
+    """Return this process's descriptors: each a number and its file, pipe or socket."""
+    found = set()
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            found.add(f"{number} {os.readlink(f'/proc/self/fd/{number}')}")
+        except OSError:
+            continue  # the descriptor of the listing itself
+    return found
+
+
+def check_fit(descriptors: Collection[str] | None = None) -> None:
+    """Check that a fork of this process breaks and shares nothing.
+
+    A fork loses other threads but keeps the locks they hold, the CUDA driver does not work in a forked process, and
+    open connections would be shared.
+
+    Args:
+        descriptors: the descriptors that may be open; None for any.
+
+    Raises:
+        NotFit: the process has a thread, a child, an initialized CUDA driver or a further descriptor.
+    """
+    threads = len(os.listdir("/proc/self/task"))
+    if threads != 1:
+        raise NotFit(f"it has {threads} threads")
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        raise NotFit("it has initialized CUDA")
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        pass
+    else:
+        raise NotFit("it has started a process")
+    if descriptors is not None and (further := open_descriptors() - set(descriptors)):
+        raise NotFit(f"it has opened {', '.join(sorted(each.partition(' ')[2] for each in further))}")
+
+
+def freeze() -> None:
+    """Prepare for forks: release free memory, and keep the collector from writing to the shared pages."""
+    gc.collect()
+    gc.disable()
+    gc.freeze()
+    give_memory_back()
+
+
+def start_anew(output: int, directory: str) -> None:
+    """Set up a forked process: its own output, working directory, garbage collector and random seeds.
+
+    Without new seeds, all forks of one template would draw the same random numbers.
+    """
+    for standard in (1, 2):
+        os.dup2(output, standard)
+    os.close(output)
+    os.chdir(directory)
+    gc.enable()
+    random.seed()
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is not None:
+        numpy.random.seed()
+    if torch is not None:
+        torch.seed()

@@ -1,0 +1,112 @@
+"""How a loaded model runs batches: one after the other, or overlapping (pipeline.py)."""
+
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+from handlers import wire
+from handlers.process.connection import Connection
+from handlers.process.pieces import Pieces
+from handlers.process.threads import set_threads
+from handlers.runtime.runtime import Runtime
+from handlers.sdk.errors import HandlerError
+
+
+class Running(Protocol):
+    """Runs batches, and sends their answers."""
+
+    def run(self, batch: wire.Predict) -> None:
+        """Run a batch, or start it.
+
+        Raises:
+            Disconnected: the handler closed the connection, in this batch or an earlier one.
+            BrokenPipeError: the daemon is gone.
+            ConnectionResetError: the daemon is gone.
+        """
+
+    def set_threads(self, count: int) -> None:
+        """Use so many threads from the next batch on."""
+
+    def close(self) -> None:
+        """Finish the batches in flight; raises as `run` does."""
+
+
+def running(runtime: Runtime, connection: Connection, threads: int) -> Running:
+    """Return the way to run this model.
+
+    Raises:
+        HandlerError: `pipeline: true` of its `model-config.yaml` is not possible.
+    """
+    handler = runtime.handler
+    wanted = runtime.config.get("pipeline")
+    if wanted is None and (handler is None or runtime.own_handle or not _is_ours(handler)):
+        return InTurn(runtime, connection)  # without importing modules that a handler may not need
+    if handler is None:
+        if wanted:
+            raise HandlerError("model-config.yaml: `pipeline: true` needs a handler class, and this one is a function")
+        return InTurn(runtime, connection)
+    from handlers.process.pipeline import suits
+
+    if suits(handler, runtime.own_handle, runtime.config):
+        return Overlapped(runtime, connection, threads)
+    return InTurn(runtime, connection)
+
+
+def _is_ours(handler: object) -> bool:
+    return any(parent.__module__.startswith("handlers.builtin.") for parent in type(handler).__mro__)
+
+
+class InTurn:
+    """Runs one batch after the other, on the main thread."""
+
+    def __init__(self, runtime: Runtime, connection: Connection) -> None:
+        self._runtime = runtime
+        self._connection = connection
+
+    def run(self, batch: wire.Predict) -> None:
+        runtime, connection = self._runtime, self._connection
+        pieces = Pieces(connection, batch.batch)
+        began = time.perf_counter()
+        answers = pieces.last(runtime.run(batch.rows, pieces))
+        seconds = time.perf_counter() - began - pieces.waited
+        connection.send(wire.Done(batch.batch, answers, seconds, runtime.measured(), runtime.isolation))
+
+    def set_threads(self, count: int) -> None:
+        set_threads(count)
+
+    def close(self) -> None:
+        """Do nothing: no batch is in flight."""
+
+
+class Overlapped:
+    """Starts the next batch while one runs; each start is reported to the daemon."""
+
+    def __init__(self, runtime: Runtime, connection: Connection, threads: int) -> None:
+        from handlers.process.pipeline import Pipeline
+
+        self._runtime = runtime
+        self._connection = connection
+        self._pipeline = Pipeline(runtime, set_threads=set_threads)
+        self._pipeline.set_threads(threads)
+        self._ended = 0.0  # when the last batch was done
+
+    def run(self, batch: wire.Predict) -> None:
+        began = time.perf_counter()
+        self._connection.send(wire.Started(batch.batch))
+        pieces = Pieces(self._connection, batch.batch)
+
+        def done(answers: Sequence[wire.Answer], isolation: wire.Isolation | None) -> None:
+            last = pieces.last(list(answers))
+            now = time.perf_counter()
+            # Without the overlap with the batch before: during it, this batch either waited or cost nothing.
+            seconds, self._ended = max(0.0, now - max(began, self._ended) - pieces.waited), now
+            measured = self._runtime.measured()
+            self._connection.send(wire.Done(batch.batch, last, seconds, measured, isolation))
+
+        self._pipeline.submit(batch.rows, done, pieces)
+
+    def set_threads(self, count: int) -> None:
+        self._pipeline.set_threads(count)
+
+    def close(self) -> None:
+        self._pipeline.close()

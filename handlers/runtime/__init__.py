@@ -1,0 +1,1 @@
+"""A loaded model in a worker: batches in, answers out."""

@@ -1,1 +1,0 @@
-"""Preprocessing of texts for the text handlers: pure functions, without torch."""

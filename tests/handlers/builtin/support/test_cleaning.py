@@ -1,0 +1,45 @@
+"""English texts, as the models that were trained with torchtext saw them."""
+
+import pytest
+
+from handlers.builtin.support import cleaning
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I don't", "I do not"),
+        ("Don't", "Do not"),
+        ("they'd've", "they would have"),
+        ("shouldn't've", "should not have"),
+        ("can't've", "cannot have"),
+        ("y'all're", "you all are"),
+        ("'cause it's ma'am's", "because it is madams"),
+        ("the spirit's here", "the spirit is here"),
+        ("He'll", "He will"),
+        ("the dog's bone", "the dogs bone"),
+        ("rock 'n' roll", "rock n roll"),
+    ],
+)
+def test_contractions_are_written_out(text: str, expected: str) -> None:
+    assert cleaning.expand_contractions(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("naïve café", "naive cafe"), ("Ångström", "Angstrom"), ("日本 ok", " ok"), ("½", "12")],
+)
+def test_accents_go_and_what_is_no_ascii_with_them(text: str, expected: str) -> None:
+    assert cleaning.remove_accents(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("<b>bold</b> &amp; new", "bold  new"), ("a &#38; b &#x26;", "a  b "), ("1 < 2", "1 < 2"), ("<br />x", "x")],
+)
+def test_tags_and_entities_go(text: str, expected: str) -> None:
+    assert cleaning.remove_tags(text) == expected
+
+
+def test_cleaning_does_all_of_it_and_lowers_the_case() -> None:
+    assert cleaning.clean("<p>It's NOT the Café's “best”, isn't it?</p>") == "it is not the cafes best is not it"

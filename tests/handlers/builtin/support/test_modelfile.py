@@ -1,0 +1,250 @@
+"""Every way in which an archive may hold a model."""
+
+import shutil
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch._inductor import aoti_compile_and_package
+
+from handlers.builtin.support.modelfile import load_model
+from handlers.sdk.errors import HandlerError
+from handlers.sdk.loader import import_file
+from tests.handlers.samples import write
+
+CPU = torch.device("cpu")
+NET = """
+    import torch
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.tensor(2.0))
+        def forward(self, x):
+            return x * self.weight
+"""
+
+
+class Times(torch.nn.Module):
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.tensor(factor))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.weight
+
+
+def load(model_dir: Path, config: dict[str, Any] | None = None, **model: str) -> Any:
+    return load_model(model_dir, {"model": model}, config or {}, CPU)
+
+
+def test_a_model_file_and_its_state_dict(model_dir: Path) -> None:
+    write(model_dir / "net.py", NET)
+    torch.save({"weight": torch.tensor(3.0)}, model_dir / "weights.pth")
+
+    model = load(model_dir, modelFile="net.py", serializedFile="weights.pth")
+
+    assert model(torch.ones(1)).item() == 3.0
+    assert not model.training
+
+
+def test_a_model_file_without_weights_is_fine(model_dir: Path) -> None:
+    write(model_dir / "net.py", NET)
+
+    model = load(model_dir, modelFile="net.py")
+
+    assert model(torch.ones(1)).item() == 2.0
+    assert not model.training
+
+
+def test_of_paths_in_the_manifest_only_the_names_count(model_dir: Path) -> None:
+    write(model_dir / "net.py", NET)
+    torch.save({"weight": torch.tensor(3.0)}, model_dir / "weights.pth")
+
+    model = load(model_dir, modelFile="/home/me/net.py", serializedFile="out/weights.pth")
+
+    assert model(torch.ones(1)).item() == 3.0
+
+
+def test_torchscript(model_dir: Path) -> None:
+    torch.jit.script(Times(3.0)).save(model_dir / "model.pt")
+
+    model = load(model_dir, serializedFile="model.pt")
+
+    assert model(torch.ones(2)).tolist() == [3.0, 3.0]
+    assert not model.training
+
+
+@pytest.mark.slow
+def test_an_exported_program_takes_batches_of_any_size(model_dir: Path) -> None:
+    shapes = {"x": {0: torch.export.Dim("batch")}}
+    program = torch.export.export(Times(3.0), (torch.ones(2, 1),), dynamic_shapes=shapes)
+    torch.export.save(program, model_dir / "model.pt2")
+
+    model = load(model_dir, serializedFile="model.pt2")
+
+    assert [model(torch.ones(count, 1)).shape for count in (1, 5)] == [(1, 1), (5, 1)]
+    assert model(torch.ones(1, 1)).item() == 3.0
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler is installed")
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+def test_a_package_of_aotinductor_takes_batches_of_any_size(model_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(model_dir / "cache"))
+    net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4)).eval()
+    images = torch.randn(5, 3, 8, 8, generator=torch.Generator().manual_seed(1))
+    program = torch.export.export(net, (images,), dynamic_shapes=({0: torch.export.Dim("batch", max=64)},))
+    aoti_compile_and_package(program, package_path=str(model_dir / "model.pt2"))
+    unpacked = model_dir / "unpacked"
+    unpacked.mkdir()
+    monkeypatch.setenv("TMPDIR", str(unpacked))  # only now: the compiler has files of its own there
+    monkeypatch.setattr(tempfile, "tempdir", None)  # it remembers the one before
+
+    model = load(model_dir, serializedFile="model.pt2")
+
+    assert list(unpacked.iterdir()) == []
+    for count in (1, 2, 5):
+        with torch.inference_mode():
+            torch.testing.assert_close(model(images[:count]), net(images[:count]))
+
+
+def test_a_package_of_aotinductor_that_does_not_run_here_is_refused(
+    model_dir: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpacked = tmp_path_factory.mktemp("unpacked")
+    monkeypatch.setenv("TMPDIR", str(unpacked))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with zipfile.ZipFile(model_dir / "model.pt2", "w") as package:
+        package.writestr("m/data/aotinductor/model/x.wrapper.so", b"garbage")
+        package.writestr("m/archive_format", b"pt2")
+
+    with pytest.raises(HandlerError, match=r"^`model.pt2` is not an AOTInductor package for this machine: "):
+        load(model_dir, serializedFile="model.pt2")
+
+    assert list(unpacked.iterdir()) == []
+
+
+@pytest.fixture
+def pickled(model_dir: Path) -> Path:
+    """An archive whose weights are a whole module, pickled by class name."""
+    write(model_dir / "net.py", NET)
+    net = import_file(model_dir / "net.py").Net()
+    net.weight.data.fill_(5.0)
+    torch.save(net, model_dir / "weights.pt")
+    del sys.modules["net"]
+    return model_dir
+
+
+def test_weights_that_hold_code_are_refused_with_a_way_out(pickled: Path) -> None:
+    with pytest.raises(HandlerError) as refused:
+        load(pickled, modelFile="net.py", serializedFile="weights.pt")
+
+    sentence = str(refused.value)
+    assert sentence.startswith("`weights.pt` holds more than tensors, and loading it would run code from it.")
+    assert "put `weightsOnly: false` into its model-config.yaml" in sentence
+    assert "\n" not in sentence
+
+
+def test_weights_that_hold_code_are_loaded_when_the_archive_is_trusted(pickled: Path) -> None:
+    model = load(pickled, {"weightsOnly": False}, modelFile="net.py", serializedFile="weights.pt")
+
+    assert model(torch.ones(1)).item() == 5.0
+    assert not model.training
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        pytest.param(NET + NET.replace("Net", "Second"), "Net, Second", id="two modules"),
+        pytest.param("    class Net: ...\n", "none", id="a class that is no module"),
+        pytest.param("    from torch.nn import Linear\n", "none", id="an imported module"),
+    ],
+)
+def test_a_model_file_defines_one_module(model_dir: Path, source: str, names: str) -> None:
+    write(model_dir / "net.py", source)
+
+    with pytest.raises(HandlerError) as refused:
+        load(model_dir, modelFile="net.py")
+    assert str(refused.value) == f"net.py should define exactly one torch.nn.Module, and defines {names}"
+
+
+@pytest.mark.parametrize(
+    ("more", "name"),
+    [
+        pytest.param("    class Config: ...\n", "Net", id="a class that is no module"),
+        pytest.param("    class Derived(Net): ...\n", "Derived", id="its subclass, which then is the model"),
+        pytest.param("    Alias = Net\n", "Net", id="a second name for it"),
+        pytest.param("    from torch.nn import Linear\n", "Net", id="an imported module"),
+    ],
+)
+def test_beside_its_module_a_model_file_may_hold(model_dir: Path, more: str, name: str) -> None:
+    write(model_dir / "net.py", NET + more)
+
+    model = load(model_dir, modelFile="net.py")
+
+    assert type(model).__name__ == name
+
+
+def state_dict(path: Path) -> None:
+    torch.save({"weight": torch.zeros(1)}, path)
+
+
+def garbage(path: Path) -> None:
+    path.write_bytes(b"garbage")
+
+
+@pytest.mark.parametrize(
+    ("save", "name", "sentence"),
+    [
+        (state_dict, "model.pt", "`model.pt` is not a TorchScript file; weights alone need a model file: "),
+        (garbage, "model.pt", "`model.pt` is not a TorchScript file; weights alone need a model file: "),
+        (garbage, "model.pt2", "`model.pt2` is not a torch.export file: "),
+        (state_dict, "model.pth", "`model.pth` cannot be loaded without a model file: only .pt"),
+        (state_dict, "model", "`model` cannot be loaded without a model file: only .pt"),
+    ],
+)
+def test_a_file_that_is_no_whole_model_is_refused(model_dir: Path, save: Any, name: str, sentence: str) -> None:
+    save(model_dir / name)
+
+    with pytest.raises(HandlerError) as refused:
+        load(model_dir, serializedFile=name)
+    assert str(refused.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        pytest.param({"bias": torch.zeros(1)}, 'Missing key(s) in state_dict: "weight"', id="other names"),
+        pytest.param({"weight": torch.zeros(7)}, "size mismatch for weight", id="another shape"),
+        pytest.param([torch.zeros(1)], "Expected state_dict to be dict-like", id="no state_dict"),
+    ],
+)
+def test_weights_that_do_not_fit_say_why(model_dir: Path, state: object, reason: str) -> None:
+    write(model_dir / "net.py", NET)
+    torch.save(state, model_dir / "weights.pt")
+
+    with pytest.raises(HandlerError) as refused:
+        load(model_dir, modelFile="net.py", serializedFile="weights.pt")
+    assert str(refused.value).startswith("`weights.pt` does not fit net.py: ")
+    assert reason in str(refused.value)
+
+
+def test_a_lack_of_memory_is_not_the_files_fault(model_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: str, map_location: torch.device) -> None:
+        raise RuntimeError("CUDA out of memory")
+
+    monkeypatch.setattr(torch.jit, "load", full)
+
+    with pytest.raises(RuntimeError, match="CUDA out of memory") as raised:
+        load(model_dir, serializedFile="model.pt")
+    assert not isinstance(raised.value, HandlerError)
+
+
+@pytest.mark.parametrize("manifest", [{}, {"model": {}}, {"model": {"handler": "h.py"}}])
+def test_an_archive_without_a_model_says_so(model_dir: Path, manifest: dict[str, Any]) -> None:
+    with pytest.raises(HandlerError, match="neither a model file nor a serialized file"):
+        load_model(model_dir, manifest, {}, CPU)

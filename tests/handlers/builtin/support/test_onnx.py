@@ -1,0 +1,76 @@
+"""Models in ONNX files."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from handlers.builtin.base import BaseHandler
+from handlers.sdk.errors import HandlerError
+from tests.handlers.samples import context_of
+
+pytestmark = pytest.mark.slow  # onnxruntime takes its time to import
+
+
+def write_model(path: Path, outputs: int = 1) -> None:
+    """Write a model with the inputs a and b, whose first output is a + b and whose second is a."""
+    onnx = pytest.importorskip("onnx")
+    helper, floats = onnx.helper, onnx.TensorProto.FLOAT
+    values = {name: helper.make_tensor_value_info(name, floats, ["rows", 2]) for name in ("a", "b", "sum", "same")}
+    nodes = [helper.make_node("Add", ["a", "b"], ["sum"]), helper.make_node("Identity", ["a"], ["same"])][:outputs]
+    results = [values["sum"], values["same"]][:outputs]
+    graph = helper.make_graph(nodes, "adder", [values["a"], values["b"]], results)
+    opset = helper.make_opsetid("", 17)
+    onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=8), path)
+
+
+@pytest.fixture
+def archive(model_dir: Path) -> Path:
+    pytest.importorskip("onnxruntime")
+    write_model(model_dir / "net.onnx")
+    return model_dir
+
+
+def load(archive: Path) -> BaseHandler:
+    handler = BaseHandler()
+    handler.initialize(context_of(archive, {"serializedFile": "net.onnx"}))
+    return handler
+
+
+def test_the_model_is_a_session_as_in_torchserve(archive: Path) -> None:
+    handler = load(archive)
+
+    assert [each.name for each in handler.model.get_inputs()] == ["a", "b"]
+    assert handler.model.get_providers() == ["CPUExecutionProvider"]
+    assert handler.model.get_session_options().intra_op_num_threads == torch.get_num_threads()
+
+
+def test_the_default_inference_runs_it(archive: Path) -> None:
+    result = load(archive).inference(torch.ones(3, 2), torch.full((3, 2), 2.0))
+
+    assert torch.equal(result, torch.full((3, 2), 3.0))
+
+
+def test_several_outputs_are_a_list(archive: Path) -> None:
+    write_model(archive / "net.onnx", outputs=2)
+
+    results = load(archive).inference(torch.ones(1, 2), torch.ones(1, 2))
+
+    assert [each.tolist() for each in results] == [[[2, 2]], [[1, 1]]]
+
+
+def test_a_file_that_is_no_onnx_is_refused(archive: Path) -> None:
+    (archive / "net.onnx").write_bytes(b"not a model")
+
+    with pytest.raises(HandlerError, match=r"`net\.onnx` is not an ONNX model that onnxruntime can run"):
+        load(archive)
+
+
+def test_without_onnxruntime_a_sentence_says_what_to_install(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    absent: Any = None
+    monkeypatch.setitem(sys.modules, "onnxruntime", absent)
+
+    with pytest.raises(HandlerError, match=r"`net\.onnx` is an ONNX model, and needs onnxruntime: pip install"):
+        load(archive)

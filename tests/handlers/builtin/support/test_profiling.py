@@ -1,0 +1,75 @@
+"""With ENABLE_TORCH_PROFILER each batch leaves a trace, and is answered as without."""
+
+import json
+import logging
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from handlers.builtin.base import BaseHandler
+from handlers.sdk.context import Context
+from tests.handlers.samples import context_of, write
+
+NET = """
+    import torch
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return x * 2
+"""
+
+
+@pytest.fixture
+def handler(model_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BaseHandler:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    write(model_dir / "net.py", NET)
+    handler = BaseHandler()
+    context: Context = context_of(model_dir, {"modelFile": "net.py", "modelName": "net"})
+    context.begin_batch(["1"], [{}])
+    handler.initialize(context)
+    return handler
+
+
+def predict(handler: BaseHandler) -> Any:
+    assert handler.context is not None
+    return handler.handle([{"data": [1.0, 2.0]}], handler.context)
+
+
+def traces(folder: Path) -> list[Path]:
+    return sorted(folder.glob("pytorch_profiler/net/*.json"))
+
+
+def test_a_batch_leaves_a_trace_of_its_stages(
+    handler: BaseHandler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("ENABLE_TORCH_PROFILER", "true")
+
+    with caplog.at_level(logging.INFO):
+        assert predict(handler) == [[2.0, 4.0]]
+
+    (trace,) = traces(tmp_path)
+    names = {event.get("name") for event in json.loads(trace.read_text())["traceEvents"]}
+    assert {"preprocess", "inference", "postprocess", "aten::mul"} <= names
+    assert "aten::mul" in caplog.text
+
+
+def test_without_it_there_is_none(handler: BaseHandler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ENABLE_TORCH_PROFILER", raising=False)
+
+    assert predict(handler) == [[2.0, 4.0]]
+
+    assert traces(tmp_path) == []
+
+
+def test_a_handlers_own_arguments_are_taken(
+    handler: BaseHandler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENABLE_TORCH_PROFILER", "true")
+    seen: list[torch.profiler.profile] = []
+    handler.profiler_args = {"activities": [torch.profiler.ProfilerActivity.CPU], "on_trace_ready": seen.append}
+
+    assert predict(handler) == [[2.0, 4.0]]
+
+    assert (len(seen), traces(tmp_path)) == (1, [])

@@ -1,0 +1,147 @@
+"""The base of every handler: what it loads, and the order of its stages."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from handlers.builtin.base import BaseHandler, payload_of
+from handlers.sdk.context import Context
+from tests.handlers.samples import context_of, write
+
+NET = """
+    import torch
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return x * 2
+"""
+
+
+@pytest.fixture
+def context(model_dir: Path) -> Context:
+    """The context of an archive with a model that doubles."""
+    write(model_dir / "net.py", NET)
+    return context_of(model_dir, {"modelFile": "net.py"}, {"minWorkers": 1})
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        pytest.param({"data": 1, "body": 2}, 1, id="data comes first"),
+        pytest.param({"body": 2}, 2, id="else body"),
+        pytest.param({"data": None, "body": 2}, 2, id="also when data is none"),
+        pytest.param({"data": 0, "body": 2}, 0, id="a falsy value is one"),
+        pytest.param({"else": 1}, None, id="neither"),
+        pytest.param([1, 2], [1, 2], id="a row that is no mapping is the payload"),
+    ],
+)
+def test_payload_of(row: object, expected: object) -> None:
+    assert payload_of(row) == expected
+
+
+def test_before_initialize_nothing_is_loaded() -> None:
+    handler = BaseHandler()
+
+    assert (handler.model, handler.mapping, handler.context, handler.initialized) == (None, None, None, False)
+    assert (handler.explain, handler.target) == (False, 0)
+
+
+def test_initialize_sets_what_torchserves_handlers_use(context: Context, model_dir: Path) -> None:
+    (model_dir / "index_to_name.json").write_text(json.dumps({"0": "cat"}))
+    handler = BaseHandler()
+
+    handler.initialize(context)
+
+    assert handler.initialized
+    assert handler.context is context
+    assert handler.device == torch.device("cpu")
+    assert handler.map_location == "cpu"
+    assert handler.mapping == {"0": "cat"}
+    assert handler.manifest == {"model": {"modelFile": "net.py"}}
+    assert handler.model_yaml_config == {"minWorkers": 1}
+    assert handler.model_pt_path is None
+    assert type(handler.model).__name__ == "Net"
+
+
+def test_the_path_of_the_weights_is_in_the_model_directory(context: Context, model_dir: Path) -> None:
+    torch.save({}, model_dir / "weights.pt")
+    context.manifest["model"]["serializedFile"] = "out/weights.pt"
+    handler = BaseHandler()
+
+    handler.initialize(context)
+
+    assert handler.model_pt_path == str(model_dir / "weights.pt")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_not_used(context: Context) -> None:
+    context.system_properties["gpu_id"] = 0
+    handler = BaseHandler()
+
+    handler.initialize(context)
+
+    assert handler.device == torch.device("cpu")
+
+
+def test_a_batch_is_one_tensor_and_one_list(context: Context) -> None:
+    handler = BaseHandler()
+    handler.initialize(context)
+
+    answers = handler.handle([{"data": [1.0, 2.0]}, {"body": [3.0, 4.0]}], context)
+
+    assert answers == [[2.0, 4.0], [6.0, 8.0]]
+
+
+def test_the_model_runs_without_recording_gradients(context: Context) -> None:
+    handler = BaseHandler()
+    handler.initialize(context)
+
+    output = handler.inference(torch.ones(1, requires_grad=True))
+
+    assert output.is_inference()
+    assert not output.requires_grad
+
+
+def test_inference_passes_further_arguments_on() -> None:
+    handler = BaseHandler()
+    handler.model = lambda data, more, scale: data * scale + more
+
+    assert handler.inference(torch.ones(1), 1, scale=3).item() == 4
+
+
+def test_stages_run_in_order_and_each_may_be_replaced(context: Context) -> None:
+    class Replaced(BaseHandler):
+        def preprocess(self, data: list[Any]) -> Any:
+            return [*data, "preprocess"]
+
+        def inference(self, data: Any, *args: Any, **kwargs: Any) -> Any:
+            return [*data, "inference"]
+
+        def postprocess(self, data: Any) -> list[Any]:
+            return [*data, "postprocess"]
+
+    handler = Replaced()
+
+    answers = handler.handle(["row"], context)
+
+    assert answers == ["row", "preprocess", "inference", "postprocess"]
+    assert handler.context is context
+
+
+def test_prepare_finds_the_rows_that_are_no_array() -> None:
+    rows: list[Any] = [{"body": [1, 2]}, {"body": "text"}, {"body": None}, {}, {"data": 3}]
+
+    unreadable = BaseHandler().prepare(rows)
+
+    assert list(unreadable) == [1, 2, 3]
+    assert str(unreadable[1]).startswith("The request is not an array of numbers: ")
+
+
+def test_prepare_leaves_a_handler_with_its_own_preprocess_alone() -> None:
+    class Reading(BaseHandler):
+        def preprocess(self, data: list[Any]) -> Any:
+            return data
+
+    assert Reading().prepare([{"body": "text"}]) == {}

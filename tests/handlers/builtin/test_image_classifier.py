@@ -1,0 +1,171 @@
+"""From image files to named probabilities."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+
+from handlers.builtin.image_classifier import ImageClassifier, middle
+from tests.handlers.samples import context_of, write
+
+# Its logits are the means of red, green and blue, and their opposites: six classes.
+NET = """
+    import torch
+    class Net(torch.nn.Module):
+        def forward(self, images):
+            means = images.mean(dim=(2, 3))
+            return torch.cat([means, -means], dim=1)
+"""
+NAMES = {str(number): name for number, name in enumerate(["red", "green", "blue", "cyan", "magenta", "yellow"])}
+MEAN, STD = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
+
+
+def encoded(image: Image.Image, image_format: str = "PNG") -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, image_format)
+    return buffer.getvalue()
+
+
+def row(colour: str) -> dict[str, Any]:
+    return {"data": encoded(Image.new("RGB", (9, 7), colour))}
+
+
+@pytest.fixture
+def classifier(model_dir: Path) -> ImageClassifier:
+    write(model_dir / "net.py", NET)
+    (model_dir / "index_to_name.json").write_text(json.dumps(NAMES))
+    handler = ImageClassifier()
+    handler.initialize(context_of(model_dir, {"modelFile": "net.py"}))
+    return handler
+
+
+def classify(handler: ImageClassifier, *rows: dict[str, Any]) -> list[dict[str, float]]:
+    assert handler.context is not None
+    return handler.handle(list(rows), handler.context)
+
+
+def test_the_answer_is_the_five_best_classes_by_name_most_probable_first(classifier: ImageClassifier) -> None:
+    (answer,) = classify(classifier, row("red"))
+
+    assert len(answer) == 5
+    assert next(iter(answer)) == "red"
+    assert list(answer.values()) == sorted(answer.values(), reverse=True)
+    assert 0.9 < sum(answer.values()) <= 1
+
+
+def test_each_row_has_its_own_answer(classifier: ImageClassifier) -> None:
+    answers = classify(classifier, row("red"), row("lime"), row("blue"))
+
+    assert [next(iter(answer)) for answer in answers] == ["red", "green", "blue"]
+
+
+def test_a_batch_of_three_answers_as_three_batches_of_one(classifier: ImageClassifier) -> None:
+    rows = [row("red"), row("orange"), row("navy")]
+
+    together = classify(classifier, *rows)
+    alone = [classify(classifier, each)[0] for each in rows]
+
+    assert [list(answer) for answer in together] == [list(answer) for answer in alone]
+    for answer, expected in zip(together, alone, strict=True):
+        assert answer == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_model_with_fewer_classes_than_asked_for_answers_with_all(classifier: ImageClassifier) -> None:
+    classifier.set_max_result_classes(100)
+
+    (answer,) = classify(classifier, row("red"))
+
+    assert classifier.get_max_result_classes() == 100
+    assert set(answer) == set(NAMES.values())
+    assert sum(answer.values()) == pytest.approx(1)
+
+
+def test_a_subclass_may_want_fewer(classifier: ImageClassifier) -> None:
+    classifier.topk = 1
+
+    (answer,) = classify(classifier, row("blue"))
+
+    assert list(answer) == ["blue"]
+
+
+def test_without_names_classes_are_numbers(classifier: ImageClassifier) -> None:
+    classifier.mapping = None
+
+    (answer,) = classify(classifier, row("blue"))
+
+    assert next(iter(answer)) == "2"
+
+
+@pytest.mark.parametrize(
+    ("image", "image_format", "colour"),
+    [
+        pytest.param(Image.new("1", (9, 7), 1), "PNG", (255, 255, 255), id="1"),
+        pytest.param(Image.new("L", (9, 7), 90), "PNG", (90, 90, 90), id="L"),
+        pytest.param(Image.new("LA", (9, 7), (90, 255)), "PNG", (90, 90, 90), id="LA"),
+        pytest.param(Image.new("RGB", (9, 7), (1, 2, 3)), "PNG", (1, 2, 3), id="RGB"),
+        pytest.param(Image.new("RGBA", (9, 7), (200, 0, 0, 0)), "PNG", (255, 255, 255), id="RGBA"),
+        pytest.param(Image.new("RGB", (9, 7), (204, 0, 0)).convert("P"), "PNG", (204, 0, 0), id="P"),
+        pytest.param(Image.new("CMYK", (9, 7), (0, 255, 255, 0)), "TIFF", (255, 0, 0), id="CMYK"),
+        pytest.param(Image.new("CMYK", (9, 7), (0, 255, 255, 0)), "JPEG", (254, 0, 0), id="CMYK in a JPEG"),
+        pytest.param(Image.new("I;16", (9, 7), 90 * 256), "PNG", (90, 90, 90), id="I;16"),
+    ],
+)
+def test_an_image_of_any_mode_reaches_the_model_as_normalised_rgb(
+    classifier: ImageClassifier, image: Image.Image, image_format: str, colour: tuple[int, int, int]
+) -> None:
+    tensor = classifier.preprocess([{"body": encoded(image, image_format)}])
+
+    assert tensor.shape == (1, 3, 224, 224)
+    seen = tensor.mean(dim=(0, 2, 3)) * STD + MEAN
+    assert (seen * 255).tolist() == pytest.approx(colour, abs=1.5)
+
+
+def test_images_of_different_sizes_go_in_one_batch(classifier: ImageClassifier) -> None:
+    wide, high = (encoded(Image.new("RGB", size, "red")) for size in ((30, 4), (4, 30)))
+
+    tensor = classifier.preprocess([{"body": wide}, {"body": high}])
+
+    assert tensor.shape == (2, 3, 224, 224)
+
+
+@pytest.mark.parametrize(("size", "expected"), [((2000, 1), (16, 1)), ((3, 900), (3, 48))])
+def test_of_a_very_long_image_only_the_middle_is_resized(size: tuple[int, int], expected: tuple[int, int]) -> None:
+    image = Image.new("L", size)
+    image.putpixel((size[0] // 2, size[1] // 2), 255)
+
+    cut = middle(image)
+
+    assert cut.size == expected
+    assert cut.getpixel((expected[0] // 2, expected[1] // 2)) == 255
+
+
+@pytest.mark.parametrize("size", [(16, 1), (30, 40), (1, 1)])
+def test_any_other_image_is_resized_whole(size: tuple[int, int]) -> None:
+    image = Image.new("L", size)
+
+    assert middle(image) is image
+
+
+def test_a_very_long_image_is_classified(classifier: ImageClassifier) -> None:
+    tensor = classifier.preprocess([{"body": encoded(Image.new("RGB", (5000, 1), "red"))}])
+
+    assert tensor.shape == (1, 3, 224, 224)
+
+
+def test_a_subclass_with_its_own_transform_gets_the_files_own_mode(classifier: ImageClassifier) -> None:
+    modes: list[str] = []
+
+    def digits(image: Image.Image) -> torch.Tensor:
+        modes.append(image.mode)
+        return torch.full((1, 28, 28), 0.5)
+
+    classifier.image_processing = digits  # as an MNIST handler does: one channel, 28 × 28
+
+    tensor = classifier.preprocess([{"data": encoded(Image.new("L", (28, 28), 7))}])
+
+    assert modes == ["L"]
+    assert tensor.shape == (1, 1, 28, 28)

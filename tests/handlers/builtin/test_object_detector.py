@@ -1,0 +1,110 @@
+"""From images to boxes, with models that answer as torchvision's do."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+
+from handlers import wire
+from handlers.builtin.object_detector import ObjectDetector
+from handlers.runtime.runtime import Runtime
+from handlers.sdk.loader import EntryPoint
+from tests.handlers.samples import context_of, row
+
+
+class Corners:
+    """Detects in each image a box of its size (sure), and one of half of it (not so sure)."""
+
+    def __init__(self) -> None:
+        self.given: list[Any] = []
+
+    def __call__(self, images: Any) -> list[dict[str, torch.Tensor]]:
+        self.given.append(images)
+        return [self.detect(image.shape[1], image.shape[2]) for image in images]
+
+    @staticmethod
+    def detect(height: int, width: int) -> dict[str, torch.Tensor]:
+        return {
+            "boxes": torch.tensor([[0.0, 0.0, width, height], [0.0, 0.0, width / 2, height / 2]]),
+            "labels": torch.tensor([1, 2]),
+            "scores": torch.tensor([0.5, 0.25]),
+        }
+
+
+@pytest.fixture
+def model() -> Corners:
+    return Corners()
+
+
+@pytest.fixture
+def detector(model: Corners) -> ObjectDetector:
+    detector = ObjectDetector()
+    detector.model = model
+    detector.mapping = {"1": "cat", "2": "dog"}
+    return detector
+
+
+def png(width: int, height: int, mode: str = "RGB") -> bytes:
+    buffer = io.BytesIO()
+    Image.new(mode, (width, height)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def detect(detector: ObjectDetector, *bodies: bytes) -> list[Any]:
+    return detector.handle([{"data": body} for body in bodies], context_of(Path("/")))
+
+
+def test_the_answer_is_a_box_and_a_score_for_each_detection_that_is_sure_enough(detector: ObjectDetector) -> None:
+    assert detect(detector, png(4, 6)) == [[{"cat": [0, 0, 4, 6], "score": 0.5}]]
+
+
+def test_the_threshold_may_be_another(detector: ObjectDetector) -> None:
+    detector.threshold = 0.2
+
+    (answer,) = detect(detector, png(4, 6))
+
+    assert answer == [{"cat": [0, 0, 4, 6], "score": 0.5}, {"dog": [0, 0, 2, 3], "score": 0.25}]
+
+
+def test_nothing_detected_is_an_empty_list(detector: ObjectDetector) -> None:
+    detector.threshold = 0.9
+
+    assert detect(detector, png(4, 6)) == [[]]
+
+
+def test_images_of_one_size_are_one_tensor(detector: ObjectDetector, model: Corners) -> None:
+    detect(detector, png(4, 6), png(4, 6))
+
+    assert model.given[0].shape == (2, 3, 6, 4)
+
+
+def test_images_of_several_sizes_are_one_batch_too(detector: ObjectDetector, model: Corners) -> None:
+    answers = detect(detector, png(4, 6), png(8, 2), png(1, 1))
+
+    assert [answer[0]["cat"] for answer in answers] == [[0, 0, 4, 6], [0, 0, 8, 2], [0, 0, 1, 1]]
+    assert [image.shape for image in model.given[0]] == [(3, 6, 4), (3, 2, 8), (3, 1, 1)]
+
+
+@pytest.mark.parametrize("mode", ["L", "RGBA", "P", "LA", "1", "I;16"])
+def test_an_image_of_any_mode_is_taken(detector: ObjectDetector, model: Corners, mode: str) -> None:
+    detect(detector, png(3, 2, mode))
+
+    assert model.given[0].shape == (1, 3, 2, 3)
+
+
+def test_the_output_of_a_scripted_model_has_losses_before_the_detections(detector: ObjectDetector) -> None:
+    detector.model = lambda images: ({}, [Corners.detect(6, 4)])
+
+    assert detect(detector, png(4, 6)) == [[{"cat": [0, 0, 4, 6], "score": 0.5}]]
+
+
+def test_a_row_that_is_no_image_fails_alone(detector: ObjectDetector) -> None:
+    runtime = Runtime(EntryPoint(detector, detector.handle), context_of(Path("/")))
+    rows: list[wire.Row] = [row(png(4, 6)), row(b"none"), row(png(1, 1))]
+
+    answers = runtime.run(rows)
+
+    assert [answer.status for answer in answers] == [200, 400, 200]

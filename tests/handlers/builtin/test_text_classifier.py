@@ -1,0 +1,159 @@
+"""From texts to probabilities, all rows of a batch at once."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from handlers import wire
+from handlers.builtin.text import TextHandler
+from handlers.builtin.text_classifier import TextClassifier
+from handlers.runtime.runtime import Runtime
+from handlers.sdk.errors import HandlerError
+from handlers.sdk.loader import EntryPoint
+from tests.handlers.samples import context_of, row, write
+
+# Class 0 likes the tokens with even numbers, class 1 those with odd ones.
+NET = """
+    import torch
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = torch.nn.EmbeddingBag(8, 2, mode="sum")
+            with torch.no_grad():
+                numbers = torch.arange(8)
+                self.embedding.weight.copy_(torch.stack([1.0 - numbers % 2, 1.0 * (numbers % 2)], dim=1))
+        def forward(self, numbers, offsets):
+            return self.embedding(numbers, offsets)
+"""
+VOCABULARY = {"<unk>": 0, "good": 1, "bad": 2, "very": 3, "very good": 5, "not": 4, "do": 6}
+
+
+@pytest.fixture
+def archive(model_dir: Path) -> Path:
+    write(model_dir / "net.py", NET)
+    torch.save(dict(VOCABULARY), model_dir / "source_vocab.pt")
+    (model_dir / "index_to_name.json").write_text(json.dumps({"0": "sad", "1": "glad"}))
+    return model_dir
+
+
+def load(archive: Path, **model: str) -> TextClassifier:
+    handler = TextClassifier()
+    handler.initialize(context_of(archive, {"modelFile": "net.py", **model}))
+    return handler
+
+
+def run(handler: TextHandler, *rows: wire.Row) -> list[wire.Answer]:
+    assert handler.context is not None
+    return Runtime(EntryPoint(handler, handler.handle), handler.context).run(list(rows))
+
+
+def test_the_answer_names_the_probability_of_every_class_in_their_order(archive: Path) -> None:
+    (answer,) = run(load(archive), row(b"good"))
+
+    # One token of class 1: softmax of (0, 1).
+    assert json.loads(answer.body) == pytest.approx({"sad": 0.2689, "glad": 0.7311}, abs=1e-4)
+    assert list(json.loads(answer.body)) == ["sad", "glad"]
+
+
+def test_each_text_of_a_batch_has_its_own_answer(archive: Path) -> None:
+    handler = load(archive)
+    texts = [b"good", b"bad", b"very good", b"Not <b>so</b> bad!"]
+
+    together = [answer.body for answer in run(handler, *(row(text) for text in texts))]
+    alone = [run(handler, row(text))[0].body for text in texts]
+
+    assert together == alone
+    assert len(set(together)) == 4
+
+
+def test_words_and_pairs_of_cleaned_words_are_looked_up(archive: Path) -> None:
+    bags = load(archive).preprocess([{"data": "Don't!"}, {"body": "very GOOD"}])
+
+    assert bags.tokens == [["do", "not", "do not"], ["very", "good", "very good"]]
+    assert bags.numbers.tolist() == [6, 4, 0, 3, 1, 5]
+    assert bags.offsets.tolist() == [0, 3]
+
+
+def test_without_an_unknown_token_unknown_words_are_left_out(archive: Path) -> None:
+    torch.save({"good": 1}, archive / "source_vocab.pt")
+
+    bags = load(archive).preprocess([{"data": "nothing known"}, {"data": "good grief"}])
+
+    assert bags.tokens == [[], ["good"]]
+    assert bags.numbers.tolist() == [1]
+    assert bags.offsets.tolist() == [0, 0]
+
+
+def test_an_empty_text_is_answered_too(archive: Path) -> None:
+    answers = run(load(archive), row(b""), row(b"good"))
+
+    assert [answer.status for answer in answers] == [200, 200]
+    assert json.loads(answers[0].body) == pytest.approx({"sad": 0.5, "glad": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("unreadable", "sentence"),
+    [
+        pytest.param(row(b"\xff\xfe"), "The request is not UTF-8 text", id="bytes that are no text"),
+        pytest.param(row(b"[1]", "application/json"), "The request should be a text, not a list", id="a list"),
+        pytest.param(row(b"x", name="else"), "The request should be a text, not a NoneType", id="another parameter"),
+    ],
+)
+def test_a_row_that_is_no_text_fails_alone(archive: Path, unreadable: wire.Row, sentence: str) -> None:
+    answers = run(load(archive), row(b"good"), unreadable, row("très bad".encode(), "text/plain"))
+
+    assert [answer.status for answer in answers] == [200, 400, 200]
+    assert answers[1].body.decode().startswith(sentence)
+
+
+def test_the_manifest_may_name_the_vocabulary(archive: Path) -> None:
+    (archive / "source_vocab.pt").rename(archive / "words.pt")
+
+    handler = load(archive, sourceVocab="out/words.pt")
+
+    assert handler.source_vocab == VOCABULARY
+    assert handler.initialized
+
+
+def test_an_archive_without_a_vocabulary_is_told_how_to_add_it(archive: Path) -> None:
+    (archive / "source_vocab.pt").unlink()
+
+    with pytest.raises(HandlerError, match=r"lacks the vocabulary `source_vocab\.pt`: add it with --extra-files"):
+        load(archive)
+
+
+def test_a_vocabulary_that_would_run_code_is_refused(archive: Path) -> None:
+    torch.save(Path("/"), archive / "source_vocab.pt")
+
+    with pytest.raises(HandlerError, match="weightsOnly: false"):
+        load(archive)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+def test_an_explanation_says_how_much_each_token_spoke_for_a_class(archive: Path, mode: str) -> None:
+    pytest.importorskip("captum")
+    handler = load(archive)
+    handler.model.embedding.mode = mode
+    rows = [wire.Row(f"r{index}", [("explain", "True")], [("data", "", b"very bad"), ("target", "", target)])
+            for index, target in enumerate([b"1", b"0"])]  # fmt: skip
+
+    glad, sad = (json.loads(answer.body) for answer in run(handler, *rows))
+
+    assert glad["words"] == sad["words"] == ["very", "bad", "very bad"]
+    # `very` has an odd number; `bad`, and the unknown `very bad`, have even ones.
+    assert glad["importances"] == pytest.approx([1, 0, 0], abs=1e-4)
+    assert sad["importances"] == pytest.approx([0, 0.5**0.5, 0.5**0.5], abs=1e-4)
+
+
+def test_a_subclass_may_call_the_steps_of_the_cleaning(archive: Path) -> None:
+    handler: Any = load(archive)
+
+    text = handler._remove_html_tags("<i>Isn't</i> é!")
+    text = handler._remove_puncutation(handler._remove_accented_characters(handler._expand_contractions(text)))
+
+    assert handler._tokenize(text) == ["is", "not", "e"]
+    assert handler.get_word_token(["Ġa", "b"]) == ["a", "b"]

@@ -1,0 +1,77 @@
+"""How a worker takes batches: in turn, or the next beside the one that runs; the daemon hears of each."""
+
+from pathlib import Path
+
+import pytest
+
+from handlers import wire
+from tests.handlers.samples import row, write
+from tests.handlers.test_worker import converse, failure_of, load_of
+
+# The inference of `a` ends when `b` has been read.
+MEETS = """
+    import threading
+    from handlers.builtin.base import BaseHandler
+    READ = threading.Event()
+    class Meets(BaseHandler):
+        def initialize(self, context):
+            self.initialized = True
+        def preprocess(self, data):
+            if bytes(data[0]["body"]) == b"b":
+                READ.set()
+            return data
+        def inference(self, data):
+            assert READ.wait(20)
+            return data
+        def postprocess(self, data):
+            return [bytes(each["body"]).decode() for each in data]
+"""
+BATCHES = [wire.Predict(7, [row(b"a")]), wire.Predict(8, [row(b"b")])]
+
+
+def load(model_dir: Path, config: str, handler: str = MEETS) -> wire.Load:
+    write(model_dir / "mine.py", handler)
+    (model_dir / "model-config.yaml").write_text(config)
+    made = load_of(model_dir)
+    made.manifest = {"model": {"configFile": "model-config.yaml"}}
+    return made
+
+
+def test_a_pipelined_model_begins_a_batch_beside_another_and_says_so(model_dir: Path) -> None:
+    code, said = converse([load(model_dir, "pipeline: true"), *BATCHES, wire.Threads(2), wire.BatchSize(4)])
+
+    assert code == 0
+    assert [each.batch for each in said if isinstance(each, wire.Started)] == [7, 8]
+    done = [each for each in said if isinstance(each, wire.Done)]
+    assert [(each.batch, each.answers[0].body) for each in done] == [(7, b"a"), (8, b"b")]
+    assert said.index(wire.Started(8)) < said.index(done[0])
+
+
+def test_the_time_of_a_batch_leaves_out_that_of_the_one_before(model_dir: Path) -> None:
+    _, said = converse([load(model_dir, "pipeline: true"), *BATCHES])
+
+    first, second = [each.seconds for each in said if isinstance(each, wire.Done)]
+    assert 0.0 < second < first  # it was read in the time of the first
+
+
+def test_others_begin_a_batch_when_the_one_before_is_answered_and_say_nothing(model_dir: Path) -> None:
+    alone = MEETS.replace("READ.wait(20)", "True")
+
+    _, said = converse([load(model_dir, "pipeline: false", alone), *BATCHES])
+
+    assert [type(each) for each in said] == [wire.Hello, wire.Loaded, wire.Done, wire.Done]
+
+
+@pytest.mark.parametrize(
+    ("handler", "why"),
+    [
+        pytest.param("def handle(data, context): return data", "this one is a function", id="a function"),
+        pytest.param(
+            "class Own:\n    def initialize(self, context): pass\n    def handle(self, data, context): return data",
+            "needs a handler class whose `handle` is BaseHandler's",
+            id="a handle of its own",
+        ),
+    ],
+)
+def test_what_cannot_be_pipelined_is_not_loaded(handler: str, why: str, model_dir: Path) -> None:
+    assert why in failure_of(load(model_dir, "pipeline: true", handler)).error

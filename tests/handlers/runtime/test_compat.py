@@ -1,0 +1,146 @@
+"""TorchServe's import names lead to ours."""
+
+import importlib
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from handlers.runtime import compat
+
+NAMES = [(module, name) for module, names in compat.TABLE.items() for name in names]
+
+
+@pytest.fixture(autouse=True)
+def installed(imports: None) -> None:
+    compat.install()
+
+
+@pytest.fixture
+def torchserve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another package called `ts`, first on `sys.path`, with a module that ours has and one that ours lacks."""
+    package = tmp_path / "ts"
+    package.mkdir()
+    for name in ("__init__", "context", "launcher"):
+        (package / f"{name}.py").write_text("class Context: ...\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES, ids=[f"{module}.{name}" for module, name in NAMES])
+def test_a_name_of_torchserve_is_ours(module: str, name: str) -> None:
+    our_module, our_name = compat.TABLE[module][name]
+
+    found = getattr(importlib.import_module(module), name)
+
+    assert found is getattr(importlib.import_module(our_module), our_name)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from ts.torch_handler.base_handler import BaseHandler",
+        "from ts.torch_handler import base_handler; BaseHandler = base_handler.BaseHandler",
+        "import ts.torch_handler.base_handler; BaseHandler = ts.torch_handler.base_handler.BaseHandler",
+        "import ts.torch_handler.base_handler as base; BaseHandler = base.BaseHandler",
+    ],
+)
+def test_every_form_of_import_works(statement: str) -> None:
+    namespace: dict[str, type] = {}
+
+    exec(statement, namespace)
+
+    assert namespace["BaseHandler"].__module__ == "handlers.builtin.base"
+
+
+@pytest.mark.usefixtures("torchserve")
+def test_ours_wins_over_another_package_of_that_name() -> None:
+    found = importlib.import_module("ts.context").Context
+
+    assert found.__module__ == "handlers.sdk.context"
+
+
+@pytest.mark.usefixtures("torchserve")
+def test_the_other_package_does_not_fill_what_ours_lacks() -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"ts\.launcher"):
+        importlib.import_module("ts.launcher")
+
+
+# Every import of TorchServe's examples and documentation (but streaming, and what ABSENT names).
+IN_THE_WILD = """
+    ts.torch_handler.base_handler.BaseHandler ts.torch_handler.image_classifier.ImageClassifier ts.context.Context
+    ts.handler_utils.timer.timed ts.metrics.dimension.Dimension ts.handler_utils.micro_batching.MicroBatching
+    ts.handler_utils.utils.import_class ts.utils.util.map_class_to_label ts.metrics.metric.Metric
+    ts.metrics.process_memory_metric.check_process_mem_usage ts.metrics.metric_type_enum.MetricTypes
+    ts.utils.util.load_label_mapping ts.utils.util.list_classes_from_module ts.utils.util.check_valid_pt2_backend
+    ts.utils.util.CLEANUP_REGEX ts.torch_handler.text_handler.CLEANUP_REGEX
+    ts.handler_utils.hf_batch_streamer.TextIteratorStreamerBatch
+    ts.torch_handler.unit_tests.test_utils.mock_context.MockContext ts.torch_handler.object_detector.ObjectDetector
+    ts.utils.util.PredictionException ts.version.__version__ ts.torch_handler.vision_handler.VisionHandler
+    ts.torch_handler.text_handler.TextHandler ts.torch_handler.text_classifier.TextClassifier
+    ts.torch_handler.image_segmenter.ImageSegmenter ts.torch_handler.request_envelope.body.BodyEnvelope
+    ts.torch_handler.request_envelope.json.JSONEnvelope ts.torch_handler.request_envelope.kserve.KServeEnvelope
+    ts.torch_handler.request_envelope.kservev2.KServev2Envelope ts.torch_handler.request_envelope.base.BaseEnvelope
+    ts.metrics.metrics_store.MetricsStore ts.metrics.metric_cache_yaml_impl.MetricsCacheYamlImpl
+    ts.metrics.caching_metric.CachingMetric ts.service.emit_metrics
+"""
+
+
+@pytest.mark.parametrize("name", IN_THE_WILD.split())
+def test_what_handlers_import_is_there(name: str) -> None:
+    module, _, attribute = name.rpartition(".")
+    namespace: dict[str, object] = {}
+
+    exec(f"from {module} import {attribute} as found", namespace)
+
+    assert namespace["found"] is not None
+
+
+@pytest.mark.parametrize(
+    ("statement", "needed"),
+    [
+        ("from ts.torch_handler.dali_handler import DALIHandler", "NVIDIA DALI"),
+        ("from ts.torch_handler import dali_handler", "NVIDIA DALI"),
+        ("from ts.handler_utils.distributed.pt_pippy import get_pipeline_driver", "PiPPy"),
+        ("from ts.handler_utils.distributed.deepspeed import get_ds_engine", "DeepSpeed"),
+        ("from ts.torch_handler.distributed.base_pippy_handler import BasePippyHandler", "PiPPy"),
+        ("from ts.torch_handler.distributed.base_deepspeed_handler import BaseDeepSpeedHandler", "DeepSpeed"),
+        ("from ts.torch_handler.vllm_handler import VLLMHandler", "vLLM"),
+    ],
+)
+def test_what_needs_a_package_that_we_do_not_bring_says_so(statement: str, needed: str) -> None:
+    with pytest.raises(ImportError, match=f"needs .*{needed}.*, which tsctl does not bring"):
+        exec(statement, {})
+
+
+def test_a_module_with_a_longer_name_than_an_absent_one_is_not_taken_for_it() -> None:
+    assert sys.meta_path[0].find_spec("ts.torch_handler.vllm_handlers", None) is None
+
+
+def test_a_name_that_ours_lacks_is_an_import_error() -> None:
+    with pytest.raises(ImportError, match=r"cannot import name 'Nothing' from 'ts\.context'"):
+        exec("from ts.context import Nothing", {})
+
+
+def test_an_attribute_that_ours_lacks_is_named() -> None:
+    module = importlib.import_module("ts.context")
+
+    with pytest.raises(AttributeError, match=r"tsctl's `ts\.context` has no `Nothing`"):
+        module.Nothing  # noqa: B018 - looking it up is the test
+
+
+def test_nothing_is_looked_up_before_it_is_used() -> None:
+    module: ModuleType = importlib.import_module("ts.torch_handler.image_classifier")
+
+    before = "ImageClassifier" in vars(module)
+    found = module.ImageClassifier
+
+    assert not before
+    assert vars(module)["ImageClassifier"] is found
+
+
+def test_other_modules_are_found_as_ever() -> None:
+    finder = sys.meta_path[0]
+
+    assert finder.find_spec("json", None) is None
+    assert finder.find_spec("tsx", None) is None

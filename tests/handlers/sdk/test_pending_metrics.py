@@ -1,0 +1,183 @@
+"""A handler's measurements are combined until taken, and none of them is an error."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from daemon.workers.frames import check_measured
+from handlers import wire
+from handlers.sdk.metrics import Dimension, MetricsCache, MetricTypes
+from handlers.sdk.pending_metrics import Tally
+from handlers.wire import LONGEST_LABEL, MOST_LABELS, MOST_SERIES
+
+WHERE = (("Where", "here"),)
+
+
+class Grumpy:
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        pytest.param("counter", 6.5, id="a counter's increases are added up"),
+        pytest.param("gauge", 2.5, id="of a gauge the last value counts"),
+    ],
+)
+def test_values_become_one(kind: wire.Kind, value: float) -> None:
+    tally = Tally()
+
+    for number in (1, 3, 2.5):
+        tally.add(kind, "Seen", "count", WHERE, number)
+
+    assert tally.take() == [wire.Measurement(kind, "Seen", "count", WHERE, value)]
+    assert tally.take() == []
+
+
+def test_a_histogram_counts_values_by_bucket() -> None:
+    tally = Tally()
+
+    for number in (0.001, 0.0011, 7, 1e9):
+        tally.add("histogram", "Took", "ms", (), number)
+
+    (measured,) = tally.take()
+    assert measured.value == pytest.approx(1e9 + 7.0021)
+    assert {bound: count for bound, count in enumerate(measured.buckets) if count} == {
+        0: 1, 1: 1, wire.BOUNDS.index(10.0): 1, len(wire.BOUNDS): 1,
+    }  # fmt: skip
+
+
+def test_other_dimensions_and_other_types_are_other_series() -> None:
+    tally = Tally()
+
+    tally.add("counter", "Seen", "", (), 1)
+    tally.add("counter", "Seen", "", WHERE, 2)
+    tally.add("gauge", "Seen", "", (), 3)
+
+    assert [(each.kind, each.labels, each.value) for each in tally.take()] == [
+        ("counter", (), 1.0), ("counter", WHERE, 2.0), ("gauge", (), 3.0),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels", "value"),
+    [
+        pytest.param("counter", (), "many", id="no number"),
+        pytest.param("counter", (), None, id="nothing"),
+        pytest.param("counter", (), -1, id="a counter does not fall"),
+        pytest.param("counter", (), float("nan"), id="a counter of not a number"),
+        pytest.param("histogram", (), float("inf"), id="a histogram of infinity"),
+        pytest.param("gauge", ((Grumpy(), "x"),), 1, id="a label without a text"),
+    ],
+)
+def test_what_cannot_be_shown_is_not_kept(kind: wire.Kind, labels: Any, value: Any) -> None:
+    tally = Tally()
+
+    tally.add(kind, "Seen", "", labels, value)
+
+    assert tally.take() == []
+
+
+@pytest.mark.parametrize("kind", ["counter", "gauge", "histogram"])
+@pytest.mark.parametrize(
+    ("name", "labels", "values"),
+    [
+        pytest.param("n" * 10**6, (), [1.0], id="a long name"),
+        pytest.param("n", (("l" * 10**6, "v" * 10**6),), [1.0], id="long labels"),
+        pytest.param("n", ((f"l{i}", "v") for i in range(MOST_LABELS + 1)), [1.0], id="too many labels"),
+        pytest.param("n", (), [1e308] * 3, id="a sum without end"),
+        pytest.param("n", (), [float("nan"), -1.0, float("inf")], id="what is no number"),
+        pytest.param("n", (), [-1.0], id="what falls"),
+    ],
+)
+def test_whatever_a_handler_reports_is_a_message_to_the_daemon(
+    kind: wire.Kind, name: str, labels: Any, values: list[float]
+) -> None:
+    tally = Tally()
+    for value in values:
+        tally.add(kind, name, name, tuple(labels), value)
+
+    said = wire.Done(1, [], 0.0, tally.take())
+
+    heard = wire.decode_for_daemon(bytes(wire.encode(said))[wire.LENGTH.size :])
+    assert isinstance(heard, wire.Done)
+    check_measured(heard.measured)
+    assert all(len(each.name) <= LONGEST_LABEL for each in heard.measured)
+
+
+def test_half_a_surrogate_pair_fits_a_frame() -> None:
+    tally = Tally()
+
+    tally.add("gauge", "a\ud800", "\ud800", (("b\ud800", "c\ud800"),), 1)
+
+    done = wire.Done(1, [], 0.0, tally.take())
+    assert wire.decode_for_daemon(memoryview(wire.encode(done))[wire.LENGTH.size :]) == done
+
+
+def test_a_dimension_that_never_repeats_does_not_fill_the_memory() -> None:
+    tally = Tally()
+
+    for number in range(MOST_SERIES + 5):
+        tally.add("counter", "Seen", "", (("Request", number),), 1)
+    tally.add("counter", "Seen", "", (("Request", 0),), 1)
+
+    taken = tally.take()
+    assert len(taken) == MOST_SERIES
+    assert taken[0].value == 2.0
+
+
+def test_threads_lose_nothing() -> None:
+    tally = Tally()
+    taken: list[wire.Measurement] = []
+
+    def report() -> None:
+        for _ in range(2000):
+            tally.add("counter", "Seen", "", (), 1)
+
+    threads = [threading.Thread(target=report) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        taken += tally.take()
+    taken += tally.take()
+
+    assert sum(each.value for each in taken) == 8000
+
+
+def test_what_context_metrics_is_told_is_kept() -> None:
+    metrics = MetricsCache("net")
+    declared = metrics.add_metric_to_cache("Heat", "C", ["Where"])
+
+    declared.add_or_update(21, ["here"])
+    metrics.add_counter("Seen", 2, dimensions=[Dimension("Language", "de")])
+
+    assert metrics.tally.take() == [
+        wire.Measurement("gauge", "Heat", "C", WHERE, 21.0),
+        wire.Measurement("counter", "Seen", "count", (("ModelName", "net"), ("Level", "Model"), ("Language", "de")), 2),
+    ]
+
+
+def test_a_name_may_come_again_with_other_dimensions_and_another_type() -> None:
+    metrics = MetricsCache("net")
+
+    metrics.add_counter("Seen", 1)
+    metrics.add_counter("Seen", 2, dimensions=[Dimension("Language", "de")])
+    metrics.add_counter("Seen", 3)
+    metrics.add_metric("Seen", 4, "count", metric_type=MetricTypes.HISTOGRAM)
+
+    assert [(each.kind, len(each.labels), each.value) for each in metrics.tally.take()] == [
+        ("counter", 2, 4.0), ("counter", 3, 2.0), ("histogram", 2, 4.0),
+    ]  # fmt: skip
+
+
+def test_a_metric_declared_again_with_other_dimensions_leaves_the_first_one_usable() -> None:
+    metrics = MetricsCache("net")
+    first = metrics.add_metric_to_cache("Heat", "C", ["Where"])
+    second = metrics.add_metric_to_cache("Heat", "C", ["When"])
+
+    first.add_or_update(1, ["here"])
+    second.add_or_update(2, ["now"])
+
+    assert [each.labels for each in metrics.tally.take()] == [(("Where", "here"),), (("When", "now"),)]
