@@ -74,7 +74,7 @@ def measuring(order: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def say(*events: dict[str, Any]) -> None:
         lines = "\n".join(json.dumps(event) for event in events)
-        monkeypatch.setattr("tsctl.tuner.TUNE", (sys.executable, "-c", FAKE, str(order), lines))
+        monkeypatch.setattr("tsctl.tuning.process.TUNE", (sys.executable, "-c", FAKE, str(order), lines))
 
     say(*WORKING, DONE)
     return say

@@ -7,8 +7,8 @@ import click
 
 from tsctl.client import Client
 from tsctl.completion import complete_archive
-from tsctl.follow import warn, work
 from tsctl.options import model_parameters, register_options
+from tsctl.progress import warn, work
 
 
 @click.command

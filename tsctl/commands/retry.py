@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from tsctl.client import Client, model_path
-from tsctl.follow import work
 from tsctl.options import model_argument
+from tsctl.progress import work
 
 
 @click.command

@@ -103,9 +103,9 @@ def command(
         "seconds": seconds,
         "slo": None if slo_p99 is None else slo_p99 / 1000,
     }
-    from tsctl import tuner, tuning
+    from tsctl.tuning import process, report
 
-    found, measured, notes = tuner.run(order, body, trace["modelName"])
+    found, measured, notes = process.run(order, body, trace["modelName"])
     name = f"{trace['modelName']}/{trace['modelVersion']}" if "/" in model else trace["modelName"]
     del found["stage"]
     found |= {"model": trace["modelName"], "version": trace["modelVersion"], "batchTimes": measured, "notes": notes}
@@ -114,7 +114,7 @@ def command(
     if as_json:
         click.echo(json.dumps(found, indent=2))
     else:
-        tuning.show(found, f"{len(body)} B of {source}")
+        report.show(found, f"{len(body)} B of {source}")
     if trace["silence"] is not None and trace["silence"] < 1.0:
         notes.append("requests were served during the measurement, so batches took longer than on an idle machine")
     for note in notes:
@@ -140,7 +140,7 @@ def commands(name: str, best: dict[str, Any], trace: dict[str, Any]) -> list[str
 
 
 def _apply(client: Client, path: str, best: dict[str, Any], trace: dict[str, Any]) -> None:
-    from tsctl.follow import work
+    from tsctl.progress import work
 
     client.json(
         "PATCH", f"/models/{path}", batch_size=best["batchSize"], max_batch_delay=best["maxBatchDelay"],

@@ -5,8 +5,8 @@ from typing import Any
 import click
 
 from tsctl import render
-from tsctl.plot import Dot, scatter
 from tsctl.render import number_text
+from tsctl.tuning.plot import Dot, scatter
 
 MARKS = "123456789abcdefghijklmnopqrstuvwxyz"
 

@@ -12,7 +12,7 @@ from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl import render
 from tsctl.client import NDJSON, Client
 from tsctl.errors import CliError, Interrupted
-from tsctl.follow import work
+from tsctl.progress import work
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """Make stderr a terminal; give what is drawn there."""
     drawn = io.StringIO()
     monkeypatch.setattr(drawn, "isatty", lambda: True)
-    monkeypatch.setattr("tsctl.follow.sys", SimpleNamespace(stderr=drawn))
+    monkeypatch.setattr("tsctl.progress.sys", SimpleNamespace(stderr=drawn))
     monkeypatch.setattr(render, "err", Console(file=drawn, force_terminal=True, width=120, highlight=False))
     return drawn
 

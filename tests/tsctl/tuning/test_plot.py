@@ -1,6 +1,6 @@
 """Plots in text."""
 
-from tsctl.plot import Dot, scatter
+from tsctl.tuning.plot import Dot, scatter
 
 
 def test_dots_are_drawn_where_their_values_are_on_logarithmic_axes() -> None:

@@ -1,0 +1,1 @@
+"""Parts of `tsctl tune`: the process that measures, and the report."""
