@@ -9,6 +9,7 @@ import ssl
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from daemon import paths
@@ -98,7 +99,9 @@ class Daemon:
             check_snapshot(paths.snapshot(config.state_dir))
             ours = instance.inherit(self._predecessor.inheritance, config, endpoints)
         try:
-            logs.set_up(config.state_dir, config.log_level, foreground=self._foreground)
+            with contextlib.suppress(paths.PathError):  # then its files cannot be opened either, and that is told
+                paths.make_private(paths.logs_dir(config.state_dir), strict=False)
+            logs.set_up(paths.daemon_log(config.state_dir), config.log_level, foreground=self._foreground)
             await self._serve(ours, tokens, tls, ready)
         finally:
             ours.leave()
@@ -110,7 +113,7 @@ class Daemon:
         files = _raise_file_limit()
         clock = LoopClock(loop)
         registry, metrics = Registry(), Metrics()
-        model_logs = logs.ModelLogs(config.state_dir, foreground=self._foreground)
+        model_logs = logs.ModelLogs(partial(paths.model_log, config.state_dir), foreground=self._foreground)
         arena = open_arena()
         if arena is not None:
             arena.soon = clock.soon

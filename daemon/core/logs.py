@@ -16,8 +16,6 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
-from daemon import paths
-
 MAX_BYTES = 100_000_000
 KEPT_FILES = 5
 
@@ -86,14 +84,12 @@ def _file_handler(path: Path, form: str | None = None) -> logging.Handler:
     return handler
 
 
-def set_up(state_dir: Path, level: str, *, foreground: bool) -> None:
-    """Send the logger `daemon` to the state directory, in the foreground to stderr, too."""
-    with contextlib.suppress(paths.PathError):  # then its files cannot be opened either, and that is reported
-        paths.make_private(paths.logs_dir(state_dir), strict=False)
+def set_up(file: Path, level: str, *, foreground: bool) -> None:
+    """Send the logger `daemon` to a file, in the foreground to stderr too."""
     root = logging.getLogger("daemon")
     root.setLevel(level.upper())
     root.propagate = False
-    root.handlers = [_file_handler(paths.daemon_log(state_dir), _FORMAT)]
+    root.handlers = [_file_handler(file, _FORMAT)]
     if foreground:
         shown = logging.StreamHandler(sys.stderr)
         shown.setFormatter(_Discreet(_FORMAT))
@@ -119,10 +115,14 @@ class LineLog:
 
 
 class ModelLogs:
-    """The log files of the workers' output: one for each model version, opened at its registration."""
+    """The log files of the workers' output: one for each model version, opened at its registration.
 
-    def __init__(self, state_dir: Path, *, foreground: bool) -> None:
-        self._state_dir = state_dir
+    Args:
+        file_of: a model's name and version → the path of its file.
+    """
+
+    def __init__(self, file_of: Callable[[str, str], Path], *, foreground: bool) -> None:
+        self._file_of = file_of
         self._foreground = foreground
         self._open: dict[tuple[str, str], LineLog] = {}
 
@@ -130,7 +130,7 @@ class ModelLogs:
         """Return the function that writes one or more lines, without the last line feed."""
         log = self._open.get((name, version))
         if log is None:
-            log = LineLog(paths.model_log(self._state_dir, name, version), self._foreground)
+            log = LineLog(self._file_of(name, version), self._foreground)
             self._open[name, version] = log
         return log.write
 

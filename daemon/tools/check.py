@@ -11,11 +11,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import uvloop
 
+from daemon import paths
 from daemon.config.config import resolve
 from daemon.core.clock import LoopClock
 from daemon.core.errors import DaemonError
@@ -68,7 +70,7 @@ async def check(archive: Path, sample: bytes | None, content_type: str, state_di
     loop = asyncio.get_running_loop()
     clock = LoopClock(loop)
     settings = {"state_dir": str(state_dir), "socket": str(state_dir / "none"), "grace": "5"}
-    logs = ModelLogs(state_dir, foreground=True)
+    logs = ModelLogs(partial(paths.model_log, state_dir), foreground=True)
     state_dir.joinpath("logs").mkdir()
     engine = LocalEngine(loop, clock, alone=True)
     registration = Registration(resolve(settings, {}), Registry(), engine, clock, logs)

@@ -3,9 +3,11 @@
 import asyncio
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from daemon import paths
 from daemon.api.guards import Guard
 from daemon.api.inference.routes import inference_routes
 from daemon.api.inference.turns import Turns
@@ -58,7 +60,7 @@ class House:
         self.clock, self.exchanges = self._server.clock, self._server.exchanges
         self.registry, self.metrics = Registry(), Metrics()
         self.engine = StubEngine(self.clock)
-        logs = ModelLogs(root, foreground=False)
+        logs = ModelLogs(partial(paths.model_log, root), foreground=False)
         config = resolve(flags | settings, {})
         self.registration = Registration(config, self.registry, self.engine, self.clock, logs, self.metrics)
         self.registration.clean()

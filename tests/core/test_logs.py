@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,8 @@ def daemon_logger() -> Iterator[logging.Logger]:
 
 @pytest.mark.usefixtures("daemon_logger")
 def test_the_daemon_logs_into_the_state_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    logs.set_up(tmp_path, "info", foreground=False)
+    paths.make_private(paths.logs_dir(tmp_path), strict=False)
+    logs.set_up(paths.daemon_log(tmp_path), "info", foreground=False)
 
     logging.getLogger("daemon.server").info("listening")
     logging.getLogger("daemon.server").debug("too much")
@@ -41,7 +43,8 @@ def test_the_daemon_logs_into_the_state_directory(tmp_path: Path, capsys: pytest
 
 @pytest.mark.usefixtures("daemon_logger")
 def test_in_the_foreground_it_is_shown_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    logs.set_up(tmp_path, "debug", foreground=True)
+    paths.make_private(paths.logs_dir(tmp_path), strict=False)
+    logs.set_up(paths.daemon_log(tmp_path), "debug", foreground=True)
 
     logging.getLogger("daemon.server").debug("now it is wanted")
 
@@ -145,7 +148,8 @@ def test_what_may_open_something_is_left_out_of_urls(text: str, shown: str) -> N
 
 @pytest.mark.usefixtures("daemon_logger")
 def test_the_daemons_log_has_no_passwords(tmp_path: Path) -> None:
-    logs.set_up(tmp_path, "info", foreground=False)
+    paths.make_private(paths.logs_dir(tmp_path), strict=False)
+    logs.set_up(paths.daemon_log(tmp_path), "info", foreground=False)
 
     logging.getLogger("daemon.models").info("registered %s from %s", "m", "https://me:word@host/a.mar?sig=abc")
 
@@ -176,7 +180,7 @@ class Versions:
 
     def __init__(self, state: Path, *, foreground: bool = False) -> None:
         self.state = state
-        self.logs = logs.ModelLogs(state, foreground=foreground)
+        self.logs = logs.ModelLogs(partial(paths.model_log, state), foreground=foreground)
         paths.logs_dir(state).mkdir()
 
     def print(self, version: str, line: str) -> None:

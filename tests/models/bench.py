@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ class Bench:
         clock = LoopClock(asyncio.get_running_loop())
         self.engine: StubEngine = StubEngine(clock)
         self.registry = Registry()
-        self.logs = ModelLogs(config.state_dir, foreground=False)
+        self.logs = ModelLogs(partial(paths.model_log, config.state_dir), foreground=False)
         self.models_dir = paths.models_dir(config.state_dir)
         self.snapshot = paths.snapshot(config.state_dir)
         self.config = config

@@ -5,9 +5,11 @@ import functools
 import random
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from daemon import paths
 from daemon.config.config import Config, resolve
 from daemon.core.clock import Timer
 from daemon.core.job import Job
@@ -48,7 +50,7 @@ class SimulatedRegistration(Registration):
     def __init__(self, world: "World") -> None:
         self._world = world
         config = _config(world.plan.grace)
-        logs = ModelLogs(config.state_dir, foreground=False)
+        logs = ModelLogs(partial(paths.model_log, config.state_dir), foreground=False)
         super().__init__(config, world.registry, Engine(world), world.loop, logs, world.metrics)
 
     async def _fetch(self, request: Request, progress: Progress, make: Callable[[Manifest, Contents], Model]) -> Model:
