@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from daemon.core.arena import SHARED_FROM, Payload
+from daemon.core.states import IllegalTransition
 
 MAX_ATTEMPTS = 2
 
@@ -58,10 +59,6 @@ TRANSITIONS: dict[Phase, dict[Event, Phase]] = {
     },
     Phase.ENDED: {},
 }
-
-
-class IllegalTransition(Exception):
-    """A job was moved along an arrow that does not exist: a bug."""
 
 
 class Param(NamedTuple):

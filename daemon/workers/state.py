@@ -12,6 +12,8 @@ reader of a log line knows which arrows are still possible.
 
 from enum import Enum, auto
 
+from daemon.core.states import follow
+
 
 class State(Enum):
     STARTING = auto()  # the process exists; no message has arrived yet
@@ -37,17 +39,10 @@ TRANSITIONS: dict[State, dict[Event, State]] = {
 }
 
 
-class IllegalTransition(Exception):
-    """A worker was moved along an arrow that does not exist: a bug, or a worker that breaks the protocol."""
-
-
 def advance(state: State, event: Event) -> State:
     """Return the next state, by one arrow of the drawing.
 
     Raises:
         IllegalTransition: there is no such arrow.
     """
-    try:
-        return TRANSITIONS[state][event]
-    except KeyError:
-        raise IllegalTransition(f"{event.name} in {state.name}") from None
+    return follow(TRANSITIONS, state, event)

@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from daemon.core.job import MAX_ATTEMPTS, TRANSITIONS, Batch, Budget, Event, IllegalTransition, Job, Phase, Reply
+from daemon.core.job import MAX_ATTEMPTS, TRANSITIONS, Batch, Budget, Event, Job, Phase, Reply
+from daemon.core.states import IllegalTransition
 from tests.build import Client
 
 REPLY = Reply(200, b"yes")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from daemon.workers.state import TRANSITIONS, Event, IllegalTransition, State, advance
+from daemon.core.states import IllegalTransition
+from daemon.workers.state import TRANSITIONS, Event, State, advance
 
 
 @pytest.mark.parametrize("event", Event)

@@ -13,6 +13,8 @@ until HANDING has ended. From DRAINING on the new one is the daemon, and no arro
 
 from enum import Enum, auto
 
+from daemon.core.states import follow
+
 
 class Step(Enum):
     SERVING = auto()  # no upgrade is in progress
@@ -43,20 +45,13 @@ TRANSITIONS: dict[Step, dict[Event, Step]] = {
 }
 
 
-class IllegalTransition(Exception):
-    """An upgrade was moved along an arrow that does not exist: a bug."""
-
-
 def advance(step: Step, event: Event) -> Step:
     """Return the next step, by one arrow of the drawing.
 
     Raises:
         IllegalTransition: there is no such arrow.
     """
-    try:
-        return TRANSITIONS[step][event]
-    except KeyError:
-        raise IllegalTransition(f"{event.name} in {step.name}") from None
+    return follow(TRANSITIONS, step, event)
 
 
 def stops_successor(step: Step, *, supervised: bool) -> bool:

@@ -2,16 +2,8 @@
 
 import pytest
 
-from daemon.lifecycle.upgrade.states import (
-    TRANSITIONS,
-    Drain,
-    Event,
-    IllegalTransition,
-    Step,
-    advance,
-    drain,
-    stops_successor,
-)
+from daemon.core.states import IllegalTransition
+from daemon.lifecycle.upgrade.states import TRANSITIONS, Drain, Event, Step, advance, drain, stops_successor
 
 
 @pytest.mark.parametrize("event", Event)
