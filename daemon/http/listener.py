@@ -12,6 +12,7 @@ from daemon.http.bounds.sending import Sending
 from daemon.http.connection import Connection
 from daemon.http.deadlines import Deadlines, Phase
 from daemon.http.exchange import Exchange
+from daemon.http.host import Watched
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request
 
@@ -71,11 +72,11 @@ class Listener:
         self.sending = sending or Sending()
         self.stopping = False
         self._told_full = -math.inf
-        self.connections: set[Connection] = set()
-        self._uploading: dict[Connection, None] = {}  # rejected, and still sending; the first one first
+        self.connections: set[Watched] = set()
+        self._uploading: dict[Watched, None] = {}  # rejected, and still sending; the first one first
         self._accepted = self._arrived = 0
         self._accepted_at = 0.0  # the latest
-        self._deadlines: Deadlines[Connection] = Deadlines({
+        self._deadlines: Deadlines[Watched] = Deadlines({
             Phase.IDLE: limits.keep_alive,
             Phase.HEADERS: limits.header_timeout,
             Phase.BODY: min(RATE_FROM, limits.body_timeout),
@@ -104,17 +105,17 @@ class Listener:
             _log.warning("%d connections are open: rejecting further ones with 503", most)
         return Full(most)
 
-    def arrived(self, connection: Connection) -> None:
+    def arrived(self, connection: Watched) -> None:
         """Register an established connection."""
         self._arrived += 1
         self.connections.add(connection)
 
-    def left(self, connection: Connection) -> None:
+    def left(self, connection: Watched) -> None:
         """Forget a connection that is lost or closed."""
         self.connections.discard(connection)
         self._uploading.pop(connection, None)
 
-    def uploads_on(self, connection: Connection) -> None:
+    def uploads_on(self, connection: Watched) -> None:
         """Let a rejected client send on, to read the answer; beyond `LINGERING`, abort the first such connection."""
         uploading = self._uploading
         uploading[connection] = None
@@ -130,7 +131,7 @@ class Listener:
             return True
         return self._accepted > self._arrived and self.clock.now() < self._accepted_at + handshake_time(self.limits)
 
-    def enter(self, connection: Connection, phase: Phase) -> None:
+    def enter(self, connection: Watched, phase: Phase) -> None:
         """Start a deadline for a connection, in place of the previous one."""
         due = self._deadlines.enter(connection, phase, self.clock.now())
         if self._timer is None:
