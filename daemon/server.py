@@ -21,7 +21,7 @@ from daemon.api.management.status import settings_document, status_document, tsc
 from daemon.api.management.upgrade import upgrade_route
 from daemon.api.metrics import metrics_routes
 from daemon.config.config import Config
-from daemon.config.endpoints import choose_endpoints, listen, listen_control, tls_context
+from daemon.config.endpoints import choose_endpoints, tls_context
 from daemon.config.tokens import Tokens, read_tokens
 from daemon.config.worker_env import model_environment
 from daemon.core import logs
@@ -39,6 +39,7 @@ from daemon.http.router import Router, join
 from daemon.lifecycle import instance
 from daemon.lifecycle.instance import Place
 from daemon.lifecycle.shutdown import Ending, first
+from daemon.lifecycle.sockets import listen, listen_control
 from daemon.lifecycle.upgrade.messages import Expected
 from daemon.lifecycle.upgrade.new import Predecessor, Report, check_snapshot, load
 from daemon.lifecycle.upgrade.old import Upgrade

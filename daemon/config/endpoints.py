@@ -8,24 +8,19 @@ Equal addresses share one socket (SageMaker and KServe expect that). api/guards.
 An address may begin with `http://` or `https://`; one without a scheme is https as soon as there is a certificate.
 """
 
-import asyncio
+import re
 import socket
 import ssl
-import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from daemon.config.config import Config
 from daemon.core.errors import StartError
-from daemon.http.listener import Listener, handshake_time
-from daemon.lifecycle.sockets import BACKLOG, bind_tcp, parse_address
 
+_PORT = re.compile(r"[0-9]{1,5}")
 # The default ports of TorchServe: (http, https).
 INFERENCE_PORTS = (8080, 8443)
 MANAGEMENT_PORTS = (8081, 8444)
 METRICS_PORTS = (8082, 8445)
-_GOODBYE = 2.0  # seconds that a client may take to agree to the end of a TLS connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,42 +136,23 @@ def tls_context(config: Config) -> ssl.SSLContext | None:
     return context
 
 
-def bind_endpoints(endpoints: Sequence[Endpoint]) -> list[socket.socket]:
-    """Bind each endpoint; all or none.
+def parse_address(text: str, default_port: int = 8080) -> tuple[str, int]:
+    """Parse `HOST:PORT`, `http://HOST:PORT` or `[IPV6]:PORT`; the port may be left out.
 
     Raises:
-        StartError: one cannot be bound.
+        StartError: the text has none of these forms.
     """
-    bound: list[socket.socket] = []
-    try:
-        for endpoint in endpoints:
-            host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
-            bound.append(bind_tcp(f"{host}:{endpoint.port}", endpoint.flag))
-    except BaseException:
-        for listening in bound:
-            listening.close()
-        raise
-    return bound
+    address = text.removeprefix("http://").rstrip("/")
+    host, colon, port = address.rpartition(":")
+    if not colon or address.endswith("]"):
+        host, port = address, str(default_port)
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not _PORT.fullmatch(port) or int(port) > 65535 or "/" in host:
+        raise StartError(f"`{text}` is no address to listen on", "write HOST:PORT, such as 127.0.0.1:8080")
+    return host, int(port)
 
 
-async def listen(listener: Listener, listening: socket.socket, tls: ssl.SSLContext | None) -> asyncio.Server:
-    """Accept connections, over TLS if there is a context."""
-    loop = asyncio.get_running_loop()
-    if tls is None:
-        return await loop.create_server(listener.connect, sock=listening, backlog=BACKLOG)
-    return await loop.create_server(
-        listener.connect,
-        sock=listening,
-        backlog=BACKLOG,
-        ssl=tls,
-        ssl_handshake_timeout=handshake_time(listener.limits),
-        ssl_shutdown_timeout=_GOODBYE,
-    )
-
-
-async def listen_control(listener: Listener, control: socket.socket) -> asyncio.Server:
-    """Accept connections on the control socket; its file is not the loop's to remove."""
-    loop = asyncio.get_running_loop()
-    # From Python 3.13 on a loop removes the file when it closes the socket: another daemon may listen on it.
-    keep: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
-    return await loop.create_unix_server(listener.connect, sock=control, backlog=BACKLOG, **keep)
+def address_of(listening: socket.socket, scheme: str = "http") -> str:
+    """Return a socket's listening address, as a URL."""
+    host, port = listening.getsockname()[:2]
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

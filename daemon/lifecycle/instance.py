@@ -13,9 +13,9 @@ from pathlib import Path
 
 from daemon import paths
 from daemon.config.config import Config
-from daemon.config.endpoints import Endpoint, bind_endpoints
+from daemon.config.endpoints import Endpoint
 from daemon.core.errors import StartError
-from daemon.lifecycle.sockets import Lock, bind_control, take_place, unlink_if_ours
+from daemon.lifecycle.sockets import Lock, bind_control, bind_endpoints, take_place, unlink_if_ours
 from daemon.lifecycle.upgrade.messages import Bound, Expected, Inheritance
 
 

@@ -4,19 +4,25 @@ Listeners are made from sockets, so that they can also come from elsewhere: a se
 the daemon that this one replaces.
 """
 
+import asyncio
 import contextlib
 import errno
 import fcntl
 import os
-import re
 import socket
+import ssl
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from daemon import paths
+from daemon.config.endpoints import Endpoint, parse_address
 from daemon.core.errors import StartError
+from daemon.http.listener import Listener, handshake_time
 
 BACKLOG = 1024
-_PORT = re.compile(r"[0-9]{1,5}")
+_GOODBYE = 2.0  # seconds that a client may take to agree to the end of a TLS connection
 
 
 class Lock:
@@ -107,22 +113,6 @@ def unlink_if_ours(path: Path, inode: int) -> None:
             path.unlink()
 
 
-def parse_address(text: str, default_port: int = 8080) -> tuple[str, int]:
-    """Parse `HOST:PORT`, `http://HOST:PORT` or `[IPV6]:PORT`; the port may be left out.
-
-    Raises:
-        StartError: the text has none of these forms.
-    """
-    address = text.removeprefix("http://").rstrip("/")
-    host, colon, port = address.rpartition(":")
-    if not colon or address.endswith("]"):
-        host, port = address, str(default_port)
-    host = host.removeprefix("[").removesuffix("]")
-    if not host or not _PORT.fullmatch(port) or int(port) > 65535 or "/" in host:
-        raise StartError(f"`{text}` is no address to listen on", "write HOST:PORT, such as 127.0.0.1:8080")
-    return host, int(port)
-
-
 def bind_tcp(text: str, flag: str = "--inference-address") -> socket.socket:
     """Bind and listen on an address; port 0 lets the kernel choose. The hint names `flag`.
 
@@ -152,12 +142,6 @@ def bind_tcp(text: str, flag: str = "--inference-address") -> socket.socket:
     return listening
 
 
-def address_of(listening: socket.socket, scheme: str = "http") -> str:
-    """Return a socket's listening address, as a URL."""
-    host, port = listening.getsockname()[:2]
-    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
-
-
 def take_place(socket_path: Path, state_dir: Path) -> tuple[Lock, Lock]:
     """Create the runtime and state directories, and lock both.
 
@@ -184,3 +168,44 @@ def take_place(socket_path: Path, state_dir: Path) -> tuple[Lock, Lock]:
             raise
     except OSError as error:
         raise StartError(f"cannot write `{error.filename}`: {error.strerror}") from None
+
+
+def bind_endpoints(endpoints: Sequence[Endpoint]) -> list[socket.socket]:
+    """Bind each endpoint; all or none.
+
+    Raises:
+        StartError: one cannot be bound.
+    """
+    bound: list[socket.socket] = []
+    try:
+        for endpoint in endpoints:
+            host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+            bound.append(bind_tcp(f"{host}:{endpoint.port}", endpoint.flag))
+    except BaseException:
+        for listening in bound:
+            listening.close()
+        raise
+    return bound
+
+
+async def listen(listener: Listener, listening: socket.socket, tls: ssl.SSLContext | None) -> asyncio.Server:
+    """Accept connections, over TLS if there is a context."""
+    loop = asyncio.get_running_loop()
+    if tls is None:
+        return await loop.create_server(listener.connect, sock=listening, backlog=BACKLOG)
+    return await loop.create_server(
+        listener.connect,
+        sock=listening,
+        backlog=BACKLOG,
+        ssl=tls,
+        ssl_handshake_timeout=handshake_time(listener.limits),
+        ssl_shutdown_timeout=_GOODBYE,
+    )
+
+
+async def listen_control(listener: Listener, control: socket.socket) -> asyncio.Server:
+    """Accept connections on the control socket; its file is not the loop's to remove."""
+    loop = asyncio.get_running_loop()
+    # From Python 3.13 on a loop removes the file when it closes the socket: another daemon may listen on it.
+    keep: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
+    return await loop.create_unix_server(listener.connect, sock=control, backlog=BACKLOG, **keep)

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from daemon.api.guards import Guard, guard
-from daemon.config.endpoints import bind_endpoints, choose_endpoints
+from daemon.config.endpoints import choose_endpoints
 from daemon.config.tokens import Tokens
 from daemon.http.exchange import Exchange
 from daemon.http.messages import status_response
+from daemon.lifecycle.sockets import bind_endpoints
 from tests.api.house import House
 from tests.build import make_config
 from tests.http.peer import Peer, Server

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from daemon.config.config import Config
-from daemon.config.endpoints import Endpoint, bind_endpoints, choose_endpoints, listen, tls_context
+from daemon.config.endpoints import Endpoint, choose_endpoints, tls_context
 from daemon.core.clock import LoopClock
 from daemon.core.errors import StartError
 from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.messages import status_response
+from daemon.lifecycle.sockets import bind_endpoints, listen
 from tests.build import make_config
 from tests.certificate import make_certificate, needs_openssl
 

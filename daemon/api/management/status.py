@@ -10,10 +10,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from daemon.config.config import Config
-from daemon.config.endpoints import Endpoint
+from daemon.config.endpoints import Endpoint, address_of
 from daemon.config.tokens import Tokens
 from daemon.core import job
-from daemon.lifecycle.sockets import address_of
 from daemon.models.registry import Registry
 from daemon.settings import SETTINGS
 
