@@ -18,9 +18,8 @@ import signal
 import time
 from collections.abc import Awaitable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from daemon.api.inference.turns import Turns
 from daemon.http.listener import Listener
 from daemon.lifecycle.upgrade.old import Upgrade
 from daemon.lifecycle.upgrade.shim import daemon_of, lives
@@ -31,6 +30,14 @@ _LOOK_EVERY = 0.05  # seconds between two checks of the connections of a replace
 _LAST_ANSWERS = 50  # checks, for clients that are reading them
 
 _log = logging.getLogger("daemon.server")
+
+
+class Forms(Protocol):
+    """Forms that are being read (api/inference/turns.py)."""
+
+    async def finish(self) -> None: ...
+
+    def refuse(self) -> None: ...
 
 
 class Ending:
@@ -95,11 +102,11 @@ class Ending:
         await asyncio.gather(outlived, return_exceptions=True)
         upgrade.finish()
 
-    async def finish_forms(self, turns: Turns) -> None:
+    async def finish_forms(self, forms: Forms) -> None:
         """Let the forms being read become requests of their models, which then wait or run."""
-        reading, hurry = asyncio.ensure_future(turns.finish()), asyncio.ensure_future(self._hurry.wait())
+        reading, hurry = asyncio.ensure_future(forms.finish()), asyncio.ensure_future(self._hurry.wait())
         await asyncio.wait((reading, hurry), timeout=self._grace, return_when=asyncio.FIRST_COMPLETED)
-        turns.refuse()
+        forms.refuse()
         for each in (reading, hurry):
             each.cancel()
 
