@@ -10,10 +10,10 @@ import logging
 import os
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from daemon.core.errors import DaemonError, Loading, NotRemembered, Stopping, UpgradeFailed, Upgrading
-from daemon.lifecycle.upgrade.asked import Asked
 from daemon.lifecycle.upgrade.memory_check import Memory, measure, shortage
 from daemon.lifecycle.upgrade.messages import Expected, Failed, Loaded, Progress, Taken
 from daemon.lifecycle.upgrade.states import Event, Step, advance
@@ -27,7 +27,27 @@ TAKE_TIME = 10.0  # seconds that a new daemon which is ready may need to begin t
 
 Start = Callable[[str | None, list[Expected]], Successor]
 
+GRACE = 30.0  # seconds
+TIMEOUT = 300.0
+
 _log = logging.getLogger("daemon.upgrade")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A requested upgrade.
+
+    Attributes:
+        grace: seconds that the old daemon keeps idle connections.
+        timeout: seconds in which the new daemon must be ready.
+        python: the interpreter that runs the new daemon; None for the old one's own.
+        check_memory: reject the upgrade where both daemons do not fit.
+    """
+
+    grace: float = GRACE
+    timeout: float = TIMEOUT
+    python: str | None = None
+    check_memory: bool = True
 
 
 class Upgrade:
@@ -72,8 +92,23 @@ class Upgrade:
     def __repr__(self) -> str:
         return f"<Upgrade {self.step.name} {self.successor!r}>"
 
-    async def __call__(self, asked: Asked, report: Report) -> dict[str, Any]:
+    async def __call__(
+        self,
+        report: Report,
+        *,
+        grace: float | None = None,
+        timeout: float | None = None,
+        python: str | None = None,
+        check_memory: bool = True,
+    ) -> dict[str, Any]:
         """Replace this daemon; return a description of both daemons when the new one serves.
+
+        Args:
+            report: told of each step.
+            grace: as in `Asked`; None for its default, as for `timeout`.
+            timeout: as in `Asked`.
+            python: as in `Asked`.
+            check_memory: as in `Asked`.
 
         Raises:
             Upgrading: an upgrade is in progress.
@@ -85,6 +120,7 @@ class Upgrade:
             raise Upgrading
         if not self._ready():
             raise Loading("The daemon is still loading its initial models. Upgrade it later.")
+        asked = Asked(GRACE if grace is None else grace, TIMEOUT if timeout is None else timeout, python, check_memory)
         self._move(Event.ASKED)
         self._task = asyncio.get_running_loop().create_task(self._run(asked, report))
         try:

@@ -10,17 +10,16 @@ from daemon.api.management.upgrade import upgrade_route
 from daemon.core.errors import UpgradeFailed
 from daemon.http.exchange import Exchange
 from daemon.http.router import Router
-from daemon.lifecycle.upgrade.asked import Asked
 from daemon.models.archives.directories import Progress
 from tests.api.house import House
 from tests.http.peer import Server, get
 
 
-def upgraded(target: str, method: str = "POST", failure: Exception | None = None) -> tuple[list[Asked], int]:
+def upgraded(target: str, method: str = "POST", failure: Exception | None = None) -> tuple[list[dict[str, Any]], int]:
     """Ask for an upgrade; give what was asked for, and the status of the answer."""
-    asked: list[Asked] = []
+    asked: list[dict[str, Any]] = []
 
-    async def upgrade(wanted: Asked, progress: Progress) -> dict[str, Any]:
+    async def upgrade(report: Progress, **wanted: Any) -> dict[str, Any]:
         asked.append(wanted)
         if failure is not None:
             raise failure
@@ -41,11 +40,13 @@ def upgraded(target: str, method: str = "POST", failure: Exception | None = None
 def test_what_is_asked_for_is_told() -> None:
     target = "/tsctl/upgrade?grace=2.5&timeout=60&python=/opt/python&check_memory=false"
 
-    assert upgraded(target) == ([Asked(2.5, 60.0, "/opt/python", False)], 200)
+    wanted = {"grace": 2.5, "timeout": 60.0, "python": "/opt/python", "check_memory": False}
+    assert upgraded(target) == ([wanted], 200)
 
 
 def test_nothing_need_be_said() -> None:
-    assert upgraded("/tsctl/upgrade") == ([Asked()], 200)
+    wanted = {"grace": None, "timeout": None, "python": None, "check_memory": True}
+    assert upgraded("/tsctl/upgrade") == ([wanted], 200)
 
 
 @pytest.mark.parametrize(

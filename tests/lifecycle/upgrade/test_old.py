@@ -8,7 +8,6 @@ import pytest
 
 from daemon.core.errors import Loading, Stopping, UpgradeFailed, Upgrading
 from daemon.lifecycle.upgrade import old as room
-from daemon.lifecycle.upgrade.asked import Asked
 from daemon.lifecycle.upgrade.memory_check import Memory
 from daemon.lifecycle.upgrade.messages import Expected, Failed, FromNew, Loaded, Progress, Taken
 from daemon.lifecycle.upgrade.old import Upgrade
@@ -71,7 +70,7 @@ class Old:
         self.reclaimed += 1
 
     async def ask(self, **asked: Any) -> dict[str, Any]:
-        return await self.upgrade(Asked(**asked), lambda stage, done, total: self.stages.append(stage))
+        return await self.upgrade(lambda stage, done, total: self.stages.append(stage), **asked)
 
     def serves(self) -> bool:
         """As if nothing had happened."""
