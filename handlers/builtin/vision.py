@@ -10,8 +10,8 @@ import torch
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from handlers.builtin.base import BaseHandler, decode_rows, payload_of, prepare_rows
+from handlers.builtin.support.example_image import example_image
 from handlers.builtin.support.insights import captum_attr
-from handlers.optimize.samples import example_image
 from handlers.sdk.context import Context
 from handlers.sdk.errors import UnreadablePayload
 from handlers.sdk.timer import timed

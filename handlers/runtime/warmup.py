@@ -9,42 +9,15 @@ warmup:
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from handlers import wire
+from handlers.requests.sample import sample_of
+from handlers.runtime.runtime import Runtime
 from handlers.sdk.errors import HandlerError
 
-if TYPE_CHECKING:
-    from handlers.runtime.runtime import Runtime
 
-
-class Sample(NamedTuple):
-    """A request from the archive."""
-
-    name: str
-    body: bytes
-    content_type: str
-
-
-def sample_of(model_dir: Path, config: Mapping[str, Any]) -> Sample | None:
-    """Read the sample that `model-config.yaml` names; return None if no sample is named.
-
-    Raises:
-        HandlerError: `warmup` names no file, or a file that the archive lacks.
-    """
-    wanted = config.get("warmup")
-    if not wanted:
-        return None
-    options = {"file": wanted} if isinstance(wanted, str) else wanted
-    if not isinstance(options, dict) or not isinstance(options.get("file"), str):
-        raise HandlerError(f"model-config.yaml: `warmup` is {wanted!r}, and should name a file of the archive")
-    file = model_dir / Path(options["file"]).name
-    if not file.is_file():
-        raise HandlerError(f"model-config.yaml: `warmup` names `{options['file']}`, and the archive does not hold it")
-    return Sample(file.name, file.read_bytes(), str(options.get("contentType") or ""))
-
-
-def warm_up(runtime: "Runtime", load: wire.Load, config: Mapping[str, Any]) -> int:
+def warm_up(runtime: Runtime, load: wire.Load, config: Mapping[str, Any]) -> int:
     """Run the sample that `model-config.yaml` names.
 
     Returns:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from daemon.marfile import Packing, write_archive
-from handlers.optimize.samples import example_image
+from handlers.builtin.support.example_image import example_image
 from tests.e2e.served import Served
 from tests.handlers.optimize.nets import put_archive
 

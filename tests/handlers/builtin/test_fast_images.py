@@ -9,7 +9,7 @@ from PIL import Image
 
 from handlers.builtin import fast_images
 from handlers.builtin.image_classifier import ImageClassifier
-from handlers.optimize.samples import example_image
+from handlers.builtin.support.example_image import example_image
 
 
 def encoded(image: Image.Image, image_format: str = "PNG") -> bytes:

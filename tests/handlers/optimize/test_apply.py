@@ -13,9 +13,9 @@ from torch import nn
 from handlers import wire
 from handlers.builtin.base import BaseHandler
 from handlers.builtin.image_classifier import ImageClassifier
+from handlers.builtin.support.example_image import example_image
 from handlers.optimize import apply, bfloat16, folding
 from handlers.optimize.apply import optimize
-from handlers.optimize.samples import example_image
 from handlers.sdk.errors import HandlerError
 from tests.handlers.optimize.nets import put_archive
 from tests.handlers.samples import context_of

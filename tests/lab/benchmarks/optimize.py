@@ -27,9 +27,9 @@ from handlers import wire
 from handlers.builtin import fast_images
 from handlers.builtin.image_classifier import ImageClassifier, middle
 from handlers.builtin.support.decoders import Decoders
+from handlers.builtin.support.example_image import example_image
 from handlers.optimize import bfloat16
 from handlers.optimize.apply import optimize
-from handlers.optimize.samples import example_image
 from handlers.sdk.context import Context
 
 BATCH = 8

@@ -9,7 +9,7 @@ import torch
 from handlers.builtin import fast_images
 from handlers.builtin.image_classifier import ImageClassifier
 from handlers.builtin.support.decoders import Decoders
-from handlers.optimize.samples import example_image
+from handlers.builtin.support.example_image import example_image
 
 
 @pytest.fixture(autouse=True)
