@@ -1,1 +1,5 @@
 """Names for authors of handlers."""
+
+from handlers.moved import adopt
+
+adopt()

@@ -1,0 +1,1 @@
+"""Former names of handlers.builtin, for processes of earlier versions: see moved.py."""
