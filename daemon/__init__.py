@@ -11,67 +11,62 @@ Three rooms, each its own process at run time; they exchange bytes, never shared
 Imports go left to right, through the named modules only (tests/test_imports.py). The daemon never
 imports torch, so it starts in well under a second; the command line imports neither torch nor asyncio.
 
-    __main__  server       arguments → Config → listen → serve
-    ending                 stop in order: by a signal, or because another daemon has taken over
-    config  settings       every setting: flag, environment name, key of config.properties, default
-    model_settings         every setting of a model: its names at each border, limits, default, when a change counts
-    tsconfig environment   TorchServe's config.properties; the environment of workers
-    paths  sockets         where files are; listening sockets and the lock
-    place                  all of these together: taken, inherited, handed over, left
-    logs  access  status   log files; a line for each request; the daemon's status documents
-    endpoints  tokens      the TCP addresses and the services at each; the bearer tokens
-    guards                 the checks at an address, before a body is read and before a route is run
-    marfile                the archive's manifest, and writing archives
-    job                    Job, Batch, Outcome, Reply
-    arena                  memory shared with the workers, for large bodies
-    clock  errors          time as an object; the errors that clients see
-    compiling              the wheel's build hook: compiles the path of a request; never imported
-    http/                  bytes ↔ requests and answers; independent of models
-    api/                   the routes: predictions, TorchServe's management API; authorisation
-    models/                the registered models and their archives
-    batching/              when a job is dispatched, and together with which others
-    upgrade/               replacing a running daemon: steps, giving (the old one), taking (the new one)
-    metrics/               counters and measurements, and their text for Prometheus
-    workers/               engines, workers, pools
-    workers/processes/     how worker processes are made (templates, exec), their output, their end
-    simulate/  tune/       processes of their own: policies compared on a virtual clock; `tsctl tune`
-    simulate/faults/       all of this on a virtual event loop, under faults drawn from seeds: a seed is a run
+    __main__  server   arguments → Config → listen → serve
+    paths  settings  model_settings  marfile
+                       the doors of the command line: where files are, the tables of settings, archives
+    core/              floor 1: errors, job, arena (memory shared with workers), clock, logs, states
+    config/            values with their origins, TorchServe's config.properties, addresses, tokens
+    http/              bytes ↔ requests and answers; knows no models
+      parsing/         heads and bodies, and early refusals
+      bounds/          budgets that all connections share
+    metrics/           counters and measurements, and their text for Prometheus
+    workers/           engines, workers, pools
+      processes/       how worker processes are made (templates, exec), their output, their end
+    batching/          queue and dispatcher: when a job is sent, and together with which others
+      policies/        `auto`, `fixed`, `greedy`: when a batch is due
+      traffic/         learned from the traffic: batch times, arrivals, callers
+    models/            the registered models
+      archives/        their archives, from download to unpacked directory
+      persistence/     the snapshot, and a start from it
+    api/               the routes; authorisation
+      inference/       predictions, forms
+      management/      TorchServe's management API; the control socket's documents
+    lifecycle/         the process: sockets and locks, its end
+      upgrade/         its replacement: old and new
+    tools/             programs of their own, never imported: `tsctl check`, `tsctl tune` with its simulator
 
-    may import       http: job errors clock arena · api: http models metrics, the reasons in batching.collector,
-                     upgrade.asked · upgrade: models, workers.devices ·
-                     models: batching workers metrics · batching: the interface workers.engine, metrics ·
-                     workers: job errors clock arena handlers.wire, orders, names · metrics: job errors clock
-                     handlers.wire
+tests/test_imports.py is the table of who may import whom; tests/test_house.py measures that there are few rooms,
+few floors and no circle. Programs that measure, compare and attack all of this are in tests/lab.
 
 Six walks
 
-1. A prediction: http.receiver → http.protocol → http.router → api.inference → registry.find →
+1. A prediction: http.connection → parsing.parser → http.router → inference.routes → registry.find →
    model.submit → queue → dispatcher._pump asks the collector → Batch → worker.predict → frame →
-   handlers.runtime.runtime → the user's handle(data, context) → one Reply for each job → bytes. Only two
+   runtime.runtime → the user's handle(data, context) → one Reply for each job → bytes. Only two
    things wait: the job in the queue, the batch in the worker. A client that leaves takes its queued
    job with it.
-2. A command: a verb's file → tsctl.client → control socket → api.management → registration or
+2. A command: a verb's file → tsctl.client → control socket → management.routes → registrar or
    registry → pool.scale → reconcile → plan → engine → answer → tsctl.render.
-3. A worker's life: slot.py draws the place, state.py the worker in it. processes.templates chooses
+3. A worker's life: slot.py draws the place, state.py the worker in it. processes.template_tree chooses
    the warmest template → an order → handlers.template forks → handlers.worker.converse: frames. Its
    parent is the daemon; death is a pidfd.
-4. An archive: store.locate → archive.unpack (in a thread, into a directory named by its content) →
-   manifest → making (modelconfig) → registry.add → workers → memory.save (the snapshot is on the disk) →
+4. An archive: store.locate → archives.unpack (in a thread, into a directory named by its content) →
+   manifest → build (settings) → registry.add → workers → snapshot_file.save (the snapshot is on the disk) →
    answer. A failure on the way leaves nothing behind.
-   Replacing a version in service: … → making → workers beside it → registry.replace → memory.save →
-   answer; the old one finishes its jobs, and retires (models/replace.py, models/retirement.py).
-5. A start: memory reads the snapshot → startup.plan: restore, load, forget → restoring.restore
+   Replacing a version in service: … → build → workers beside it → registry.replace → snapshot_file.save →
+   answer; the old one finishes its jobs, and retires (replace.py, retirement.py).
+5. A start: snapshot_file reads the snapshot → startup.plan: restore, load, forget → restore.restore
    from the directories that were kept (listed as loading) → the daemon listens → archives that must be
    unpacked. A list of models wins over the snapshot; flags are never in it.
-6. An upgrade: api.upgrading → upgrade.giving: the gate (models.gate) closes, the snapshot is written, memory
+6. An upgrade: management.upgrade → upgrade.old: the gate (models.gate) closes, the snapshot is written, memory
    suffices → upgrade.successor starts `python -m daemon --inherit N` with our sockets and locks → there
-   upgrade.taking loads the models of the snapshot, and all workers are ready → the new daemon asks to take over,
-   the old one agrees → the new one listens, and opens its gate → ending.wind_down in the old one; in the
-   foreground upgrade.stand_in stays.
+   upgrade.new loads the models of the snapshot, and all workers are ready → the new daemon asks to take over,
+   the old one agrees → the new one listens, and opens its gate → shutdown.wind_down in the old one; in the
+   foreground upgrade.shim stays.
 
-Bounds, and where they are: connections (http.full), bodies being received (http.receiving), a version's
-queue in jobs and bytes (batching.queue), a worker's memory and processors (workers.processes.memory,
-model_settings). A log that cannot be written loses its lines (logs). Each excess is reported.
+Bounds, and where they are: connections (bounds.full), bodies being received (bounds.receiving), a version's
+queue in jobs and bytes (batching.queue), a worker's memory and processors (processes.memory_limit,
+model_settings). A log that cannot be written loses its lines (core.logs). Each excess is reported.
 
 Decisions are synchronous functions of facts with the time as an argument: collectors, the pool's
 plan and the registry have no asyncio and no clock, so that the same objects run in production, in

@@ -10,61 +10,69 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ("daemon", "handlers", "tsctl")
-LEAVES = ("daemon.arena", "daemon.clock", "daemon.errors", "daemon.job", "daemon.places")
+LEAVES = ("daemon.core",)
 
 # The longest prefix that fits a module counts; what is named may be imported with all below it.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon": ("daemon",),
     "daemon.api": (
-        "daemon.api", "daemon.http", "daemon.metrics", "daemon.models", "daemon.batching.collector",
-        "daemon.model_settings", "daemon.upgrade.asked", "daemon.workers.engine", "daemon.workers.state",
+        "daemon.api", "daemon.batching.policies.collector", "daemon.config", "daemon.http", "daemon.metrics",
+        "daemon.model_settings", "daemon.models", "daemon.settings", "daemon.workers.engine",
+        "daemon.workers.state", "handlers.names",
     ),
     "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine"),
-    "daemon.arena": ("daemon.places",),
-    "daemon.places": (),
-    "daemon.clock": (),
-    "daemon.config": ("daemon.paths", "daemon.settings", "daemon.tsconfig"),
-    "daemon.endpoints": ("daemon.api.auth", "daemon.config", "daemon.http", "daemon.sockets", "daemon.tokens"),
-    "daemon.environment": ("daemon.config", "daemon.paths"),
-    "daemon.errors": (),
+    "daemon.config": ("daemon.config", "daemon.paths", "daemon.settings"),
+    "daemon.core": ("daemon.core",),
     "daemon.http": ("daemon.http",),
-    "daemon.job": ("daemon.arena",),
-    "daemon.logs": ("daemon.paths",),
+    "daemon.lifecycle": (
+        "daemon.lifecycle", "daemon.config", "daemon.http.listener", "daemon.models", "daemon.paths",
+        "daemon.workers.cores",
+    ),
+    "daemon.lifecycle.upgrade.shim": (),
     "daemon.marfile": ("handlers.names",),
     "daemon.metrics": ("daemon.metrics", "handlers.wire"),
-    "daemon.models": (
-        "daemon.models", "daemon.batching", "daemon.metrics", "daemon.workers", "daemon.marfile", "daemon.config",
-        "daemon.paths", "daemon.logs", "daemon.model_settings", "handlers.names",
-    ),
     "daemon.model_settings": ("daemon.model_settings", "daemon.settings", "handlers.names"),
+    "daemon.models": (
+        "daemon.models", "daemon.batching", "daemon.config", "daemon.marfile", "daemon.metrics",
+        "daemon.model_settings", "daemon.paths", "daemon.settings", "daemon.workers", "handlers.names",
+    ),
     "daemon.paths": (),
     "daemon.settings": (),
-    "daemon.simulate": (
-        "daemon.simulate", "daemon.batching", "daemon.workers.engine", "daemon.workers.pool", "daemon.workers.stub",
+    "daemon.tools": (
+        "daemon.tools", "daemon.api.inference", "daemon.batching", "daemon.config", "daemon.http", "daemon.marfile",
+        "daemon.models", "daemon.paths", "daemon.workers",
     ),
-    "daemon.simulate.faults": (
-        "daemon.simulate.faults", "daemon.batching", "daemon.config", "daemon.logs", "daemon.marfile", "daemon.metrics",
-        "daemon.models", "daemon.workers", "handlers.credit", "handlers.wire",
-    ),
-    "daemon.sockets": ("daemon.paths",),
-    "daemon.tokens": ("daemon.config",),
-    "daemon.tsconfig": ("daemon.settings",),
-    "daemon.place": ("daemon.config", "daemon.endpoints", "daemon.paths", "daemon.sockets", "daemon.upgrade.words"),
-    "daemon.upgrade": ("daemon.upgrade", "daemon.models", "daemon.workers.devices"),
-    "daemon.upgrade.stand_in": (),
     "daemon.workers": (
         "daemon.workers", "daemon.settings", "handlers.credit", "handlers.names", "handlers.orders", "handlers.wire",
     ),
     "handlers": ("handlers",),
+    "handlers.builtin": ("handlers.builtin", "handlers.moved", "handlers.requests", "handlers.sdk"),
     "handlers.credit": ("handlers.wire",),
+    "handlers.envelopes": ("handlers.envelopes", "handlers.requests", "handlers.sdk"),
+    "handlers.moved": (),
     "handlers.names": (),
+    "handlers.optimize": (
+        "handlers.optimize", "handlers.builtin.fast_images", "handlers.names", "handlers.requests", "handlers.sdk",
+        "handlers.wire",
+    ),
     "handlers.orders": ("handlers.wire",),
+    "handlers.process": (
+        "handlers.process", "handlers.credit", "handlers.moved", "handlers.orders", "handlers.requests",
+        "handlers.runtime", "handlers.sdk", "handlers.wire",
+    ),
+    "handlers.requests": ("handlers.requests", "handlers.moved", "handlers.sdk", "handlers.wire"),
+    "handlers.runtime": (
+        "handlers.runtime", "handlers.envelopes", "handlers.moved", "handlers.optimize", "handlers.requests",
+        "handlers.sdk", "handlers.torchserve.table", "handlers.wire",
+    ),
+    "handlers.sdk": ("handlers.sdk", "handlers.moved", "handlers.names", "handlers.wire"),
+    "handlers.torchserve": ("handlers.torchserve", "handlers.requests", "handlers.sdk"),
     "handlers.wire": (),
     "tsctl": ("tsctl", "daemon.paths", "daemon.settings", "daemon.model_settings", "daemon.marfile"),
     "tsctl.loadgen": ("tsctl.loadgen",),
 }  # fmt: skip
 # Programs of their own: the rest of their room may start them, and not import them.
-APART = ("tsctl.loadgen",)
+APART = ("tsctl.loadgen", "daemon.tools")
 # Modules that may not even import the leaves.
 LEAFLESS: dict[str, tuple[str, ...]] = dict.fromkeys(
     (*LEAVES, "daemon.paths", "daemon.settings", "daemon.model_settings", "daemon.marfile", "handlers", "tsctl"), ()
@@ -72,6 +80,7 @@ LEAFLESS: dict[str, tuple[str, ...]] = dict.fromkeys(
 NEVER: dict[str, tuple[str, ...]] = {
     "daemon": ("torch", "torchvision", "rich", "click"),
     "daemon.batching": ("asyncio",),
+    "daemon.tools": ("torch", "torchvision", "rich", "click"),
     "handlers": ("asyncio", "http", "httptools", "uvloop", "rich", "click"),
     "tsctl": ("asyncio", "torch", "uvloop"),
     "tsctl.loadgen": ("torch", "click", "rich"),
@@ -82,6 +91,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "daemon.model_settings": (),
     "daemon.paths": (),
     "daemon.settings": (),
+    "handlers.moved": (),
     "handlers.names": (),
     "handlers.orders": ("msgspec",),
     "handlers.wire": ("msgspec",),

@@ -1,0 +1,117 @@
+"""The plan of the house, measured from its imports: how many rooms there are, on how many floors, and that none of them
+needs each other. All imports count, those for types and those within functions, too."""
+
+from collections.abc import Iterable, Mapping
+
+import pytest
+
+from tests.test_imports import ROOT, SOURCES, imports_of
+
+MOST_ROOMS, MOST_FLOORS, MOST_FILES = 20, 7, 13
+
+ARROWS: dict[str, set[str]] = {
+    module: {name for name in imports_of(path) if name in SOURCES and name != module}
+    for module, path in SOURCES.items()
+}
+
+
+def is_package(module: str) -> bool:
+    return SOURCES[module].name == "__init__.py"
+
+
+def room_of(module: str) -> str:
+    """Return the room: `tsctl` and `handlers` whole, in `daemon` a folder, or a file that lies beside them."""
+    top, *rest = module.split(".")
+    return f"{top}.{rest[0]}" if top == "daemon" and rest else top
+
+
+def inner_room_of(module: str) -> str:
+    """Return the folder at the top two levels, or the file that lies beside them, of any of the three programs."""
+    return ".".join(module.split(".")[:2])
+
+
+def between(rooms: Mapping[str, str]) -> dict[str, set[str]]:
+    """Return the arrows between rooms; packages that hold only a text have none."""
+    arrows: dict[str, set[str]] = {room: set() for room in rooms.values()}
+    for module, imported in ARROWS.items():
+        arrows[rooms[module]] |= {rooms[name] for name in imported} - {rooms[module]}
+    return arrows
+
+
+def circle_in(arrows: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return one circle, as the way around; empty if there is none."""
+    done: set[str] = set()
+    way: list[str] = []
+
+    def walk(at: str) -> list[str]:
+        if at in way:
+            return [*way[way.index(at) :], at]
+        if at in done:
+            return []
+        way.append(at)
+        for other in sorted(arrows[at]):
+            if found := walk(other):
+                return found
+        way.pop()
+        done.add(at)
+        return []
+
+    for start in sorted(arrows):
+        if found := walk(start):
+            return found
+    return []
+
+
+def floors_of(arrows: Mapping[str, set[str]]) -> dict[str, int]:
+    """Return the floor of each room: one above the highest that it needs; 1 if it needs none."""
+    floors: dict[str, int] = {}
+
+    def floor(room: str) -> int:
+        if room not in floors:
+            floors[room] = 1 + max(map(floor, arrows[room]), default=0)
+        return floors[room]
+
+    for room in arrows:
+        floor(room)
+    return floors
+
+
+HOUSE = between({module: room_of(module) for module in SOURCES})
+HOUSE.pop("daemon")  # only its map
+
+
+def test_there_are_few_rooms() -> None:
+    assert len(HOUSE) <= MOST_ROOMS, sorted(HOUSE)
+
+
+def test_there_are_few_floors() -> None:
+    floors = floors_of(HOUSE)
+
+    assert max(floors.values()) <= MOST_FLOORS, sorted(floors.items(), key=lambda each: each[1])
+
+
+@pytest.mark.parametrize(
+    "arrows",
+    [
+        pytest.param(HOUSE, id="rooms"),
+        pytest.param(between({module: inner_room_of(module) for module in SOURCES}), id="rooms of each program"),
+        pytest.param(ARROWS, id="files"),
+    ],
+)
+def test_nothing_needs_itself_by_a_way_around(arrows: dict[str, set[str]]) -> None:
+    assert circle_in(arrows) == []
+
+
+def test_no_folder_is_a_hall_of_loose_files() -> None:
+    folders: dict[str, int] = {}
+    for path in SOURCES.values():
+        folder = str(path.parent.relative_to(ROOT))
+        folders[folder] = folders.get(folder, 0) + 1
+    del folders["tsctl/commands"]  # a file for each verb
+
+    assert {folder: count for folder, count in folders.items() if count > MOST_FILES} == {}
+
+
+def test_a_circle_is_found_and_a_floor_counted() -> None:
+    assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == ["a", "b", "c", "a"]
+    assert floors_of({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == {"a": 3, "b": 2, "c": 1}
