@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from daemon.__main__ import parse_arguments
 from daemon.lifecycle.upgrade.messages import (
     Bound,
     BrokenWord,
@@ -33,6 +34,34 @@ def test_a_word_of_the_new_daemon_arrives_as_it_was_said(word: FromNew) -> None:
 def test_a_word_of_the_old_daemon_arrives_as_it_was_said() -> None:
     assert decode(encode(INHERITANCE), Inheritance) == INHERITANCE
     assert decode(encode(Yours()), Yours) == Yours()
+
+
+# The bytes as daemons wrote them before their code moved to where it is. They stay: such daemons still run.
+EARLIER = {
+    b'{"endpoints":[{"flag":"--inference-address","host":"::1","port":0,"descriptor":7}],"control":8,"inode":123,'
+    b'"locks":[9,10],"models":[{"name":"m","version":"1.0","must":true,"workers":3}],"stand_in":false,"form":1}\n': (
+        INHERITANCE
+    ),
+    b'{"type":"yours"}\n': Yours(),
+    b'{"type":"progress","done":1,"total":2}\n': Progress(1, 2),
+    b'{"type":"loaded","version":"2.0"}\n': Loaded("2.0"),
+    b'{"type":"taken"}\n': Taken(),
+    b'{"type":"failed","reason":"no","details":"t"}\n': Failed("no", "t"),
+}
+
+
+@pytest.mark.parametrize("line", EARLIER, ids=lambda line: type(EARLIER[line]).__name__)
+def test_an_earlier_daemon_is_understood_and_understands(line: bytes) -> None:
+    word = EARLIER[line]
+
+    assert decode(line, type(word)) == word
+    assert encode(word) == line
+
+
+def test_an_earlier_daemon_starts_this_one_by_the_arguments_that_it_knows() -> None:
+    given = parse_arguments(["--max-sending-bytes=1MiB", "--background", "--inherit=5"])
+
+    assert given.inherit == 5 and given.background
 
 
 def test_what_another_version_says_beyond_what_we_know_is_ignored() -> None:
