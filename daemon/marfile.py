@@ -73,7 +73,7 @@ def parse_manifest(document: object) -> Manifest:
     model = document["model"]
     for key, value in model.items():
         if key != "extensions" and value is not None and not isinstance(value, str):
-            raise ManifestError(f"The manifest's `{key}` is {json.dumps(value)}, and should be a string.")
+            raise ManifestError(f"The manifest's `{key}` is {json.dumps(value)}; expected a string.")
     if not model.get("modelName"):
         raise ManifestError("Model name is not defined.")
     runtime = document.get("runtime", "python")

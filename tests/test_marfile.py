@@ -241,7 +241,7 @@ def test_a_manifest_may_leave_out_the_version_and_the_handler() -> None:
         ({"runtime": "python"}, "Model name is not defined. (The manifest has no `model`.)"),
         ({"model": "m"}, "Missing Model entry in manifest file."),
         ({"model": {}}, "Model name is not defined."),
-        ({"model": {"modelName": 7}}, "The manifest's `modelName` is 7, and should be a string."),
+        ({"model": {"modelName": 7}}, "The manifest's `modelName` is 7; expected a string."),
         ({"runtime": "java", "model": {"modelName": "m"}}, 'Runtime is not defined or invalid. (It is "java";'),
         ({"runtime": [], "model": {"modelName": "m"}}, "Runtime is not defined or invalid. (It is [];"),
     ],

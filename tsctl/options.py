@@ -46,7 +46,7 @@ class KindType(click.ParamType[str]):
         try:
             self._kind.parse(str(value))
         except ValueError as error:
-            self.fail(f"`{value}` should be {error}", param, ctx)
+            self.fail(f"`{value}`; expected {error}", param, ctx)
         return str(value)
 
 

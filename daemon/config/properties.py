@@ -193,9 +193,11 @@ def _read_json(given: Given) -> Any:
 
 def _checked_models(block: Given, document: Any) -> ModelValues:
     if not isinstance(document, dict):
-        raise StartError(f"{block.where}: the value should be a JSON object of models")
+        raise StartError(f"{block.where}: expected a JSON object of models")
     for model, versions in document.items():
         if not isinstance(versions, dict) or not all(isinstance(values, dict) for values in versions.values()):
-            raise StartError(f"{block.where}: `{model}` should be a JSON object of versions, each an object of values")
+            raise StartError(
+                f"{block.where}: invalid `{model}`; expected a JSON object of versions, each an object of values"
+            )
     checked: ModelValues = document
     return checked

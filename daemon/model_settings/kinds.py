@@ -2,7 +2,7 @@
 
 Inside the program times are float seconds and sizes are bytes. At a border (model-config.yaml, REST, the command
 line) a kind converts the border's units and notations. Every reader raises ValueError with a description of valid
-values, for a sentence of the form "batch_size is 0, and should be a whole number of at least 1".
+values, for a sentence of the form "batch_size is 0; expected a whole number of at least 1".
 
 Standard library only: the command line imports this package. Plain classes: dataclasses cost the command line
 4 ms more (9 and 5 ms of CPU to import the package, median of 25).

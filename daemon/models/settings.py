@@ -113,7 +113,7 @@ class _Said(dict[str, Any]):
             return row.written.read(value)
         except ValueError as error:
             where = self.source(row.yaml)
-            raise InvalidModel(f"{where}: `{row.yaml}` is `{shown(value)}`, and should be {error}.") from None
+            raise InvalidModel(f"{where}: `{row.yaml}` is `{shown(value)}`; expected {error}.") from None
 
 
 def merge(
@@ -177,7 +177,7 @@ def check(values: Mapping[str, Any]) -> None:
             row.kind.check(value)
         except ValueError as error:
             text = repr(value) if isinstance(value, str) else shown(row.kind.show(value))
-            raise BadRequest(f"{row.rest or name} is {text}, and should be {error}.") from None
+            raise BadRequest(f"{row.rest or name} is {text}; expected {error}.") from None
 
 
 def check_workers(count: int) -> None:

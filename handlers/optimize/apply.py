@@ -79,7 +79,7 @@ def read_tolerances(config: Mapping[str, Any]) -> dict[str, float]:
         name in TOLERANCES and type(value) in (int, float) and value >= 0 for name, value in given.items()
     ):
         what = f"a mapping of {', '.join(TOLERANCES)} to numbers"
-        raise HandlerError(f"model-config.yaml: `optimizeTolerance` is {given!r}, and should be {what}")
+        raise HandlerError(f"model-config.yaml: `optimizeTolerance` is {given!r}; expected {what}")
     return {name: float(value) for name, value in given.items()}
 
 

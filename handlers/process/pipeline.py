@@ -42,7 +42,7 @@ def suits(handler: Any, own_handle: bool, config: Mapping[str, Any]) -> bool:
     """
     wanted = config.get("pipeline")
     if wanted not in (None, True, False):
-        raise HandlerError(f"model-config.yaml: `pipeline` is {wanted!r}, and should be true or false")
+        raise HandlerError(f"model-config.yaml: `pipeline` is {wanted!r}; expected true or false")
     if own_handle or "handle" in vars(handler):
         if wanted:
             raise HandlerError(

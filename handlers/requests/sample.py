@@ -26,7 +26,7 @@ def sample_of(model_dir: Path, config: Mapping[str, Any]) -> Sample | None:
         return None
     options = {"file": wanted} if isinstance(wanted, str) else wanted
     if not isinstance(options, dict) or not isinstance(options.get("file"), str):
-        raise HandlerError(f"model-config.yaml: `warmup` is {wanted!r}, and should name a file of the archive")
+        raise HandlerError(f"model-config.yaml: `warmup` is {wanted!r}; expected the name of a file of the archive")
     file = model_dir / Path(options["file"]).name
     if not file.is_file():
         raise HandlerError(f"model-config.yaml: `warmup` names `{options['file']}`, and the archive does not hold it")

@@ -32,7 +32,7 @@ def warm_up(runtime: Runtime, load: wire.Load, config: Mapping[str, Any]) -> int
     chosen = config["warmup"].get("batchSizes") if isinstance(config["warmup"], dict) else None
     sizes = chosen or sorted({1, load.batch_size})
     if not isinstance(sizes, list) or not all(type(size) is int and size >= 1 for size in sizes):
-        raise HandlerError(f"model-config.yaml: `batchSizes` of `warmup` is {sizes!r}, and should be a list of sizes")
+        raise HandlerError(f"model-config.yaml: `batchSizes` of `warmup` is {sizes!r}; expected a list of sizes")
     headers = [("url_path", ""), ("explain", "False")]
     for size in sizes:
         param = ("body", sample.content_type, sample.body)

@@ -225,9 +225,9 @@ def test_a_wrong_value_names_its_file_and_key(tmp_path: Path) -> None:
     ("block", "sentence"),
     [
         ("{", "the value is not JSON"),
-        ("[]", "the value should be a JSON object of models"),
-        ('{"m": 1}', "`m` should be a JSON object of versions, each an object of values"),
-        ('{"m": {"1.0": 1}}', "`m` should be a JSON object of versions, each an object of values"),
+        ("[]", "expected a JSON object of models"),
+        ('{"m": 1}', "invalid `m`; expected a JSON object of versions, each an object of values"),
+        ('{"m": {"1.0": 1}}', "invalid `m`; expected a JSON object of versions, each an object of values"),
     ],
 )
 def test_a_models_block_that_is_none_stops_the_start(block: str, sentence: str, tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_a_snapshot_without_models_loads_none(tmp_path: Path) -> None:
     ("snapshot", "sentence"),
     [
         ("{", "the value is not JSON"),
-        ('{"name": "x"}', "the value should be a JSON object of models"),
+        ('{"name": "x"}', "expected a JSON object of models"),
         ('{"models": {"m": {"1.0": {}}}}', "`m` 1.0 has no `marName`, the name of its archive"),
     ],
 )

@@ -45,4 +45,4 @@ def test_workers_keep_to_their_processors_and_have_threads_for_those_alone(serve
     refused = served.run("register", served.pack("mirror"), "--cpus", "4000-4001")
     assert "cpus is 4000-4001, but the daemon may only use " in refused.stderr
     refused = served.run("register", "mirror.mar", "--max-memory", "much")
-    assert "'--max-memory': `much` should be a size, such as 4GiB" in refused.stderr
+    assert "'--max-memory': `much`; expected a size, such as 4GiB" in refused.stderr

@@ -68,11 +68,11 @@ def test_a_row_is_all_that_a_new_setting_needs(tmp_path_factory: pytest.TempPath
     help_line = "--shelves N Shelves that a model stands on."
     assert f"{help_line} [default: 3]" in " ".join(told["register --help"].split())
     assert f"{help_line} Counts from the next shelf on." in " ".join(told["set --help"].split())
-    assert "'--shelves': `10` should be a whole number from 1 to 9" in told["refused option"]
+    assert "'--shelves': `10`; expected a whole number from 1 to 9" in told["refused option"]
     assert told["openapi"] == [[{"type": "integer", "minimum": 1, "maximum": 9}]] * 2
-    sentence = "and should be a whole number from 1 to 9."
-    assert told["refused yaml"] == f"model-config.yaml: `shelfCount` is `10`, {sentence}"
-    assert told["refused"] == f"shelves is '10', {sentence}"
+    sentence = "expected a whole number from 1 to 9."
+    assert told["refused yaml"] == f"model-config.yaml: `shelfCount` is `10`; {sentence}"
+    assert told["refused"] == f"shelves is '10'; {sentence}"
 
     def shown(value: int, origin: str) -> list[dict[str, object]]:
         return [{"name": "shelfCount", "value": value, "origin": origin, "changes": "from the next shelf on"}]

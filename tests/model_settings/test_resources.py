@@ -69,7 +69,7 @@ def test_the_registration_wins_over_the_archive(tmp_path: Any) -> None:
 
 
 def test_what_the_archive_says_wrongly_names_the_key(tmp_path: Any) -> None:
-    with pytest.raises(InvalidModel, match=r"`maxMemory` is `lots`, and should be a size, such as 4GiB\."):
+    with pytest.raises(InvalidModel, match=r"`maxMemory` is `lots`; expected a size, such as 4GiB\."):
         merge(Wishes(), {"maxMemory": "lots"}, make_config(tmp_path))
 
 

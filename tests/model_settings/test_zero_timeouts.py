@@ -40,7 +40,7 @@ def test_the_command_line_refuses_it(row: ModelSetting, zero: str, command: Any)
     result = CliRunner().invoke(command, ["m", f"{row.flag}={zero}"])
 
     assert result.exit_code == 2
-    assert f"'{row.flag}': `{zero}` should be more than 0 seconds; leave it out for the daemon's default" in " ".join(
+    assert f"'{row.flag}': `{zero}`; expected more than 0 seconds; leave it out for the daemon's default" in " ".join(
         result.output.split()
     )
 
@@ -57,9 +57,9 @@ def test_the_management_api_refuses_it(row: ModelSetting, zero: str, method: str
     by_query = ask(house, method, f"{target}?{query}{row.rest}={zero}")
     by_json = ask(house, method, target, wanted | {row.rest: float(zero)})
 
-    sentence = "and should be more than 0 seconds; leave it out for the daemon's default."
-    assert by_query == (400, f"{row.rest} is '{zero}', {sentence}")
-    assert by_json == (400, f"{row.rest} is {float(zero)!r}, {sentence}")
+    sentence = "expected more than 0 seconds; leave it out for the daemon's default."
+    assert by_query == (400, f"{row.rest} is '{zero}'; {sentence}")
+    assert by_json == (400, f"{row.rest} is {float(zero)!r}; {sentence}")
     assert len(list(house.registry)) == 1
 
 
@@ -73,7 +73,7 @@ def test_an_archive_and_the_models_block_are_refused(row: ModelSetting, tmp_path
 
     answers = [ask(house, "POST", f"/models?url={name}") for name in ("m", "n")]
 
-    sentence = f"`{row.yaml}` is `0`, and should be more than 0 seconds; leave it out for the daemon's default."
+    sentence = f"`{row.yaml}` is `0`; expected more than 0 seconds; leave it out for the daemon's default."
     sources = ("model-config.yaml", "the models block of config.properties")
     assert answers == [(400, f"{source}: {sentence}") for source in sources]
     assert list(house.registry) == []

@@ -153,9 +153,9 @@ def test_fewer_bytes_of_queue_refuse_the_next_and_serve_those_that_wait() -> Non
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        ({"policy": "eager", "batch_size": 2}, "batching is 'eager', and should be one of auto, fixed, greedy"),
-        ({"response_timeout": 0.0, "batch_size": 2}, "response_timeout is 0, and should be more than 0 seconds"),
-        ({"startup_timeout": 0.0, "batch_size": 2}, "startup_timeout is 0, and should be more than 0 seconds"),
+        ({"policy": "eager", "batch_size": 2}, "batching is 'eager'; expected one of auto, fixed, greedy"),
+        ({"response_timeout": 0.0, "batch_size": 2}, "response_timeout is 0; expected more than 0 seconds"),
+        ({"startup_timeout": 0.0, "batch_size": 2}, "startup_timeout is 0; expected more than 0 seconds"),
     ],
 )
 def test_an_impossible_value_changes_nothing(asked: dict[str, Any], sentence: str) -> None:

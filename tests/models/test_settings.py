@@ -124,7 +124,7 @@ def test_workers(wishes: Wishes, document: dict[str, Any], workers: tuple[int, i
     ],
 )  # fmt: skip
 def test_a_wrong_value_of_the_archive_is_named(key: str, value: object, config: Config) -> None:
-    with pytest.raises(InvalidModel, match=rf"^model-config.yaml: `{key}` is `.*`, and should be "):
+    with pytest.raises(InvalidModel, match=rf"^model-config.yaml: `{key}` is `.*`; expected "):
         merge(Wishes(), {key: value}, config)
 
 
@@ -142,18 +142,18 @@ def test_a_large_value_is_shown_shortened(config: Config) -> None:
 @pytest.mark.parametrize(
     ("wishes", "sentence"),
     [
-        (Wishes(batch_size=0), "batch_size is 0, and should be a whole number of at least 1."),
+        (Wishes(batch_size=0), "batch_size is 0; expected a whole number of at least 1."),
         (
             Wishes(response_timeout=0.0),
-            "response_timeout is 0, and should be more than 0 seconds; leave it out for the daemon's default.",
+            "response_timeout is 0; expected more than 0 seconds; leave it out for the daemon's default.",
         ),
         (
             Wishes(startup_timeout=0.0),
-            "startup_timeout is 0, and should be more than 0 seconds; leave it out for the daemon's default.",
+            "startup_timeout is 0; expected more than 0 seconds; leave it out for the daemon's default.",
         ),
-        (Wishes(policy="soon"), "batching is 'soon', and should be one of auto, fixed, greedy."),
+        (Wishes(policy="soon"), "batching is 'soon'; expected one of auto, fixed, greedy."),
         pytest.param(
-            Wishes(workers=1025), "initial_workers is 1025, and should be a whole number from 0 to 1024.", id="workers"
+            Wishes(workers=1025), "initial_workers is 1025; expected a whole number from 0 to 1024.", id="workers"
         ),
     ],
 )
@@ -197,7 +197,9 @@ def test_every_value_of_the_models_block_counts(config: Config) -> None:
 def test_a_wrong_value_of_the_models_block_is_named(config: Config) -> None:
     with pytest.raises(InvalidModel, match=r"^the models block of config\.properties: `batchSize` is `0`"):
         merge(Wishes(), {}, config, {"batchSize": 0})
-    with pytest.raises(InvalidModel, match=r"^the models block of config\.properties: `responseTimeout` is `0`, and "):
+    with pytest.raises(
+        InvalidModel, match=r"^the models block of config\.properties: `responseTimeout` is `0`; expected "
+    ):
         merge(Wishes(), {}, config, {"responseTimeout": 0})
 
 

@@ -63,7 +63,7 @@ def is_low(request: Request) -> bool:
     if request.priority is None:
         return False
     if request.priority not in ("low", "normal"):
-        raise BadRequest(f"{PRIORITY_HEADER} is `{request.priority}`, and should be low or normal.")
+        raise BadRequest(f"{PRIORITY_HEADER} is `{request.priority}`; expected low or normal.")
     return request.priority == "low"
 
 

@@ -15,7 +15,7 @@ class Parameters:
         if request.content_type.partition(";")[0].strip() == "application/json" and request.body:
             document = request.json()
             if not isinstance(document, dict):
-                raise BadRequest("The body should be a JSON object.")
+                raise BadRequest("Invalid body; expected a JSON object.")
             self._values = document
 
     @property
@@ -26,7 +26,7 @@ class Parameters:
         """Return a string; None if absent, or if empty and not `empty`."""
         value = self._values.get(name)
         if value is not None and not isinstance(value, str):
-            raise BadRequest(f"{name} is {value!r}, and should be a string.")
+            raise BadRequest(f"{name} is {value!r}; expected a string.")
         return value if value or empty else None
 
     def whole(self, name: str, least: int | None = 0, *, absent: int | None = -1) -> int | None:
@@ -47,9 +47,9 @@ class Parameters:
             return None
         if number is None or (least is not None and number < least):
             limits = "" if least is None else f" of at least {least}"
-            raise BadRequest(f"{name} is {value!r}, and should be a whole number{limits}.")
+            raise BadRequest(f"{name} is {value!r}; expected a whole number{limits}.")
         if number > MOST:
-            raise BadRequest(f"{name} is {value!r}, and should be at most {MOST}.")
+            raise BadRequest(f"{name} is {value!r}; expected at most {MOST}.")
         return number
 
     def number(self, name: str, *, absent: float | None = -1) -> float | None:
@@ -64,7 +64,7 @@ class Parameters:
         if number == absent:
             return None
         if not 0 <= number < 1e9:
-            raise BadRequest(f"{name} is {value!r}, and should be a number of at least 0.")
+            raise BadRequest(f"{name} is {value!r}; expected a number of at least 0.")
         return number
 
     def boolean(self, name: str) -> bool | None:
@@ -73,7 +73,7 @@ class Parameters:
         if value is None or value == "":
             return None
         if str(value).lower() not in ("true", "false"):
-            raise BadRequest(f"{name} is {value!r}, and should be true or false.")
+            raise BadRequest(f"{name} is {value!r}; expected true or false.")
         return str(value).lower() == "true"
 
     def setting(self, row: ModelSetting, *, absent: bool = False) -> Any:
@@ -93,7 +93,7 @@ class Parameters:
         try:
             return row.kind.parse(value) if isinstance(value, str) else row.kind.read(value)
         except ValueError as error:
-            raise BadRequest(f"{row.rest} is {value!r}, and should be {error}.") from None
+            raise BadRequest(f"{row.rest} is {value!r}; expected {error}.") from None
 
     def flag(self, name: str, default: bool) -> bool:
         value = self._values.get(name)

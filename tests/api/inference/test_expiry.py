@@ -128,7 +128,7 @@ def test_what_is_no_priority_is_named(house: House, value: str) -> None:
 
     peer = house.send("POST", "/predictions/m", b"", PRIORITY + value)
 
-    sentence = f"x-request-priority is `{value}`, and should be low or normal."
+    sentence = f"x-request-priority is `{value}`; expected low or normal."
     assert told(peer) == error(400, "BadRequestException", sentence)
 
 

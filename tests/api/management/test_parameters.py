@@ -44,7 +44,7 @@ def test_optimisations_are_text_or_a_list() -> None:
     assert query("optimize=compile,bf16").setting(ROWS["optimize"]) == ("bf16", "compile")
     assert document({"optimize": ["none"]}).setting(ROWS["optimize"]) == ("none",)
     assert query("optimize=").setting(ROWS["optimize"]) is None
-    with pytest.raises(BadRequest, match=r"^optimize is 'int8', and should be a list of none, fast_images, fold, "):
+    with pytest.raises(BadRequest, match=r"^optimize is 'int8'; expected a list of none, fast_images, fold, "):
         query("optimize=int8").setting(ROWS["optimize"])
 
 
@@ -116,17 +116,17 @@ def test_a_whole_number(given: Parameters, number: int) -> None:
     ids=lambda value: str(value)[:10],
 )
 def test_what_is_no_whole_number_is_refused_with_name_and_value(value: Any) -> None:
-    with pytest.raises(BadRequest, match=r"^x is .*, and should be a whole number of at least 0\.$"):
+    with pytest.raises(BadRequest, match=r"^x is .*; expected a whole number of at least 0\.$"):
         document({"x": value}).whole("x")
 
 
 def test_a_whole_number_that_nobody_can_mean_is_refused() -> None:
-    with pytest.raises(BadRequest, match=r"^batch_size is '1000000001', and should be at most 1000000000\.$"):
+    with pytest.raises(BadRequest, match=r"^batch_size is '1000000001'; expected at most 1000000000\.$"):
         document({"batch_size": "1000000001"}).whole("batch_size")
 
 
 def test_a_whole_number_below_its_least_is_refused() -> None:
-    with pytest.raises(BadRequest, match=r"^batch_size is '0', and should be a whole number of at least 1\.$"):
+    with pytest.raises(BadRequest, match=r"^batch_size is '0'; expected a whole number of at least 1\.$"):
         query("batch_size=0").whole("batch_size", least=1)
 
 
@@ -136,13 +136,13 @@ def test_a_whole_number_below_its_least_is_refused() -> None:
     ids=lambda value: str(value)[:10],
 )
 def test_what_is_no_number_is_refused_with_name_and_value(value: Any) -> None:
-    with pytest.raises(BadRequest, match=r"^x is .*, and should be a number of at least 0\.$"):
+    with pytest.raises(BadRequest, match=r"^x is .*; expected a number of at least 0\.$"):
         document({"x": value}).number("x")
 
 
 @pytest.mark.parametrize("value", [1, True, ["a"], {"a": 1}])
 def test_what_is_no_text_is_refused_with_name_and_value(value: Any) -> None:
-    with pytest.raises(BadRequest, match=r"^x is .*, and should be a string\.$"):
+    with pytest.raises(BadRequest, match=r"^x is .*; expected a string\.$"):
         document({"x": value}).text("x")
 
 

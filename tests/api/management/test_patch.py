@@ -127,24 +127,24 @@ NAMES = (
             id="what a worker is made of",
         ),
         pytest.param(
-            "/models/m?batch_size=0", None, "batch_size is '0', and should be a whole number of at least 1.",
+            "/models/m?batch_size=0", None, "batch_size is '0'; expected a whole number of at least 1.",
             id="a batch of nothing",
         ),
         pytest.param(
-            "/models/m", {"batch_size": -1}, "batch_size is -1, and should be a whole number of at least 1.",
+            "/models/m", {"batch_size": -1}, "batch_size is -1; expected a whole number of at least 1.",
             id="what TorchServe takes for not given",
         ),
         pytest.param(
-            "/models/m", {"max_batch_delay": -1}, "max_batch_delay is -1, and should be a number from 0 to 1e9.",
+            "/models/m", {"max_batch_delay": -1}, "max_batch_delay is -1; expected a number from 0 to 1e9.",
             id="a negative delay",
         ),
         pytest.param(
-            "/models/m?record_input=perhaps", None, "record_input is 'perhaps', and should be true or false.",
+            "/models/m?record_input=perhaps", None, "record_input is 'perhaps'; expected true or false.",
             id="neither true nor false",
         ),
         pytest.param(
             "/models/m?batch_size=8&batching=eager", None,
-            "batching is 'eager', and should be one of auto, fixed, greedy.",
+            "batching is 'eager'; expected one of auto, fixed, greedy.",
             id="an unknown policy",
         ),
     ],

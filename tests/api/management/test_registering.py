@@ -143,7 +143,7 @@ def test_scaling_to_minus_one_is_refused(tmp_path: Path, number: str) -> None:
 
     told = tell(house, "PUT", f"/models/m?{number}=-1")
 
-    message = f"{number} is '-1', and should be a whole number of at least 0."
+    message = f"{number} is '-1'; expected a whole number of at least 0."
     assert told == error(400, "BadRequestException", message)
     assert model.pool.wanted == 2
 

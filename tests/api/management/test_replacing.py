@@ -42,7 +42,7 @@ def test_a_replacement_is_answered_when_it_serves(house: House) -> None:
 def test_replace_is_true_or_false(house: House) -> None:
     status, document = asyncio.run(house.tell("POST", "/models?url=m-1.0&replace=maybe"))
 
-    assert (status, document["message"]) == (400, "replace is 'maybe', and should be true or false.")
+    assert (status, document["message"]) == (400, "replace is 'maybe'; expected true or false.")
     status, document = asyncio.run(house.tell("POST", "/models?url=m-1.0&replace=false"))
     assert (status, document["type"]) == (409, "ConflictStatusException")
 

@@ -122,13 +122,13 @@ def test_an_archive_file_is_unpacked_and_registered(house: House) -> None:
         pytest.param("/models?url=m&runtime=LSP", error(
             400, "BadRequestException", "Invalid RuntimeType value: LSP"), id="a foreign runtime"),
         pytest.param("/models?url=m&batch_size=0", error(
-            400, "BadRequestException", "batch_size is '0', and should be a whole number of at least 1."),
+            400, "BadRequestException", "batch_size is '0'; expected a whole number of at least 1."),
             id="no batch"),
         pytest.param("/models?url=m&max_batch_delay=soon", error(
-            400, "BadRequestException", "max_batch_delay is 'soon', and should be a number from 0 to 1e9."),
+            400, "BadRequestException", "max_batch_delay is 'soon'; expected a number from 0 to 1e9."),
             id="no delay"),
         pytest.param("/models?url=m&batching=later", error(
-            400, "BadRequestException", "batching is 'later', and should be one of auto, fixed, greedy."),
+            400, "BadRequestException", "batching is 'later'; expected one of auto, fixed, greedy."),
             id="no policy"),
     ],
 )  # fmt: skip
@@ -199,7 +199,7 @@ def test_a_registration_that_runs_out_of_memory_says_so(house: House) -> None:
             error(400, "BadRequestException", "max_worker cannot be less than min_worker."), 2,
             id="not less than none"),
         pytest.param("/models/m?min_worker=few", error(
-            400, "BadRequestException", "min_worker is 'few', and should be a whole number of at least 0."), 2,
+            400, "BadRequestException", "min_worker is 'few'; expected a whole number of at least 0."), 2,
             id="not by words"),
         pytest.param("/models/x?min_worker=1", NO_MODEL, 2, id="not of an unknown model"),
         pytest.param("/models/m/9?min_worker=1", NO_VERSION, 2, id="not of an unknown version"),

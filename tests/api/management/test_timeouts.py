@@ -16,10 +16,10 @@ def house(tmp_path: Path) -> House:
 @pytest.mark.parametrize(
     ("query", "config", "status", "message"),
     [
-        ("&response_timeout=0", "", 400, "response_timeout is '0', and should be more than 0 seconds"),
-        ("&startup_timeout=0.0", "", 400, "startup_timeout is '0.0', and should be more than 0 seconds"),
-        ("", "responseTimeout: 0", 400, "model-config.yaml: `responseTimeout` is `0`, and should be more than 0"),
-        ("", "startupTimeout: 0", 400, "model-config.yaml: `startupTimeout` is `0`, and should be more than 0"),
+        ("&response_timeout=0", "", 400, "response_timeout is '0'; expected more than 0 seconds"),
+        ("&startup_timeout=0.0", "", 400, "startup_timeout is '0.0'; expected more than 0 seconds"),
+        ("", "responseTimeout: 0", 400, "model-config.yaml: `responseTimeout` is `0`; expected more than 0"),
+        ("", "startupTimeout: 0", 400, "model-config.yaml: `startupTimeout` is `0`; expected more than 0"),
     ],
 )
 def test_a_timeout_of_nothing_is_refused_and_nothing_is_registered(

@@ -201,7 +201,7 @@ def test_a_processor_without_bfloat16_refuses_it(
 
 @pytest.mark.parametrize("tolerance", [3, {"bf16": "much"}, {"speed": 1}, {"bf16": -1}, {"bf16": True}])
 def test_a_wrong_tolerance_is_a_sentence(tolerance: object, model_dir: Path, entry: dict[str, str]) -> None:
-    with pytest.raises(HandlerError, match=r"^model-config.yaml: `optimizeTolerance` is .*, and should be a map"):
+    with pytest.raises(HandlerError, match=r"^model-config.yaml: `optimizeTolerance` is .*; expected a map"):
         done(loaded(model_dir, entry, optimizeTolerance=tolerance))
 
 

@@ -291,5 +291,5 @@ def test_a_handle_of_the_users_own_does_not_suit() -> None:
 
 @pytest.mark.parametrize("value", ["yes", 1.5, [True]])
 def test_pipeline_is_true_or_false(value: object) -> None:
-    with pytest.raises(HandlerError, match=r"`pipeline` is .*, and should be true or false"):
+    with pytest.raises(HandlerError, match=r"`pipeline` is .*; expected true or false"):
         suits(ImageClassifier(), False, {"pipeline": value})

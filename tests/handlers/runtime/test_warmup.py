@@ -63,8 +63,8 @@ def test_content_type_and_sizes_may_be_chosen(model_dir: Path) -> None:
     ("warmup", "sentence"),
     [
         pytest.param("none.txt", "names `none.txt`, and the archive does not hold it", id="a file that is not there"),
-        pytest.param(7, "`warmup` is 7, and should name a file", id="no file name"),
-        pytest.param({"file": "sample.txt", "batchSizes": [0]}, "should be a list of sizes", id="no size"),
+        pytest.param(7, "`warmup` is 7; expected the name of a file", id="no file name"),
+        pytest.param({"file": "sample.txt", "batchSizes": [0]}, "expected a list of sizes", id="no size"),
         pytest.param(
             {"file": "bad.txt", "contentType": "text/plain"},
             "the warm-up with `bad.txt` failed: Prediction failed: ValueError: no sample",

@@ -322,7 +322,7 @@ def test_a_snapshot_of_torchserve_with_a_wrong_value_is_told(tmp_path: Path, cap
         again = await bench.restart(ts_config=str(file))
 
         assert again.names == []
-        assert "`batchSize` is `many`, and should be a whole number of at least 1" in caplog.text
+        assert "`batchSize` is `many`; expected a whole number of at least 1" in caplog.text
 
     run(tmp_path, scenario)
 
