@@ -22,7 +22,7 @@ import json, sys, torch
 from pathlib import Path
 from torch._dynamo.utils import counters
 from handlers import wire
-from handlers.optimize.samples import example_image
+from handlers.builtin.support.example_image import example_image
 from handlers.runtime.runtime import Runtime
 torch.set_num_threads(1)
 load = wire.Load("net", "1.0", sys.argv[1], "image_classifier", {"model": json.loads(sys.argv[2])}, 5, 1)
