@@ -19,6 +19,7 @@ from daemon.metrics.version import VersionMetrics
 from daemon.models.registrar import Registration
 from daemon.models.version import Model
 from daemon.workers import pool, slot
+from daemon.workers.engine import Worker
 from daemon.workers.flows import Flow, Flows
 from daemon.workers.inflight import Hand
 from daemon.workers.local import LocalWorker
@@ -183,8 +184,10 @@ def leaves_timers(patch: pytest.MonkeyPatch) -> None:
 def keeps_what_has_ended(patch: pytest.MonkeyPatch) -> None:
     kept: list[Job] = []
 
-    def ended(dispatcher: Dispatcher, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
-        once(dispatcher, batch, outcomes, seconds)
+    def ended(
+        dispatcher: Dispatcher, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float
+    ) -> None:
+        once(dispatcher, worker, batch, outcomes, seconds)
         kept.extend(batch.jobs[:1])
 
     once = Dispatcher.ended
