@@ -42,18 +42,18 @@ Six walks
 
 1. A prediction: http.connection → parsing.parser → http.router → inference.routes → registry.find →
    model.submit → queue → dispatcher._pump asks the collector → Batch → worker.predict → frame →
-   runtime.runtime → the user's handle(data, context) → one Reply for each job → bytes. Only two
-   things wait: the job in the queue, the batch in the worker. A client that leaves takes its queued
-   job with it.
+   runtime.runtime → the user's handle(data, context) → one Reply for each job → frame → workers.local →
+   dispatcher.ended → job.answer → exchange → bytes. Only two things wait: the job in the queue, the batch in
+   the worker. A client that leaves takes its queued job with it.
 2. A command: a verb's file → tsctl.client → control socket → management.routes → registrar or
    registry → pool.scale → reconcile → plan → engine → answer → tsctl.render.
 3. A worker's life: slot.py draws the place, state.py the worker in it. processes.template_tree chooses
    the warmest template → an order → handlers.template forks → handlers.worker.converse: frames. Its
    parent is the daemon; death is a pidfd.
-4. An archive: store.locate → archives.unpack (in a thread, into a directory named by its content) →
-   manifest → build (settings) → registry.add → workers → snapshot_file.save (the snapshot is on the disk) →
-   answer. A failure on the way leaves nothing behind.
-   Replacing a version in service: … → build → workers beside it → registry.replace → snapshot_file.save →
+4. An archive: registrar.register → opening.open: store.locate → archives.unpack (in a thread, into a directory
+   named by its content) → manifest → build (settings) → LiveVersions.add → workers → ledger.save (the snapshot is
+   on the disk) → answer. A failure on the way leaves nothing behind.
+   Replacing a version in service: … → build → workers beside it → LiveVersions.switch → ledger.save →
    answer; the old one finishes its jobs, and retires (replace.py, retirement.py).
 5. A cold start (lifecycle.boot): snapshot_file reads the snapshot → startup.plan: restore, load, forget →
    restore.restore from the directories that were kept (listed as loading) → the daemon listens → archives that

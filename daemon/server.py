@@ -220,7 +220,7 @@ class Daemon:
         _log.info("listening on %s, pid %d", ", ".join(dict.fromkeys(filter(None, where))), os.getpid())
         ready(
             status_document(config, urls, service.registry, self._started)
-            | {"notes": [*config.notes, *registration.memory.notes]}
+            | {"notes": [*config.notes, *registration.ledger.memory.notes]}
         )
         await self._ending.due(parts.upgrade)
         return servers, loading

@@ -16,23 +16,21 @@ default version stays the default.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AbstractContextManager
+from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
 
 from daemon.core.errors import BeingReplaced, DaemonError
-from daemon.metrics.metrics import Metrics
 from daemon.models.archives.directories import Progress
-from daemon.models.registry import Registry
+from daemon.models.gate import Gate
+from daemon.models.persistence.ledger import Ledger
 from daemon.models.replacement import Replacement
 from daemon.models.request import Request
+from daemon.models.retirement import LiveVersions, Retiring
 from daemon.models.version import Model
 from daemon.models.wait import all_ready
 
 _log = logging.getLogger("daemon.models")
-
-Retire = Callable[[Model, float | None], Awaitable[None]]
 
 
 def check_unclaimed(model: Model) -> None:
@@ -52,28 +50,14 @@ class Replacing:
     """Loads versions beside those that they replace, and switches to them.
 
     Args:
-        retire: ends a model within a grace time in seconds, None for no limit.
-        save: writes the snapshot.
-        change: as Gate.change; a replacement in the background is in progress until the snapshot is written.
-
-    Attributes:
-        loading: models that are not in the registry yet → the versions that they replace.
+        gate: a replacement in the background is inside until the snapshot is written.
     """
 
-    def __init__(
-        self,
-        registry: Registry,
-        metrics: Metrics,
-        retire: Retire,
-        save: Callable[[], Awaitable[None]],
-        change: Callable[[], AbstractContextManager[None]],
-    ) -> None:
-        self.loading: dict[Model, Model] = {}
-        self._registry = registry
-        self._metrics = metrics
-        self._retire = retire
-        self._save = save
-        self._change = change
+    def __init__(self, live: LiveVersions, retiring: Retiring, ledger: Ledger, gate: Gate) -> None:
+        self._live = live
+        self._retiring = retiring
+        self._ledger = ledger
+        self._gate = gate
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, old: Model, new: Model) -> None:
@@ -84,7 +68,7 @@ class Replacing:
         """
         check_unclaimed(old)
         old.replacement = Replacement(new.source.url, new.pool)
-        self.loading[new] = old
+        self._live.loading[new] = old
         _log.info("replacing %s/%s from %s", new.name, new.version, new.source.url)
         new.start()
 
@@ -102,7 +86,7 @@ class Replacing:
             await self._finish(new, progress)
         else:
             inside = contextlib.ExitStack()
-            inside.enter_context(self._change())  # now, while the request is inside the gate, too
+            inside.enter_context(self._gate.change())  # now, while the request is inside the gate, too
             self._in_background(self._finish_alone(new, inside))
 
     async def _finish_alone(self, new: Model, inside: contextlib.ExitStack) -> None:
@@ -110,28 +94,25 @@ class Replacing:
             await self._finish(new, lambda stage, done, total: None)
 
     async def _finish(self, new: Model, progress: Progress) -> None:
-        old = self.loading[new]
+        old = self._live.loading[new]
         try:
             if new.settings.workers:
                 await all_ready(new, new.pool.wanted, progress)
-            self._registry.replace(old, new)
+            self._live.switch(new)
         except BaseException as error:
             old.replacement = Replacement(new.source.url, None, str(error) or "the replacement was cancelled")
-            del self.loading[new]
+            del self._live.loading[new]
             _log.warning("%s/%s is not replaced: %s", old.name, old.version, str(error).partition("\n")[0])
             if not new.stopping:  # else `stop` retires it
-                await self._retire(new, 0.0)
+                await self._retiring.retire(new, 0.0)
             raise
         # Up to the next `await` no request is read: each has found the old version, or will find the new one.
-        del self.loading[new]
-        self._metrics.replace(old.metrics, new.metrics)
-        new.replaces, new.took_over = old, True
         _log.info("replaced %s/%s by %s", new.name, new.version, new.source.url)
         self._in_background(self._let_finish(old, new))
-        await self._save()
+        await self._ledger.save()
 
     async def _let_finish(self, old: Model, new: Model) -> None:
-        await self._retire(old, None)
+        await self._retiring.retire(old, None)
         new.replaces = None
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
