@@ -21,7 +21,7 @@ from dataclasses import replace
 from daemon import paths
 from daemon.config.config import Config
 from daemon.core.clock import Clock
-from daemon.core.errors import CleaningTimedOut, Conflict, DaemonError, NotFailed, NotRemembered, Stopping
+from daemon.core.errors import CleaningTimedOut, DaemonError, NotFailed, NotRemembered, Stopping
 from daemon.core.logs import ModelLogs
 from daemon.metrics.metrics import Metrics
 from daemon.models.archives.directories import Directories
@@ -86,7 +86,7 @@ class Registration:
         self.maker = Maker(config, engine, clock, logs)
         self.ledger = Ledger(registry, memory, self.directories)
         self.retiring = Retiring(clock, logs, self.directories, self.live)
-        self._replacing = Replacing(self.live, self.retiring, self.ledger, self.gate)
+        self._replacing = Replacing(registry, self.live, self.retiring, self.ledger, self.gate)
 
     def clean(self) -> None:
         """Remove partial downloads, and unpacked archives that neither a model nor the snapshot refers to."""
@@ -106,7 +106,7 @@ class Registration:
         async with self.archives.open(request, progress) as contents:
             manifest = self.maker.manifest(request, contents.directory)
             await self.maker.install(manifest, contents.directory, progress)
-            old = self._replaceable(manifest.model_name, manifest.model_version) if replace else None
+            old = self._replacing.replaceable(manifest.model_name, manifest.model_version) if replace else None
             wanted = request if old is None else as_replacement(request, old)
             model = self.maker.make(wanted, manifest, *contents)
             if old is None:
@@ -241,20 +241,3 @@ class Registration:
             with contextlib.suppress(NotRemembered):  # the model may have replaced a failed version
                 await self.ledger.save()
             raise
-
-    def _replaceable(self, name: str, version: str) -> Model | None:
-        """Return the version to replace, None if there is none.
-
-        Raises:
-            Conflict: the version is still being registered, or is being replaced.
-            Stopping: the daemon is being stopped.
-        """
-        if not self._registry.holds(name, version):
-            return None
-        self.live.check_going_on()
-        model = self._registry.find(name, version)
-        if model in self.ledger.unsettled:
-            sentence = f"Model version {version} of model {name} is still being registered."
-            raise Conflict(name, version, f"{sentence} Try again when that is done.")
-        check_unclaimed(model)
-        return model

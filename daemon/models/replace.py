@@ -20,10 +20,11 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
 
-from daemon.core.errors import BeingReplaced, DaemonError
+from daemon.core.errors import BeingReplaced, Conflict, DaemonError
 from daemon.models.archives.directories import Progress
 from daemon.models.gate import Gate
 from daemon.models.persistence.ledger import Ledger
+from daemon.models.registry import Registry
 from daemon.models.replacement import Replacement
 from daemon.models.request import Request
 from daemon.models.retirement import LiveVersions, Retiring
@@ -53,12 +54,30 @@ class Replacing:
         gate: a replacement in the background is inside until the snapshot is written.
     """
 
-    def __init__(self, live: LiveVersions, retiring: Retiring, ledger: Ledger, gate: Gate) -> None:
+    def __init__(self, registry: Registry, live: LiveVersions, retiring: Retiring, ledger: Ledger, gate: Gate) -> None:
+        self._registry = registry
         self._live = live
         self._retiring = retiring
         self._ledger = ledger
         self._gate = gate
         self._tasks: set[asyncio.Task[None]] = set()
+
+    def replaceable(self, name: str, version: str) -> Model | None:
+        """Return the version to replace, None if there is none.
+
+        Raises:
+            Conflict: the version is still being registered, or is being replaced.
+            Stopping: the daemon is being stopped.
+        """
+        if not self._registry.holds(name, version):
+            return None
+        self._live.check_going_on()
+        model = self._registry.find(name, version)
+        if model in self._ledger.unsettled:
+            sentence = f"Model version {version} of model {name} is still being registered."
+            raise Conflict(name, version, f"{sentence} Try again when that is done.")
+        check_unclaimed(model)
+        return model
 
     def begin(self, old: Model, new: Model) -> None:
         """Start the new version's workers, beside the old one's.
