@@ -11,7 +11,7 @@ Three rooms, each its own process at run time; they exchange bytes, never shared
 Imports go left to right, through the named modules only (tests/test_imports.py). The daemon never
 imports torch, so it starts in well under a second; the command line imports neither torch nor asyncio.
 
-    __main__  server   arguments → Config → listen → serve
+    __main__  server   arguments → Config → assembly → serve → shutdown
     paths  settings  model_settings  marfile
                        the doors of the command line: where files are, the tables of settings, archives
     core/              floor 1: errors, job, arena (memory shared with workers), clock, logs, states
@@ -31,7 +31,7 @@ imports torch, so it starts in well under a second; the command line imports nei
     api/               the routes; authorisation
       inference/       predictions, forms
       management/      TorchServe's management API; the control socket's documents
-    lifecycle/         the process: sockets and locks, its end
+    lifecycle/         the process: sockets and locks, the two ways into service, its end
       upgrade/         its replacement: old and new
     tools/             programs of their own, never imported: `tsctl check`, `tsctl tune` with its simulator
 
@@ -42,27 +42,27 @@ Six walks
 
 1. A prediction: http.connection → parsing.parser → http.router → inference.routes → registry.find →
    model.submit → queue → dispatcher._pump asks the collector → Batch → worker.predict → frame →
-   runtime.runtime → the user's handle(data, context) → one Reply for each job → bytes. Only two
-   things wait: the job in the queue, the batch in the worker. A client that leaves takes its queued
-   job with it.
+   runtime.runtime → the user's handle(data, context) → one Reply for each job → frame → workers.local →
+   dispatcher.ended → job.answer → exchange → bytes. Only two things wait: the job in the queue, the batch in
+   the worker. A client that leaves takes its queued job with it.
 2. A command: a verb's file → tsctl.client → control socket → management.routes → registrar or
    registry → pool.scale → reconcile → plan → engine → answer → tsctl.render.
 3. A worker's life: slot.py draws the place, state.py the worker in it. processes.template_tree chooses
    the warmest template → an order → handlers.template forks → handlers.worker.converse: frames. Its
    parent is the daemon; death is a pidfd.
-4. An archive: store.locate → archives.unpack (in a thread, into a directory named by its content) →
-   manifest → build (settings) → registry.add → workers → snapshot_file.save (the snapshot is on the disk) →
-   answer. A failure on the way leaves nothing behind.
-   Replacing a version in service: … → build → workers beside it → registry.replace → snapshot_file.save →
+4. An archive: registrar.register → opening.open: store.locate → archives.unpack (in a thread, into a directory
+   named by its content) → manifest → build (settings) → LiveVersions.add → workers → ledger.save (the snapshot is
+   on the disk) → answer. A failure on the way leaves nothing behind.
+   Replacing a version in service: … → build → workers beside it → LiveVersions.switch → ledger.save →
    answer; the old one finishes its jobs, and retires (replace.py, retirement.py).
-5. A start: snapshot_file reads the snapshot → startup.plan: restore, load, forget → restore.restore
-   from the directories that were kept (listed as loading) → the daemon listens → archives that must be
-   unpacked. A list of models wins over the snapshot; flags are never in it.
+5. A cold start (lifecycle.boot): snapshot_file reads the snapshot → startup.plan: restore, load, forget →
+   restore.restore from the directories that were kept (listed as loading) → the daemon listens → archives that
+   must be unpacked. A list of models wins over the snapshot; flags are never in it.
 6. An upgrade: management.upgrade → upgrade.old: the gate (models.gate) closes, the snapshot is written, memory
    suffices → upgrade.successor starts `python -m daemon --inherit N` with our sockets and locks → there
-   upgrade.new loads the models of the snapshot, and all workers are ready → the new daemon asks to take over,
-   the old one agrees → the new one listens, and opens its gate → shutdown.wind_down in the old one; in the
-   foreground upgrade.shim stays.
+   boot.Takeover loads the models of the snapshot (upgrade.new), and all workers are ready → the new daemon
+   asks to take over, the old one agrees → the new one listens, and opens its gate → shutdown.wind_down in the
+   old one; in the foreground upgrade.shim stays.
 
 Bounds, and where they are: connections (bounds.full), bodies being received (bounds.receiving), a version's
 queue in jobs and bytes (batching.queue), a worker's memory and processors (processes.memory_limit,

@@ -1,14 +1,15 @@
-"""The daemon: build everything, listen, report that, serve, stop in order (lifecycle/shutdown.py)."""
+"""The daemon: assembled, brought into service (lifecycle/boot.py), and shut down (lifecycle/shutdown.py)."""
 
 import asyncio
 import contextlib
 import logging
 import os
 import resource
+import socket
 import ssl
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,7 @@ from daemon.api.guards import guard
 from daemon.api.inference.routes import inference_routes
 from daemon.api.inference.turns import Turns
 from daemon.api.management.routes import management_routes
-from daemon.api.management.status import settings_document, status_document, tsctl_version, urls_of
+from daemon.api.management.status import Urls, settings_document, status_document, tsctl_version, urls_of
 from daemon.api.management.upgrade import upgrade_route
 from daemon.api.metrics import metrics_routes
 from daemon.config.config import Config
@@ -27,7 +28,6 @@ from daemon.config.worker_env import model_environment
 from daemon.core import logs
 from daemon.core.arena import open_arena
 from daemon.core.clock import LoopClock
-from daemon.core.errors import StartError
 from daemon.http.access_log import AccessLog
 from daemon.http.bounds.full import connections_within
 from daemon.http.bounds.receiving import Receiving
@@ -36,12 +36,12 @@ from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.messages import Request
 from daemon.http.router import Router, join
-from daemon.lifecycle import instance
+from daemon.lifecycle.boot import Boot, BootParts, ColdStart, Takeover
 from daemon.lifecycle.instance import Place
-from daemon.lifecycle.shutdown import Ending, first
+from daemon.lifecycle.shutdown import Ending
 from daemon.lifecycle.sockets import listen, listen_control
 from daemon.lifecycle.upgrade.messages import Expected
-from daemon.lifecycle.upgrade.new import Predecessor, Report, check_snapshot, load
+from daemon.lifecycle.upgrade.new import Predecessor
 from daemon.lifecycle.upgrade.old import Upgrade
 from daemon.lifecycle.upgrade.successor import Launch, NewDaemon, start
 from daemon.metrics.gpu import Gpus
@@ -58,6 +58,29 @@ _METRICS_BODY = 64 * 1024  # bytes: requests for metrics need no body
 _log = logging.getLogger("daemon.server")
 
 
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The parts of a daemon that does not listen yet.
+
+    Attributes:
+        private: the listener of the control socket.
+        public: the listeners of TCP, each with its socket, and its TLS if it has any.
+    """
+
+    service: BootParts
+    engine: LocalEngine
+    access_log: AccessLog
+    upgrade: Upgrade
+    turns: Turns
+    urls: Urls
+    private: Listener
+    public: list[tuple[Listener, socket.socket, ssl.SSLContext | None]]
+
+    @property
+    def listeners(self) -> list[Listener]:
+        return [self.private, *(listener for listener, _, _ in self.public)]
+
+
 class Daemon:
     """One running daemon. `run` returns after the stop.
 
@@ -71,7 +94,7 @@ class Daemon:
         self._config = config
         self._launch = launch
         self._foreground = foreground
-        self._predecessor = predecessor
+        self._boot: Boot = ColdStart() if predecessor is None else Takeover(predecessor, tsctl_version())
         self._started = time.time()
         self._ending = Ending(config.grace, paths.pid_file(config.socket), supervised=launch.supervised)
 
@@ -94,24 +117,20 @@ class Daemon:
         tokens = read_tokens(config, os.environ)
         endpoints = choose_endpoints(config)
         tls = tls_context(config)
-        if self._predecessor is None:
-            ours = instance.take(config, endpoints)
-        else:
-            check_snapshot(paths.snapshot(config.state_dir))
-            ours = instance.inherit(self._predecessor.inheritance, config, endpoints)
+        place = self._boot.take_place(config, endpoints)
         try:
             with contextlib.suppress(paths.PathError):  # then its files cannot be opened either, and that is told
                 paths.make_private(paths.logs_dir(config.state_dir), strict=False)
             logs.set_up(paths.daemon_log(config.state_dir), config.log_level, foreground=self._foreground)
-            await self._serve(ours, tokens, tls, ready)
+            parts = self._assemble(place, tokens, tls)
+            servers, loading = await self._serve(parts, ready)
+            await self._shut_down(parts, servers, loading)
         finally:
-            ours.leave()
+            place.leave()
 
-    async def _serve(
-        self, ours: Place, tokens: Tokens, tls: ssl.SSLContext | None, ready: Callable[[dict[str, Any]], None]
-    ) -> None:
+    def _assemble(self, place: Place, tokens: Tokens, tls: ssl.SSLContext | None) -> _Parts:
         config, ending, loop = self._config, self._ending, asyncio.get_running_loop()
-        files = _raise_file_limit()
+        files = _raise_file_limit()  # before any process is started, which inherits the limit
         clock = LoopClock(loop)
         registry, metrics = Registry(), Metrics()
         model_logs = logs.ModelLogs(partial(paths.model_log, config.state_dir), foreground=self._foreground)
@@ -122,11 +141,9 @@ class Daemon:
             loop, clock, model_environment(os.environ, config), arena, template=config.template, alone=True
         )
         registration = Registration(config, registry, engine, clock, model_logs, metrics)
-        if self._predecessor is None:
-            registration.clean()
-        startup = Startup(config, registry, registration, replacing=self._predecessor is not None)
+        startup = self._boot.plan(config, registry, registration)
         access_log = AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground)
-        urls = urls_of(ours.bound)
+        urls = urls_of(place.bound)
 
         def own(word: str) -> Any | None:
             match word:
@@ -144,14 +161,12 @@ class Daemon:
                 access_log.note(request, status, seconds)
 
         def start_new(python: str | None, models: list[Expected]) -> NewDaemon:
-            stands_in = self._predecessor is not None and self._predecessor.inheritance.stand_in
-            inheritance = ours.inheritance(models, stand_in=stands_in or self._launch.supervised)
-            new = start(self._launch, python, inheritance)
+            stand_in = self._boot.has_stand_in or self._launch.supervised
+            new = start(self._launch, python, place.inheritance(models, stand_in=stand_in))
             engine.spare(new.pid)
             return new
 
-        upgrade = Upgrade(registry, registration, start_new, lambda: startup.done, ours.claim, tsctl_version())
-        limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
+        upgrade = Upgrade(registry, registration, start_new, lambda: startup.done, place.claim, tsctl_version())
         measured = metrics_routes(registry, metrics, Host(), Gpus.of_this_machine(clock)) if config.metrics else {}
         turns = Turns(clock.now)
         routes = inference_routes(registry, lambda: startup.done and not ending.wanted.is_set(), turns) | measured
@@ -159,87 +174,77 @@ class Daemon:
             {"tsctl": upgrade_route(upgrade)}, management_routes(registry, registration, own, local_paths=True)
         )
         remote = management_routes(registry, registration, None, local_paths=False)
+        limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
         allowed = {0, os.getuid()}
         private = Listener(Router(join(routes, commands)), limits, clock, tell, lambda uid: uid in allowed, arena)
-        ending.watch_signals()
-        if self._predecessor is not None:
-            try:
-                await self._take_over(self._predecessor, startup, registry)
-            except BaseException:
-                await registration.stop(0.0)
-                engine.close()
-                engine.end()
-                raise
-            registration.gate.close()  # until the other one knows that it is no longer the daemon
-            ours.claim()
-        listeners, servers = [private], [await listen_control(private, ours.control)]
         # These limits apply to TCP only, so that the control socket stays reachable under overload.
         receiving, sending = Receiving(config.max_receiving_bytes), Sending(config.max_sending_bytes)
         limits = replace(limits, connections=connections_within(files))
-        for endpoint, listening in ours.bound:
+        public = []
+        for endpoint, listening in place.bound:
             guarded = guard(endpoint, listening, config, tokens)
             size = limits if endpoint.inference or endpoint.management else replace(limits, max_body=_METRICS_BODY)
-            router = guarded.router(routes, remote, measured)
-            admit = guarded.admit if guarded.asks else None
-            public = Listener(
-                router, size, clock, tell, storage=arena, admit=admit, receiving=receiving, sending=sending
-            )
-            listeners.append(public)
-            servers.append(await listen(public, listening, tls if endpoint.tls else None))
+            listener = Listener(
+                guarded.router(routes, remote, measured), size, clock, tell, storage=arena,
+                admit=guarded.admit if guarded.asks else None, receiving=receiving, sending=sending,
+            )  # fmt: skip
+            public.append((listener, listening, tls if endpoint.tls else None))
+        service = BootParts(place, registry, registration, startup)
+        return _Parts(service, engine, access_log, upgrade, turns, urls, private, public)
+
+    async def _serve(
+        self, parts: _Parts, ready: Callable[[dict[str, Any]], None]
+    ) -> tuple[list[asyncio.Server], asyncio.Task[None]]:
+        """Serve until the daemon must end; return what listens, and the loading of the first models."""
+        config, service, engine = self._config, parts.service, parts.engine
+        startup, registration = service.startup, service.registration
+        self._ending.watch_signals()
+        try:
+            await self._boot.prepare(service, self._ending.wanted)
+        except BaseException:
+            await registration.stop(0.0)
+            engine.close()
+            engine.end()
+            raise
+        servers = [await listen_control(parts.private, service.place.control)]
+        servers += [await listen(listener, listening, tls) for listener, listening, tls in parts.public]
         for note in config.notes:
             kind, _, sentence = note.partition(": ")
             _log.log(logging.WARNING if kind == "warning" else logging.INFO, sentence)
         if startup.empty:
             engine.warm()  # otherwise the loaded models decide which template to warm
-        if self._predecessor is not None:
-            await self._predecessor.taken()
-            ours.ours = True
-            registration.gate.open()
-        else:
-            startup.restore()  # before the first request is read, so that no client gets a 404 for a restored model
-        loading = loop.create_task(_load(startup))
+        await self._boot.begin(service)
+        loading = asyncio.get_running_loop().create_task(_load(startup))
+        urls = parts.urls
         where = (urls.inference, urls.management, urls.metrics, str(config.socket))
         _log.info("listening on %s, pid %d", ", ".join(dict.fromkeys(filter(None, where))), os.getpid())
         ready(
-            status_document(config, urls, registry, self._started)
-            | {"notes": [*config.notes, *registration.memory.notes]}
+            status_document(config, urls, service.registry, self._started)
+            | {"notes": [*config.notes, *registration.ledger.memory.notes]}
         )
+        await self._ending.due(parts.upgrade)
+        return servers, loading
 
-        await ending.due(upgrade)
+    async def _shut_down(self, parts: _Parts, servers: list[asyncio.Server], loading: asyncio.Task[None]) -> None:
+        ending, listeners, registration = self._ending, parts.listeners, parts.service.registration
         if self.successor is not None:
-            ours.hand_over()
-            engine.handed_over()
+            parts.service.place.hand_over()
+            parts.engine.handed_over()
         ending.close(registration, servers)
         if self.successor is not None:
-            await ending.wind_down(upgrade, listeners)
+            await ending.wind_down(parts.upgrade, listeners)
         for listener in listeners:
             listener.stop()
         loading.cancel()
-        await ending.finish_forms(turns)
+        await ending.finish_forms(parts.turns)
         await ending.stop_models(registration)
-        engine.close()
+        parts.engine.close()
         await ending.let_answers_out(listeners)
         for listener in listeners:
             listener.abort()
-        engine.end()
-        access_log.close()
+        parts.engine.end()
+        parts.access_log.close()
         _log.info("stopped")
-
-    async def _take_over(self, predecessor: Predecessor, startup: Startup, registry: Registry) -> None:
-        """Load the old daemon's models, and take its place."""
-
-        async def work(report: Report) -> None:
-            await load(startup, registry, predecessor.inheritance.models, report)
-
-        taking = asyncio.ensure_future(predecessor.take(work, tsctl_version()))
-        try:
-            await first(taking, self._ending.wanted.wait())
-            if not taking.done():
-                raise StartError("the new daemon was told to stop before it had taken over")
-            taking.result()
-        finally:
-            taking.cancel()
-            await asyncio.gather(taking, return_exceptions=True)
 
 
 async def _load(startup: Startup) -> None:

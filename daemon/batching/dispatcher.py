@@ -46,7 +46,7 @@ class Dispatcher:
     Args:
         traffic: notified of every arrival, batch and reply; collectors may learn from it.
         metrics: notified of every batch and answer.
-        on_expired: called when jobs have expired.
+        listeners: called after each batch, and when jobs have expired; shared with the model, which adds and removes.
         quarantine: knows which jobs may end their workers.
 
     Attributes:
@@ -66,7 +66,7 @@ class Dispatcher:
         clock: Clock,
         traffic: Traffic,
         metrics: VersionMetrics | None = None,
-        on_expired: Callable[[], None] = lambda: None,
+        listeners: dict[Callable[[], None], None] | None = None,
         quarantine: Quarantine | None = None,
     ) -> None:
         self.stopping = False
@@ -84,7 +84,7 @@ class Dispatcher:
         self._workers = workers
         self._clock = clock
         self._metrics = metrics or VersionMetrics()
-        self._on_expired = on_expired
+        self._listeners: dict[Callable[[], None], None] = {} if listeners is None else listeners
         self.quarantine = quarantine or Quarantine(clock, "")
         self._batch_ids = itertools.count(1)
         self._awake = False
@@ -133,15 +133,18 @@ class Dispatcher:
             self._awake = True
             self._clock.soon(self._pump)
 
-    def ended(self, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
+    def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
         """Take a batch back from a worker: one outcome per job."""
+        first = outcomes[0]
+        answered = first.reply is not None
+        idle = self._workers.take_back(worker, answered and first.blame is Blame.NONE)
         now = self._clock.now()
         self.running -= len(batch.jobs)
-        blamed = outcomes[0].blame is Blame.SHARED or outcomes[0].blame is Blame.ALONE
+        blamed = first.blame is Blame.SHARED or first.blame is Blame.ALONE
         if blamed:
             self.quarantine.blame(outcomes, self._compare_waiting)
         busy = self._traffic.back(batch, self._workers.ready - self._workers.idle, now)
-        if outcomes[0].reply is not None and not outcomes[0].retry:
+        if answered and not first.retry:
             self._traffic.returned(batch, seconds, now, busy)
             self._metrics.returned(batch, seconds, now)
         for outcome in reversed(outcomes):  # reversed: each goes to the head, so the oldest ends first in line
@@ -150,10 +153,12 @@ class Dispatcher:
         if self.quarantine.watching and (blamed or any(not outcome.started for outcome in outcomes)):
             for size in {job.size for job in batch.jobs}:
                 self._compare_waiting(size)
-        if self._queue.waiting:  # a parked job may expire, too
+        if idle or self._queue.waiting:  # a parked job may expire, too
             self.wake()
+        for listener in tuple(self._listeners):
+            listener()
 
-    def streamed(self, job: Job, piece: Reply) -> None:
+    def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:  # noqa: ARG002 - the job knows its client
         """Forward a piece of an answer, unless the client has gone or the job has expired."""
         if job.phase is Phase.SENT and job not in self._left:
             job.stream(piece)
@@ -349,7 +354,8 @@ class Dispatcher:
             self._traffic.expired(now)
             job.expire(reply_of(error))
         if self.expired.total() > before:
-            self._on_expired()
+            for listener in tuple(self._listeners):
+                listener()
 
     def _set_alarm(self, now: float) -> None:
         """Set the timer for the next job that has no time left; a timer that fires early does no harm."""

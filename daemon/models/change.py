@@ -23,6 +23,12 @@ from daemon.models.version import Model
 _log = logging.getLogger("daemon.models")
 
 
+def check_files(model: Model) -> None:
+    """Raise BadRequest if the model's files are gone."""
+    if model.lost:
+        raise BadRequest(f"The files of {model.name}/{model.version} are gone; register it again.")
+
+
 def change_settings(model: Model, asked: Mapping[str, Any]) -> None:
     """Apply settings to a version, and add them to its request, so that the snapshot keeps them.
 
@@ -34,8 +40,7 @@ def change_settings(model: Model, asked: Mapping[str, Any]) -> None:
         BeingReplaced: a replacement is loading, and the change would be lost.
     """
     check_unclaimed(model)
-    if model.lost:
-        raise BadRequest(f"The files of {model.name}/{model.version} are gone; register it again.")
+    check_files(model)
     check(asked)
     model.request = replace(model.request, wishes=model.request.wishes.changed(asked, "set"))
     model.change(model.settings.changed(asked, "set"))

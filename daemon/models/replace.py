@@ -16,23 +16,22 @@ default version stays the default.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AbstractContextManager
+from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
 
-from daemon.core.errors import BeingReplaced, DaemonError
-from daemon.metrics.metrics import Metrics
+from daemon.core.errors import BeingReplaced, Conflict, DaemonError
 from daemon.models.archives.directories import Progress
+from daemon.models.gate import Gate
+from daemon.models.persistence.ledger import Ledger
 from daemon.models.registry import Registry
 from daemon.models.replacement import Replacement
 from daemon.models.request import Request
+from daemon.models.retirement import LiveVersions, Retiring
 from daemon.models.version import Model
 from daemon.models.wait import all_ready
 
 _log = logging.getLogger("daemon.models")
-
-Retire = Callable[[Model, float | None], Awaitable[None]]
 
 
 def check_unclaimed(model: Model) -> None:
@@ -52,29 +51,33 @@ class Replacing:
     """Loads versions beside those that they replace, and switches to them.
 
     Args:
-        retire: ends a model within a grace time in seconds, None for no limit.
-        save: writes the snapshot.
-        change: as Gate.change; a replacement in the background is in progress until the snapshot is written.
-
-    Attributes:
-        loading: models that are not in the registry yet → the versions that they replace.
+        gate: a replacement in the background is inside until the snapshot is written.
     """
 
-    def __init__(
-        self,
-        registry: Registry,
-        metrics: Metrics,
-        retire: Retire,
-        save: Callable[[], Awaitable[None]],
-        change: Callable[[], AbstractContextManager[None]],
-    ) -> None:
-        self.loading: dict[Model, Model] = {}
+    def __init__(self, registry: Registry, live: LiveVersions, retiring: Retiring, ledger: Ledger, gate: Gate) -> None:
         self._registry = registry
-        self._metrics = metrics
-        self._retire = retire
-        self._save = save
-        self._change = change
+        self._live = live
+        self._retiring = retiring
+        self._ledger = ledger
+        self._gate = gate
         self._tasks: set[asyncio.Task[None]] = set()
+
+    def replaceable(self, name: str, version: str) -> Model | None:
+        """Return the version to replace, None if there is none.
+
+        Raises:
+            Conflict: the version is still being registered, or is being replaced.
+            Stopping: the daemon is being stopped.
+        """
+        if not self._registry.holds(name, version):
+            return None
+        self._live.check_going_on()
+        model = self._registry.find(name, version)
+        if model in self._ledger.unsettled:
+            sentence = f"Model version {version} of model {name} is still being registered."
+            raise Conflict(name, version, f"{sentence} Try again when that is done.")
+        check_unclaimed(model)
+        return model
 
     def begin(self, old: Model, new: Model) -> None:
         """Start the new version's workers, beside the old one's.
@@ -84,7 +87,7 @@ class Replacing:
         """
         check_unclaimed(old)
         old.replacement = Replacement(new.source.url, new.pool)
-        self.loading[new] = old
+        self._live.loading[new] = old
         _log.info("replacing %s/%s from %s", new.name, new.version, new.source.url)
         new.start()
 
@@ -102,7 +105,7 @@ class Replacing:
             await self._finish(new, progress)
         else:
             inside = contextlib.ExitStack()
-            inside.enter_context(self._change())  # now, while the request is inside the gate, too
+            inside.enter_context(self._gate.change())  # now, while the request is inside the gate, too
             self._in_background(self._finish_alone(new, inside))
 
     async def _finish_alone(self, new: Model, inside: contextlib.ExitStack) -> None:
@@ -110,28 +113,25 @@ class Replacing:
             await self._finish(new, lambda stage, done, total: None)
 
     async def _finish(self, new: Model, progress: Progress) -> None:
-        old = self.loading[new]
+        old = self._live.loading[new]
         try:
             if new.settings.workers:
                 await all_ready(new, new.pool.wanted, progress)
-            self._registry.replace(old, new)
+            self._live.switch(new)
         except BaseException as error:
             old.replacement = Replacement(new.source.url, None, str(error) or "the replacement was cancelled")
-            del self.loading[new]
+            del self._live.loading[new]
             _log.warning("%s/%s is not replaced: %s", old.name, old.version, str(error).partition("\n")[0])
             if not new.stopping:  # else `stop` retires it
-                await self._retire(new, 0.0)
+                await self._retiring.retire(new, 0.0)
             raise
         # Up to the next `await` no request is read: each has found the old version, or will find the new one.
-        del self.loading[new]
-        self._metrics.replace(old.metrics, new.metrics)
-        new.replaces, new.took_over = old, True
         _log.info("replaced %s/%s by %s", new.name, new.version, new.source.url)
         self._in_background(self._let_finish(old, new))
-        await self._save()
+        await self._ledger.save()
 
     async def _let_finish(self, old: Model, new: Model) -> None:
-        await self._retire(old, None)
+        await self._retiring.retire(old, None)
         new.replaces = None
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:

@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -16,7 +16,7 @@ from daemon.batching.queue import Queue, patience
 from daemon.batching.traffic.traffic import Traffic
 from daemon.core.clock import Clock
 from daemon.core.errors import DaemonError, Loading, NoReadyWorker, Stopping
-from daemon.core.job import Batch, Job, Outcome, Reply
+from daemon.core.job import Job
 from daemon.marfile import Manifest
 from daemon.metrics.version import VersionMetrics
 from daemon.models.archives.sample import Sample
@@ -24,7 +24,7 @@ from daemon.models.archives.unpack import ArchiveMark
 from daemon.models.replacement import Replacement, ReplacementState
 from daemon.models.request import Request
 from daemon.models.settings import ModelSettings
-from daemon.workers.engine import Engine, LoadFailure, WorkerSpec
+from daemon.workers.engine import BatchEvents, Engine, LoadFailure, WorkerSpec
 from daemon.workers.gpus import Placement
 from daemon.workers.pool import Pool
 
@@ -141,7 +141,7 @@ class Model:
         self.pool = Pool(engine, spec, clock, self, cores, placement, chosen_threads)
         self.traffic = Traffic(settings.batch_size)
         self.dispatcher = Dispatcher(
-            self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics, self._changed,
+            self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics, self.listeners,
             Quarantine(clock, f"{self.name}/{self.version}"),
         )  # fmt: skip
         self.dispatcher.quarantine.set(settings.quarantine)
@@ -335,18 +335,12 @@ class Model:
 
     # PoolListener.
 
+    @property
+    def batches(self) -> BatchEvents:
+        return self.dispatcher
+
     def worker_idle(self) -> None:
         self.dispatcher.wake()
-
-    def batch_ended(self, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
-        self.dispatcher.ended(batch, outcomes, seconds)
-        if self.metrics.crashing:
-            self._note_crashes()
-        if self.listeners:
-            self._changed()
-
-    def job_streamed(self, job: Job, piece: Reply) -> None:
-        self.dispatcher.streamed(job, piece)
 
     def pool_changed(self) -> None:
         self._note_crashes()

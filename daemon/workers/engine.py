@@ -1,7 +1,8 @@
 """The interface of this room: engines start workers, and workers run batches.
 
-A worker reports events to its `WorkerEvents`. All calls are plain, so the same pool and dispatcher run over
-processes (`local.py`), over a fake on a virtual clock (`stub.py`), and later over a cluster.
+A worker reports its life to its `WorkerEvents`, the pool, and what becomes of its batches to its `BatchEvents`, the
+dispatcher. All calls are plain, so the same pool and dispatcher run over processes (`local.py`), over a fake on a
+virtual clock (`stub.py`), and later over a cluster.
 
 The order of events for one worker: `loaded` or `load_failed` at most once; then for each `predict`
 any number of `streamed` and one `ended`; `lost` at most once; `exited` exactly once, last. A worker that goes
@@ -133,17 +134,11 @@ class Worker(Protocol):
 
 
 class WorkerEvents(Protocol):
-    """The receiver of a worker's events: the pool."""
+    """The receiver of the events of a worker's life: the pool."""
 
     def loaded(self, worker: Worker) -> None: ...
 
     def load_failed(self, worker: Worker, failure: LoadFailure) -> None: ...
-
-    def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
-        """Take back a batch, with one outcome per job; `seconds` as measured in the worker, 0.0 after its death."""
-
-    def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
-        """Take a piece of the answer to a job of the worker's batch."""
 
     def lost(self, worker: Worker) -> None:
         """Note that the worker cannot be sent anything more, and will exit."""
@@ -151,10 +146,20 @@ class WorkerEvents(Protocol):
     def exited(self, worker: Worker, how: Exit) -> None: ...
 
 
+class BatchEvents(Protocol):
+    """The receiver of the events of a worker's batches: the dispatcher."""
+
+    def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
+        """Take back a batch, with one outcome per job; `seconds` as measured in the worker, 0.0 after its death."""
+
+    def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
+        """Take a piece of the answer to a job of the worker's batch."""
+
+
 class Engine(Protocol):
     """A place where workers can run: this machine, a cluster, a test."""
 
-    def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> Worker:
+    def start_worker(self, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents) -> Worker:
         """Begin to start a worker.
 
         Raises:
@@ -190,3 +195,10 @@ class FreeWorkers(Protocol):
 
     def take_granting(self) -> Worker:
         """Return the granting worker that has run its batch the longest; there must be one."""
+
+    def take_back(self, worker: Worker, answered: bool) -> bool:
+        """Take a worker back that has ended a batch; return whether it is idle.
+
+        Args:
+            answered: the worker answered the batch.
+        """

@@ -17,7 +17,7 @@ from daemon.core.arena import Arena
 from daemon.core.clock import Clock, Timer
 from daemon.core.errors import ResponseTimeout
 from daemon.core.job import Batch, Piece, Reply
-from daemon.workers.engine import Exit, LoadFailure, WorkerEvents, WorkerSpec
+from daemon.workers.engine import BatchEvents, Exit, LoadFailure, WorkerEvents, WorkerSpec
 from daemon.workers.flows import Flows
 from daemon.workers.frames import check_measured, outcomes_of, piece_of, predict_of
 from daemon.workers.inflight import CAPACITY, Hand
@@ -70,8 +70,8 @@ class LocalEngine:
         """Prepare for workers that will be started soon."""
         self._templates.warm()
 
-    def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> "LocalWorker":
-        return LocalWorker(spec, events, self._loop, self._clock, self._templates, self._arena)
+    def start_worker(self, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents) -> "LocalWorker":
+        return LocalWorker(spec, events, batches, self._loop, self._clock, self._templates, self._arena)
 
     def close(self) -> None:
         """End the templates; running workers go on."""
@@ -100,6 +100,7 @@ class LocalWorker(asyncio.Protocol):
         self,
         spec: WorkerSpec,
         events: WorkerEvents,
+        batches: BatchEvents,
         loop: asyncio.AbstractEventLoop,
         clock: Clock,
         templates: Templates,
@@ -113,7 +114,7 @@ class LocalWorker(asyncio.Protocol):
         self.optimized: Sequence[wire.Optimized] = ()
         self._began = clock.now()
         self._spec = spec
-        self._events = events
+        self._events, self._batches = events, batches
         self._clock = clock
         self._threads = spec.threads
         self._told_batch_size = spec.batch_size
@@ -210,7 +211,7 @@ class LocalWorker(asyncio.Protocol):
         no_memory = self._too_large or self._life.died_of_sigkill
         how = replace(how, busy=self.hand.busy or self._hung)
         for batch, outcomes in self.hand.give_back(self._retry, how.reason, no_memory, self._stopped, how.crashed):
-            self._events.ended(self, batch, outcomes, 0.0)
+            self._batches.ended(self, batch, outcomes, 0.0)
         self._events.exited(self, how)
 
     def _look_at_memory(self, limit: int) -> None:
@@ -260,7 +261,7 @@ class LocalWorker(asyncio.Protocol):
         self._life.kill(f"response timeout of {self._spec.response_timeout:g} s")
         batch, outcomes = self.hand.expire(self._retry, reply)
         self._flows.close(batch.id)
-        self._events.ended(self, batch, outcomes, 0.0)
+        self._batches.ended(self, batch, outcomes, 0.0)
 
     # asyncio.Protocol: the daemon's end of the socketpair.
 
@@ -348,7 +349,7 @@ class LocalWorker(asyncio.Protocol):
             flow = self._flows.of(batch.id, row)
             flow.wanted = False
             flow.passed(cost_of(piece))
-            self._events.streamed(self, batch.jobs[row], piece_of(piece, flow))
+            self._batches.streamed(self, batch.jobs[row], piece_of(piece, flow))
             if not flow.wanted:
                 flow.refuse()  # the client has gone, or has its answer
         if batch is self.hand.running:
@@ -363,7 +364,7 @@ class LocalWorker(asyncio.Protocol):
             if not 0 <= row < len(batch.jobs):
                 raise wire.BrokenMessage(f"row {row} of {len(batch.jobs)} is cut")
             self._flows.of(batch.id, row).close()
-            self._events.streamed(self, batch.jobs[row], Piece(503, b"", unread=UNREAD))
+            self._batches.streamed(self, batch.jobs[row], Piece(503, b"", unread=UNREAD))
         if batch is self.hand.running:
             self._time_response()
 
@@ -394,6 +395,6 @@ class LocalWorker(asyncio.Protocol):
         if done.isolation is not None:  # isolated runs are not part of the batch's duration
             seconds = max(0.0, seconds - done.isolation.seconds)
             self._spec.isolated(done.isolation)
-        self._events.ended(self, batch, outcomes, seconds)
+        self._batches.ended(self, batch, outcomes, seconds)
         if self.state is State.DRAINING and not self.hand:
             self._leave()

@@ -6,13 +6,11 @@ actual and acts on the plan. The plan is made in slot.py, without a clock.
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from typing import Protocol
 
 from daemon.core.clock import Clock, Timer
-from daemon.core.job import Batch, Blame, Job, Outcome, Reply
 from daemon.workers.cores import oversubscription, threads_for
-from daemon.workers.engine import Engine, Exit, LoadFailure, Worker, WorkerSpec
+from daemon.workers.engine import BatchEvents, Engine, Exit, LoadFailure, Worker, WorkerSpec
 from daemon.workers.gpus import Placement
 from daemon.workers.slot import RESTART_LIMIT, Slot, SlotState, after_exit, plan
 from daemon.workers.state import State
@@ -21,15 +19,15 @@ from daemon.workers.state import State
 class PoolListener(Protocol):
     """The receiver of a pool's events: the model."""
 
+    @property
+    def batches(self) -> BatchEvents:
+        """The receiver of the events of the workers' batches: the dispatcher; they do not pass through the pool."""
+
     def worker_idle(self) -> None:
-        """Note that a worker can take a batch."""
-
-    def batch_ended(self, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None: ...
-
-    def job_streamed(self, job: Job, piece: Reply) -> None: ...
+        """Note that a worker came up, and can take a batch."""
 
     def pool_changed(self) -> None:
-        """Note that a worker came up, failed or left."""
+        """Note that a worker came up, failed or left, or gave the first answer after crashes."""
 
 
 class Pool:
@@ -129,6 +127,17 @@ class Pool:
             del self._granting[worker]
         return worker
 
+    def take_back(self, worker: Worker, answered: bool) -> bool:
+        self._take_out(worker)
+        idle = False
+        if worker.state is State.READY:
+            idle = not worker.hand
+            (self._idle if idle else self._granting)[worker] = None
+        if self.crashes and answered:
+            self.crashes = 0
+            self._listener.pool_changed()
+        return idle
+
     def scale(self, wanted: int) -> None:
         """Set the number of workers; slots that had given up try again."""
         self.wanted = wanted
@@ -214,7 +223,7 @@ class Pool:
         gpu_id = self._placement.take(self._spec.devices)
         spec = dataclasses.replace(self._spec, threads=self.threads, gpu_id=gpu_id)
         try:
-            slot.worker = self._engine.start_worker(spec, self)
+            slot.worker = self._engine.start_worker(spec, self, self._listener.batches)
         except OSError as error:
             self._placement.release(gpu_id)
             # Out of processes, memory or descriptors: that may pass, so it counts as an early exit.
@@ -259,19 +268,6 @@ class Pool:
         if slot is not None and failure.permanent:
             slot.state = SlotState.GAVE_UP
         self._listener.pool_changed()
-
-    def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
-        self._take_out(worker)
-        if worker.state is State.READY:
-            (self._granting if worker.hand else self._idle)[worker] = None
-        if self.crashes and outcomes[0].reply is not None and outcomes[0].blame is Blame.NONE:
-            self.crashes = 0
-        self._listener.batch_ended(batch, outcomes, seconds)
-        if worker in self._idle:
-            self._listener.worker_idle()
-
-    def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:  # noqa: ARG002 - the job knows its client
-        self._listener.job_streamed(job, piece)
 
     def lost(self, worker: Worker) -> None:
         self._take_out(worker)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from daemon.core.clock import Clock, Timer
 from daemon.core.job import Batch, Job, Outcome, Reply
-from daemon.workers.engine import Exit, LoadFailure, WorkerEvents, WorkerSpec
+from daemon.workers.engine import BatchEvents, Exit, LoadFailure, WorkerEvents, WorkerSpec
 from daemon.workers.inflight import CAPACITY, Hand
 from daemon.workers.state import Event, State, advance
 from handlers.wire import Optimized
@@ -44,8 +44,8 @@ class StubEngine:
     optimized: Sequence[Optimized] = ()
     workers: list["StubWorker"] = field(default_factory=list)
 
-    def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> "StubWorker":
-        worker = StubWorker(self, spec, events, pid=len(self.workers) + 1)
+    def start_worker(self, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents) -> "StubWorker":
+        worker = StubWorker(self, spec, events, batches, pid=len(self.workers) + 1)
         self.workers.append(worker)
         return worker
 
@@ -60,7 +60,9 @@ class StubWorker:
 
     _ids = itertools.count(1)
 
-    def __init__(self, engine: StubEngine, spec: WorkerSpec, events: WorkerEvents, pid: int) -> None:
+    def __init__(
+        self, engine: StubEngine, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents, pid: int
+    ) -> None:
         self.state = State.STARTING
         self.pid = pid
         self.answered = False
@@ -74,6 +76,7 @@ class StubWorker:
         self.hand = Hand(engine.capacity)
         self._engine = engine
         self._events = events
+        self._batch_events = batches
         self._timer: Timer = engine.clock.later(engine.load_time, self._load)
 
     def __repr__(self) -> str:
@@ -116,14 +119,14 @@ class StubWorker:
         if self.state is State.READY:
             self.state = advance(self.state, Event.STOP)
         batch, outcomes = self.hand.expire(retry, reply)
-        self._events.ended(self, batch, outcomes, 0.0)
+        self._batch_events.ended(self, batch, outcomes, 0.0)
         self._exit(None, "killed: response timeout")
 
     def stream(self, body: bytes) -> None:
         """Send a piece of the answer to each job of the running batch."""
         assert self.hand.running is not None
         for job in self.hand.running.jobs:
-            self._events.streamed(self, job, Reply(200, body))
+            self._batch_events.streamed(self, job, Reply(200, body))
 
     def _load(self) -> None:
         self.state = advance(self.state, Event.HELLO)
@@ -145,7 +148,7 @@ class StubWorker:
         batch = self.hand.finish()
         if self.hand.running is not None:
             self._begin(self.hand.running)
-        self._events.ended(self, batch, [Outcome(job, self._engine.answer(job)) for job in batch.jobs], seconds)
+        self._batch_events.ended(self, batch, [Outcome(job, self._engine.answer(job)) for job in batch.jobs], seconds)
         if self.state is State.DRAINING and not self.hand:
             self._exit(0, "stopped")
 
@@ -162,5 +165,5 @@ class StubWorker:
         self.state = advance(self.state, Event.EXITED)
         how = Exit(code, reason, crashed=crashed, busy=self.hand.busy)
         for batch, outcomes in self.hand.give_back(retry, reason, killed, stopped, crashed):
-            self._events.ended(self, batch, outcomes, 0.0)
+            self._batch_events.ended(self, batch, outcomes, 0.0)
         self._events.exited(self, how)

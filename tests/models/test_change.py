@@ -203,7 +203,7 @@ def test_it_is_remembered_as_a_wish(tmp_path: Path) -> None:
         model = await bench.register(bench.mar(), workers=2)
         await bench.registration.scale(model, 1, 1, synchronous=False, progress=lambda stage, done, total: None)
         change_settings(model, {"batch_size": 4, "queue_jobs": 7})
-        await bench.registration.save()
+        await bench.registration.ledger.save()
 
         restored = (await bench.restart()).registry.find("m")
 

@@ -10,7 +10,7 @@ from daemon.models.archives import directories, unpack
 from daemon.models.registrar import Request, no_progress
 from daemon.models.settings import Wishes
 from daemon.models.version import ModelState
-from daemon.workers.engine import LoadFailure, WorkerEvents, WorkerSpec
+from daemon.workers.engine import BatchEvents, LoadFailure, WorkerEvents, WorkerSpec
 from daemon.workers.state import State
 from daemon.workers.stub import StubEngine, StubWorker
 from tests.build import model_files, write_files, write_mar
@@ -115,9 +115,9 @@ def test_a_load_out_of_memory_is_a_507(tmp_path: Path) -> None:
 class HalfBroken(StubEngine):
     """Only the first worker cannot load; the others come up in the same turn of the loop."""
 
-    def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> StubWorker:
+    def start_worker(self, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents) -> StubWorker:
         self.load_failure = None if self.workers else BROKEN
-        worker = super().start_worker(spec, events)
+        worker = super().start_worker(spec, events, batches)
         worker._engine = StubEngine(self.clock, load_failure=self.load_failure)
         return worker
 

@@ -7,8 +7,8 @@ import pytest
 from daemon.core.clock import FakeClock
 from daemon.core.errors import Loading, NoReadyWorker, QueueFull, Stopping
 from daemon.models.version import Model, ModelState
-from daemon.workers.engine import LoadFailure
-from daemon.workers.stub import StubEngine
+from daemon.workers.engine import BatchEvents, LoadFailure, WorkerEvents, WorkerSpec
+from daemon.workers.stub import StubEngine, StubWorker
 from tests.build import Client, make_model
 
 BROKEN = LoadFailure("ValueError: bad weights")
@@ -292,3 +292,21 @@ def test_a_retry_ends_the_crashing_and_the_pause() -> None:
     bench.clock.advance(1.0)
 
     assert bench.model.word == "ready"
+
+
+class Introduced(StubEngine):
+    """Notes to whom its workers report."""
+
+    def start_worker(self, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents) -> StubWorker:
+        self.reports = events, batches
+        return super().start_worker(spec, events, batches)
+
+
+def test_a_worker_reports_its_batches_to_the_dispatcher_and_its_life_to_the_pool() -> None:
+    clock = FakeClock()
+    engine = Introduced(clock)
+    model: Model = make_model(engine, clock)
+
+    model.scale(1, 1)
+
+    assert engine.reports == (model.pool, model.dispatcher)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from daemon.core.clock import FakeClock
-from daemon.core.job import Batch, Job, Outcome, Reply
+from daemon.core.job import Batch, Blame, Job, Outcome, Reply
+from daemon.workers.engine import Worker
 from daemon.workers.gpus import Placement
 from daemon.workers.pool import Pool
 from daemon.workers.stub import StubEngine, StubWorker
@@ -13,19 +14,26 @@ from tests.build import Client, make_spec
 
 @dataclass
 class Heard:
-    """The pool's calls to its model."""
+    """The pool's calls to its model; and in place of the dispatcher, it takes back what has run."""
 
     idle: int = 0
     changes: int = 0
     outcomes: list[Outcome] = field(default_factory=list)
+    pool: Pool | None = None  # whose workers' batches end here
+
+    @property
+    def batches(self) -> "Heard":
+        return self
 
     def worker_idle(self) -> None:
         self.idle += 1
 
-    def batch_ended(self, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
+    def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
+        assert self.pool is not None
+        self.idle += self.pool.take_back(worker, outcomes[0].reply is not None and outcomes[0].blame is Blame.NONE)
         self.outcomes.extend(outcomes)
 
-    def job_streamed(self, job: Job, piece: Reply) -> None:
+    def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
         raise AssertionError(f"nothing is streamed here: {job} {piece}")
 
     def pool_changed(self) -> None:
@@ -41,6 +49,7 @@ class Bench:
         self.heard = Heard()
         spec = replace(make_spec(), devices=devices)
         self.pool = Pool(self.engine, spec, self.clock, self.heard, cores, Placement(len(devices)))
+        self.heard.pool = self.pool
         if wanted:
             self.pool.scale(wanted)
             self.clock.advance(load_time)

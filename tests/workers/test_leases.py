@@ -14,7 +14,7 @@ from daemon.core.arena import SHARED_FROM, Arena, Stored
 from daemon.core.clock import FakeClock
 from daemon.core.job import Budget, Job, Param, Phase, Reply
 from daemon.workers import local
-from daemon.workers.engine import Exit, WorkerEvents, WorkerSpec
+from daemon.workers.engine import BatchEvents, Exit, WorkerEvents, WorkerSpec
 from daemon.workers.local import LocalWorker
 from handlers import wire
 from tests.build import FakeLife, make_model
@@ -24,9 +24,11 @@ from tests.http.fake import FakeTransport
 class Process:
     """A worker process that is a test: what it was sent, and what it reads of that."""
 
-    def __init__(self, arena: Arena, clock: FakeClock, spec: WorkerSpec, events: WorkerEvents) -> None:
+    def __init__(
+        self, arena: Arena, clock: FakeClock, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents
+    ) -> None:
         loop: Any = None
-        self.worker = LocalWorker(spec, events, loop, clock, loop, arena)
+        self.worker = LocalWorker(spec, events, batches, loop, clock, loop, arena)
         self.life: FakeLife = self.worker._life  # type: ignore[assignment]
         self.transport = FakeTransport(self.worker, clock.soon)
         self.unanswered: dict[int, wire.Predict] = {}
@@ -97,8 +99,8 @@ class Rig:
             self.ask(name)
             self.processes[0].done()
 
-    def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> LocalWorker:
-        self.processes.append(Process(self.arena, self.clock, spec, events))
+    def start_worker(self, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents) -> LocalWorker:
+        self.processes.append(Process(self.arena, self.clock, spec, events, batches))
         return self.processes[-1].worker
 
     def load(self) -> None:

@@ -25,7 +25,7 @@ class Bench:
         self.log = WorkerLog()
         self.client = Client()
         loop: Any = None
-        self.worker = LocalWorker(make_spec(batch_size=2, **spec), self.log, loop, self.clock, loop, None)
+        self.worker = LocalWorker(make_spec(batch_size=2, **spec), self.log, self.log, loop, self.clock, loop, None)
         self.life: FakeLife = self.worker._life  # type: ignore[assignment]
         self.transport = FakeTransport(self.worker, self.clock.soon)
         self.say(wire.Hello(7))

@@ -3,7 +3,7 @@
 import pytest
 
 from daemon.core.clock import FakeClock
-from daemon.workers.engine import LoadFailure, WorkerEvents, WorkerSpec
+from daemon.workers.engine import BatchEvents, LoadFailure, WorkerEvents, WorkerSpec
 from daemon.workers.pool import Pool
 from daemon.workers.slot import SlotState
 from daemon.workers.state import Event, State, advance
@@ -299,8 +299,8 @@ class Lingering(StubWorker):
 
 
 class LingeringEngine(StubEngine):
-    def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> StubWorker:
-        self.workers.append(Lingering(self, spec, events, pid=len(self.workers) + 1))
+    def start_worker(self, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents) -> StubWorker:
+        self.workers.append(Lingering(self, spec, events, batches, pid=len(self.workers) + 1))
         return self.workers[-1]
 
 
@@ -324,11 +324,11 @@ class ExhaustedEngine(StubEngine):
 
     failures = 2
 
-    def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> StubWorker:
+    def start_worker(self, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents) -> StubWorker:
         if self.failures:
             self.failures -= 1
             raise BlockingIOError(11, "Resource temporarily unavailable")
-        return super().start_worker(spec, events)
+        return super().start_worker(spec, events, batches)
 
 
 def test_a_process_that_cannot_be_started_is_tried_again() -> None:

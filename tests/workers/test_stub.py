@@ -15,7 +15,7 @@ class Bench:
         self.clock = FakeClock()
         self.log = WorkerLog()
         engine = StubEngine(self.clock, load_time=load_time, batch_time=lambda size: 0.1 * size, load_failure=failure)
-        self.worker: StubWorker = engine.start_worker(make_spec(threads=3), self.log)
+        self.worker: StubWorker = engine.start_worker(make_spec(threads=3), self.log, self.log)
 
     def predict(self, size: int = 1) -> None:
         jobs = [Client().job(str(number), body=b"%d" % number) for number in range(size)]

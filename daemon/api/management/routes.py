@@ -80,7 +80,7 @@ def management_routes(
         elif method == "PATCH" and len(path) in (1, 2):
             model = registry.find(*path)
             document = change(model, asked_of(Parameters(exchange.request)))
-            await registration.remember(model)
+            await registration.ledger.remember(model)
             exchange.respond(json_response(document))
         elif method == "DELETE" and len(path) in (1, 2):
             model = await registration.unregister(path[0], path[1] if path[1:] else None)

@@ -195,8 +195,8 @@ class Upgrade:
         """
         report("checking", 0, 0)
         await self._registration.gate.emptied()
-        try:
-            await self._registration.save()  # on the disk now, unless the write failed, or nothing was to be restored
+        try:  # it is on the disk already, unless a write failed, or nothing was to be restored
+            await self._registration.ledger.save()
         except NotRemembered as error:
             raise Gone(f"the snapshot for the new daemon cannot be written: {error.reason}") from None
         if asked.check_memory:
@@ -241,7 +241,7 @@ class Upgrade:
         if self.successor is not None:
             # Before anything else: there are never two.
             await self.successor.end(at_once=self.step is Step.HANDING)
-            if self.step is Step.HANDING and not self._registration.memory.is_current():
+            if self.step is Step.HANDING and not self._registration.ledger.memory.is_current():
                 # The successor had taken over and changed something before its end. The disk has the state that its
                 # clients were told of, and this daemon has not.
                 _log.critical("the new daemon took over and died: this one stops; the next start uses the snapshot")

@@ -1,6 +1,7 @@
-"""Restore the versions of an earlier run: from the directory that was kept, or from the archive."""
+"""Bring up the versions of a start: those of an earlier run from the directories that were kept, or from archives."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -12,6 +13,8 @@ from daemon.models.archives.unpack import model_root
 from daemon.models.persistence.snapshot import Entry
 from daemon.models.registrar import Registration, no_progress
 from daemon.models.registry import Registry
+from daemon.models.request import Request
+from daemon.models.settings import Wishes
 from daemon.models.version import Model
 
 _log = logging.getLogger("daemon.models")
@@ -51,7 +54,7 @@ class Restoring:
         model = self._maker.make(
             request, manifest, root, unpacked, entry.archive, listed=entry.listed, restored=True
         )  # fmt: skip
-        self._registration.add(model)
+        self._registration.live.add(model)
         if unpacked is not None:
             self._directories.use(unpacked)
         _log.info("restored %s/%s from %s", model.name, model.version, request.url)
@@ -80,6 +83,24 @@ class Restoring:
         finally:
             self._directories.release(unpacked)
 
+    async def load(self, request: Request, remembered: Callable[[str, str], Wishes | None]) -> Model:
+        """Register a version that a list names, and begin to start its workers.
+
+        Args:
+            remembered: model and version → the wishes of an earlier run, which win over the request's.
+
+        Raises:
+            DaemonError: the model cannot be served; nothing is left behind.
+        """
+        async with self._registration.archives.open(request, no_progress) as contents:
+            manifest = self._maker.manifest(request, contents.directory)
+            await self._maker.install(manifest, contents.directory, no_progress)
+            wishes = remembered(manifest.model_name, manifest.model_version) or request.wishes
+            model = self._maker.make(replace(request, wishes=wishes), manifest, *contents, listed=True)
+            self._registration.live.add(model)
+        await self._registration.begin(model)
+        return model
+
     def lose(self, entry: Entry, reason: str) -> None:
         """Register a version that can no longer be served as failed.
 
@@ -100,5 +121,5 @@ class Restoring:
         if not model.at_startup or model.source.listed:
             return False
         self._registry.discard(model)
-        await self._registration.retire(model, grace=0.0)
+        await self._registration.retiring.retire(model, grace=0.0)
         return True

@@ -28,14 +28,9 @@ class Memory:
             because the file was broken.
     """
 
-    def __init__(self, file: Path, entries: Callable[[], Iterable[Entry]]) -> None:
-        """Read the file; a broken one is renamed, with a message in the log.
-
-        Args:
-            entries: returns the entries to write; called before each write.
-        """
+    def __init__(self, file: Path) -> None:
+        """Read the file; a broken one is renamed, with a message in the log."""
         self._file = file
-        self._entries = entries
         self._lock = asyncio.Lock()
         self.last = Snapshot()
         self.notes: list[str] = []
@@ -65,14 +60,17 @@ class Memory:
         except OSError:
             return False
 
-    async def save(self) -> None:
+    async def save(self, entries: Callable[[], Iterable[Entry]]) -> None:
         """Write the registered versions to the file; return when they are on the disk.
+
+        Args:
+            entries: returns the entries to write; called when the previous write is done.
 
         Raises:
             NotRemembered: the file could not be written or fsynced; the disk has the old one or the new one.
         """
         async with self._lock:
-            now = Snapshot(models=tuple(self._entries()))
+            now = Snapshot(models=tuple(entries()))
             content = snapshot.encode_snapshot(now)
             if content == self._written:
                 return  # nothing has changed, or the previous write contained the change

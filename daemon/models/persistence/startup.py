@@ -14,7 +14,6 @@ import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from daemon.config.config import Config
@@ -133,10 +132,10 @@ class Startup:
         self.done = False
         self._config = config
         self._registry = registry
-        self._registration = registration
+        self._ledger = registration.ledger
         self._restoring = Restoring(config, registry, registration)
         self._remember = config.restore and not replacing
-        self._entries = registration.memory.last.models if config.restore or replacing else ()
+        self._entries = registration.ledger.memory.last.models if config.restore or replacing else ()
         listings = (
             None if config.models is None or replacing else parse_listings(config.models, archives(config.model_store))
         )
@@ -161,19 +160,19 @@ class Startup:
             else:
                 _tell_if_changed(entry)
                 self._set_default(entry.name, entry.version)
-        self._registration.pending = [*self._missing, *self._plan.renew]  # so that a change meanwhile keeps them
+        self._ledger.pending = [*self._missing, *self._plan.renew]  # so that a change meanwhile keeps them
 
     async def load(self) -> None:
         """Unpack and register the rest. Errors are not raised: they are logged, or shown as a failed version."""
         for entry in self._missing:
             await self._restore_from_archive(entry)
-            self._registration.pending.remove(entry)
+            self._ledger.pending.remove(entry)
         for listing in self._plan.load:
             await self._load(listing)
-        self._registration.pending = []
+        self._ledger.pending = []
         if self._remember:  # else the snapshot is ignored until the first change
             with contextlib.suppress(NotRemembered):  # logged already
-                await self._registration.save()
+                await self._ledger.save()
         self.done = True
 
     async def _restore_from_archive(self, entry: Entry) -> None:
@@ -194,14 +193,13 @@ class Startup:
     async def _load(self, listing: Listing) -> None:
         renewed = [entry for entry in self._plan.renew if listing.names(entry, self._place)]
         request = Request(url=listing.url, model_name=listing.name, synchronous=False, local_paths=True)
-        load = partial(self._registration.load, request, listed=True, remembered=self._remembered)
         try:
             try:
-                model = await load()
+                model = await self._restoring.load(request, self._remembered)
             except Conflict as conflict:
                 if not await self._restoring.make_room(conflict.name, conflict.version):
                     raise
-                model = await load()
+                model = await self._restoring.load(request, self._remembered)
         except (DaemonError, OSError, ValueError) as error:
             _log.error("cannot load %s: %s", listing.url, error)
             for entry in renewed:
@@ -229,7 +227,7 @@ class Startup:
             wanted = next(iter(said), known[0].version if known else "")
         if version == wanted and self._registry.holds(name, version):
             if any(entry.chosen for entry in known):
-                self._registration.choose_default(name, version)
+                self._ledger.choose_default(name, version)
             else:
                 self._registry.set_default(name, version)
 

@@ -16,7 +16,7 @@ from daemon.core.clock import Clock, FakeClock, Timer
 from daemon.core.job import Batch, Budget, Caller, Job, Outcome, Reply
 from daemon.tools.simulator.cores import Cores, SharingEngine
 from daemon.tools.simulator.percentile import nearest_rank
-from daemon.workers.engine import WorkerSpec
+from daemon.workers.engine import BatchEvents, Worker, WorkerSpec
 from daemon.workers.pool import Pool
 from daemon.workers.stub import StubEngine
 
@@ -221,18 +221,24 @@ class World:
         seconds = self._service.seconds(size, self.pool.ready - self.pool.idle, self._chance)
         return seconds if self._processor is None else self._processor.run(seconds, self.clock.now())
 
+    # BatchEvents.
+
+    def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
+        held = min((job.held for job in batch.jobs if job.held is not None), default=batch.sent)
+        self.measured.longest_hold = max(self.measured.longest_hold, batch.sent - held)
+        self.dispatcher.ended(worker, batch, outcomes, seconds)
+
+    def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:  # noqa: ARG002 - never called
+        raise AssertionError("a simulated worker answers in one piece")
+
     # PoolListener.
+
+    @property
+    def batches(self) -> BatchEvents:
+        return self
 
     def worker_idle(self) -> None:
         self.dispatcher.wake()
-
-    def batch_ended(self, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
-        held = min((job.held for job in batch.jobs if job.held is not None), default=batch.sent)
-        self.measured.longest_hold = max(self.measured.longest_hold, batch.sent - held)
-        self.dispatcher.ended(batch, outcomes, seconds)
-
-    def job_streamed(self, job: Job, piece: Reply) -> None:  # noqa: ARG002 - never called
-        raise AssertionError("a simulated worker answers in one piece")
 
     def pool_changed(self) -> None:
         """Do nothing: the number of workers is constant."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from daemon.core.job import MAX_ATTEMPTS, Batch, Job, Outcome, Phase, Reply
-from daemon.workers.engine import Exit, LoadFailure, Worker, WorkerEvents, WorkerSpec
+from daemon.workers.engine import BatchEvents, Exit, LoadFailure, Worker, WorkerEvents, WorkerSpec
 from daemon.workers.local import LocalWorker
 from daemon.workers.processes.template_tree import Templates
 from daemon.workers.state import State
@@ -26,7 +26,7 @@ class Engine:
         self._world = world
         self.served: Served = None  # type: ignore[assignment]  # assigned later: the model needs the engine first
 
-    def start_worker(self, spec: WorkerSpec, events: WorkerEvents) -> "WatchedWorker":
+    def start_worker(self, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents) -> "WatchedWorker":
         world, served = self._world, self.served
         if served.retired:
             world.broken("nothing is started for a version that has gone", served=served)
@@ -34,7 +34,7 @@ class Engine:
         world.processes.append(process)
         served.dirty = True
         served.unfit += 1  # until the process is born: the constructor may raise
-        worker = WatchedWorker(spec, Watch(world, served, events), world, served, process)
+        worker = WatchedWorker(spec, Watch(world, served, events, batches), world, served, process)
         served.unfit -= 1
         served.workers[worker] = None
         return worker
@@ -48,7 +48,7 @@ class WatchedWorker(LocalWorker):
         self.lone = False  # the last batch sent must run alone on the worker
         self._world = world
         self._served = served
-        super().__init__(spec, events, world.loop, world.loop, cast(Templates, process), None)
+        super().__init__(spec, events, events, world.loop, world.loop, cast(Templates, process), None)
 
     def predict(self, batch: Batch) -> None:
         _check_sent(self._world, self._served, self, batch)
@@ -134,12 +134,13 @@ def _check_order(world: "World", served: Served, sent: Sequence[Entry]) -> None:
 
 
 class Watch:
-    """Observes the events on their way to the pool."""
+    """Observes the events on their way to the pool and the dispatcher."""
 
-    def __init__(self, world: "World", served: Served, events: WorkerEvents) -> None:
+    def __init__(self, world: "World", served: Served, events: WorkerEvents, batches: BatchEvents) -> None:
         self._world = world
         self._served = served
         self._events = events
+        self._batches = batches
         self._loaded = self._exited = self._worked = False
 
     def _heard(self, worker: Worker, what: str) -> Process:
@@ -180,7 +181,7 @@ class Watch:
         self._worked |= outcomes[0].started
         before = [entry.job.attempt - 1 for entry in entries]
         world.note("%r: batch %d is %s", process, batch.id, _word(outcomes[0], ahead))
-        self._events.ended(worker, batch, outcomes, seconds)
+        self._batches.ended(worker, batch, outcomes, seconds)
         note_parked(self._served)
         for entry, attempts in zip(entries, before, strict=True):
             if entry.job.phase is Phase.QUEUED:
@@ -198,7 +199,7 @@ class Watch:
         self._heard(worker, "streamed")
         if piece.body and piece.body.partition(b" ")[0] != job.id.encode():
             self._world.broken("a piece goes to whoever asked", job=job, piece=piece)
-        self._events.streamed(worker, job, piece)
+        self._batches.streamed(worker, job, piece)
 
     def lost(self, worker: Worker) -> None:
         process = self._heard(worker, "lost")

@@ -98,7 +98,7 @@ class Operators:
 
     async def _change(self, model: Model, asked: dict[str, Any]) -> None:
         change_settings(model, asked)
-        await self._world.registration.save()
+        await self._world.registration.ledger.save()
 
     def _unregister(self) -> None:
         name, version, _ = self._world.chance.choice(self._world.plan.models)

@@ -16,9 +16,10 @@ from daemon.batching.queue import Queue
 from daemon.core import job as jobs
 from daemon.core.job import Batch, Job, Outcome, Reply
 from daemon.metrics.version import VersionMetrics
-from daemon.models.registrar import Registration
+from daemon.models.persistence.ledger import Ledger
 from daemon.models.version import Model
 from daemon.workers import pool, slot
+from daemon.workers.engine import Worker
 from daemon.workers.flows import Flow, Flows
 from daemon.workers.inflight import Hand
 from daemon.workers.local import LocalWorker
@@ -183,8 +184,10 @@ def leaves_timers(patch: pytest.MonkeyPatch) -> None:
 def keeps_what_has_ended(patch: pytest.MonkeyPatch) -> None:
     kept: list[Job] = []
 
-    def ended(dispatcher: Dispatcher, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
-        once(dispatcher, batch, outcomes, seconds)
+    def ended(
+        dispatcher: Dispatcher, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float
+    ) -> None:
+        once(dispatcher, worker, batch, outcomes, seconds)
         kept.extend(batch.jobs[:1])
 
     once = Dispatcher.ended
@@ -221,10 +224,10 @@ def keeps_memory_of_answered_batches(patch: pytest.MonkeyPatch) -> None:
 
 
 def does_not_remember(patch: pytest.MonkeyPatch) -> None:
-    async def save(registration: Registration) -> None:
+    async def save(ledger: Ledger) -> None:
         """The disk can wait."""
 
-    patch.setattr(Registration, "save", save)
+    patch.setattr(Ledger, "save", save)
 
 
 def gives_credit_for_what_nobody_has_read(patch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,11 @@
 """One run's world: the daemon's objects on the virtual loop, and the record of their behaviour."""
 
 import asyncio
+import contextlib
 import functools
 import random
 import traceback
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,9 +18,13 @@ from daemon.core.logs import ModelLogs
 from daemon.marfile import Manifest, parse_manifest
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.version import VersionMetrics
-from daemon.models.registrar import Contents, Progress, Registration
+from daemon.models.archives.directories import Progress
+from daemon.models.archives.opening import Archives, Contents
+from daemon.models.build import Maker
+from daemon.models.registrar import Registration
 from daemon.models.registry import Registry
 from daemon.models.request import Request
+from daemon.models.retirement import LiveVersions
 from daemon.models.settings import ModelSettings
 from daemon.models.version import Model, Source
 from daemon.workers.gpus import Placement
@@ -44,36 +49,58 @@ def _config(grace: float) -> Config:
     return resolve({"state_dir": _NOWHERE, "socket": f"{_NOWHERE}/socket", "grace": str(grace)}, {})
 
 
-class SimulatedRegistration(Registration):
-    """Production's registration with a simulated source: nothing is downloaded, unpacked or read."""
+class SimulatedArchives(Archives):
+    """Nothing is downloaded or unpacked."""
+
+    @contextlib.asynccontextmanager
+    async def open(self, request: Request, progress: Progress) -> AsyncIterator[Contents]:
+        yield Contents(Path(_NOWHERE))
+
+
+class SimulatedMaker(Maker):
+    """Makes the world's models; nothing is read."""
 
     def __init__(self, world: "World") -> None:
         self._world = world
-        config = _config(world.plan.grace)
-        logs = ModelLogs(partial(paths.model_log, config.state_dir), foreground=False)
-        super().__init__(config, world.registry, Engine(world), world.loop, logs, world.metrics)
 
-    async def _fetch(self, request: Request, progress: Progress, make: Callable[[Manifest, Contents], Model]) -> Model:
+    def manifest(self, request: Request, directory: Path) -> Manifest:
         name, version = request.url.split("/")
-        manifest = parse_manifest({"model": {"modelName": name, "modelVersion": version, "handler": "h.py"}})
-        return make(manifest, Contents(Path(_NOWHERE)))
+        return parse_manifest({"model": {"modelName": name, "modelVersion": version, "handler": "h.py"}})
 
-    def _make(self, request: Request, manifest: Manifest, contents: Contents, *, listed: bool = False) -> Model:
+    async def install(self, manifest: Manifest, directory: Path, progress: Progress) -> None:
+        """Install nothing."""
+
+    def make(self, request: Request, manifest: Manifest, *source: Any, **further: Any) -> Model:
         return self._world.make(request, manifest).model
+
+
+class WatchedVersions(LiveVersions):
+    """Production's live versions; the world is told who comes and who has gone."""
+
+    def __init__(self, world: "World") -> None:
+        super().__init__(world.registry, world.metrics)
+        self._world = world
 
     def add(self, model: Model) -> None:
         super().add(model)
         self._world.registered(model)
 
-    async def retire(self, model: Model, grace: float | None) -> None:
-        await super().retire(model, grace)
+    def gone(self, model: Model) -> None:
+        super().gone(model)
         self._world.retired(model)
 
-    async def end(self) -> None:
-        everybody = self._everybody()
-        await super().end()
-        for model in everybody:
-            self._world.retired(model)
+
+class SimulatedRegistration(Registration):
+    """Production's registration with a simulated source."""
+
+    def __init__(self, world: "World") -> None:
+        config = _config(world.plan.grace)
+        logs = ModelLogs(partial(paths.model_log, config.state_dir), foreground=False)
+        super().__init__(
+            config, world.registry, Engine(world), world.loop, logs, world.metrics, live=WatchedVersions(world)
+        )
+        self.archives = SimulatedArchives(config, self.directories)
+        self.maker = SimulatedMaker(world)
 
 
 class MarkingClock:

@@ -222,7 +222,7 @@ def test_what_cannot_be_written_cannot_be_handed_over(tmp_path: Path) -> None:
         await bench.register(bench.mar())
         bench.snapshot.unlink()
         bench.snapshot.mkdir()
-        bench.registration.choose_default("m", "1.0")
+        bench.registration.ledger.choose_default("m", "1.0")
         old = Old(bench, FakeSuccessor())
 
         with pytest.raises(UpgradeFailed, match="the snapshot for the new daemon cannot be written: cannot write"):

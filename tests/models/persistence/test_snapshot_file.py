@@ -121,7 +121,7 @@ def test_a_change_that_is_answered_is_remembered_with_the_registration_that_goes
                 await bench.registration.set_default("slow", "1.0")
             case "set":
                 change_settings(model, {"batch_size": 8})
-                await bench.registration.remember(model)
+                await bench.registration.ledger.remember(model)
 
         entry = bench.remembered["slow/1.0"]
         told = {"scale": entry.request.wishes.workers == 2, "set": entry.request.wishes.batch_size == 8}
@@ -188,7 +188,7 @@ def test_a_change_that_cannot_be_written_is_made_and_said_to_be_forgotten(
                 await bench.registration.unregister("a", None)
         assert bench.names == ["b/1.0"] and [*bench.remembered] == ["a/1.0"] and bench.unpacked == 2
 
-        await bench.registration.save()
+        await bench.registration.ledger.save()
         assert [*bench.remembered] == ["b/1.0"] and bench.unpacked == 1
 
     run(tmp_path, scenario)
@@ -242,7 +242,7 @@ def test_a_directory_that_the_disk_may_refer_to_is_kept_until_a_write_succeeds(
                 await bench.registration.unregister("b", None)
 
         assert bench.names == [] and bench.unpacked == 1
-        await bench.registration.save()
+        await bench.registration.ledger.save()
         assert bench.remembered == {} and bench.unpacked == 0
 
     run(tmp_path, scenario)
@@ -261,7 +261,7 @@ def test_a_broken_snapshot_is_kept_aside_with_every_directory_and_the_log_says_s
         aside = bench.snapshot.with_name("snapshot.broken-1.json")
         assert aside.read_bytes() == b"{" and again.names == [] and again.unpacked == 1
         assert "the snapshot is broken, so no model is restored" in caplog.text and str(aside) in caplog.text
-        [note] = again.registration.memory.notes
+        [note] = again.registration.ledger.memory.notes
         assert note.startswith("warning: the snapshot is broken, so no model is restored; the file is kept as ")
         await again.register(again.mar("b"))
         assert [*again.remembered] == ["b/1.0"]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from daemon.core.clock import Clock
 from daemon.core.job import Batch, Job, Outcome, Param, Reply
 from daemon.http.messages import new_request_id
-from daemon.workers.engine import Engine, WorkerSpec
+from daemon.workers.engine import BatchEvents, Engine, Worker, WorkerSpec
 from daemon.workers.pool import Pool
 
 ENOUGH = 200  # batches per size and busy worker
@@ -137,18 +137,26 @@ class Rig:
     def _answered(self, reply: Reply) -> None:
         self.answer = reply.body
 
+    # BatchEvents.
+
+    def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:  # noqa: ARG002
+        answer = outcomes[0].reply
+        self._pool.take_back(worker, answer is not None)
+        if answer is not None:
+            self.answer = answer.body
+        self._ended(batch, outcomes)
+
+    def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
+        """Ignore pieces: only the time counts."""
+
     # PoolListener.
+
+    @property
+    def batches(self) -> BatchEvents:
+        return self
 
     def worker_idle(self) -> None:
         """Do nothing: `measure` sends the next batch."""
-
-    def batch_ended(self, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:  # noqa: ARG002
-        if outcomes[0].reply is not None:
-            self.answer = outcomes[0].reply.body
-        self._ended(batch, outcomes)
-
-    def job_streamed(self, job: Job, piece: Reply) -> None:
-        """Ignore pieces: only the time counts."""
 
     def pool_changed(self) -> None:
         self._changed.set()

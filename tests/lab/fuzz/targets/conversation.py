@@ -45,7 +45,7 @@ def check(data: bytes) -> object:
 
 
 class _Log(WorkerLog):
-    """Sends two batches to a worker as soon as it is ready, and holds the rules of `WorkerEvents`."""
+    """Sends two batches to a worker as soon as it is ready, and holds the rules of its events."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ def _told(beginning: bytes, pieces: Iterable[bytes], *, scraped: bool = False) -
         batch_size=2, retry=True, startup_timeout=60.0, measured=own.emitted.take, isolated=own.batch_isolated
     )
     with patch.object(local, "Life", FakeLife):
-        worker = LocalWorker(spec, log, nothing, clock, nothing, None)
+        worker = LocalWorker(spec, log, log, nothing, clock, nothing, None)
     life = cast(FakeLife, worker._life)
     transport = FakeTransport(worker, clock.soon)
     transport.receive(beginning)

@@ -1,0 +1,138 @@
+"""The two ways into service: a cold start, and the takeover from a running daemon.
+
+    take_place ──▶ plan ──▶ prepare ──▶ the daemon listens ──▶ begin
+
+                  cold start                             takeover
+    take_place    bind and lock                          inherit the old daemon's sockets and locks
+    plan          clean up; the snapshot and the list    exactly the old daemon's models
+    prepare       -                                      load the models, ask to take over, close the gate
+    begin         register the snapshot's models         confirm, and open the gate
+
+The server runs these steps in this order, and does not know which of the two it runs.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from daemon import paths
+from daemon.config.config import Config
+from daemon.config.endpoints import Endpoint
+from daemon.core.errors import StartError
+from daemon.lifecycle import instance
+from daemon.lifecycle.instance import Place
+from daemon.lifecycle.shutdown import first
+from daemon.lifecycle.upgrade.new import Predecessor, Report, check_snapshot, load
+from daemon.models.persistence.startup import Startup
+from daemon.models.registrar import Registration
+from daemon.models.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class BootParts:
+    """The parts of a daemon that are brought into service."""
+
+    place: Place
+    registry: Registry
+    registration: Registration
+    startup: Startup
+
+
+class Boot(Protocol):
+    """A way into service; each step is taken once, in the order of the methods."""
+
+    @property
+    def has_stand_in(self) -> bool:
+        """Return whether another process stands in for the daemon before a supervisor (upgrade/shim.py)."""
+
+    def take_place(self, config: Config, endpoints: Sequence[Endpoint]) -> Place:
+        """Acquire the sockets and locks.
+
+        Raises:
+            StartError: the daemon cannot listen, or cannot replace the other one.
+        """
+
+    def plan(self, config: Config, registry: Registry, registration: Registration) -> Startup:
+        """Decide which models are served from the start."""
+
+    async def prepare(self, service: BootParts, stop: asyncio.Event) -> None:
+        """Do what must be done before the daemon listens.
+
+        Args:
+            stop: set when the daemon is told to stop.
+
+        Raises:
+            StartError: the other daemon goes on without us, or this one was told to stop.
+            DaemonError: the other daemon's models cannot be served.
+        """
+
+    async def begin(self, service: BootParts) -> None:
+        """Begin to serve: the daemon listens, and has not read a request.
+
+        Raises:
+            StartError: the other daemon goes on without us.
+        """
+
+
+class ColdStart:
+    """The start of a daemon that replaces none."""
+
+    has_stand_in = False
+
+    def take_place(self, config: Config, endpoints: Sequence[Endpoint]) -> Place:
+        return instance.take(config, endpoints)
+
+    def plan(self, config: Config, registry: Registry, registration: Registration) -> Startup:
+        registration.clean()
+        return Startup(config, registry, registration)
+
+    async def prepare(self, service: BootParts, stop: asyncio.Event) -> None:
+        """Do nothing: the daemon listens while its models load."""
+
+    async def begin(self, service: BootParts) -> None:
+        service.startup.restore()  # before the first request is read: a restored model is never answered with 404
+
+
+class Takeover:
+    """The start of a daemon that replaces a running one.
+
+    Args:
+        version: of this daemon, reported to the old one.
+    """
+
+    def __init__(self, predecessor: Predecessor, version: str) -> None:
+        self._predecessor = predecessor
+        self._version = version
+
+    @property
+    def has_stand_in(self) -> bool:
+        return self._predecessor.inheritance.stand_in
+
+    def take_place(self, config: Config, endpoints: Sequence[Endpoint]) -> Place:
+        check_snapshot(paths.snapshot(config.state_dir))
+        return instance.inherit(self._predecessor.inheritance, config, endpoints)
+
+    def plan(self, config: Config, registry: Registry, registration: Registration) -> Startup:
+        return Startup(config, registry, registration, replacing=True)  # the old daemon still uses the directories
+
+    async def prepare(self, service: BootParts, stop: asyncio.Event) -> None:
+        async def work(report: Report) -> None:
+            await load(service.startup, service.registry, self._predecessor.inheritance.models, report)
+
+        taking = asyncio.ensure_future(self._predecessor.take(work, self._version))
+        try:
+            await first(taking, stop.wait())
+            if not taking.done():
+                raise StartError("the new daemon was told to stop before it had taken over")
+            taking.result()
+        finally:
+            taking.cancel()
+            await asyncio.gather(taking, return_exceptions=True)
+        service.registration.gate.close()  # until the other one knows that it is no longer the daemon
+        service.place.claim()
+
+    async def begin(self, service: BootParts) -> None:
+        await self._predecessor.taken()
+        service.place.ours = True
+        service.registration.gate.open()

@@ -1,0 +1,78 @@
+"""The registrations that the snapshot keeps: which they are, and when they are written.
+
+Each change writes the snapshot before the answer: every acknowledged change is on the disk.
+"""
+
+from daemon.models.archives.directories import Directories
+from daemon.models.persistence.snapshot import Entry
+from daemon.models.persistence.snapshot_file import Memory
+from daemon.models.registry import Registry
+from daemon.models.version import Model
+
+
+class Ledger:
+    """The registry as the snapshot keeps it.
+
+    Attributes:
+        memory: the snapshot file.
+        pending: versions that an earlier run registered and that are not restored yet.
+        unsettled: registrations that may still fail and leave nothing registered; they are not written.
+    """
+
+    def __init__(self, registry: Registry, memory: Memory, directories: Directories) -> None:
+        self.memory = memory
+        self.pending: list[Entry] = []
+        self.unsettled: set[Model] = set()
+        self._registry = registry
+        self._directories = directories
+        self._chosen: dict[str, str] = {}  # default versions that were chosen by a client
+
+    async def save(self) -> None:
+        """Write the snapshot, and remove directories that only the old one referred to.
+
+        Raises:
+            NotRemembered: the snapshot could not be written.
+        """
+        before = self.memory.kept or frozenset()
+        await self.memory.save(self._entries)
+        for name in before - (self.memory.kept or frozenset()):
+            self._directories.remove_unused(self._directories.named(name))
+
+    async def remember(self, model: Model) -> None:
+        """Write the snapshot, including this version even if its registration is still in progress.
+
+        A change of the version is about to be answered, and a restart must keep both the change and the version.
+        If the registration fails after all, both are dropped.
+
+        Raises:
+            NotRemembered: the snapshot could not be written.
+        """
+        self.unsettled.discard(model)
+        await self.save()
+
+    def choose_default(self, name: str, version: str) -> None:
+        """Choose the version that answers when a client names none; the next change writes the choice.
+
+        Raises:
+            ModelNotFound: no model has this name.
+            VersionNotFound: the model has no such version.
+        """
+        self._registry.set_default(name, version)
+        self._chosen[name] = version
+
+    def _entries(self) -> list[Entry]:
+        settled = (model for model in self._registry if model not in self.unsettled)
+        return [self._entry(model) for model in settled] + self.pending
+
+    def _entry(self, model: Model) -> Entry:
+        source, default = model.source, self._registry.is_default(model)
+        return Entry(
+            name=model.name,
+            version=model.version,
+            request=model.request,
+            default=default,
+            chosen=default and self._chosen.get(model.name) == model.version,
+            unpacked=None if source.unpacked is None else source.unpacked.name,
+            archive=source.mark,
+            listed=source.listed,
+        )

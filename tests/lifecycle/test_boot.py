@@ -1,0 +1,206 @@
+"""Both ways into service are the same steps: place, plan, prepare, listen, begin."""
+
+import asyncio
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from daemon import paths
+from daemon.config.endpoints import choose_endpoints
+from daemon.core.errors import StartError, Upgrading
+from daemon.lifecycle.boot import Boot, BootParts, ColdStart, Takeover
+from daemon.lifecycle.instance import Place
+from daemon.lifecycle.upgrade.channel import Channel
+from daemon.lifecycle.upgrade.messages import (
+    Bound,
+    Expected,
+    Inheritance,
+    Loaded,
+    Progress,
+    Taken,
+    Yours,
+    decode_from_new,
+    encode,
+)
+from daemon.lifecycle.upgrade.new import Predecessor
+from tests.models.bench import Bench, run
+
+ADDRESS = {"inference_address": "127.0.0.1:0"}
+LEFTOVER = "0" * 40  # a directory in which no model is
+
+
+def boot(bench: Bench, way: Boot) -> BootParts:
+    place = way.take_place(bench.config, choose_endpoints(bench.config))
+    return BootParts(
+        place, bench.registry, bench.registration, way.plan(bench.config, bench.registry, bench.registration)
+    )
+
+
+def close(*places: Place) -> None:
+    for each in places:
+        for sock in (each.control, *(listening for _, listening in each.bound)):
+            sock.close()
+
+
+def changes_are_admitted(service: BootParts) -> bool:
+    try:
+        with service.registration.gate.change():
+            return True
+    except Upgrading:
+        return False
+
+
+class Old:
+    """A daemon that serves one model, and is to be replaced."""
+
+    def __init__(self, bench: Bench, *, stand_in: bool = False) -> None:
+        self.service = boot(bench, ColdStart())
+        said = self.service.place.inheritance([Expected("m", "1.0", True, 1)], stand_in=stand_in)
+        ours, theirs = socket.socketpair()
+        ours.sendall(encode(self._duplicate(said)))
+        self.channel_end = ours
+        self.predecessor = Predecessor(theirs.detach())
+
+    @staticmethod
+    def _duplicate(said: Inheritance) -> Inheritance:
+        """Return the inheritance with descriptors of its own, as in another process."""
+        bound = [Bound(each.flag, each.host, each.port, os.dup(each.descriptor)) for each in said.endpoints]
+        locks = os.dup(said.locks[0]), os.dup(said.locks[1])
+        return Inheritance(bound, os.dup(said.control), said.inode, locks, said.models, said.stand_in)
+
+
+def pid_file_is_claimed(bench: Bench) -> bool:
+    return bool(paths.pid_file(bench.config.socket).read_text())
+
+
+def test_a_cold_start_registers_the_models_of_the_snapshot_when_it_begins(tmp_path: Path) -> None:
+    async def scenario(first: Bench) -> None:
+        await first.register(first.mar())
+        bench = Bench(tmp_path, **ADDRESS)
+        way = ColdStart()
+
+        service = boot(bench, way)
+        await way.prepare(service, asyncio.Event())
+        assert bench.names == []
+        await way.begin(service)
+
+        assert bench.names == ["m/1.0"]
+        assert changes_are_admitted(service)
+        assert service.place.ours
+        service.place.leave()
+        close(service.place)
+
+    run(tmp_path, scenario)
+
+
+def test_a_takeover_has_its_models_ready_before_it_listens(tmp_path: Path) -> None:
+    async def scenario(first: Bench) -> None:
+        await first.register(first.mar())
+        old = Old(Bench(tmp_path, **ADDRESS))
+        bench = Bench(tmp_path, **ADDRESS)
+        way = Takeover(old.predecessor, "2.0")
+        service = boot(bench, way)
+        paths.pid_file(bench.config.socket).write_text("")
+        channel = Channel(old.channel_end)
+
+        preparing = asyncio.ensure_future(way.prepare(service, asyncio.Event()))
+        heard = [decode_from_new(await channel.hear())]
+        while isinstance(heard[-1], Progress):
+            heard.append(decode_from_new(await channel.hear()))
+        assert heard[-1] == Loaded("2.0")
+        assert bench.registry.find("m").pool.ready == 1
+        assert not pid_file_is_claimed(bench)  # nothing changes on the disk before the old daemon agrees
+        await channel.tell(Yours())
+        await preparing
+
+        assert pid_file_is_claimed(bench)
+        assert not service.place.ours
+        assert not changes_are_admitted(service)  # until the old daemon knows
+        await way.begin(service)
+        assert decode_from_new(await channel.hear()) == Taken()
+        assert service.place.ours
+        assert changes_are_admitted(service)
+        channel.close()
+        old.predecessor.close()
+        close(service.place, old.service.place)
+
+    run(tmp_path, scenario)
+
+
+def test_a_takeover_that_is_told_to_stop_takes_nothing(tmp_path: Path) -> None:
+    async def scenario(first: Bench) -> None:
+        await first.register(first.mar())
+        old = Old(Bench(tmp_path, **ADDRESS))
+        bench = Bench(tmp_path, **ADDRESS)
+        way = Takeover(old.predecessor, "2.0")
+        service = boot(bench, way)
+        paths.pid_file(bench.config.socket).write_text("")
+        stop = asyncio.Event()
+        stop.set()
+
+        with pytest.raises(StartError, match="told to stop before it had taken over"):
+            await way.prepare(service, stop)
+
+        assert not pid_file_is_claimed(bench)
+        assert not service.place.ours
+        old.channel_end.close()
+        old.predecessor.close()
+        close(service.place, old.service.place)
+
+    run(tmp_path, scenario)
+
+
+def test_only_a_cold_start_cleans_up_since_an_old_daemon_still_uses_its_files(tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        old = Old(bench)
+        leftover = bench.models_dir / LEFTOVER
+        leftover.mkdir(parents=True)
+
+        Takeover(old.predecessor, "2.0").plan(bench.config, bench.registry, bench.registration)
+        assert leftover.exists()
+        ColdStart().plan(bench.config, bench.registry, bench.registration)
+        assert not leftover.exists()
+        old.channel_end.close()
+        old.predecessor.close()
+        close(old.service.place)
+
+    run(tmp_path, scenario, **ADDRESS)
+
+
+def test_a_takeover_serves_exactly_the_models_of_the_old_daemon_whatever_a_list_names(tmp_path: Path) -> None:
+    async def scenario(first: Bench) -> None:
+        await first.register(first.mar())
+        other = first.mar("other")
+
+        async def started(way: Boot) -> list[str]:
+            bench = Bench(tmp_path, models=other)
+            startup = way.plan(bench.config, bench.registry, bench.registration)
+            startup.restore()
+            await startup.load()
+            return bench.names
+
+        old = Old(Bench(tmp_path, **ADDRESS))
+
+        assert await started(Takeover(old.predecessor, "2.0")) == ["m/1.0"]
+        assert await started(ColdStart()) == ["m/1.0", "other/1.0"]
+        old.channel_end.close()
+        old.predecessor.close()
+        close(old.service.place)
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("stand_in", [True, False])
+def test_a_stand_in_stays_over_all_takeovers(tmp_path: Path, stand_in: bool) -> None:
+    async def scenario(bench: Bench) -> None:
+        old = Old(bench, stand_in=stand_in)
+
+        assert Takeover(old.predecessor, "2.0").has_stand_in is stand_in
+        assert ColdStart().has_stand_in is False
+        old.channel_end.close()
+        old.predecessor.close()
+        close(old.service.place)
+
+    run(tmp_path, scenario, **ADDRESS)

@@ -1,0 +1,104 @@
+"""A version comes, takes another one's place and goes in one place, which the registry and the metrics follow."""
+
+import pytest
+
+from daemon.core.clock import FakeClock
+from daemon.core.errors import Conflict, Stopping, VersionNotFound
+from daemon.metrics.metrics import Metrics
+from daemon.models.registry import Registry
+from daemon.models.retirement import LiveVersions
+from daemon.models.version import Model
+from daemon.workers.stub import StubEngine
+from tests.build import make_model
+
+
+class Lives:
+    def __init__(self) -> None:
+        self.registry, self.metrics = Registry(), Metrics()
+        self.live = LiveVersions(self.registry, self.metrics)
+        clock = FakeClock()
+        self.old: Model = make_model(StubEngine(clock), clock)
+        self.new: Model = make_model(StubEngine(clock), clock)
+
+    @property
+    def shown(self) -> list[object]:
+        return list(self.metrics.versions)
+
+
+def test_an_added_version_is_registered_and_shown() -> None:
+    lives = Lives()
+
+    lives.live.add(lives.old)
+
+    assert list(lives.live) == list(lives.registry) == [lives.old]
+    assert lives.shown == [lives.old.metrics]
+
+
+def test_a_version_that_serves_keeps_its_place() -> None:
+    lives = Lives()
+    lives.live.add(lives.old)
+
+    with pytest.raises(Conflict):
+        lives.live.add(lives.new)
+
+    assert lives.shown == [lives.old.metrics]
+
+
+def test_a_daemon_that_stops_adds_no_version() -> None:
+    lives = Lives()
+    lives.live.stopping = True
+
+    with pytest.raises(Stopping):
+        lives.live.add(lives.old)
+
+    assert list(lives.live) == []
+
+
+def test_a_loaded_version_takes_the_place_of_the_old_one() -> None:
+    lives = Lives()
+    lives.live.add(lives.old)
+    lives.live.loading[lives.new] = lives.old
+    assert list(lives.live) == [lives.old, lives.new]
+
+    lives.live.switch(lives.new)
+
+    assert list(lives.live) == list(lives.registry) == [lives.new]
+    assert lives.shown == [lives.new.metrics]
+    assert (lives.new.replaces, lives.new.took_over) == (lives.old, True)
+
+
+def test_a_version_whose_old_one_was_unregistered_stays_outside() -> None:
+    lives = Lives()
+    lives.live.add(lives.old)
+    lives.live.loading[lives.new] = lives.old
+    lives.registry.discard(lives.old)
+
+    with pytest.raises(VersionNotFound):
+        lives.live.switch(lives.new)
+
+    assert lives.live.loading == {lives.new: lives.old}
+    assert not lives.new.took_over
+
+
+def test_a_leaving_version_lives_until_it_has_gone() -> None:
+    lives = Lives()
+    lives.live.add(lives.old)
+    lives.live.leaving[lives.old] = None
+    lives.registry.discard(lives.old)
+    assert list(lives.live) == [lives.old]
+
+    lives.live.gone(lives.old)
+
+    assert list(lives.live) == []
+    assert lives.shown == []
+
+
+def test_the_versions_may_change_while_they_are_gone_through() -> None:
+    lives = Lives()
+    lives.live.add(lives.old)
+
+    for model in lives.live:
+        lives.live.leaving[model] = None
+        lives.registry.discard(model)
+
+    assert list(lives.live) == [lives.old]
