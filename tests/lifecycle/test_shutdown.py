@@ -8,13 +8,13 @@ import pytest
 
 from daemon.lifecycle.shutdown import Ending
 from daemon.models.version import ModelState
-from tests.models.bench import Bench, run
+from tests.kit.daemon import StubDaemon, run
 
 
 class Server:
     """Notes the states of the models when it is closed."""
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: StubDaemon) -> None:
         self._bench = bench
         self.states: list[ModelState] = []
 
@@ -28,7 +28,7 @@ class Server:
 def test_when_connections_are_refused_no_model_of_a_daemon_that_is_stopped_is_ready(
     tmp_path: Path, successor: int | None, state: ModelState
 ) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         for name in ("a", "b"):
             await bench.register(bench.mar(name))
         ending = Ending(600.0, tmp_path / "pid", supervised=False)

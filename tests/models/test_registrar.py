@@ -13,14 +13,14 @@ from daemon.models.version import ModelState
 from daemon.workers.engine import LoadFailure, WorkerEvents, WorkerSpec
 from daemon.workers.state import State
 from daemon.workers.stub import StubEngine, StubWorker
-from tests.build import model_files, write_files, write_mar
-from tests.models.bench import Bench, run, until
+from tests.kit.archives import model_files, write_files, write_mar
+from tests.kit.daemon import StubDaemon, run, until
 
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback (most recent call last): …")
 
 
 def test_a_registered_model_is_ready_when_the_call_returns(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         model = await bench.register(bench.mar("resnet", "2.0"), workers=2)
 
         assert bench.names == ["resnet/2.0"] and bench.registry.find("resnet") is model
@@ -32,7 +32,7 @@ def test_a_registered_model_is_ready_when_the_call_returns(tmp_path: Path) -> No
 
 
 def test_without_workers_nothing_is_started(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         model = await bench.register(bench.mar(), workers=None)
 
         assert model.state is ModelState.UNLOADED and bench.engine.workers == []
@@ -41,7 +41,7 @@ def test_without_workers_nothing_is_started(tmp_path: Path) -> None:
 
 
 def test_a_directory_is_served_in_place(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         directory = write_files(bench.store / "m", model_files())
         model = await bench.register("m")
         assert model.source.directory == directory and bench.unpacked == 0
@@ -63,7 +63,7 @@ def test_a_directory_is_served_in_place(tmp_path: Path) -> None:
 def test_a_registration_that_is_refused_leaves_nothing(
     model: dict[str, str], wishes: Wishes, error: type[DaemonError], tmp_path: Path
 ) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         with pytest.raises(error):
             await bench.registration.register(Request(url=bench.mar(**model), wishes=wishes))
 
@@ -73,7 +73,7 @@ def test_a_registration_that_is_refused_leaves_nothing(
 
 
 def test_what_is_not_in_the_store_is_not_found(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         with pytest.raises(ArchiveNotFound):
             await bench.register("missing.mar")
         with pytest.raises(ArchiveNotFound):
@@ -86,7 +86,7 @@ def test_what_is_not_in_the_store_is_not_found(tmp_path: Path) -> None:
 
 
 def test_a_load_that_fails_leaves_nothing_and_tells_the_traceback(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         bench.engine.load_failure = BROKEN
 
         with pytest.raises(WorkersFailed) as caught:
@@ -103,7 +103,7 @@ def test_a_load_that_fails_leaves_nothing_and_tells_the_traceback(tmp_path: Path
 
 
 def test_a_load_out_of_memory_is_a_507(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         bench.engine.load_failure = LoadFailure("MemoryError", out_of_memory=True)
 
         with pytest.raises(OutOfResources):
@@ -123,7 +123,7 @@ class HalfBroken(StubEngine):
 
 
 def test_one_worker_that_fails_is_a_failure_even_if_the_next_comes_up_at_once(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         bench.use(HalfBroken(bench.engine.clock))
 
         with pytest.raises(WorkersFailed, match="ValueError: bad weights"):
@@ -135,7 +135,7 @@ def test_one_worker_that_fails_is_a_failure_even_if_the_next_comes_up_at_once(tm
 
 
 def test_an_asynchronous_failure_stays_listed_and_can_be_replaced(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         bench.engine.load_failure = BROKEN
         failed = await bench.register(bench.mar(), synchronous=False)
         await until(lambda: failed.state is ModelState.FAILED)
@@ -152,7 +152,7 @@ def test_an_asynchronous_failure_stays_listed_and_can_be_replaced(tmp_path: Path
 
 
 def test_the_same_version_twice_is_a_conflict_and_the_first_goes_on(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         model = await bench.register(bench.mar())
 
         with pytest.raises(Conflict) as caught:
@@ -166,7 +166,7 @@ def test_the_same_version_twice_is_a_conflict_and_the_first_goes_on(tmp_path: Pa
 
 
 def test_one_archive_under_two_names_is_unpacked_once_and_kept_until_both_are_gone(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         one = await bench.register(bench.mar(), model_name="one")
         two = await bench.register(bench.mar(), model_name="two")
         assert one.source.directory == two.source.directory and bench.unpacked == 1
@@ -192,7 +192,7 @@ def test_an_archive_that_a_failed_registration_removed_meanwhile_is_unpacked_aga
             unpacked.rename(tmp_path / "lost")
         return unpacked
 
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         monkeypatch.setattr(directories, "unpack", unpack_and_lose)
 
         assert (await bench.register(bench.mar())).state is ModelState.READY
@@ -201,7 +201,7 @@ def test_an_archive_that_a_failed_registration_removed_meanwhile_is_unpacked_aga
 
 
 def test_scaling_waits_for_the_workers_and_says_why_one_failed(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         model = await bench.register(bench.mar())
         await bench.registration.scale(model, 3, 3, synchronous=True, progress=no_progress)
         assert model.pool.ready == 3
@@ -215,7 +215,7 @@ def test_scaling_waits_for_the_workers_and_says_why_one_failed(tmp_path: Path) -
 
 
 def test_progress_tells_of_loading(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         told: list[tuple[str, int, int]] = []
         request = Request(url=bench.mar(), wishes=Wishes(workers=2))
 
@@ -228,7 +228,7 @@ def test_progress_tells_of_loading(tmp_path: Path) -> None:
 
 
 def test_what_a_crash_left_behind_is_removed(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         model = await bench.register(bench.mar())
         write_files(bench.models_dir / ".unpacking-x", {"a": b""})
         write_files(bench.models_dir / "0123", {"a": b""})

@@ -12,15 +12,15 @@ from daemon.models.settings import Wishes
 from daemon.models.version import ModelState
 from daemon.workers.engine import LoadFailure
 from daemon.workers.state import State
-from tests.build import model_files, write_files, write_mar
-from tests.models.bench import NEVER, Bench, run, until
+from tests.kit.archives import model_files, write_files, write_mar
+from tests.kit.daemon import NEVER, StubDaemon, run, until
 from tests.models.replacements import begin, other, ready, replace
 
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback (most recent call last): …")
 
 
 def test_the_old_one_serves_until_the_new_one_is_ready(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         old = await bench.register(bench.mar())
         loading = await begin(bench, other(bench))
         old.submit(bench.client.job("meanwhile"))
@@ -40,7 +40,7 @@ def test_the_old_one_serves_until_the_new_one_is_ready(tmp_path: Path) -> None:
 
 
 def test_what_the_old_one_has_accepted_it_answers_however_long_that_takes(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         bench.engine.batch_time = lambda size: NEVER
         old = await bench.register(bench.mar())
         old.submit(bench.client.job("running"))
@@ -60,7 +60,7 @@ def test_what_the_old_one_has_accepted_it_answers_however_long_that_takes(tmp_pa
 
 
 def test_a_worker_of_the_old_one_that_dies_now_is_replaced_for_those_that_wait(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         bench.engine.batch_time = lambda size: NEVER
         old = await bench.register(bench.mar())
         old.submit(bench.client.job("running"))
@@ -80,7 +80,7 @@ def test_a_worker_of_the_old_one_that_dies_now_is_replaced_for_those_that_wait(t
 
 
 def test_one_that_cannot_be_loaded_leaves_the_old_one_and_nothing_else(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         old = await bench.register(bench.mar())
         before = bench.snapshot.read_bytes()
         bench.engine.load_failure = BROKEN
@@ -99,7 +99,7 @@ def test_one_that_cannot_be_loaded_leaves_the_old_one_and_nothing_else(tmp_path:
 
 
 def test_an_archive_that_is_refused_leaves_the_old_one(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         old = await bench.register(bench.mar())
         write_mar(bench.store / "bad.mar", model_files(handler="missing.py"))
 
@@ -112,7 +112,7 @@ def test_an_archive_that_is_refused_leaves_the_old_one(tmp_path: Path) -> None:
 
 
 def test_without_waiting_the_failure_is_kept_where_it_was_asked_for(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         old = await bench.register(bench.mar())
         bench.engine.load_failure = BROKEN
 
@@ -126,7 +126,7 @@ def test_without_waiting_the_failure_is_kept_where_it_was_asked_for(tmp_path: Pa
 
 
 def test_without_waiting_it_takes_over_when_it_is_ready_and_is_remembered(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar())
 
         new = await replace(bench, other(bench), synchronous=False)
@@ -138,7 +138,7 @@ def test_without_waiting_it_takes_over_when_it_is_ready_and_is_remembered(tmp_pa
 
 
 def test_without_waiting_it_is_a_change_that_an_upgrade_waits_for(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar())
         bench.engine.load_time = NEVER
 
@@ -153,7 +153,7 @@ def test_without_waiting_it_is_a_change_that_an_upgrade_waits_for(tmp_path: Path
 
 
 def test_without_workers_there_is_nothing_to_wait_for_and_it_is_remembered_at_once(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar(), workers=0)
 
         new = await replace(bench, other(bench), synchronous=False, workers=0)
@@ -165,7 +165,7 @@ def test_without_workers_there_is_nothing_to_wait_for_and_it_is_remembered_at_on
 
 
 def test_what_is_not_registered_is_registered(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         model = await replace(bench, bench.mar(), workers=1)
 
         assert bench.names == ["m/1.0"] and not model.took_over and [*bench.remembered] == ["m/1.0"]
@@ -174,7 +174,7 @@ def test_what_is_not_registered_is_registered(tmp_path: Path) -> None:
 
 
 def test_one_that_has_failed_can_be_replaced_too_and_stays_listed_until_then(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         bench.engine.load_failure = BROKEN
         failed = await bench.register(bench.mar(), synchronous=False)
         await until(lambda: failed.state is ModelState.FAILED)
@@ -191,7 +191,7 @@ def test_one_that_has_failed_can_be_replaced_too_and_stays_listed_until_then(tmp
 
 
 def test_the_same_path_with_other_content_and_a_directory_can_be_replaced(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         url = bench.mar()
         await bench.register(url)
         write_mar(bench.store / url, model_files() | {"weights": b"new"})
@@ -209,7 +209,7 @@ def test_the_same_path_with_other_content_and_a_directory_can_be_replaced(tmp_pa
 
 
 def test_the_same_content_again_keeps_its_directory(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar())
 
         new = await replace(bench, bench.mar())
@@ -221,7 +221,7 @@ def test_the_same_content_again_keeps_its_directory(tmp_path: Path) -> None:
 
 
 def test_the_default_and_the_order_of_versions_stay(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         for version in ("1.0", "2.0"):
             await bench.register(bench.mar(version=version))
         await bench.registration.set_default("m", "2.0")
@@ -246,7 +246,7 @@ def test_the_default_and_the_order_of_versions_stay(tmp_path: Path) -> None:
 def test_settings_are_those_of_a_registration_but_for_the_number_of_workers(
     config: bytes, wishes: dict[str, Any], workers: int, tmp_path: Path
 ) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         request = Request(url=bench.mar(), wishes=Wishes(workers=1, batch_size=4))
         old = await bench.registration.register(request)
         await bench.registration.scale(old, 3, 3, synchronous=True, progress=no_progress)
@@ -264,7 +264,7 @@ def test_settings_are_those_of_a_registration_but_for_the_number_of_workers(
 
 
 def test_both_count_as_one_version_in_the_metrics(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         bench.engine.batch_time = lambda size: NEVER
         old = await bench.register(bench.mar())
         old.submit(bench.client.job("running"))

@@ -11,12 +11,12 @@ from daemon.models.change import change_settings
 from daemon.models.persistence import snapshot
 from daemon.models.registrar import no_progress
 from daemon.workers.state import State
-from tests.models.bench import NEVER, Bench, run, until
+from tests.kit.daemon import NEVER, StubDaemon, run, until
 from tests.models.replacements import begin, other, ready, replace
 
 
 def test_while_it_is_being_replaced_nothing_else_changes_it(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         old = await bench.register(bench.mar())
         loading = await begin(bench, other(bench))
         registration = bench.registration
@@ -41,7 +41,7 @@ def test_while_it_is_being_replaced_nothing_else_changes_it(tmp_path: Path) -> N
 
 
 def test_one_that_is_still_being_registered_is_not_replaced(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         bench.engine.load_time = NEVER
         registering = asyncio.ensure_future(bench.register(bench.mar()))
         await until(lambda: len(bench.engine.workers) == 1)
@@ -56,7 +56,7 @@ def test_one_that_is_still_being_registered_is_not_replaced(tmp_path: Path) -> N
 
 
 def test_one_that_has_lost_its_place_meanwhile_is_not_brought_back(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         old = await bench.register(bench.mar())
         loading = await begin(bench, other(bench))
         bench.registry.discard(old)  # as a list of models does that names another archive
@@ -71,7 +71,7 @@ def test_one_that_has_lost_its_place_meanwhile_is_not_brought_back(tmp_path: Pat
 
 
 def test_a_stop_ends_old_and_new_and_the_old_one_is_restored(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         old = await bench.register(bench.mar())
         loading = await begin(bench, other(bench))
 
@@ -93,7 +93,7 @@ def test_a_stop_gives_what_was_replaced_its_grace_time_and_no_more(
 ) -> None:
     monkeypatch.setattr(retirement, "LEAVE_TIME", 0.01)
 
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         bench.engine.batch_time = lambda size: NEVER
         old = await bench.register(bench.mar())
         old.submit(bench.client.job("running"))
@@ -115,7 +115,7 @@ def test_a_kill_before_it_is_remembered_brings_the_old_one_back_and_after_it_the
     def full(file: Path, content: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         old = await bench.register(bench.mar())
         with monkeypatch.context() as patched:
             patched.setattr(snapshot, "write_snapshot", full)

@@ -9,12 +9,12 @@ from daemon.core.errors import BadRequest, BeingReplaced, NotFailed, Stopping, W
 from daemon.models.registrar import Request, no_progress
 from daemon.models.version import Model, ModelState
 from daemon.workers.engine import LoadFailure
-from tests.models.bench import NEVER, Bench, run, until
+from tests.kit.daemon import NEVER, StubDaemon, run, until
 
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback (most recent call last): …")
 
 
-async def failed(bench: Bench, workers: int = 1) -> Model:
+async def failed(bench: StubDaemon, workers: int = 1) -> Model:
     bench.engine.load_failure = BROKEN
     model = await bench.register(bench.mar(), workers=workers, synchronous=False)
     await until(lambda: model.state is ModelState.FAILED)
@@ -22,12 +22,12 @@ async def failed(bench: Bench, workers: int = 1) -> Model:
     return model
 
 
-async def retry(bench: Bench, model: Model, *, synchronous: bool = True) -> None:
+async def retry(bench: StubDaemon, model: Model, *, synchronous: bool = True) -> None:
     await bench.registration.retry(model, synchronous=synchronous, progress=no_progress)
 
 
 def test_one_that_could_not_load_comes_up_with_all_its_workers(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         model = await failed(bench, workers=2)
         remembered = bench.snapshot.read_bytes()
 
@@ -41,7 +41,7 @@ def test_one_that_could_not_load_comes_up_with_all_its_workers(tmp_path: Path) -
 
 
 def test_one_that_was_over_the_restart_limit_starts_with_a_clean_record(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         model = await bench.register(bench.mar())
         slot = model.pool.slots[0]
         slot.failures = [bench.engine.clock.now()] * 4  # the fifth is the last
@@ -58,7 +58,7 @@ def test_one_that_was_over_the_restart_limit_starts_with_a_clean_record(tmp_path
 
 
 def test_what_fails_again_is_told_with_its_traceback_and_stays_failed(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         model = await failed(bench)
         bench.engine.load_failure = BROKEN
 
@@ -71,7 +71,7 @@ def test_what_fails_again_is_told_with_its_traceback_and_stays_failed(tmp_path: 
 
 
 def test_without_waiting_it_is_on_its_way(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         model = await failed(bench)
 
         await retry(bench, model, synchronous=False)
@@ -86,7 +86,7 @@ def test_without_waiting_it_is_on_its_way(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("workers", "word"), [(1, "ready"), (0, "no workers")])
 def test_one_that_has_not_failed_is_left_alone(workers: int, word: str, tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         model = await bench.register(bench.mar(), workers=workers)
 
         with pytest.raises(NotFailed) as caught:
@@ -100,7 +100,7 @@ def test_one_that_has_not_failed_is_left_alone(workers: int, word: str, tmp_path
 
 
 def test_where_only_some_workers_failed_it_says_how_they_are_started_again(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         model = await bench.register(bench.mar())
         bench.engine.load_failure = BROKEN
         with pytest.raises(WorkersFailed):
@@ -114,7 +114,7 @@ def test_where_only_some_workers_failed_it_says_how_they_are_started_again(tmp_p
 
 
 def test_one_whose_files_are_gone_takes_a_registration(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         model = await bench.register(bench.mar())
         assert model.source.unpacked is not None
         model.source.unpacked.rename(tmp_path / "lost")
@@ -128,7 +128,7 @@ def test_one_whose_files_are_gone_takes_a_registration(tmp_path: Path) -> None:
 
 
 def test_one_that_is_being_replaced_is_not_tried_again(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         model = await failed(bench)
         bench.engine.load_time = NEVER
         request = Request(url="m-1.0.mar", synchronous=False)
@@ -141,7 +141,7 @@ def test_one_that_is_being_replaced_is_not_tried_again(tmp_path: Path) -> None:
 
 
 def test_one_that_is_unregistered_meanwhile_says_so(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         model = await failed(bench)
         bench.engine.load_time = NEVER
         retrying = asyncio.ensure_future(retry(bench, model))

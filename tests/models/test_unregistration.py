@@ -10,11 +10,11 @@ from daemon.core.job import Budget, Job
 from daemon.models import retirement
 from daemon.models.registrar import no_progress
 from daemon.workers.stub import StubWorker
-from tests.models.bench import NEVER, Bench, run, until
+from tests.kit.daemon import NEVER, StubDaemon, run, until
 
 
 def test_unregistering_what_is_still_loading_leaves_the_archive_to_its_other_user(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         other = await bench.register(bench.mar(), model_name="other")
         bench.engine.load_time = NEVER
         loading = asyncio.ensure_future(bench.register(bench.mar(), model_name="loading"))
@@ -30,7 +30,7 @@ def test_unregistering_what_is_still_loading_leaves_the_archive_to_its_other_use
 
 
 def test_unregistering_lets_requests_finish(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         bench.engine.batch_time = lambda size: 0.002
         model = await bench.register(bench.mar())
         for name in ("a", "b", "c"):
@@ -47,7 +47,7 @@ def test_unregistering_lets_requests_finish(tmp_path: Path) -> None:
 
 
 def test_a_stop_answers_everybody_ends_every_worker_and_keeps_what_the_next_run_restores(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         bench.engine.batch_time = lambda size: 0.002
         models = [await bench.register(bench.mar(name)) for name in ("a", "b")]
         for model in models:
@@ -68,7 +68,7 @@ def test_a_stop_without_grace_refuses_who_waits_and_kills_who_does_not_leave(
 ) -> None:
     monkeypatch.setattr(retirement, "LEAVE_TIME", 0.01)
 
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         bench.engine.batch_time = lambda size: NEVER
         model = await bench.register(bench.mar())
         model.submit(bench.client.job("running"))
@@ -84,7 +84,7 @@ def test_a_stop_without_grace_refuses_who_waits_and_kills_who_does_not_leave(
 
 
 def test_an_end_answers_everybody_and_kills_at_once_whatever_a_stop_would_wait_for(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         bench.engine.batch_time = lambda size: NEVER
         models = [await bench.register(bench.mar(name)) for name in ("a", "b")]
         for model in models:
@@ -107,7 +107,7 @@ def test_a_worker_that_cannot_be_ended_is_told(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(retirement, "LEAVE_TIME", 0.01)
     monkeypatch.setattr(StubWorker, "kill", lambda worker: None)  # as a process that the kernel does not let go
 
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         bench.engine.batch_time = lambda size: NEVER
         model = await bench.register(bench.mar())
         model.submit(bench.client.job("running"))
@@ -122,7 +122,7 @@ def test_a_worker_that_cannot_be_ended_is_told(tmp_path: Path, monkeypatch: pyte
 
 
 def test_nothing_is_registered_after_a_stop(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.registration.stop(grace=0.0)
 
         with pytest.raises(Stopping):
@@ -136,7 +136,7 @@ def test_nothing_is_registered_after_a_stop(tmp_path: Path) -> None:
 def test_a_stop_ends_what_is_being_unregistered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retirement, "LEAVE_TIME", 0.01)
 
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         bench.engine.batch_time = lambda size: NEVER
         model = await bench.register(bench.mar())
         model.submit(bench.client.job("running"))
@@ -157,7 +157,7 @@ def test_a_hurried_stop_ends_what_was_still_loading(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(retirement, "LEAVE_TIME", 0.01)
     monkeypatch.setattr(StubWorker, "drain", lambda worker, grace: None)  # it does not leave when it is asked
 
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         bench.engine.load_time = NEVER
         loading = asyncio.ensure_future(bench.register(bench.mar()))
         await until(lambda: len(bench.engine.workers) == 1)
@@ -176,7 +176,7 @@ def test_a_hurried_stop_ends_what_was_still_loading(tmp_path: Path, monkeypatch:
 
 
 def test_no_timer_keeps_a_version_that_has_gone(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         model = await bench.register(bench.mar())
         budget = Budget(NEVER, bench.engine.clock.now(), "the test")
         model.submit(Job("a", [], [], bench.engine.clock.now(), lambda reply: None, budget=budget))
@@ -192,7 +192,7 @@ def test_no_timer_keeps_a_version_that_has_gone(tmp_path: Path) -> None:
 
 
 def test_a_version_that_was_unregistered_before_its_workers_started_starts_none(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         model = await bench.register(bench.mar(), workers=0)
         model.settings = model.settings.changed({"workers": 1, "max_workers": 1}, "set")
         model.stop()

@@ -27,7 +27,7 @@ from daemon.models.persistence.startup import Startup
 from daemon.models.registrar import no_progress
 from daemon.models.version import ModelState
 from daemon.workers.engine import LoadFailure
-from tests.models.bench import Bench, run
+from tests.kit.daemon import StubDaemon, run
 
 
 def inheritance(form: int = FORM) -> Inheritance:
@@ -157,10 +157,10 @@ def test_a_closed_channel_has_nothing_to_hear() -> None:
 
 
 async def take_over(
-    old: Bench, expected: Sequence[Expected], *, failure: LoadFailure | None = None, **flags: str
-) -> Bench:
+    old: StubDaemon, expected: Sequence[Expected], *, failure: LoadFailure | None = None, **flags: str
+) -> StubDaemon:
     """Load in a new daemon what an old one has left on the disk."""
-    new = Bench(old.root, **flags)
+    new = StubDaemon(old.root, **flags)
     new.engine.load_failure = failure
     await load(
         Startup(new.config, new.registry, new.registration, replacing=True), new.registry, expected, lambda *_: None
@@ -169,7 +169,7 @@ async def take_over(
 
 
 def test_as_many_workers_are_ready_as_before_where_any_number_would_do(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         model = await bench.register(bench.mar(), workers=3)
         await bench.registration.scale(model, 1, 4, synchronous=True, progress=no_progress)
 
@@ -182,7 +182,7 @@ def test_as_many_workers_are_ready_as_before_where_any_number_would_do(tmp_path:
 
 
 def test_what_is_registered_counts_and_not_what_the_settings_say_of_a_start(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar())
         other = bench.mar("other")
         written = bench.snapshot.read_bytes()
@@ -196,7 +196,7 @@ def test_what_is_registered_counts_and_not_what_the_settings_say_of_a_start(tmp_
 
 
 def test_a_model_that_was_ready_and_fails_now_ends_the_upgrade(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar())
         await bench.register(bench.mar("n"))
         both = [Expected("m", "1.0", True, 1), Expected("n", "1.0", True, 1)]
@@ -208,7 +208,7 @@ def test_a_model_that_was_ready_and_fails_now_ends_the_upgrade(tmp_path: Path) -
 
 
 def test_a_model_that_had_failed_may_fail_again(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar())
 
         new = await take_over(bench, [Expected("m", "1.0", False, 1)], failure=LoadFailure("no vocabulary"))

@@ -13,7 +13,7 @@ from daemon.lifecycle.upgrade.messages import Expected, Failed, FromNew, Loaded,
 from daemon.lifecycle.upgrade.old import Upgrade
 from daemon.lifecycle.upgrade.states import Step
 from daemon.lifecycle.upgrade.successor import Gone
-from tests.models.bench import Bench, run, until
+from tests.kit.daemon import StubDaemon, run, until
 
 PLENTY = Memory(1, 2)
 
@@ -51,7 +51,7 @@ class FakeSuccessor:
 class Old:
     """The old daemon's parts, as far as an upgrade needs them."""
 
-    def __init__(self, bench: Bench, successor: FakeSuccessor, memory: Memory = PLENTY) -> None:
+    def __init__(self, bench: StubDaemon, successor: FakeSuccessor, memory: Memory = PLENTY) -> None:
         self.bench = bench
         self.successor = successor
         self.ready = True
@@ -79,7 +79,7 @@ class Old:
 
 
 def test_a_new_daemon_that_is_ready_is_given_the_place(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar(), workers=2)
         old = Old(bench, FakeSuccessor(Progress(1, 2), Loaded("2.0"), Taken()))
 
@@ -109,7 +109,7 @@ def test_a_new_daemon_that_is_ready_is_given_the_place(tmp_path: Path) -> None:
 def test_a_new_daemon_that_fails_is_seen_dead_and_the_old_one_goes_on(
     tmp_path: Path, words: list[FromNew | Exception], reason: str, did: str
 ) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar())
         old = Old(bench, FakeSuccessor(*words))
 
@@ -128,7 +128,7 @@ def test_a_new_daemon_that_fails_is_seen_dead_and_the_old_one_goes_on(
 def test_one_that_does_not_take_the_place_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "TAKE_TIME", 0.0)
 
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         old = Old(bench, FakeSuccessor(Loaded("2.0")))
 
         with pytest.raises(UpgradeFailed, match="was ready, and did not take over"):
@@ -145,7 +145,7 @@ def test_what_a_new_daemon_acknowledged_before_it_died_is_not_overwritten(
 ) -> None:
     monkeypatch.setattr(room, "TAKE_TIME", 0.0)
 
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar())
         old = Old(bench, FakeSuccessor(Loaded("2.0")))
         bench.snapshot.write_bytes(bench.snapshot.read_bytes() + b" ")
@@ -160,7 +160,7 @@ def test_what_a_new_daemon_acknowledged_before_it_died_is_not_overwritten(
 
 
 def test_a_daemon_that_does_not_fit_is_not_started(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         old = Old(bench, FakeSuccessor(Loaded("2.0"), Taken()), Memory(3 * 1024**3, 1024**3))
 
         with pytest.raises(UpgradeFailed, match=r"needs about 3\.0 GiB more memory"):
@@ -174,7 +174,7 @@ def test_a_daemon_that_does_not_fit_is_not_started(tmp_path: Path) -> None:
 
 
 def test_one_that_is_not_ready_in_time_is_given_up(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         old = Old(bench, FakeSuccessor())
 
         with pytest.raises(UpgradeFailed, match=r"not ready within 0\.5 s"):
@@ -187,7 +187,7 @@ def test_one_that_is_not_ready_in_time_is_given_up(tmp_path: Path) -> None:
 
 
 def test_changes_that_were_begun_are_finished_before_the_new_daemon_starts(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         old = Old(bench, FakeSuccessor(Loaded("2.0"), Taken()))
         with bench.registration.gate.change():
             asking = asyncio.ensure_future(old.ask())
@@ -204,7 +204,7 @@ def test_changes_that_were_begun_are_finished_before_the_new_daemon_starts(tmp_p
 
 
 def test_a_change_that_does_not_end_gives_the_upgrade_up(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         old = Old(bench, FakeSuccessor())
         with (
             bench.registration.gate.change(),
@@ -218,7 +218,7 @@ def test_a_change_that_does_not_end_gives_the_upgrade_up(tmp_path: Path) -> None
 
 
 def test_what_cannot_be_written_cannot_be_handed_over(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar())
         bench.snapshot.unlink()
         bench.snapshot.mkdir()
@@ -234,7 +234,7 @@ def test_what_cannot_be_written_cannot_be_handed_over(tmp_path: Path) -> None:
 
 
 def test_there_is_one_upgrade_at_a_time_and_none_while_the_daemon_itself_loads(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         old = Old(bench, FakeSuccessor())
         old.ready = False
         with pytest.raises(Loading):
@@ -254,7 +254,7 @@ def test_there_is_one_upgrade_at_a_time_and_none_while_the_daemon_itself_loads(t
 
 
 def test_a_stop_gives_an_upgrade_up(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         old = Old(bench, FakeSuccessor())
         asking = asyncio.ensure_future(old.ask())
         await until(lambda: old.successor.did == ["introduced"])
@@ -271,7 +271,7 @@ def test_a_stop_gives_an_upgrade_up(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("last", [Taken(), Gone("it died")], ids=["it takes the place", "it dies"])
 def test_a_stop_while_the_place_is_given_away_waits_for_who_has_it(tmp_path: Path, last: FromNew | Exception) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         old = Old(bench, FakeSuccessor(Loaded("2.0")))
         asking = asyncio.ensure_future(old.ask())
         await until(lambda: old.upgrade.step is Step.HANDING)
@@ -290,7 +290,7 @@ def test_a_stop_while_the_place_is_given_away_waits_for_who_has_it(tmp_path: Pat
 
 
 def test_whoever_asked_may_leave(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         old = Old(bench, FakeSuccessor())
         asking = asyncio.ensure_future(old.ask())
         await until(lambda: old.upgrade.step is Step.LOADING)

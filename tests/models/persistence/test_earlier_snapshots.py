@@ -14,8 +14,8 @@ from daemon.models.persistence.snapshot import BrokenSnapshot, Entry, Snapshot, 
 from daemon.models.persistence.snapshot_file import Memory
 from daemon.models.request import Request
 from daemon.models.settings import Wishes
-from tests.build import model_files, write_files
-from tests.models.bench import Bench, run
+from tests.kit.archives import model_files, write_files
+from tests.kit.daemon import StubDaemon, run
 
 UNSAID: dict[str, Any] = {
     "batch_size": None, "max_delay": None, "policy": None, "workers": None, "max_workers": None, "fallback_workers": 0,
@@ -106,7 +106,7 @@ def test_a_file_that_an_earlier_version_wrote_is_current_until_it_changes(tmp_pa
 
 
 def test_a_model_that_an_earlier_version_registered_is_served_as_it_was(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         write_files(bench.store / "m", model_files())
         bench.snapshot.write_bytes(document(SAID))
 

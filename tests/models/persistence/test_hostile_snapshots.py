@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.models.persistence.snapshot import BrokenSnapshot, decode_snapshot
-from tests.build import model_files, write_files
-from tests.models.bench import Bench, run
+from tests.kit.archives import model_files, write_files
+from tests.kit.daemon import StubDaemon, run
 
 HOSTILE = [
     pytest.param("../../victim", id="climbs"),
@@ -64,7 +64,7 @@ def test_nothing_outside_is_served_or_removed(serves: bool, unpacked: str, tmp_p
     write_files(victim, model_files() if serves else {"precious": b"."})
     before = sorted(path.name for path in victim.rglob("*"))
 
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         bench.snapshot.write_bytes(document(unpacked=unpacked.format(root=tmp_path)))
 
         again = await bench.restart()
@@ -81,7 +81,7 @@ def test_nothing_outside_is_served_or_removed(serves: bool, unpacked: str, tmp_p
 def test_a_link_in_the_directory_is_removed_and_what_it_leads_to_stays(tmp_path: Path) -> None:
     victim = write_files(tmp_path / "victim", model_files())
 
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         (bench.models_dir / "link").symlink_to(victim)
         bench.snapshot.write_bytes(document(unpacked="link"))
 

@@ -12,16 +12,16 @@ from daemon.models.registrar import Request, no_progress
 from daemon.models.settings import Wishes
 from daemon.models.version import ModelState
 from daemon.workers.engine import LoadFailure
-from tests.build import model_files, write_files, write_mar
-from tests.models.bench import NEVER, Bench, run, until
+from tests.kit.archives import model_files, write_files, write_mar
+from tests.kit.daemon import NEVER, StubDaemon, run, until
 
 
 def test_what_was_registered_is_loading_before_anything_is_waited_for(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         wishes = Wishes(batch_size=4, max_delay=0.5, policy="greedy", response_timeout=7.0)
         await bench.registration.register(Request(url=bench.mar(), model_name="n", wishes=wishes))
         await bench.registration.scale(bench.registry.find("n"), 2, 3, synchronous=True, progress=no_progress)
-        again = Bench(tmp_path)
+        again = StubDaemon(tmp_path)
         again.engine.load_time = NEVER
 
         Startup(again.config, again.registry, again.registration).restore()
@@ -39,7 +39,7 @@ def test_what_was_registered_is_loading_before_anything_is_waited_for(tmp_path: 
 def test_the_archive_is_not_needed_again_and_the_log_says_that_it_is_gone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar())
         (bench.store / "m-1.0.mar").unlink()
 
@@ -55,7 +55,7 @@ def test_the_archive_is_not_needed_again_and_the_log_says_that_it_is_gone(
 def test_a_version_stays_what_was_registered_though_its_archive_changed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         url = bench.mar()
         model = await bench.register(url)
         write_mar(bench.store / url, model_files(version="2.0"))
@@ -69,7 +69,7 @@ def test_a_version_stays_what_was_registered_though_its_archive_changed(
 
 
 def test_what_the_archives_yaml_says_is_read_again(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         directory = write_files(bench.store / "m", model_files(configFile="c.yaml") | {"c.yaml": b"batchSize: 8"})
         await bench.register("m")
         (directory / "c.yaml").write_text("batchSize: 16")
@@ -82,7 +82,7 @@ def test_what_the_archives_yaml_says_is_read_again(tmp_path: Path) -> None:
 
 
 def test_a_missing_directory_is_unpacked_again_from_the_same_archive(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar())
         shutil.rmtree(bench.models_dir)
 
@@ -94,7 +94,7 @@ def test_a_missing_directory_is_unpacked_again_from_the_same_archive(tmp_path: P
     run(tmp_path, scenario)
 
 
-async def lost(bench: Bench) -> Bench:
+async def lost(bench: StubDaemon) -> StubDaemon:
     """Restart without the kept directories, and with whatever became of the archive."""
     shutil.rmtree(bench.models_dir)
     return await bench.restart()
@@ -102,7 +102,7 @@ async def lost(bench: Bench) -> Bench:
 
 @pytest.mark.parametrize("changed", [True, False], ids=["has changed", "is gone"])
 def test_a_version_whose_files_are_lost_stays_listed_as_failed(changed: bool, tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         url = bench.mar()
         await bench.register(url)
         if changed:
@@ -122,7 +122,7 @@ def test_a_version_whose_files_are_lost_stays_listed_as_failed(changed: bool, tm
 
 
 def test_a_lost_version_cannot_be_scaled_and_can_be_registered_again(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar())
         (bench.store / "m-1.0.mar").unlink()
         again = await lost(bench)
@@ -138,7 +138,7 @@ def test_a_lost_version_cannot_be_scaled_and_can_be_registered_again(tmp_path: P
 
 
 def test_a_lost_version_can_be_unregistered(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar())
         (bench.store / "m-1.0.mar").unlink()
         again = await lost(bench)
@@ -151,7 +151,7 @@ def test_a_lost_version_can_be_unregistered(tmp_path: Path) -> None:
 
 
 def test_a_directory_that_is_gone_or_holds_another_version_is_a_lost_version(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         for name in ("gone", "changed"):
             write_files(bench.store / name, model_files(name))
             await bench.register(name)
@@ -168,7 +168,7 @@ def test_a_directory_that_is_gone_or_holds_another_version_is_a_lost_version(tmp
 
 
 def test_a_snapshot_that_asks_for_the_impossible_is_a_failed_version(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.registration.register(Request(url=bench.mar(), wishes=Wishes(batch_size=4)))
         document = json.loads(bench.snapshot.read_text())
         document["models"][0]["request"]["wishes"]["batch_size"] = 0
@@ -182,9 +182,9 @@ def test_a_snapshot_that_asks_for_the_impossible_is_a_failed_version(tmp_path: P
 
 
 def test_a_restored_version_that_cannot_load_stays_listed_as_failed(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar())
-        again = Bench(tmp_path)
+        again = StubDaemon(tmp_path)
         again.engine.load_failure = LoadFailure("ValueError: bad weights")
         await again.start()
 
@@ -196,7 +196,7 @@ def test_a_restored_version_that_cannot_load_stays_listed_as_failed(tmp_path: Pa
 
 
 def test_versions_come_back_in_their_order_with_their_default(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         for version in ("3", "1", "2"):
             await bench.register(bench.mar(version=version))
         await bench.registration.set_default("m", "2")
@@ -210,7 +210,7 @@ def test_versions_come_back_in_their_order_with_their_default(tmp_path: Path) ->
 
 
 def test_the_default_stays_though_its_directory_must_be_unpacked_again(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         first = await bench.register(bench.mar(version="1"))
         await bench.register(bench.mar(version="2"))
         assert first.source.unpacked is not None
@@ -224,7 +224,7 @@ def test_the_default_stays_though_its_directory_must_be_unpacked_again(tmp_path:
 
 
 def test_no_restore_ignores_the_snapshot_until_something_changes(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar("a"))
         before = bench.snapshot.read_bytes()
 
@@ -241,7 +241,7 @@ def test_no_restore_ignores_the_snapshot_until_something_changes(tmp_path: Path)
 def test_a_timeout_of_nothing_that_an_earlier_version_took_is_the_default_now(
     name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar())
         document = json.loads(bench.snapshot.read_bytes())
         document["models"][0]["request"]["wishes"][name] = 0.0
@@ -260,7 +260,7 @@ def test_a_timeout_of_nothing_that_an_earlier_version_took_is_the_default_now(
 def test_a_timeout_of_nothing_in_an_archive_that_an_earlier_version_took_is_the_default_now(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         directory = write_files(bench.store / "m", model_files(configFile="c.yaml") | {"c.yaml": b"batchSize: 8"})
         await bench.register("m")
         (directory / "c.yaml").write_text("batchSize: 8\nresponseTimeout: 0")

@@ -15,14 +15,14 @@ from daemon.models.registrar import Request, no_progress
 from daemon.models.settings import Wishes
 from daemon.models.version import ModelState
 from daemon.workers.engine import LoadFailure
-from tests.build import model_files, write_files
-from tests.models.bench import NEVER, Bench, run, until
+from tests.kit.archives import model_files, write_files
+from tests.kit.daemon import NEVER, StubDaemon, run, until
 
 BROKEN = LoadFailure("ValueError: bad weights")
 
 
 def test_a_registration_is_remembered_as_it_was_asked_for(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         wishes = Wishes(batch_size=4, max_delay=0.02, policy="greedy", workers=2, response_timeout=7.0)
         request = Request(url=bench.mar(), model_name="n", handler="base_handler", wishes=wishes)
 
@@ -37,7 +37,7 @@ def test_a_registration_is_remembered_as_it_was_asked_for(tmp_path: Path) -> Non
 
 
 def test_what_comes_from_the_archive_or_a_default_is_not_frozen(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         write_files(bench.store / "m", model_files(configFile="c.yaml") | {"c.yaml": b"batchSize: 8\nminWorkers: 2"})
 
         model = await bench.registration.register(Request(url="m"))
@@ -49,7 +49,7 @@ def test_what_comes_from_the_archive_or_a_default_is_not_frozen(tmp_path: Path) 
 
 
 def test_scaling_is_remembered_and_the_rest_of_the_request_stays(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         model = await bench.registration.register(Request(url=bench.mar(), wishes=Wishes(batch_size=4)))
 
         await bench.registration.scale(model, 1, 3, synchronous=False, progress=no_progress)
@@ -62,7 +62,7 @@ def test_scaling_is_remembered_and_the_rest_of_the_request_stays(tmp_path: Path)
 
 
 def test_a_default_version_is_remembered_as_chosen(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         for version in ("1.0", "2.0"):
             await bench.register(bench.mar(version=version))
 
@@ -78,7 +78,7 @@ def test_a_default_version_is_remembered_as_chosen(tmp_path: Path) -> None:
 
 
 def test_what_is_unregistered_is_forgotten_and_its_directory_goes(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar("a"))
         await bench.register(bench.mar("b"))
 
@@ -90,7 +90,7 @@ def test_what_is_unregistered_is_forgotten_and_its_directory_goes(tmp_path: Path
 
 
 def test_a_registration_that_may_still_fail_is_not_remembered_by_another_change(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         bench.engine.load_time = NEVER
         loading = asyncio.ensure_future(bench.register(bench.mar("slow")))
         await until(lambda: len(bench.engine.workers) == 1)
@@ -107,7 +107,7 @@ def test_a_registration_that_may_still_fail_is_not_remembered_by_another_change(
 def test_a_change_that_is_answered_is_remembered_with_the_registration_that_goes_on(
     change: str, tmp_path: Path
 ) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar("slow", version="0.9"))
         bench.engine.load_time = NEVER
         loading = asyncio.ensure_future(bench.register(bench.mar("slow")))
@@ -135,7 +135,7 @@ def test_a_change_that_is_answered_is_remembered_with_the_registration_that_goes
 
 
 def test_a_failed_version_that_a_failing_registration_replaced_is_forgotten(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         bench.engine.load_failure = BROKEN
         failed = await bench.register(bench.mar(), synchronous=False)
         await until(lambda: failed.state is ModelState.FAILED)
@@ -150,7 +150,7 @@ def test_a_failed_version_that_a_failing_registration_replaced_is_forgotten(tmp_
 
 
 def test_a_stop_changes_nothing(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar())
         before = bench.snapshot.read_bytes()
 
@@ -162,7 +162,7 @@ def test_a_stop_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_changes_at_the_same_time_are_all_remembered(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         names = [f"m{number}" for number in range(8)]
 
         await asyncio.gather(*(bench.register(bench.mar(name)) for name in names))
@@ -178,7 +178,7 @@ def test_a_change_that_cannot_be_written_is_made_and_said_to_be_forgotten(
     def full(file: Path, content: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar("a"))
         with monkeypatch.context() as patched:
             patched.setattr(snapshot, "write_snapshot", full)
@@ -214,7 +214,7 @@ def test_after_a_write_that_failed_halfway_what_is_answered_next_is_on_the_disk(
 ) -> None:
     """A failure after the rename leaves the new file in place: going back to the old state must be written, too."""
 
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar("a"))
         with monkeypatch.context() as patched:
             fail_at(patched, step)
@@ -233,7 +233,7 @@ def test_after_a_write_that_failed_halfway_what_is_answered_next_is_on_the_disk(
 def test_a_directory_that_the_disk_may_refer_to_is_kept_until_a_write_succeeds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         with monkeypatch.context() as patched:
             fail_at(patched, "fsync of the directory")
             with pytest.raises(NotRemembered):
@@ -251,7 +251,7 @@ def test_a_directory_that_the_disk_may_refer_to_is_kept_until_a_write_succeeds(
 def test_a_broken_snapshot_is_kept_aside_with_every_directory_and_the_log_says_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar("a"))
         bench.snapshot.write_bytes(b"{")
 
@@ -270,7 +270,7 @@ def test_a_broken_snapshot_is_kept_aside_with_every_directory_and_the_log_says_s
 
 
 def test_what_a_crash_left_of_a_write_is_removed(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         draft = bench.snapshot.with_name(".snapshot-x1")
         draft.write_bytes(b"half of")
 

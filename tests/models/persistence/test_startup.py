@@ -14,8 +14,8 @@ from daemon.models.registrar import Request, no_progress
 from daemon.models.settings import Wishes
 from daemon.models.version import ModelState
 from daemon.workers.cores import usable_cores
-from tests.build import model_files, write_mar
-from tests.models.bench import Bench, run, until
+from tests.kit.archives import model_files, write_mar
+from tests.kit.daemon import StubDaemon, run, until
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_plan(listings: list[Listing] | None, stale: list[Entry], expected: Plan
 
 
 def test_what_a_list_loads_without_restoring_is_no_change(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.register(bench.mar("a"))
 
         ignoring = await bench.restart(restore="false", models=bench.mar("b"))
@@ -104,7 +104,7 @@ def test_what_a_list_loads_without_restoring_is_no_change(tmp_path: Path) -> Non
 
 
 def test_a_listed_archive_is_loaded_with_a_worker_for_each_core(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         again = await bench.restart(models=f"n={bench.mar()}")
 
         model = again.registry.find("n")
@@ -119,7 +119,7 @@ def test_a_listed_archive_is_loaded_with_a_worker_for_each_core(tmp_path: Path) 
 
 
 def test_a_listed_archive_outside_the_store_is_loaded(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         elsewhere = write_mar(tmp_path / "m.mar", model_files())
 
         again = await bench.restart(models=str(elsewhere))
@@ -132,7 +132,7 @@ def test_a_listed_archive_outside_the_store_is_loaded(tmp_path: Path) -> None:
 def test_an_archive_of_the_list_that_is_not_there_is_named_and_the_others_are_loaded(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         again = await bench.restart(models=f"missing.mar,{bench.mar()}")
 
         assert again.names == ["m/1.0"]
@@ -142,7 +142,7 @@ def test_an_archive_of_the_list_that_is_not_there_is_named_and_the_others_are_lo
 
 
 def test_a_list_brings_the_archive_as_it_is_now_with_what_was_set_since(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         url = bench.mar()
         first = await bench.restart(models=url)
         await first.registration.scale(first.registry.find("m"), 3, 3, synchronous=False, progress=no_progress)
@@ -160,7 +160,7 @@ def test_a_list_brings_the_archive_as_it_is_now_with_what_was_set_since(tmp_path
 def test_what_a_list_no_longer_names_is_not_restored_and_the_log_says_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         a, b = bench.mar("a"), bench.mar("b")
         await bench.restart(models=f"{a},{b}")
 
@@ -174,7 +174,7 @@ def test_what_a_list_no_longer_names_is_not_restored_and_the_log_says_so(
 
 
 def test_an_archive_of_the_list_that_is_gone_is_served_from_what_was_unpacked(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         url = bench.mar()
         await bench.restart(models=url)
         (bench.store / url).unlink()
@@ -187,7 +187,7 @@ def test_an_archive_of_the_list_that_is_gone_is_served_from_what_was_unpacked(tm
 
 
 def test_an_archive_of_the_list_that_broke_leaves_its_version_failed_with_what_was_set(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         url = bench.mar()
         first = await bench.restart(models=url)
         await first.registration.scale(first.registry.find("m"), 3, 3, synchronous=False, progress=no_progress)
@@ -205,7 +205,7 @@ def test_an_archive_of_the_list_that_broke_leaves_its_version_failed_with_what_w
 def test_an_archive_of_the_list_that_holds_another_version_now_brings_that_one(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         url = bench.mar()
         await bench.restart(models=url)
         write_mar(bench.store / url, model_files(version="2.0"))
@@ -220,12 +220,12 @@ def test_an_archive_of_the_list_that_holds_another_version_now_brings_that_one(
 
 
 def test_a_change_while_the_list_is_loaded_forgets_nothing(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         url = bench.mar()
         first = await bench.restart(models=url)
         await first.registration.scale(first.registry.find("m"), 3, 3, synchronous=False, progress=no_progress)
         write_mar(bench.store / url, model_files() | {"more": b"."})
-        again = Bench(tmp_path, models=url)
+        again = StubDaemon(tmp_path, models=url)
         startup = Startup(again.config, again.registry, again.registration)
         startup.restore()
 
@@ -240,7 +240,7 @@ def test_a_change_while_the_list_is_loaded_forgets_nothing(tmp_path: Path) -> No
 
 
 def test_without_a_list_what_an_earlier_one_brought_comes_back(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         await bench.restart(models=bench.mar())
 
         assert (await bench.restart()).names == ["m/1.0"]
@@ -249,7 +249,7 @@ def test_without_a_list_what_an_earlier_one_brought_comes_back(tmp_path: Path) -
 
 
 def test_a_list_wins_over_the_same_version_from_another_archive(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         elsewhere = write_mar(tmp_path / "m.mar", model_files() | {"elsewhere": b"."})
         request = Request(url=str(elsewhere), wishes=Wishes(batch_size=4, workers=1), local_paths=True)
         await bench.registration.register(request)
@@ -270,7 +270,7 @@ def properties(root: Path, **block: object) -> str:
 
 
 def test_the_models_block_gives_values_and_the_default_version(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         one, two = bench.mar(version="1"), bench.mar(version="2")
         values = {"defaultVersion": True, "minWorkers": 2, "maxWorkers": 2, "batchSize": 8, "maxBatchDelay": 50}
         file = properties(tmp_path, m={"2": values})
@@ -287,7 +287,7 @@ def test_the_models_block_gives_values_and_the_default_version(tmp_path: Path) -
 
 
 def test_a_snapshot_of_torchserve_is_served_as_it_was_and_then_remembered(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         one, two = "one.mar", bench.mar(version="2")
         yaml = {"c.yaml": b"batchSize: 16\nminWorkers: 1\n"}
         write_mar(bench.store / one, model_files("m", "1", configFile="c.yaml") | yaml)
@@ -314,7 +314,7 @@ def test_a_snapshot_of_torchserve_is_served_as_it_was_and_then_remembered(tmp_pa
 
 
 def test_a_snapshot_of_torchserve_with_a_wrong_value_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         versions = {"1.0": {"marName": bench.mar(), "batchSize": "many"}}
         file = tmp_path / "config.properties"
         file.write_text(f"model_snapshot={json.dumps({'models': {'m': versions}})}\n")
@@ -328,7 +328,7 @@ def test_a_snapshot_of_torchserve_with_a_wrong_value_is_told(tmp_path: Path, cap
 
 
 def test_a_default_that_somebody_chose_wins_over_the_models_block(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         models = ",".join(bench.mar(version=version) for version in ("1", "2"))
         file = properties(tmp_path, m={"2": {"defaultVersion": True}})
         first = await bench.restart(models=models, ts_config=file)
@@ -342,7 +342,7 @@ def test_a_default_that_somebody_chose_wins_over_the_models_block(tmp_path: Path
 
 
 def test_an_archive_that_was_only_touched_is_loaded_from_the_list_once(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(bench: StubDaemon) -> None:
         url = bench.mar()
         await bench.restart(models=url)
         os.utime(bench.store / url, ns=(1, 1))

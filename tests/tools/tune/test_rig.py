@@ -13,7 +13,7 @@ from daemon.tools.tune.measuring.sweep import Sweep
 from daemon.tools.tune.overlap import Beside
 from daemon.workers.engine import LoadFailure
 from daemon.workers.stub import StubEngine
-from tests.build import make_spec
+from tests.kit.build import make_spec
 
 PARAMS = [Param("body", "", b"x")]
 
