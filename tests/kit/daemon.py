@@ -1,7 +1,7 @@
 """A registration over stub workers on a real loop, on which nothing takes longer than a turn."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -85,13 +85,6 @@ class StubDaemon:
     @property
     def unpacked(self) -> int:
         return len(list(self.models_dir.iterdir()))
-
-
-def run(root: Path, scenario: Callable[[StubDaemon], Awaitable[None]], **flags: str) -> None:
-    async def main() -> None:
-        await scenario(StubDaemon(root, **flags))
-
-    asyncio.run(main())
 
 
 async def until(condition: Callable[[], bool]) -> None:
