@@ -176,15 +176,23 @@ async def test_an_archive_that_a_failed_registration_removed_meanwhile_is_unpack
     assert (await bench.register(bench.mar())).state is ModelState.READY
 
 
-async def test_scaling_waits_for_the_workers_and_says_why_one_failed(tmp_path: Path) -> None:
+async def test_scaling_waits_for_the_workers(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
     model = await bench.register(bench.mar())
+
     await bench.registration.scale(model, 3, 3, synchronous=True, progress=no_progress)
+
     assert model.pool.ready == 3
 
+
+async def test_scaling_says_why_a_worker_failed_and_the_others_serve_on(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    model = await bench.register(bench.mar(), workers=3)
     bench.engine.load_failure = BROKEN
-    with pytest.raises(WorkersFailed):
+
+    with pytest.raises(WorkersFailed, match="ValueError: bad weights"):
         await bench.registration.scale(model, 4, 4, synchronous=True, progress=no_progress)
+
     assert model.state is ModelState.READY and model.pool.ready == 3
 
 

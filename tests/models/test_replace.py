@@ -168,17 +168,31 @@ async def test_one_that_has_failed_can_be_replaced_too_and_stays_listed_until_th
     assert bench.registry.find("m") is new and new.state is ModelState.READY
 
 
-async def test_the_same_path_with_other_content_and_a_directory_can_be_replaced(tmp_path: Path) -> None:
+async def test_the_same_path_with_other_content_is_a_replacement(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
     url = bench.mar()
     await bench.register(url)
     write_mar(bench.store / url, model_files() | {"weights": b"new"})
+
     new = await replace(bench, url)
+
     assert (new.source.directory / "weights").read_bytes() == b"new"
 
+
+async def test_a_directory_takes_the_place_of_an_archive(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
     directory = write_files(bench.store / "m", model_files())
+
     assert (await replace(bench, "m")).source.directory == directory
     await until(lambda: bench.unpacked == 0)
+
+
+async def test_a_directory_that_takes_its_own_place_keeps_its_files(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    directory = write_files(bench.store / "m", model_files())
+    await bench.register("m")
+
     assert (await replace(bench, "m")).source.directory == directory
     await until(lambda: bench.registry.find("m").replaces is None)
     assert (directory / "handler.py").is_file()

@@ -64,9 +64,9 @@ async def test_one_that_has_lost_its_place_meanwhile_is_not_brought_back(tmp_pat
     assert bench.names == [] and bench.unpacked == 1  # the old one's, which is not ours to remove
 
 
-async def test_a_stop_ends_old_and_new_and_the_old_one_is_restored(tmp_path: Path) -> None:
+async def test_a_stop_ends_old_and_new(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
-    old = await bench.register(bench.mar())
+    await bench.register(bench.mar())
     loading = await begin(bench, other(bench))
 
     await bench.registration.stop(grace=1.0)
@@ -76,7 +76,18 @@ async def test_a_stop_ends_old_and_new_and_the_old_one_is_restored(tmp_path: Pat
     assert {worker.state for worker in bench.engine.workers} == {State.EXITED} and bench.unpacked == 1
     with pytest.raises(Stopping):
         await replace(bench, other(bench))
+
+
+async def test_after_a_stop_the_old_one_is_restored(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    old = await bench.register(bench.mar())
+    loading = await begin(bench, other(bench))
+    await bench.registration.stop(grace=1.0)
+    with pytest.raises(Stopping):
+        await loading
+
     again = await bench.restart()
+
     assert again.registry.find("m").source.directory == old.source.directory
 
 
@@ -99,7 +110,7 @@ async def test_a_stop_gives_what_was_replaced_its_grace_time_and_no_more(
     assert old.pool.empty and new.pool.empty and bench.unpacked == 1
 
 
-async def test_a_kill_before_it_is_remembered_brings_the_old_one_back_and_after_it_the_new_one(
+async def test_a_kill_before_it_is_remembered_brings_the_old_one_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(file: Path, content: bytes) -> None:
@@ -114,9 +125,16 @@ async def test_a_kill_before_it_is_remembered_brings_the_old_one_back_and_after_
     new = bench.registry.find("m")
     await until(lambda: new.replaces is None)
 
-    killed = await bench.restart()
-    assert killed.registry.find("m").source.directory == old.source.directory and killed.unpacked == 1
+    again = await bench.restart()
 
-    await replace(killed, other(killed))
-    again = await killed.restart()
-    assert again.registry.find("m").source.directory == new.source.directory
+    assert again.registry.find("m").source.directory == old.source.directory and again.unpacked == 1
+
+
+async def test_a_kill_after_it_is_remembered_brings_the_new_one_back(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    old = await bench.register(bench.mar())
+    new = await replace(bench, other(bench))
+
+    again = await bench.restart()
+
+    assert again.registry.find("m").source.directory == new.source.directory != old.source.directory

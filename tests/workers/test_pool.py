@@ -43,12 +43,20 @@ def test_a_busy_worker_is_ready_and_not_idle() -> None:
     assert bench.heard.idle == 3 and len(bench.heard.outcomes) == 1
 
 
-def test_a_worker_that_is_lost_gets_nothing_more_and_is_replaced_when_it_has_ended() -> None:
+def test_a_worker_that_is_lost_gets_nothing_more() -> None:
     bench = StubPool(wanted=2)
     one, other = bench.workers
 
     bench.pool.lost(one)
+
     assert (bench.pool.idle, bench.pool.take_idle()) == (1, other)
+
+
+def test_a_worker_that_is_lost_is_replaced_when_it_has_ended() -> None:
+    bench = StubPool(wanted=2)
+    one, _ = bench.workers
+    bench.pool.lost(one)
+
     one.die()
 
     assert len(bench.pool.slots) == 2 and one not in bench.pool.workers
@@ -352,12 +360,19 @@ def test_a_pool_says_its_state(wanted: int) -> None:
     assert repr(bench.pool) == expected[wanted]
 
 
-def test_a_pool_that_gave_up_starts_nobody_and_can_be_emptied() -> None:
+def test_a_pool_that_gave_up_starts_nobody() -> None:
     bench = StubPool()
-
     bench.pool.give_up(BROKEN)
+
     bench.pool.reconcile()
+
     assert bench.pool.hopeless and bench.pool.failure is BROKEN and bench.workers == []
 
+
+def test_a_pool_that_gave_up_can_be_emptied() -> None:
+    bench = StubPool()
+    bench.pool.give_up(BROKEN)
+
     bench.pool.drain(0.0)
+
     assert bench.pool.empty

@@ -222,23 +222,32 @@ async def test_a_directory_that_the_disk_may_refer_to_is_kept_until_a_write_succ
     assert bench.remembered == {} and bench.unpacked == 0
 
 
-async def test_a_broken_snapshot_is_kept_aside_with_every_directory_and_the_log_says_so(
+async def test_a_broken_snapshot_is_kept_aside_with_every_directory(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar("a"))
+    bench.snapshot.write_bytes(b"{")
+
+    again = await bench.restart()
+
+    aside = bench.snapshot.with_name("snapshot.broken-1.json")
+    assert aside.read_bytes() == b"{" and again.names == [] and again.unpacked == 1
+    await again.register(again.mar("b"))
+    assert [*again.remembered] == ["b/1.0"]
+
+
+async def test_a_broken_snapshot_is_told_in_the_log_and_to_who_asks(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = StubDaemon(tmp_path)
-    await bench.register(bench.mar("a"))
     bench.snapshot.write_bytes(b"{")
 
     with caplog.at_level(logging.ERROR, "daemon.models"):
         again = await bench.restart()
 
     aside = bench.snapshot.with_name("snapshot.broken-1.json")
-    assert aside.read_bytes() == b"{" and again.names == [] and again.unpacked == 1
     assert "the snapshot is broken, so no model is restored" in caplog.text and str(aside) in caplog.text
     [note] = again.registration.memory.notes
     assert note.startswith("warning: the snapshot is broken, so no model is restored; the file is kept as ")
-    await again.register(again.mar("b"))
-    assert [*again.remembered] == ["b/1.0"]
 
 
 async def test_what_a_crash_left_of_a_write_is_removed(tmp_path: Path) -> None:
