@@ -1,6 +1,8 @@
-"""Options of all tests: their order."""
+"""Options of all tests: their order, and a loop for those that are `async def`."""
 
+import asyncio
 import gc
+import inspect
 import random
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -28,6 +30,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     seed = config.getoption("--shuffle")
     if seed is not None:
         items[:] = shuffled(items, seed)
+
+
+# No plugin: no fixture here needs the test's loop, and ten lines keep every test on a new loop that is closed after it.
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    asyncio.run(pyfuncitem.obj(**arguments))
+    return True
 
 
 def shuffled(items: Iterable[pytest.Item], seed: str) -> list[pytest.Item]:

@@ -11,7 +11,7 @@ import pytest
 
 from daemon.marfile import FORMATS, MANIFEST, ManifestError, PackError, Packing, parse_manifest, write_archive
 from daemon.models.archives.unpack import Limits, model_root, unpack
-from tests.build import manifest_document, write_files
+from tests.kit.archives import manifest_document, write_files
 
 
 @pytest.fixture

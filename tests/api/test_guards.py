@@ -13,8 +13,8 @@ from daemon.http.exchange import Exchange
 from daemon.http.messages import status_response
 from daemon.lifecycle.sockets import bind_endpoints
 from tests.api.house import House
-from tests.build import make_config
 from tests.http.peer import Peer, Server
+from tests.kit.build import make_config
 
 TOKENS = Tokens("m", "i")
 INFERENCE, MANAGEMENT = {"inference_address": "127.0.0.1:0"}, {"management_address": "127.0.0.1:0"}

@@ -1,9 +1,7 @@
 """`/metrics` tells what was measured, and follows versions as they come and go."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,133 +14,112 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 M = "model=m,version=1.0"
 
 
-def visit(root: Path, scenario: Callable[[House], Awaitable[None]], **how: Any) -> None:
-    async def main() -> None:
-        await scenario(House(root, **how))
-
-    asyncio.run(main())
-
-
 async def metrics_of(house: House, query: str = "") -> dict[str, float]:
     answer = await house.ask("GET", f"/metrics{query}")
     assert (answer.status, answer.headers["content-type"]) == (200, CONTENT_TYPE)
     return values(answer.body.decode())
 
 
-def test_an_empty_daemon_tells_of_its_machine(tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
-        lines = await metrics_of(house)
+async def test_an_empty_daemon_tells_of_its_machine(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    lines = await metrics_of(house)
 
-        assert lines["Requests2XX{Level=Host}"] == 0
-        assert lines["MemoryUsed{Level=Host}"] > 0
-        assert not any("model" in line for line in lines)
-
-    visit(tmp_path, scenario)
+    assert lines["Requests2XX{Level=Host}"] == 0
+    assert lines["MemoryUsed{Level=Host}"] > 0
+    assert not any("model" in line for line in lines)
 
 
-def test_predictions_are_counted_by_how_their_version_was_named(tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
-        await house.serve("m")
-        await house.ask("POST", "/predictions/m", b"a")
-        await house.ask("POST", "/predictions/m/1.0", b"a")
-        await house.ask("POST", "/predictions/m/1.0", b"a")
-        await house.ask("POST", "/predictions/unknown", b"a")
+async def test_predictions_are_counted_by_how_their_version_was_named(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    await house.serve("m")
+    await house.ask("POST", "/predictions/m", b"a")
+    await house.ask("POST", "/predictions/m/1.0", b"a")
+    await house.ask("POST", "/predictions/m/1.0", b"a")
+    await house.ask("POST", "/predictions/unknown", b"a")
 
-        lines = await metrics_of(house)
+    lines = await metrics_of(house)
 
-        assert lines["ts_inference_requests_total{model_name=m,model_version=default}"] == 1
-        assert lines["ts_inference_requests_total{model_name=m,model_version=1.0}"] == 2
-        assert lines[f"tsctl_request_latency_seconds_count{{{M}}}"] == 3
-        assert lines["tsctl_batches_total{model=m,reason=full,version=1.0}"] == 3
-        assert not any("unknown" in line for line in lines)
-
-    visit(tmp_path, scenario)
+    assert lines["ts_inference_requests_total{model_name=m,model_version=default}"] == 1
+    assert lines["ts_inference_requests_total{model_name=m,model_version=1.0}"] == 2
+    assert lines[f"tsctl_request_latency_seconds_count{{{M}}}"] == 3
+    assert lines["tsctl_batches_total{model=m,reason=full,version=1.0}"] == 3
+    assert not any("unknown" in line for line in lines)
 
 
-def test_what_is_there_now_is_shown(tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
-        house.engine.load_time = 2.0
-        model = await house.serve("m", workers=2)
-        house.clock.advance(2.0)
-        house.engine.batch_time = lambda size: 60.0
-        for _ in range(3):
-            house.send("POST", "/predictions/m", b"abc")
-        house.clock.settle()
+async def test_what_is_there_now_is_shown(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.engine.load_time = 2.0
+    model = await house.serve("m", workers=2)
+    house.clock.advance(2.0)
+    house.engine.batch_time = lambda size: 60.0
+    for _ in range(3):
+        house.send("POST", "/predictions/m", b"abc")
+    house.clock.settle()
 
-        lines = await metrics_of(house)
+    lines = await metrics_of(house)
 
-        assert model.pool.ready == 2
-        assert lines[f"tsctl_running_jobs{{{M}}}"] == 2
-        assert (lines[f"tsctl_queue_jobs{{{M}}}"], lines[f"tsctl_queue_bytes{{{M}}}"]) == (1, 3)
-        assert (lines[f"tsctl_workers_ready{{{M}}}"], lines[f"tsctl_workers_wanted{{{M}}}"]) == (2, 2)
-        assert lines["WorkerLoadTime{Level=Host,WorkerName=W-9000-m_1.0}"] == 2000
-        assert lines["WorkerLoadTime{Level=Host,WorkerName=W-9001-m_1.0}"] == 2000
-
-    visit(tmp_path, scenario)
+    assert model.pool.ready == 2
+    assert lines[f"tsctl_running_jobs{{{M}}}"] == 2
+    assert (lines[f"tsctl_queue_jobs{{{M}}}"], lines[f"tsctl_queue_bytes{{{M}}}"]) == (1, 3)
+    assert (lines[f"tsctl_workers_ready{{{M}}}"], lines[f"tsctl_workers_wanted{{{M}}}"]) == (2, 2)
+    assert lines["WorkerLoadTime{Level=Host,WorkerName=W-9000-m_1.0}"] == 2000
+    assert lines["WorkerLoadTime{Level=Host,WorkerName=W-9001-m_1.0}"] == 2000
 
 
-def test_what_a_handler_emits_comes_from_its_workers_frames(tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
-        await house.serve("m")
-        (worker,) = house.engine.workers
+async def test_what_a_handler_emits_comes_from_its_workers_frames(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    await house.serve("m")
+    (worker,) = house.engine.workers
 
-        worker.spec.measured([Measurement("counter", "Seen", "count", (("Level", "Model"),), 3.0)])
-        worker.die()
-        house.clock.advance(1.0)
+    worker.spec.measured([Measurement("counter", "Seen", "count", (("Level", "Model"),), 3.0)])
+    worker.die()
+    house.clock.advance(1.0)
 
-        lines = await metrics_of(house)
-        assert lines["Seen{Level=Model,ModelName=m,ModelVersion=1.0}"] == 3
-
-    visit(tmp_path, scenario)
+    lines = await metrics_of(house)
+    assert lines["Seen{Level=Model,ModelName=m,ModelVersion=1.0}"] == 3
 
 
-def test_a_version_that_leaves_keeps_its_counters_only(tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
-        await house.serve("m")
-        await house.ask("POST", "/predictions/m/1.0", b"a")
-        await house.ask("DELETE", "/models/m/1.0")
+async def test_a_version_that_leaves_keeps_its_counters_only(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    await house.serve("m")
+    await house.ask("POST", "/predictions/m/1.0", b"a")
+    await house.ask("DELETE", "/models/m/1.0")
 
-        lines = await metrics_of(house)
+    lines = await metrics_of(house)
 
-        assert {line for line in lines if "=m" in line or "_m_" in line} == {
-            *(
-                f"ts_{name}{{model_name=m,model_version={version}}}"
-                for name in ("inference_requests_total", "inference_latency_microseconds", "queue_latency_microseconds")
-                for version in ("1.0", "default")
-            ),
-            "tsctl_batches_total{model=m,reason=full,version=1.0}",
-            "tsctl_isolated_batches_total{model=m,version=1.0}",
-            "tsctl_isolated_failures_total{model=m,version=1.0}",
-            "tsctl_requests_quarantined_total{model=m,version=1.0}",
-        }
-
-    visit(tmp_path, scenario)
+    assert {line for line in lines if "=m" in line or "_m_" in line} == {
+        *(
+            f"ts_{name}{{model_name=m,model_version={version}}}"
+            for name in ("inference_requests_total", "inference_latency_microseconds", "queue_latency_microseconds")
+            for version in ("1.0", "default")
+        ),
+        "tsctl_batches_total{model=m,reason=full,version=1.0}",
+        "tsctl_isolated_batches_total{model=m,version=1.0}",
+        "tsctl_isolated_failures_total{model=m,version=1.0}",
+        "tsctl_requests_quarantined_total{model=m,version=1.0}",
+    }
 
 
-def test_a_registration_that_is_refused_leaves_the_registered_one_alone(tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
-        await house.serve("m")
-        await house.ask("POST", "/predictions/m/1.0", b"a")
+async def test_a_registration_that_is_refused_leaves_the_registered_one_alone(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    await house.serve("m")
+    await house.ask("POST", "/predictions/m/1.0", b"a")
 
-        status, _ = await house.tell("POST", "/models?url=m-1.0")
+    status, _ = await house.tell("POST", "/models?url=m-1.0")
 
-        assert status == 409
-        assert (await metrics_of(house))[f"tsctl_request_latency_seconds_count{{{M}}}"] == 1
-
-    visit(tmp_path, scenario)
+    assert status == 409
+    assert (await metrics_of(house))[f"tsctl_request_latency_seconds_count{{{M}}}"] == 1
 
 
-def test_a_registration_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
-        house.engine.load_failure = LoadFailure("ValueError: bad weights")
-        house.put("m")
+async def test_a_registration_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.engine.load_failure = LoadFailure("ValueError: bad weights")
+    house.put("m")
 
-        status, _ = await house.tell("POST", "/models?url=m&initial_workers=1&synchronous=true")
+    status, _ = await house.tell("POST", "/models?url=m&initial_workers=1&synchronous=true")
 
-        assert status == 500
-        assert not [line for line in await metrics_of(house) if "=m" in line]
-
-    visit(tmp_path, scenario)
+    assert status == 500
+    assert not [line for line in await metrics_of(house) if "=m" in line]
 
 
 @pytest.mark.parametrize(
@@ -154,61 +131,51 @@ def test_a_registration_that_fails_leaves_nothing(tmp_path: Path) -> None:
         pytest.param("?name=Requests4XX", None, id="another parameter asks for nothing"),
     ],
 )
-def test_names_can_be_asked_for(query: str, told: set[str] | None, tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
-        answer = await house.ask("GET", f"/metrics{query}")
+async def test_names_can_be_asked_for(query: str, told: set[str] | None, tmp_path: Path) -> None:
+    house = House(tmp_path)
+    answer = await house.ask("GET", f"/metrics{query}")
 
-        shown = set(types(answer.body.decode()))
-        assert answer.status == 200
-        assert shown == told if told is not None else len(shown) > 5
-
-    visit(tmp_path, scenario)
+    shown = set(types(answer.body.decode()))
+    assert answer.status == 200
+    assert shown == told if told is not None else len(shown) > 5
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-def test_every_method_is_answered(method: str, tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
-        answer = await house.ask(method, "/metrics?name[]=Requests2XX")
+async def test_every_method_is_answered(method: str, tmp_path: Path) -> None:
+    house = House(tmp_path)
+    answer = await house.ask(method, "/metrics?name[]=Requests2XX")
 
-        assert (answer.status, answer.headers["content-type"]) == (200, CONTENT_TYPE)
-        assert b"Requests2XX" in answer.body
-
-    visit(tmp_path, scenario)
+    assert (answer.status, answer.headers["content-type"]) == (200, CONTENT_TYPE)
+    assert b"Requests2XX" in answer.body
 
 
-def test_head_tells_the_length_and_no_more(tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
-        peer = house.send("HEAD", "/metrics?name[]=Requests2XX")
-        while not house.exchanges[-1].done:  # noqa: ASYNC110 - it takes a few turns of the loop
-            await asyncio.sleep(0)
+async def test_head_tells_the_length_and_no_more(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    peer = house.send("HEAD", "/metrics?name[]=Requests2XX")
+    while not house.exchanges[-1].done:  # noqa: ASYNC110 - it takes a few turns of the loop
+        await asyncio.sleep(0)
 
-        head, _, body = bytes(peer.transport.written).partition(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 200 OK\r\n") and CONTENT_TYPE.encode() in head
-        assert b"content-length: 0" not in head
-        assert body == b""
-
-    visit(tmp_path, scenario)
+    head, _, body = bytes(peer.transport.written).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n") and CONTENT_TYPE.encode() in head
+    assert b"content-length: 0" not in head
+    assert body == b""
 
 
-def test_there_is_nothing_below_it(tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
-        assert (await house.ask("GET", "/metrics/more")).status == 404
-
-    visit(tmp_path, scenario)
+async def test_there_is_nothing_below_it(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    assert (await house.ask("GET", "/metrics/more")).status == 404
 
 
-def test_gpus_are_shown_where_there_are_some(tmp_path: Path) -> None:
+async def test_gpus_are_shown_where_there_are_some(tmp_path: Path) -> None:
     program = tmp_path / "nvidia-smi"
     program.write_text("#!/bin/sh\necho 0, 37, 1024, 4096\n")
     program.chmod(0o755)
 
-    async def scenario(house: House) -> None:
-        lines = await metrics_of(house, "?name[]=GPUUtilization&name[]=GPUMemoryUsed")
-
-        assert lines == {
-            "GPUUtilization{DeviceId=0,Level=Host}": 37,
-            "GPUMemoryUsed{DeviceId=0,Level=Host}": 1024,
-        }
-
     (tmp_path / "house").mkdir()
-    visit(tmp_path / "house", scenario, nvidia_smi=str(program))
+    house = House(tmp_path / "house", nvidia_smi=str(program))
+    lines = await metrics_of(house, "?name[]=GPUUtilization&name[]=GPUMemoryUsed")
+
+    assert lines == {
+        "GPUUtilization{DeviceId=0,Level=Host}": 37,
+        "GPUMemoryUsed{DeviceId=0,Level=Host}": 1024,
+    }

@@ -1,6 +1,5 @@
 """A version whose workers end with some requests, and what is hashed of them."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -8,27 +7,26 @@ import pytest
 from daemon.batching import quarantine
 from daemon.batching.fingerprint import fingerprint
 from daemon.batching.quarantine import AT_ONCE
-from daemon.core.job import Job, Reply
+from daemon.core.job import Job
 from daemon.workers.slot import SlotState
 from daemon.workers.stub import StubWorker
-from tests.batching.test_dispatcher import Bench as DispatcherBench
+from tests.kit.version import StubVersion
 
 SMALL, LARGE = b"poison", b"poison" * AT_ONCE
 
 
-class Bench(DispatcherBench):
-    """A version whose workers end with bodies that begin with `poison`, when they are told to."""
+class PoisonedVersion(StubVersion):
+    """A greedy version whose workers end with bodies that begin with `poison`, when they are told to."""
 
-    def ask(self, name: str, body: bytes = SMALL, headers: Sequence[tuple[str, str]] = (), **further: Any) -> Job:
-        job = self.client.job(name, body, arrived=self.clock.now(), **further)
-        job.headers = [("x-request-id", name), *headers]
-        self.model.submit(job)
-        self.clock.settle()
-        return job
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"policy": "greedy"} | options)
+
+    def ask(self, name: str, body: bytes = SMALL, **further: Any) -> Job:
+        return super().ask(name, body, **further)
 
     @property
     def worker(self) -> StubWorker:
-        return self.engine.workers[-1]
+        return self.workers[-1]
 
     def crash(self, retry: bool = False) -> None:
         """The youngest worker ends, and the next one is there."""
@@ -44,9 +42,6 @@ class Bench(DispatcherBench):
             self.ask(name, body)
             self.crash()
 
-    def told(self, name: str) -> Reply:
-        return dict(self.client.replies)[name]
-
 
 @pytest.fixture
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -59,7 +54,3 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(quarantine, "fingerprint", counted)
     return sizes
-
-
-def named(bench: Bench, name: str, body: bytes, **further: Any) -> Job:
-    return bench.client.job(name, body, arrived=bench.clock.now(), **further)

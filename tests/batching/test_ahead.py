@@ -1,18 +1,16 @@
 """A busy worker gets one more batch, if it is full and there is one for every worker."""
 
 import math
+from typing import Any
 
 import pytest
 
 from daemon.batching.ahead import may_send_ahead
 from daemon.batching.policies.collector import Facts
 from daemon.core.arena import SHARED_FROM, Arena
-from daemon.core.clock import FakeClock
 from daemon.core.errors import QueueFull
 from daemon.core.job import Job, Param, Phase, Reply
-from daemon.models.version import Model
-from daemon.workers.stub import StubEngine
-from tests.build import Client, make_model
+from tests.kit.version import StubVersion
 
 
 @pytest.mark.parametrize(
@@ -39,58 +37,36 @@ def test_no_deadline_is_risked_before_batch_times_are_known(deadline: float, exp
     assert may_send_ahead(facts, 1, batch_size=4, seconds=0.0, now=100.0) is expected
 
 
-class Bench:
-    """A model with stub workers, each batch taking a second."""
-
-    def __init__(self, *, workers: int = 1, capacity: int = 2, policy: str = "greedy", queue_jobs: int = 100) -> None:
-        self.clock = FakeClock()
-        self.engine = StubEngine(self.clock, batch_time=lambda size: 1.0, capacity=capacity)
-        self.model: Model = make_model(self.engine, self.clock, batch_size=2, policy=policy, queue_jobs=queue_jobs)
-        self.client = Client()
-        self.model.pool.scale(workers)
-        self.clock.settle()
-
-    def send(self, names: str) -> dict[str, Job]:
-        jobs = {name: self.client.job(name, arrived=self.clock.now()) for name in names}
-        for job in jobs.values():
-            self.model.submit(job)
-        self.clock.settle()
-        return jobs
-
-    @property
-    def batches(self) -> list[str]:
-        sent = sorted((b for worker in self.engine.workers for b in worker.batches), key=lambda batch: batch.id)
-        return ["".join(job.id for job in batch.jobs) for batch in sent]
-
-    @property
-    def reasons(self) -> dict[str, int]:
-        return dict(self.model.dispatcher.reasons)
+def pairs(**options: Any) -> StubVersion:
+    """Make a version whose batches of two take a second."""
+    defaults: dict[str, Any] = {"batch_size": 2, "policy": "greedy"}
+    return StubVersion(**defaults | options)
 
 
 @pytest.mark.parametrize("policy", ["greedy", "fixed", "auto"])
 def test_a_busy_worker_holds_one_full_batch_more(policy: str) -> None:
-    bench = Bench(policy=policy)
+    bench = pairs(policy=policy)
 
-    bench.send("abcdefg")
+    bench.send(*"abcdefg")
 
-    assert bench.batches == ["ab", "cd"]
-    assert bench.reasons == {"full": 1, "ahead": 1}
-    assert len(bench.model.queue) == 3 and bench.model.dispatcher.running == 4
+    assert bench.batches == ["a b", "c d"]
+    assert bench.dispatcher.reasons == {"full": 1, "ahead": 1}
+    assert len(bench.model.queue) == 3 and bench.dispatcher.running == 4
 
 
 def test_a_batch_that_is_not_full_waits_for_the_worker() -> None:
-    bench = Bench()
-    bench.send("abc")
-    assert bench.batches == ["ab"]
+    bench = pairs()
+    bench.send(*"abc")
+    assert bench.batches == ["a b"]
 
     bench.clock.advance(1.0)
 
-    assert bench.batches == ["ab", "c"]
+    assert bench.batches == ["a b", "c"]
 
 
 def test_a_batch_that_was_sent_ahead_runs_without_a_pause() -> None:
-    bench = Bench()
-    bench.send("abcd")
+    bench = pairs()
+    bench.send(*"abcd")
 
     bench.clock.advance(1.0)
     assert set(bench.client.answered) == set("ab")
@@ -101,80 +77,80 @@ def test_a_batch_that_was_sent_ahead_runs_without_a_pause() -> None:
 
 
 def test_an_idle_worker_comes_before_a_busy_one() -> None:
-    bench = Bench(workers=2)
+    bench = pairs(workers=2)
 
-    bench.send("abcd")
+    bench.send(*"abcd")
 
-    assert [len(worker.batches) for worker in bench.engine.workers] == [1, 1]
+    assert [len(worker.batches) for worker in bench.workers] == [1, 1]
 
 
 def test_the_worker_that_is_done_first_gets_the_next_batch() -> None:
-    bench = Bench(workers=2)
-    bench.send("ab")
+    bench = pairs(workers=2)
+    bench.send(*"ab")
     bench.clock.advance(0.5)
-    bench.send("cd")
+    bench.send(*"cd")
 
-    bench.send("efgh")
+    bench.send(*"efgh")
 
-    assert [len(worker.batches) for worker in bench.engine.workers] == [2, 1]
+    assert [len(worker.batches) for worker in bench.workers] == [2, 1]
 
 
 def test_nothing_goes_ahead_to_a_worker_that_holds_one_batch_only() -> None:
-    bench = Bench(capacity=1)
+    bench = pairs(capacity=1)
 
-    bench.send("abcdef")
+    bench.send(*"abcdef")
 
-    assert bench.batches == ["ab"]
+    assert bench.batches == ["a b"]
 
 
 def test_a_job_that_travels_alone_is_not_sent_ahead() -> None:
-    bench = Bench()
-    bench.send("ab")
+    bench = pairs()
+    bench.send(*"ab")
 
-    bench.model.submit(Job("X", [], [], bench.clock.now(), lambda reply: None, solo=True))
-    bench.send("cdef")
+    bench.submit("X", solo=True)
+    bench.send(*"cdef")
 
-    assert bench.batches == ["ab"]
+    assert bench.batches == ["a b"]
 
 
 def test_only_the_batch_that_had_started_is_charged_when_a_worker_dies() -> None:
-    bench = Bench()
-    jobs = bench.send("abcde")
+    bench = pairs()
+    jobs = bench.send(*"abcde")
 
-    bench.engine.workers[0].die()
+    bench.workers[0].die()
 
-    assert [job.attempt for job in jobs.values()] == [1, 1, 0, 0, 0]
-    assert {job.phase for job in jobs.values()} == {Phase.QUEUED}
+    assert [job.attempt for job in jobs] == [1, 1, 0, 0, 0]
+    assert {job.phase for job in jobs} == {Phase.QUEUED}
 
 
 def test_after_a_death_what_had_started_goes_alone_and_the_rest_as_it_was() -> None:
-    bench = Bench()
-    bench.send("abcde")
+    bench = pairs()
+    bench.send(*"abcde")
 
-    bench.engine.workers[0].die()
+    bench.workers[0].die()
     bench.clock.advance(10.0)
 
-    assert bench.batches == ["ab", "cd", "a", "b", "cd", "e"]
-    assert bench.reasons == {"full": 1, "ahead": 2, "retry": 2, "at_once": 1}
+    assert bench.batches == ["a b", "c d", "a", "b", "c d", "e"]
+    assert bench.dispatcher.reasons == {"full": 1, "ahead": 2, "retry": 2, "at_once": 1}
     assert bench.client.statuses == dict.fromkeys("abcde", 200)
 
 
 def test_what_had_not_started_has_waited_all_the_time() -> None:
-    bench = Bench()
+    bench = pairs()
     began = bench.clock.now()
-    jobs = bench.send("abcd")
+    jobs = bench.send(*"abcd")
     bench.clock.advance(0.5)
 
-    bench.engine.workers[0].die()
+    bench.workers[0].die()
 
-    assert {name: job.queued - began for name, job in jobs.items()} == {"a": 0.5, "b": 0.5, "c": 0.0, "d": 0.0}
+    assert {job.id: job.queued - began for job in jobs} == {"a": 0.5, "b": 0.5, "c": 0.0, "d": 0.0}
 
 
 def test_what_had_not_started_runs_again_even_where_handlers_may_not() -> None:
-    bench = Bench()
-    bench.send("abcd")
+    bench = pairs()
+    bench.send(*"abcd")
 
-    bench.engine.workers[0].die(retry=False)
+    bench.workers[0].die(retry=False)
     assert bench.client.statuses == {"a": 500, "b": 500}
     bench.clock.advance(10.0)
 
@@ -182,11 +158,11 @@ def test_what_had_not_started_runs_again_even_where_handlers_may_not() -> None:
 
 
 def test_when_two_workers_die_no_retried_job_gets_into_a_batch() -> None:
-    bench = Bench(workers=2)
-    jobs = bench.send("abcdefgh")
-    bench.model.abandon(jobs["h"])  # so that what comes back last is not a full batch
+    bench = pairs(workers=2)
+    *_, last = bench.send(*"abcdefgh")
+    bench.model.abandon(last)  # so that what comes back last is not a full batch
 
-    for worker in bench.engine.workers:
+    for worker in bench.workers:
         worker.die()
     bench.clock.advance(20.0)
 
@@ -195,20 +171,20 @@ def test_when_two_workers_die_no_retried_job_gets_into_a_batch() -> None:
 
 
 def test_a_job_sent_ahead_whose_client_left_does_not_come_back() -> None:
-    bench = Bench()
-    jobs = bench.send("abcd")
-    bench.model.abandon(jobs["c"])
+    bench = pairs()
+    _, _, left, _ = bench.send(*"abcd")
+    bench.model.abandon(left)
 
-    bench.engine.workers[0].die(retry=False)
+    bench.workers[0].die(retry=False)
     bench.clock.advance(10.0)
 
-    assert jobs["c"].phase is Phase.ENDED
+    assert left.phase is Phase.ENDED
     assert bench.batches[2:] == ["d"]
 
 
 def test_a_worker_that_leaves_finishes_both_batches() -> None:
-    bench = Bench()
-    bench.send("abcd")
+    bench = pairs()
+    bench.send(*"abcd")
 
     bench.model.pool.scale(0)
     bench.clock.advance(2.0)
@@ -218,7 +194,7 @@ def test_a_worker_that_leaves_finishes_both_batches() -> None:
 
 
 def test_what_a_job_has_in_the_arena_stays_until_the_job_ends() -> None:
-    bench = Bench()
+    bench = pairs()
     arena = Arena(1024**2)
     stored = arena.take(SHARED_FROM)
     assert stored is not None
@@ -228,7 +204,7 @@ def test_what_a_job_has_in_the_arena_stays_until_the_job_ends() -> None:
     del stored
     bench.clock.settle()
 
-    bench.engine.workers[0].die()
+    bench.workers[0].die()
     assert arena.used == SHARED_FROM
     bench.clock.advance(10.0)
 
@@ -237,9 +213,9 @@ def test_what_a_job_has_in_the_arena_stays_until_the_job_ends() -> None:
 
 
 def test_what_was_sent_ahead_counts_as_waiting() -> None:
-    bench = Bench(queue_jobs=3)
-    bench.send("abc")
-    bench.send("de")
+    bench = pairs(queue_jobs=3)
+    bench.send(*"abc")
+    bench.send(*"de")
     assert (bench.model.running, bench.model.waiting) == (2, 3)
 
     with pytest.raises(QueueFull):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from daemon.batching.deadlines import Deadlines
 from daemon.core.job import Budget, Job
-from tests.build import Client
+from tests.kit.client import Client
 
 
 def job(deadline: float) -> Job:

@@ -19,7 +19,7 @@ from daemon.models.version import Model
 from daemon.workers.slot import SlotState
 from daemon.workers.state import State
 from daemon.workers.stub import StubEngine, StubWorker
-from tests.build import make_model
+from tests.kit.build import make_model
 
 MAX_DELAY = 0.1
 

@@ -4,80 +4,78 @@ import math
 
 import pytest
 
-from daemon.core.job import Budget, Job, Phase
-from tests.batching.limited import Bench
-
-HEADER = "x-request-deadline-ms"
+from daemon.core.job import Phase
+from tests.batching.limited import learn, limited, told
 
 
 def test_one_that_waits_is_told_at_its_deadline_and_never_sent() -> None:
-    bench = Bench()
-    bench.send("first")
-    late = bench.send("late", 0.25)
+    bench = limited()
+    bench.ask("first")
+    late = bench.ask("late", seconds=0.25)
 
     bench.clock.advance(5.0)
 
-    assert bench.told("late") == (
+    assert told(bench, "late") == (
         "The request was not run: of the 250 ms that x-request-deadline-ms allows, it waited 250 ms in the queue."
         " Allow more time, or add workers."
     )
-    assert bench.answered_at["late"] == pytest.approx(0.25)
+    assert bench.client.took["late"] == pytest.approx(0.25)
     assert late.phase is Phase.ENDED and bench.sent == ["first"]
-    assert bench.model.dispatcher.expired == {"queue": 1}
+    assert bench.dispatcher.expired == {"queue": 1}
 
 
 def test_it_is_told_as_soon_as_its_answer_would_be_late() -> None:
-    bench = Bench()
-    bench.learn()
-    bench.send("first")
+    bench = limited()
+    learn(bench)
+    bench.ask("first")
 
-    bench.send("late", 1.25)
+    bench.ask("late", seconds=1.25)
     bench.clock.advance(5.0)
 
-    assert bench.answered_at["late"] == pytest.approx(0.25)
-    assert bench.told("late").startswith(
+    assert bench.client.took["late"] == pytest.approx(0.25)
+    assert told(bench, "late").startswith(
         "The request was not run: of the 1.25 s that x-request-deadline-ms allows, it waited 250 ms in the queue,"
         " and the model takes about 1 s."
     )
 
 
 def test_one_that_would_be_too_late_at_once_is_told_at_once() -> None:
-    bench = Bench()
-    bench.learn()
+    bench = limited()
+    learn(bench)
 
-    bench.send("late", 0.9)
+    bench.ask("late", seconds=0.9)
 
-    assert bench.answered_at == bench.answered_at | {"late": 0.0}
+    assert bench.client.took == bench.client.took | {"late": 0.0}
     assert "late" not in bench.sent
 
 
 def test_what_its_receipt_took_counts() -> None:
-    bench = Bench()
-    bench.send("first")
+    bench = limited()
+    bench.ask("first")
 
-    bench.send("late", 0.5, receipt=0.3)
+    bench.ask("late", seconds=0.5, receipt=0.3)
     bench.clock.advance(5.0)
 
-    assert bench.answered_at["late"] == pytest.approx(0.2)
-    assert "it took 300 ms to arrive and waited 200 ms in the queue." in bench.told("late")
+    assert bench.client.took["late"] == pytest.approx(0.2)
+    assert "it took 300 ms to arrive and waited 200 ms in the queue." in told(bench, "late")
 
 
 def test_one_that_can_be_answered_in_time_is() -> None:
-    bench = Bench()
-    bench.learn()
+    bench = limited()
+    learn(bench)
 
-    bench.send("a", 1.5)
+    bench.ask("a", seconds=1.5)
     bench.clock.advance(5.0)
 
     assert bench.client.statuses == {"a": 200}
-    assert not bench.model.dispatcher.expired
+    assert not bench.dispatcher.expired
 
 
 def test_the_others_wait_on_in_their_order() -> None:
-    bench = Bench()
-    bench.send("first")
+    bench = limited()
+    bench.ask("first")
     for name, seconds in (("a", None), ("b", 0.5), ("c", None), ("d", 0.3), ("e", 60.0)):
-        bench.send(name, seconds)
+        bench.ask(name, seconds=seconds)
 
     bench.clock.advance(60.0)
 
@@ -86,29 +84,29 @@ def test_the_others_wait_on_in_their_order() -> None:
 
 
 def test_a_running_one_is_told_at_its_deadline_and_its_late_answer_is_dropped() -> None:
-    bench = Bench(batch_size=2, batch_time=1.0)
-    bench.send("first")
-    late, other = bench.send("late", 1.75), bench.send("other")
+    bench = limited(batch_size=2, batch_time=1.0)
+    bench.ask("first")
+    late, other = bench.ask("late", seconds=1.75), bench.ask("other")
 
     bench.clock.advance(1.75)
-    assert bench.told("late") == (
+    assert told(bench, "late") == (
         "The model did not answer in time: of the 1.75 s that x-request-deadline-ms allows, it waited 1 s in the queue"
         " and has run for 750 ms. Its answer will be dropped. Allow more time."
     )
     assert late.phase is Phase.ENDED and other.phase is Phase.SENT
-    assert bench.model.dispatcher.running == 2, "the worker still has both"
+    assert bench.dispatcher.running == 2, "the worker still has both"
 
     bench.clock.advance(0.25)
     assert [name for name, _ in bench.client.replies] == ["first", "late", "other"]
     assert bench.client.statuses["other"] == 200
-    assert bench.model.idle and bench.model.dispatcher.expired == {"worker": 1}
+    assert bench.model.idle and bench.dispatcher.expired == {"worker": 1}
 
 
 def test_the_worker_goes_on_and_runs_the_next_batch() -> None:
-    bench = Bench()
-    bench.send("late", 0.5)
+    bench = limited()
+    bench.ask("late", seconds=0.5)
     bench.clock.advance(0.75)
-    bench.send("next")
+    bench.ask("next")
 
     bench.clock.advance(0.25)
     assert bench.sent == ["late", "next"]
@@ -118,12 +116,12 @@ def test_the_worker_goes_on_and_runs_the_next_batch() -> None:
 
 
 def test_one_that_expired_while_it_ran_is_not_run_again_when_its_worker_dies() -> None:
-    bench = Bench(batch_size=2)
-    bench.send("first")
-    late, other = bench.send("late", 1.5), bench.send("other")
+    bench = limited(batch_size=2)
+    bench.ask("first")
+    late, other = bench.ask("late", seconds=1.5), bench.ask("other")
     bench.clock.advance(1.6)
 
-    bench.worker.die()
+    bench.workers[-1].die()
     bench.clock.advance(60.0)
 
     assert bench.sent == ["first", "late", "other", "other"]
@@ -132,35 +130,35 @@ def test_one_that_expired_while_it_ran_is_not_run_again_when_its_worker_dies() -
 
 
 def test_one_whose_worker_died_expires_while_it_waits_for_another() -> None:
-    bench = Bench()
+    bench = limited()
     bench.engine.load_time = 10.0
-    bench.send("a", 2.0)
+    bench.ask("a", seconds=2.0)
     bench.clock.advance(0.5)
 
-    bench.worker.die()
+    bench.workers[-1].die()
     bench.clock.advance(60.0)
 
-    assert bench.answered_at["a"] == pytest.approx(2.0)
-    assert "it was run by a worker that died and waited 1.5 s in the queue" in bench.told("a")
+    assert bench.client.took["a"] == pytest.approx(2.0)
+    assert "it was run by a worker that died and waited 1.5 s in the queue" in told(bench, "a")
     assert bench.sent == ["a"] and bench.model.idle
 
 
 def test_a_client_that_has_left_is_told_nothing() -> None:
-    bench = Bench()
-    running, waiting = bench.send("running", 0.5), bench.send("waiting", 0.5)
+    bench = limited()
+    running, waiting = bench.ask("running", seconds=0.5), bench.ask("waiting", seconds=0.5)
     bench.model.abandon(running)
     bench.model.abandon(waiting)
 
     bench.clock.advance(5.0)
 
     assert bench.client.replies == []
-    assert not bench.model.dispatcher.expired
+    assert not bench.dispatcher.expired
     assert {running.phase, waiting.phase} == {Phase.ENDED}
 
 
 def test_a_client_that_leaves_after_it_was_told_changes_nothing() -> None:
-    bench = Bench()
-    late = bench.send("late", 0.5)
+    bench = limited()
+    late = bench.ask("late", seconds=0.5)
     bench.clock.advance(0.75)
 
     bench.model.abandon(late)
@@ -170,56 +168,54 @@ def test_a_client_that_leaves_after_it_was_told_changes_nothing() -> None:
 
 
 def test_a_piece_after_the_deadline_is_dropped() -> None:
-    bench = Bench(batch_size=2)
+    bench = limited(batch_size=2)
     pieces: list[str] = []
     for name, seconds in (("a", 0.5), ("b", None)):
-        budget = None if seconds is None else Budget(seconds, bench.clock.now(), HEADER)
-        deliver, stream = (lambda reply: None), (lambda piece, name=name: pieces.append(name))
-        bench.model.submit(Job(name, [], [], bench.clock.now(), deliver, stream, budget=budget))
+        bench.submit(name, seconds=seconds, stream=lambda piece, name=name: pieces.append(name))
     bench.clock.advance(0.4)
-    bench.worker.stream(b"x")
+    bench.workers[-1].stream(b"x")
     bench.clock.advance(0.2)
 
-    bench.worker.stream(b"y")
+    bench.workers[-1].stream(b"y")
 
     assert pieces == ["a", "b", "b"]
 
 
 @pytest.mark.parametrize("policy", ["auto", "fixed"])
 def test_a_held_job_is_sent_in_time_for_its_deadline(policy: str) -> None:
-    bench = Bench(batch_size=4, max_delay=30.0, policy=policy)
-    bench.learn(6)
-    bench.send("other")
+    bench = limited(batch_size=4, max_delay=30.0, policy=policy)
+    learn(bench, 6)
+    bench.ask("other")
     bench.clock.settle()
 
-    bench.send("urgent", 3.0)
+    bench.ask("urgent", seconds=3.0)
     bench.clock.advance(10.0)
 
     assert (bench.client.statuses["other"], bench.client.statuses["urgent"]) == (200, 200)
-    assert bench.answered_at["urgent"] <= 3.0
+    assert bench.client.took["urgent"] <= 3.0
     if policy == "fixed":
-        assert bench.model.dispatcher.reasons["deadline"] == 1
+        assert bench.dispatcher.reasons["deadline"] == 1
 
 
 @pytest.mark.parametrize("policy", ["auto", "fixed"])
 def test_a_job_with_a_deadline_is_not_held_before_anything_is_known(policy: str) -> None:
-    bench = Bench(batch_size=4, max_delay=30.0, policy=policy)
+    bench = limited(batch_size=4, max_delay=30.0, policy=policy)
 
-    bench.send("a", 1.5)
+    bench.ask("a", seconds=1.5)
     bench.clock.advance(10.0)
 
     assert bench.client.statuses == {"a": 200}
-    assert bench.answered_at["a"] == pytest.approx(1.0)
+    assert bench.client.took["a"] == pytest.approx(1.0)
 
 
 def test_an_expectation_that_is_far_too_long_does_not_keep_everybody_out() -> None:
-    bench = Bench()
+    bench = limited()
     bench.model.traffic.times.add(1, 100.0)  # one batch was in a swamp
     bench.model.traffic.last_time, bench.model.traffic.last_return = 100.0, bench.clock.now()
     bench.engine.batch_time = lambda size: 0.01
 
     for index in range(50):
-        bench.send(str(index), 5.0)
+        bench.ask(str(index), seconds=5.0)
         bench.clock.advance(0.25)
 
     refused = [name for name, status in bench.client.statuses.items() if status == 504]
@@ -227,13 +223,13 @@ def test_an_expectation_that_is_far_too_long_does_not_keep_everybody_out() -> No
 
 
 def test_the_delay_starts_anew_after_all_expired() -> None:
-    bench = Bench(policy="fixed", batch_size=4, max_delay=1.0, queue_timeout=0.5)
-    bench.send("late")
+    bench = limited(policy="fixed", batch_size=4, max_delay=1.0, queue_timeout=0.5)
+    bench.ask("late")
     bench.clock.advance(0.5)
     assert bench.client.statuses == {"late": 504}
-    bench.model.dispatcher.expiry.queue_timeout = math.inf
+    bench.dispatcher.expiry.queue_timeout = math.inf
 
-    bench.send("next")
+    bench.ask("next")
     bench.clock.advance(0.97)
     assert bench.sent == []
 
@@ -242,10 +238,10 @@ def test_the_delay_starts_anew_after_all_expired() -> None:
 
 
 def test_who_waits_for_the_model_to_be_idle_hears_of_it() -> None:
-    bench = Bench()
+    bench = limited()
     bench.engine.load_time = 60.0
-    bench.send("a", 2.0)
-    bench.worker.die()
+    bench.ask("a", seconds=2.0)
+    bench.workers[-1].die()
     idle: list[bool] = []
     bench.model.listeners[lambda: idle.append(bench.model.idle)] = None
 
@@ -255,29 +251,29 @@ def test_who_waits_for_the_model_to_be_idle_hears_of_it() -> None:
 
 
 def test_nothing_is_watched_without_a_limit() -> None:
-    bench = Bench()
+    bench = limited()
     for index in range(5):
-        bench.send(str(index))
+        bench.ask(str(index))
 
-    assert bench.model.dispatcher._alarm is None
-    assert len(bench.model.dispatcher.expiry.sent) == 0
+    assert bench.dispatcher._alarm is None
+    assert len(bench.dispatcher.expiry.sent) == 0
 
 
 def test_what_ended_is_watched_no_more() -> None:
-    bench = Bench()
+    bench = limited()
     for index in range(5):
-        bench.send(str(index), 100.0)
+        bench.ask(str(index), seconds=100.0)
     bench.clock.advance(10.0)
 
-    expiry = bench.model.dispatcher.expiry
+    expiry = bench.dispatcher.expiry
     assert (len(expiry.sent), len(bench.model.queue.deadlines)) == (0, 0)
     assert repr(expiry) == "<Expiry of 0 waiting and 0 sent jobs>"
 
 
 def test_all_are_refused_whatever_their_deadline() -> None:
-    bench = Bench()
-    bench.send("running")
-    bench.send("waiting", 0.5)
+    bench = limited()
+    bench.ask("running")
+    bench.ask("waiting", seconds=0.5)
 
     bench.model.refuse_waiting()
     bench.clock.advance(10.0)

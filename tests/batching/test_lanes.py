@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from daemon.batching.queue import Queue, patience
 from daemon.core.job import Budget, Job
-from tests.build import Client
+from tests.kit.client import Client
 from tests.lab.simulation.invariants import in_order
 
 

@@ -8,16 +8,16 @@ from daemon.batching import quarantine
 from daemon.batching.quarantine import AT_ONCE
 from daemon.core.errors import QueueFull
 from daemon.core.job import Budget, Phase, Reply
-from tests.batching.poisoned import LARGE, SMALL, Bench, hashed, named
+from tests.batching.poisoned import LARGE, SMALL, PoisonedVersion, hashed
 
 __all__ = ["hashed"]  # a fixture
 
 
-class Parked(Bench):
+class Parked(PoisonedVersion):
     """A large request is as large as a suspect, and waits for another thread."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(policy="greedy", **settings)
+        super().__init__(**settings)
         self.ask("bad", LARGE)
         self.crash()
         self.clock.held = []
@@ -27,12 +27,12 @@ def test_while_a_large_one_is_hashed_others_pass_it_and_it_is_not_sent() -> None
     bench = Parked()
     bench.ask("large", LARGE)
     bench.ask("small", b"w")
-    assert bench.batches[1:] == [("small",)] and bench.model.waiting == 1 and not bench.model.idle
+    assert bench.batches[1:] == ["small"] and bench.model.waiting == 1 and not bench.model.idle
 
     bench.clock.release()
     bench.clock.advance(1.0)
 
-    assert bench.batches[1:] == [("small",), ("large",)]
+    assert bench.batches[1:] == ["small", "large"]
 
 
 def test_one_that_is_no_suspect_takes_its_place_by_the_time_that_it_came() -> None:
@@ -45,7 +45,7 @@ def test_one_that_is_no_suspect_takes_its_place_by_the_time_that_it_came() -> No
     bench.clock.release()
     bench.clock.advance(1.0)
 
-    assert bench.batches[-1] == ("large", "later")
+    assert bench.batches[-1] == "large later"
 
 
 def test_its_deadline_holds_meanwhile() -> None:
@@ -53,7 +53,7 @@ def test_its_deadline_holds_meanwhile() -> None:
     job = bench.ask("large", LARGE, budget=Budget(0.5, bench.clock.now(), "its client"))
 
     bench.clock.advance(0.6)
-    assert job.phase is Phase.ENDED and bench.told("large").status == 504
+    assert job.phase is Phase.ENDED and bench.client.reply("large").status == 504
 
     bench.clock.release()
     bench.clock.settle()
@@ -66,17 +66,15 @@ def test_the_queue_timeout_holds_meanwhile() -> None:
 
     bench.clock.advance(0.6)
 
-    assert bench.told("large").status == 504
+    assert bench.client.reply("large").status == 504
 
 
 def test_the_queue_timeout_holds_for_one_that_comes_back_unbegun_and_is_the_only_one() -> None:
-    bench = Bench(policy="greedy", workers=2, queue_timeout=2.0)
-    hanging, crashing = bench.engine.workers
+    bench = PoisonedVersion(workers=2, queue_timeout=2.0)
+    hanging, crashing = bench.workers
     bench.ask("good", b"words")
     bench.ask("bad", LARGE)
-    ahead, waiting = named(bench, "bad-2", LARGE), named(bench, "good-2", b"words")
-    bench.model.submit(ahead)
-    bench.model.submit(waiting)
+    ahead, waiting = bench.submit("bad-2", LARGE), bench.submit("good-2", b"words")
     bench.clock.settle()
     assert ahead.phase is Phase.SENT
     bench.model.abandon(waiting)
@@ -86,7 +84,7 @@ def test_the_queue_timeout_holds_for_one_that_comes_back_unbegun_and_is_the_only
     hanging.hang(Reply(500, b"late"), retry=False)
     bench.clock.advance(2.1)
 
-    assert bench.told("bad-2").status == 504
+    assert bench.client.reply("bad-2").status == 504
 
 
 def test_its_client_may_leave_meanwhile() -> None:
@@ -109,7 +107,7 @@ def test_a_stop_answers_it_meanwhile() -> None:
     bench.clock.release()
     bench.clock.settle()
 
-    assert bench.told("large").status == 503 and bench.model.idle
+    assert bench.client.reply("large").status == 503 and bench.model.idle
 
 
 def test_it_counts_against_the_limits_of_the_queue() -> None:
@@ -122,7 +120,7 @@ def test_it_counts_against_the_limits_of_the_queue() -> None:
 
 
 def test_what_arrives_while_the_dead_is_hashed_is_compared_when_that_is_known() -> None:
-    bench = Bench(policy="greedy")
+    bench = PoisonedVersion()
     bench.prove(LARGE)
     bench.model.retry()
     bench.clock.advance(6.0)
@@ -132,15 +130,15 @@ def test_what_arrives_while_the_dead_is_hashed_is_compared_when_that_is_known() 
     bench.clock.advance(6.0)
 
     bench.ask("second", LARGE)
-    assert bench.batches[-1] == ("first",), "it waits for the comparison"
+    assert bench.batches[-1] == "first", "it waits for the comparison"
     bench.clock.release()
     bench.clock.settle()
 
-    assert bench.batches[-1] == ("second",) and bench.dispatcher.reasons["suspect"] == 2
+    assert bench.batches[-1] == "second" and bench.dispatcher.reasons["suspect"] == 2
 
 
 def test_what_was_hashed_for_a_table_that_was_cleared_counts_no_more() -> None:
-    bench = Bench(policy="greedy")
+    bench = PoisonedVersion()
     bench.ask("first", LARGE)
     bench.clock.held = []
     bench.worker.crash(retry=False)
@@ -153,9 +151,9 @@ def test_what_was_hashed_for_a_table_that_was_cleared_counts_no_more() -> None:
 
 
 def test_a_turn_of_the_loop_hashes_no_more_than_a_mebibyte(hashed: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Bench(policy="greedy", batch_size=200, queue_bytes=10**8)
+    bench = PoisonedVersion(batch_size=200, queue_bytes=10**8)
     for number in range(100):
-        bench.model.submit(named(bench, f"r{number}", b"%05d" % number * (AT_ONCE // 5)))
+        bench.submit(f"r{number}", b"%05d" % number * (AT_ONCE // 5))
     bench.clock.settle()
     bench.clock.held = []
 
@@ -168,7 +166,7 @@ def test_a_turn_of_the_loop_hashes_no_more_than_a_mebibyte(hashed: list[int], mo
 
 
 def test_the_one_that_has_waited_longest_is_the_first_of_the_suspects_whatever_its_lane_was() -> None:
-    bench = Bench(policy="greedy", queue_timeout=10.0)
+    bench = PoisonedVersion(queue_timeout=10.0)
     bench.ask("bad")
     for name, low in (("low", True), ("normal", False), ("normal-2", False)):
         bench.ask(name, SMALL, low=low)

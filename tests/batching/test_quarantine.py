@@ -6,27 +6,27 @@ import pytest
 
 from daemon.batching.quarantine import Quarantined
 from daemon.core.job import Budget, Phase, Reply
-from tests.batching.poisoned import LARGE, SMALL, Bench, hashed, named
+from tests.batching.poisoned import LARGE, SMALL, PoisonedVersion, hashed
 
 __all__ = ["hashed"]  # a fixture
 
 
 @pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
 def test_after_two_ends_alone_the_same_is_refused_for_a_minute(body: bytes) -> None:
-    bench = Bench(policy="greedy")
+    bench = PoisonedVersion()
     bench.prove(body)
 
     assert ask_again(bench, "third", body) is not None
     bench.clock.advance(60.0)
     bench.ask("fourth", body)
 
-    assert bench.batches == [("first",), ("second",), ("fourth",)], "after the minute it is tried once more"
+    assert bench.batches == ["first", "second", "fourth"], "after the minute it is tried once more"
     assert bench.model.metrics.quarantined == 1
     bench.crash()
     assert ask_again(bench, "fifth", body) is not None
 
 
-def ask_again(bench: Bench, name: str, body: bytes) -> str | None:
+def ask_again(bench: PoisonedVersion, name: str, body: bytes) -> str | None:
     """Ask, and return why it is refused; None if it is not."""
     try:
         bench.ask(name, body)
@@ -38,7 +38,7 @@ def ask_again(bench: Bench, name: str, body: bytes) -> str | None:
 
 @pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
 def test_the_refusal_names_the_request_how_often_why_until_when_and_what_to_do(body: bytes) -> None:
-    bench = Bench(policy="greedy")
+    bench = PoisonedVersion()
     bench.prove(body)
     bench.clock.advance(4.0)
 
@@ -60,41 +60,41 @@ def test_the_refusal_names_the_request_how_often_why_until_when_and_what_to_do(b
     ],
 )
 def test_a_good_request_is_never_taken_for_it(other: Any, headers: Any, body: bytes) -> None:
-    bench = Bench(policy="greedy")
+    bench = PoisonedVersion()
     bench.prove(body)
 
-    bench.ask("good", other(body), headers)
+    bench.ask("good", other(body), headers=headers)
     bench.clock.advance(1.0)
 
-    assert bench.told("good").status == 200
+    assert bench.client.reply("good").status == 200
     assert bench.dispatcher.reasons["suspect"] == 1, "only what had ended a worker travelled as a suspect"
 
 
 def test_what_shared_a_batch_with_it_travels_alone_next_time_and_is_cleared_by_its_answer() -> None:
-    bench = Bench(policy="greedy", batch_size=4)
+    bench = PoisonedVersion(batch_size=4)
     for name, body in (("bad", SMALL), ("good", b"words")):
-        bench.model.submit(named(bench, name, body))
+        bench.submit(name, body)
     bench.clock.settle()
     bench.crash()
-    assert bench.batches == [("bad", "good")]
+    assert bench.batches == ["bad good"]
 
     for name, body in (("good-2", b"words"), ("other", b"never seen"), ("other-2", b"never seen either")):
-        bench.model.submit(named(bench, name, body))
+        bench.submit(name, body)
     bench.clock.advance(5.0)
     bench.ask("good-3", b"words")
 
-    assert bench.batches[1:] == [("good-2",), ("other", "other-2"), ("good-3",)]
+    assert bench.batches[1:] == ["good-2", "other other-2", "good-3"]
     assert bench.dispatcher.reasons == {"at_once": 3, "suspect": 1}
 
 
 def test_with_retry_the_second_end_alone_is_the_last() -> None:
-    bench = Bench(policy="greedy")
+    bench = PoisonedVersion()
     bench.ask("first")
     bench.crash(retry=True)
-    assert bench.batches == [("first",), ("first",)]
+    assert bench.batches == ["first", "first"]
     bench.crash(retry=True)
 
-    told = bench.told("first")
+    told = bench.client.reply("first")
     assert told.status == 500
     assert told.body.startswith(
         b"The worker died again while it ran this request: it exited with code 7. (Request first)"
@@ -104,45 +104,45 @@ def test_with_retry_the_second_end_alone_is_the_last() -> None:
 
 
 def test_with_retry_a_suspect_is_not_run_again_once_it_is_refused() -> None:
-    bench = Bench(policy="greedy", batch_size=2)
+    bench = PoisonedVersion(batch_size=2)
     for name, body in (("bad", SMALL), ("good", b"words")):
-        bench.model.submit(named(bench, name, body))
+        bench.submit(name, body)
     bench.clock.settle()
     bench.crash(retry=True)  # in company
-    assert bench.batches[-1] == ("bad",)
+    assert bench.batches[-1] == "bad"
     bench.crash(retry=True)  # alone
     bench.clock.advance(1.0)
-    bench.model.submit(named(bench, "bad-2", SMALL))
+    bench.submit("bad-2", SMALL)
     bench.clock.settle()
     bench.crash(retry=True)  # alone again
 
-    assert bench.batches == [("bad", "good"), ("bad",), ("good",), ("bad-2",)]
+    assert bench.batches == ["bad good", "bad", "good", "bad-2"]
     assert bench.client.statuses == {"bad": 500, "good": 200, "bad-2": 500}
 
 
 @pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
 def test_the_same_that_wait_already_are_refused_and_the_others_are_served_in_order(body: bytes) -> None:
-    bench = Bench(policy="greedy", batch_size=2)
+    bench = PoisonedVersion(batch_size=2)
     bench.ask("bad", body)
     for name, content in (
         ("good-1", b"w" * len(body)), ("bad-2", body), ("good-2", b"words"), ("bad-3", body), ("good-3", b"more"),
     ):  # fmt: skip
-        bench.model.submit(named(bench, name, content))
+        bench.submit(name, content)
         bench.clock.advance(0.001)
     bench.crash()
     bench.clock.settle()
     while bench.model.running:
-        bad = bench.batches[-1][0].startswith("bad")
+        bad = bench.batches[-1].startswith("bad")
         bench.crash() if bad else bench.clock.advance(1.0)
 
-    ahead = ("good-1", "bad-2")  # not begun when the first worker ended
-    assert bench.batches == [("bad",), ahead, ("bad-2",), ("good-1", "good-2"), ("good-3",)]
+    ahead = "good-1 bad-2"  # not begun when the first worker ended
+    assert bench.batches == ["bad", ahead, "bad-2", "good-1 good-2", "good-3"]
     assert [bench.client.statuses[name] for name in ("bad-2", "bad-3", "good-1")] == [500, 500, 200]
-    assert b"was not run" in bench.told("bad-3").body
+    assert b"was not run" in bench.client.reply("bad-3").body
 
 
 def test_nothing_is_sent_ahead_behind_a_suspect() -> None:
-    bench = Bench(policy="greedy")
+    bench = PoisonedVersion()
     bench.ask("first")
     bench.crash()
     bench.ask("second")
@@ -150,7 +150,7 @@ def test_nothing_is_sent_ahead_behind_a_suspect() -> None:
     bench.ask("good-1", b"w")
     bench.ask("good-2", b"w")
 
-    assert [len(worker.hand) for worker in bench.engine.workers][-1] == 1
+    assert [len(worker.hand) for worker in bench.workers][-1] == 1
     assert bench.model.pool.granting == 0
 
 
@@ -163,7 +163,7 @@ def test_nothing_is_sent_ahead_behind_a_suspect() -> None:
     ],
 )
 def test_a_worker_that_was_killed_makes_no_suspect(end: Any, hashed: list[int]) -> None:
-    bench = Bench(policy="greedy")
+    bench = PoisonedVersion()
     for name in ("one", "two", "three"):
         bench.ask(name)
         end(bench.worker)
@@ -174,7 +174,7 @@ def test_a_worker_that_was_killed_makes_no_suspect(end: Any, hashed: list[int]) 
 
 
 def test_what_the_worker_had_not_begun_is_no_suspect(hashed: list[int]) -> None:
-    bench = Bench(policy="greedy")
+    bench = PoisonedVersion()
     bench.ask("a")
     second = bench.ask("b", b"words")
     assert bench.dispatcher.reasons == {"full": 1, "ahead": 1}
@@ -186,13 +186,11 @@ def test_what_the_worker_had_not_begun_is_no_suspect(hashed: list[int]) -> None:
 
 
 def test_what_comes_back_unbegun_is_compared_with_those_that_died_meanwhile_elsewhere() -> None:
-    bench = Bench(policy="greedy", workers=2)
-    hanging, crashing = bench.engine.workers
+    bench = PoisonedVersion(workers=2)
+    hanging, crashing = bench.workers
     bench.ask("good", b"words")
     bench.ask("bad")
-    ahead, waiting = named(bench, "bad-2", SMALL), named(bench, "good-2", b"words")
-    bench.model.submit(ahead)
-    bench.model.submit(waiting)
+    ahead, _ = bench.submit("bad-2", SMALL), bench.submit("good-2", b"words")
     bench.clock.settle()
     assert [batch.jobs for batch in hanging.batches][1:] == [[ahead]]
     crashing.crash(retry=False)
@@ -203,15 +201,21 @@ def test_what_comes_back_unbegun_is_compared_with_those_that_died_meanwhile_else
     assert ahead.phase is Phase.QUEUED and ahead.suspect is not None
 
 
-def test_nothing_is_hashed_without_suspects_and_with_some_only_what_is_as_large(hashed: list[int]) -> None:
-    bench = Bench(policy="greedy")
+def test_nothing_is_hashed_without_suspects(hashed: list[int]) -> None:
+    bench = PoisonedVersion()
+
     bench.ask("a", b"123456")
     bench.clock.advance(1.0)
+
     assert hashed == []
 
+
+def test_only_what_is_as_large_as_a_suspect_is_hashed(hashed: list[int]) -> None:
+    bench = PoisonedVersion()
     bench.ask("bad", b"12345678")
     bench.crash()
     assert hashed == [8]
+
     for name, body in (("b", b"1234567"), ("c", b"123456789")):
         bench.ask(name, body)
         bench.clock.advance(1.0)
@@ -222,7 +226,7 @@ def test_nothing_is_hashed_without_suspects_and_with_some_only_what_is_as_large(
 
 
 def test_an_answer_ends_the_watch() -> None:
-    bench = Bench(policy="greedy")
+    bench = PoisonedVersion()
     bench.ask("first")
     bench.crash()
     assert bench.dispatcher.quarantine.watching
@@ -230,13 +234,13 @@ def test_an_answer_ends_the_watch() -> None:
     bench.ask("second")
     bench.clock.advance(1.0)
 
-    assert bench.told("second").status == 200
+    assert bench.client.reply("second").status == 200
     assert not bench.dispatcher.quarantine.watching
 
 
 @pytest.mark.parametrize("what", ["retry", "change"])
 def test_an_operator_clears_it(what: str) -> None:
-    bench = Bench(policy="greedy")
+    bench = PoisonedVersion()
     bench.prove()
     assert bench.model.retryable
 
@@ -244,26 +248,26 @@ def test_an_operator_clears_it(what: str) -> None:
     bench.clock.advance(6.0)
     bench.ask("third")
 
-    assert bench.batches[-1] == ("third",) and bench.dispatcher.reasons == {"full": 2, "suspect": 1}
+    assert bench.batches[-1] == "third" and bench.dispatcher.reasons == {"full": 2, "suspect": 1}
 
 
 def test_a_setting_turns_it_off(hashed: list[int]) -> None:
-    bench = Bench(policy="greedy", quarantine=False)
+    bench = PoisonedVersion(quarantine=False)
     for name in ("one", "two", "three", "four"):
         bench.ask(name)
         bench.crash()
 
-    assert bench.batches == [("one",), ("two",), ("three",), ("four",)]
+    assert bench.batches == ["one", "two", "three", "four"]
     assert hashed == [] and not bench.model.metrics.quarantined
 
 
 @pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
 def test_one_whose_time_was_over_before_its_worker_ended_is_known_as_well(body: bytes) -> None:
-    bench = Bench(policy="greedy")
+    bench = PoisonedVersion()
     for name in ("first", "second"):
         bench.ask(name, body, budget=Budget(0.1, bench.clock.now(), "its client"))
         bench.clock.advance(0.2)
-        assert bench.told(name).status == 504
+        assert bench.client.reply(name).status == 504
         bench.crash()
 
     assert "was not run" in str(ask_again(bench, "third", body))

@@ -5,7 +5,7 @@ import pytest
 from daemon.batching.queue import Queue
 from daemon.core.errors import QueueFull
 from daemon.core.job import Job
-from tests.build import Client
+from tests.kit.client import Client
 
 
 def jobs(*sizes: int) -> list[Job]:

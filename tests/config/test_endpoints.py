@@ -17,8 +17,8 @@ from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.messages import status_response
 from daemon.lifecycle.sockets import bind_endpoints, listen
-from tests.build import make_config
 from tests.certificate import make_certificate, needs_openssl
+from tests.kit.build import make_config
 
 PAIR = {"certificate_file": "/c.pem", "private_key_file": "/k.pem"}
 

@@ -8,7 +8,7 @@ import pytest
 
 from daemon.config.tokens import Tokens, read_tokens
 from daemon.core.errors import StartError
-from tests.build import make_config
+from tests.kit.build import make_config
 
 MANAGED = {"management_address": "127.0.0.1:8081"}
 

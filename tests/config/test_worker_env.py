@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from daemon.config.worker_env import model_environment
-from tests.build import make_config
+from tests.kit.build import make_config
 
 CACHE = "TORCHINDUCTOR_CACHE_DIR"
 SPINS = "GOMP_SPINCOUNT"

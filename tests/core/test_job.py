@@ -7,7 +7,7 @@ import pytest
 
 from daemon.core.job import MAX_ATTEMPTS, TRANSITIONS, Batch, Budget, Event, Job, Phase, Reply
 from daemon.core.states import IllegalTransition
-from tests.build import Client
+from tests.kit.client import Client
 
 REPLY = Reply(200, b"yes")
 MOVES: dict[Event, Callable[[Job], None]] = {

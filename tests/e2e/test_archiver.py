@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import torch
 
-from tests.build import write_files
 from tests.e2e.served import ARCHIVES, PATIENCE, TSCTL, Served
+from tests.kit.archives import write_files
 
 pytestmark = pytest.mark.heavy
 

@@ -25,13 +25,13 @@ from daemon.lifecycle.upgrade.messages import (
     encode,
 )
 from daemon.lifecycle.upgrade.new import Predecessor
-from tests.models.bench import Bench, run
+from tests.kit.daemon import StubDaemon
 
 ADDRESS = {"inference_address": "127.0.0.1:0"}
 LEFTOVER = "0" * 40  # a directory in which no model is
 
 
-def boot(bench: Bench, way: Boot) -> BootParts:
+def boot(bench: StubDaemon, way: Boot) -> BootParts:
     place = way.take_place(bench.config, choose_endpoints(bench.config))
     return BootParts(
         place, bench.registry, bench.registration, way.plan(bench.config, bench.registry, bench.registration)
@@ -55,7 +55,7 @@ def changes_are_admitted(service: BootParts) -> bool:
 class Old:
     """A daemon that serves one model, and is to be replaced."""
 
-    def __init__(self, bench: Bench, *, stand_in: bool = False) -> None:
+    def __init__(self, bench: StubDaemon, *, stand_in: bool = False) -> None:
         self.service = boot(bench, ColdStart())
         said = self.service.place.inheritance([Expected("m", "1.0", True, 1)], stand_in=stand_in)
         ours, theirs = socket.socketpair()
@@ -71,136 +71,124 @@ class Old:
         return Inheritance(bound, os.dup(said.control), said.inode, locks, said.models, said.stand_in)
 
 
-def pid_file_is_claimed(bench: Bench) -> bool:
+def pid_file_is_claimed(bench: StubDaemon) -> bool:
     return bool(paths.pid_file(bench.config.socket).read_text())
 
 
-def test_a_cold_start_registers_the_models_of_the_snapshot_when_it_begins(tmp_path: Path) -> None:
-    async def scenario(first: Bench) -> None:
-        await first.register(first.mar())
-        bench = Bench(tmp_path, **ADDRESS)
-        way = ColdStart()
+async def test_a_cold_start_registers_the_models_of_the_snapshot_when_it_begins(tmp_path: Path) -> None:
+    first = StubDaemon(tmp_path)
+    await first.register(first.mar())
+    bench = StubDaemon(tmp_path, **ADDRESS)
+    way = ColdStart()
 
-        service = boot(bench, way)
-        await way.prepare(service, asyncio.Event())
-        assert bench.names == []
-        await way.begin(service)
+    service = boot(bench, way)
+    await way.prepare(service, asyncio.Event())
+    assert bench.names == []
+    await way.begin(service)
 
-        assert bench.names == ["m/1.0"]
-        assert changes_are_admitted(service)
-        assert service.place.ours
-        service.place.leave()
-        close(service.place)
-
-    run(tmp_path, scenario)
+    assert bench.names == ["m/1.0"]
+    assert changes_are_admitted(service)
+    assert service.place.ours
+    service.place.leave()
+    close(service.place)
 
 
-def test_a_takeover_has_its_models_ready_before_it_listens(tmp_path: Path) -> None:
-    async def scenario(first: Bench) -> None:
-        await first.register(first.mar())
-        old = Old(Bench(tmp_path, **ADDRESS))
-        bench = Bench(tmp_path, **ADDRESS)
-        way = Takeover(old.predecessor, "2.0")
-        service = boot(bench, way)
-        paths.pid_file(bench.config.socket).write_text("")
-        channel = Channel(old.channel_end)
+async def test_a_takeover_has_its_models_ready_before_it_listens(tmp_path: Path) -> None:
+    first = StubDaemon(tmp_path)
+    await first.register(first.mar())
+    old = Old(StubDaemon(tmp_path, **ADDRESS))
+    bench = StubDaemon(tmp_path, **ADDRESS)
+    way = Takeover(old.predecessor, "2.0")
+    service = boot(bench, way)
+    paths.pid_file(bench.config.socket).write_text("")
+    channel = Channel(old.channel_end)
 
-        preparing = asyncio.ensure_future(way.prepare(service, asyncio.Event()))
-        heard = [decode_from_new(await channel.hear())]
-        while isinstance(heard[-1], Progress):
-            heard.append(decode_from_new(await channel.hear()))
-        assert heard[-1] == Loaded("2.0")
-        assert bench.registry.find("m").pool.ready == 1
-        assert not pid_file_is_claimed(bench)  # nothing changes on the disk before the old daemon agrees
-        await channel.tell(Yours())
-        await preparing
+    preparing = asyncio.ensure_future(way.prepare(service, asyncio.Event()))
+    heard = [decode_from_new(await channel.hear())]
+    while isinstance(heard[-1], Progress):
+        heard.append(decode_from_new(await channel.hear()))
+    assert heard[-1] == Loaded("2.0")
+    assert bench.registry.find("m").pool.ready == 1
+    assert not pid_file_is_claimed(bench)  # nothing changes on the disk before the old daemon agrees
+    await channel.tell(Yours())
+    await preparing
 
-        assert pid_file_is_claimed(bench)
-        assert not service.place.ours
-        assert not changes_are_admitted(service)  # until the old daemon knows
-        await way.begin(service)
-        assert decode_from_new(await channel.hear()) == Taken()
-        assert service.place.ours
-        assert changes_are_admitted(service)
-        channel.close()
-        old.predecessor.close()
-        close(service.place, old.service.place)
-
-    run(tmp_path, scenario)
+    assert pid_file_is_claimed(bench)
+    assert not service.place.ours
+    assert not changes_are_admitted(service)  # until the old daemon knows
+    await way.begin(service)
+    assert decode_from_new(await channel.hear()) == Taken()
+    assert service.place.ours
+    assert changes_are_admitted(service)
+    channel.close()
+    old.predecessor.close()
+    close(service.place, old.service.place)
 
 
-def test_a_takeover_that_is_told_to_stop_takes_nothing(tmp_path: Path) -> None:
-    async def scenario(first: Bench) -> None:
-        await first.register(first.mar())
-        old = Old(Bench(tmp_path, **ADDRESS))
-        bench = Bench(tmp_path, **ADDRESS)
-        way = Takeover(old.predecessor, "2.0")
-        service = boot(bench, way)
-        paths.pid_file(bench.config.socket).write_text("")
-        stop = asyncio.Event()
-        stop.set()
+async def test_a_takeover_that_is_told_to_stop_takes_nothing(tmp_path: Path) -> None:
+    first = StubDaemon(tmp_path)
+    await first.register(first.mar())
+    old = Old(StubDaemon(tmp_path, **ADDRESS))
+    bench = StubDaemon(tmp_path, **ADDRESS)
+    way = Takeover(old.predecessor, "2.0")
+    service = boot(bench, way)
+    paths.pid_file(bench.config.socket).write_text("")
+    stop = asyncio.Event()
+    stop.set()
 
-        with pytest.raises(StartError, match="told to stop before it had taken over"):
-            await way.prepare(service, stop)
+    with pytest.raises(StartError, match="told to stop before it had taken over"):
+        await way.prepare(service, stop)
 
-        assert not pid_file_is_claimed(bench)
-        assert not service.place.ours
-        old.channel_end.close()
-        old.predecessor.close()
-        close(service.place, old.service.place)
-
-    run(tmp_path, scenario)
+    assert not pid_file_is_claimed(bench)
+    assert not service.place.ours
+    old.channel_end.close()
+    old.predecessor.close()
+    close(service.place, old.service.place)
 
 
-def test_only_a_cold_start_cleans_up_since_an_old_daemon_still_uses_its_files(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        old = Old(bench)
-        leftover = bench.models_dir / LEFTOVER
-        leftover.mkdir(parents=True)
+async def test_only_a_cold_start_cleans_up_since_an_old_daemon_still_uses_its_files(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path, **ADDRESS)
+    old = Old(bench)
+    leftover = bench.models_dir / LEFTOVER
+    leftover.mkdir(parents=True)
 
-        Takeover(old.predecessor, "2.0").plan(bench.config, bench.registry, bench.registration)
-        assert leftover.exists()
-        ColdStart().plan(bench.config, bench.registry, bench.registration)
-        assert not leftover.exists()
-        old.channel_end.close()
-        old.predecessor.close()
-        close(old.service.place)
-
-    run(tmp_path, scenario, **ADDRESS)
+    Takeover(old.predecessor, "2.0").plan(bench.config, bench.registry, bench.registration)
+    assert leftover.exists()
+    ColdStart().plan(bench.config, bench.registry, bench.registration)
+    assert not leftover.exists()
+    old.channel_end.close()
+    old.predecessor.close()
+    close(old.service.place)
 
 
-def test_a_takeover_serves_exactly_the_models_of_the_old_daemon_whatever_a_list_names(tmp_path: Path) -> None:
-    async def scenario(first: Bench) -> None:
-        await first.register(first.mar())
-        other = first.mar("other")
+async def test_a_takeover_serves_exactly_the_models_of_the_old_daemon_whatever_a_list_names(tmp_path: Path) -> None:
+    first = StubDaemon(tmp_path)
+    await first.register(first.mar())
+    other = first.mar("other")
 
-        async def started(way: Boot) -> list[str]:
-            bench = Bench(tmp_path, models=other)
-            startup = way.plan(bench.config, bench.registry, bench.registration)
-            startup.restore()
-            await startup.load()
-            return bench.names
+    async def started(way: Boot) -> list[str]:
+        bench = StubDaemon(tmp_path, models=other)
+        startup = way.plan(bench.config, bench.registry, bench.registration)
+        startup.restore()
+        await startup.load()
+        return bench.names
 
-        old = Old(Bench(tmp_path, **ADDRESS))
+    old = Old(StubDaemon(tmp_path, **ADDRESS))
 
-        assert await started(Takeover(old.predecessor, "2.0")) == ["m/1.0"]
-        assert await started(ColdStart()) == ["m/1.0", "other/1.0"]
-        old.channel_end.close()
-        old.predecessor.close()
-        close(old.service.place)
-
-    run(tmp_path, scenario)
+    assert await started(Takeover(old.predecessor, "2.0")) == ["m/1.0"]
+    assert await started(ColdStart()) == ["m/1.0", "other/1.0"]
+    old.channel_end.close()
+    old.predecessor.close()
+    close(old.service.place)
 
 
 @pytest.mark.parametrize("stand_in", [True, False])
-def test_a_stand_in_stays_over_all_takeovers(tmp_path: Path, stand_in: bool) -> None:
-    async def scenario(bench: Bench) -> None:
-        old = Old(bench, stand_in=stand_in)
+async def test_a_stand_in_stays_over_all_takeovers(tmp_path: Path, stand_in: bool) -> None:
+    bench = StubDaemon(tmp_path, **ADDRESS)
+    old = Old(bench, stand_in=stand_in)
 
-        assert Takeover(old.predecessor, "2.0").has_stand_in is stand_in
-        assert ColdStart().has_stand_in is False
-        old.channel_end.close()
-        old.predecessor.close()
-        close(old.service.place)
-
-    run(tmp_path, scenario, **ADDRESS)
+    assert Takeover(old.predecessor, "2.0").has_stand_in is stand_in
+    assert ColdStart().has_stand_in is False
+    old.channel_end.close()
+    old.predecessor.close()
+    close(old.service.place)

@@ -14,7 +14,7 @@ from daemon.lifecycle import instance
 from daemon.lifecycle.instance import Place
 from daemon.lifecycle.sockets import take_place
 from daemon.lifecycle.upgrade.messages import Inheritance
-from tests.build import make_config
+from tests.kit.build import make_config
 
 
 def config_of(folder: Path, **flags: str) -> Config:

@@ -8,13 +8,13 @@ import pytest
 
 from daemon.lifecycle.shutdown import Ending
 from daemon.models.version import ModelState
-from tests.models.bench import Bench, run
+from tests.kit.daemon import StubDaemon
 
 
 class Server:
     """Notes the states of the models when it is closed."""
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: StubDaemon) -> None:
         self._bench = bench
         self.states: list[ModelState] = []
 
@@ -25,19 +25,17 @@ class Server:
 @pytest.mark.parametrize(
     ("successor", "state"), [(None, ModelState.STOPPING), (7, ModelState.READY)], ids=["stopped", "replaced"]
 )
-def test_when_connections_are_refused_no_model_of_a_daemon_that_is_stopped_is_ready(
+async def test_when_connections_are_refused_no_model_of_a_daemon_that_is_stopped_is_ready(
     tmp_path: Path, successor: int | None, state: ModelState
 ) -> None:
-    async def scenario(bench: Bench) -> None:
-        for name in ("a", "b"):
-            await bench.register(bench.mar(name))
-        ending = Ending(600.0, tmp_path / "pid", supervised=False)
-        ending.successor = successor
-        server = Server(bench)
+    bench = StubDaemon(tmp_path)
+    for name in ("a", "b"):
+        await bench.register(bench.mar(name))
+    ending = Ending(600.0, tmp_path / "pid", supervised=False)
+    ending.successor = successor
+    server = Server(bench)
 
-        ending.close(bench.registration, [cast(asyncio.Server, server)])
+    ending.close(bench.registration, [cast(asyncio.Server, server)])
 
-        assert server.states == [state, state]
-        await bench.registration.stop(grace=0.0)
-
-    run(tmp_path, scenario)
+    assert server.states == [state, state]
+    await bench.registration.stop(grace=0.0)

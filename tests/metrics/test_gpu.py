@@ -59,19 +59,16 @@ def test_without_the_program_there_are_none() -> None:
     assert asyncio.run(gpus.read()) == []
 
 
-def test_it_is_asked_once_for_all_who_ask_within_a_few_seconds(tmp_path: Path) -> None:
+async def test_it_is_asked_once_for_all_who_ask_within_a_few_seconds(tmp_path: Path) -> None:
     clock = FakeClock()
     gpus = Gpus(clock, program(tmp_path, "echo 0, 37, 1024, 4096"))
 
-    async def ask() -> None:
-        one, other = await asyncio.gather(gpus.read(), gpus.read())
-        assert one == other == [Gpu("0", 37.0, 1024.0, 4096.0)]
-        await gpus.read()
-        assert len(runs(tmp_path)) == 1
-        clock.advance(FRESH)
-        await gpus.read()
-
-    asyncio.run(ask())
+    one, other = await asyncio.gather(gpus.read(), gpus.read())
+    assert one == other == [Gpu("0", 37.0, 1024.0, 4096.0)]
+    await gpus.read()
+    assert len(runs(tmp_path)) == 1
+    clock.advance(FRESH)
+    await gpus.read()
 
     expected = "--query-gpu=index,utilization.gpu,memory.used,memory.total --format=csv,noheader,nounits"
     assert runs(tmp_path) == [expected] * 2
@@ -84,22 +81,19 @@ def test_it_is_asked_once_for_all_who_ask_within_a_few_seconds(tmp_path: Path) -
         pytest.param("exec sleep 60", id="it hangs"),
     ],
 )
-def test_a_program_that_fails_is_left_alone_for_a_while(
+async def test_a_program_that_fails_is_left_alone_for_a_while(
     script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(room, "TIMEOUT", 0.2)
     clock = FakeClock()
     gpus = Gpus(clock, program(tmp_path, script))
 
-    async def ask() -> None:
-        assert await gpus.read() == []
-        clock.advance(BACKOFF - 1)
-        assert await gpus.read() == []
-        assert len(runs(tmp_path)) == 1
-        clock.advance(1)
-        assert await gpus.read() == []
-
-    asyncio.run(ask())
+    assert await gpus.read() == []
+    clock.advance(BACKOFF - 1)
+    assert await gpus.read() == []
+    assert len(runs(tmp_path)) == 1
+    clock.advance(1)
+    assert await gpus.read() == []
 
     assert len(runs(tmp_path)) == 2
 

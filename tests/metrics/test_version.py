@@ -4,35 +4,17 @@ from typing import Any
 
 import pytest
 
-from daemon.core.clock import FakeClock
 from daemon.core.errors import DaemonError
-from daemon.core.job import Batch, Job, Reply
+from daemon.core.job import Batch
 from daemon.metrics.histogram import Histogram
 from daemon.metrics.version import VersionMetrics
-from daemon.models.version import Model
-from daemon.workers.stub import StubEngine
 from handlers.wire import Isolation
-from tests.build import make_model
+from tests.kit.version import StubVersion
 
 
-class Bench:
-    """A model with stub workers, each batch taking two seconds."""
-
-    def __init__(self, **settings: Any) -> None:
-        self.clock = FakeClock()
-        self.engine = StubEngine(self.clock, batch_time=lambda size: 2.0, capacity=1)
-        self.model: Model = make_model(self.engine, self.clock, **settings)
-        self.metrics: VersionMetrics = self.model.metrics
-        self.model.pool.scale(1)
-        self.clock.settle()
-
-    def send(self, count: int = 1, *, unnamed: bool = False) -> list[Job]:
-        def ignore(reply: Reply) -> None: ...
-
-        jobs = [Job(f"j{i}", [], [], self.clock.now(), ignore, unnamed=unnamed) for i in range(count)]
-        for job in jobs:
-            self.model.submit(job)
-        return jobs
+def served(**settings: Any) -> StubVersion:
+    """Make a version whose batches take two seconds; its worker holds one at a time."""
+    return StubVersion(batch_time=2.0, capacity=1, **settings)
 
 
 def by_bound(histogram: Histogram) -> dict[float, int]:
@@ -60,9 +42,9 @@ def test_a_value_falls_into_one_bucket(value: float, bound: float) -> None:
 
 
 def test_a_request_waits_then_runs_then_is_answered() -> None:
-    bench = Bench(batch_size=4, max_delay=0.5)
+    bench = served(batch_size=4, max_delay=0.5)
 
-    bench.send(3)
+    bench.send(*"abc")
     bench.clock.advance(10.0)
 
     assert bench.metrics.batches == {"delay": 1}
@@ -75,10 +57,10 @@ def test_a_request_waits_then_runs_then_is_answered() -> None:
 
 
 def test_requests_that_name_no_version_are_counted_apart() -> None:
-    bench = Bench(batch_size=1)
+    bench = served(batch_size=1)
 
-    bench.send(2, unnamed=True)
-    bench.send(1)
+    bench.send(*"ab", unnamed=True)
+    bench.send("c")
     bench.clock.advance(10.0)
 
     unnamed, named = bench.metrics.unnamed, bench.metrics.named
@@ -88,22 +70,21 @@ def test_requests_that_name_no_version_are_counted_apart() -> None:
 
 
 def test_a_request_is_counted_even_if_it_is_refused() -> None:
-    bench = Bench(queue_jobs=1, batch_size=9)
-    bench.send()
+    bench = served(queue_jobs=1, batch_size=9)
+    bench.send("a")
 
     with pytest.raises(DaemonError):
-        bench.send()
+        bench.send("a")
 
     assert bench.metrics.named.requests == 2
     assert bench.metrics.latency.sum == 0
 
 
 def test_a_job_that_is_sent_again_has_waited_once() -> None:
-    bench = Bench(batch_size=1)
-    bench.send()
-    bench.clock.settle()
+    bench = served(batch_size=1)
+    bench.send("a")
 
-    bench.engine.workers[0].die()
+    bench.workers[0].die()
     bench.clock.advance(10.0)
 
     assert bench.metrics.batches == {"full": 1, "retry": 1}
@@ -113,9 +94,8 @@ def test_a_job_that_is_sent_again_has_waited_once() -> None:
 
 
 def test_a_client_that_left_has_no_latency() -> None:
-    bench = Bench(batch_size=1)
-    running, waiting = bench.send(2)
-    bench.clock.settle()
+    bench = served(batch_size=1)
+    running, waiting = bench.send(*"ab")
 
     bench.model.abandon(running)
     bench.model.abandon(waiting)
@@ -126,8 +106,8 @@ def test_a_client_that_left_has_no_latency() -> None:
 
 
 def test_what_expires_is_counted_where_it_was_and_has_a_latency_if_a_worker_had_it() -> None:
-    bench = Bench(batch_size=1)
-    metrics, (job,) = bench.metrics, bench.send()
+    bench = served(batch_size=1)
+    metrics, (job,) = bench.metrics, bench.send("a")
 
     metrics.expired(job, "queue", job.arrived + 1.0)
     assert metrics.latency.sum == 0
@@ -138,7 +118,7 @@ def test_what_expires_is_counted_where_it_was_and_has_a_latency_if_a_worker_had_
 
 
 def test_a_version_registered_again_goes_on_counting_what_expires() -> None:
-    (job,), before, after = Bench().send(), VersionMetrics("m", "1.0"), VersionMetrics("m", "1.0")
+    (job,), before, after = served().send("a"), VersionMetrics("m", "1.0"), VersionMetrics("m", "1.0")
     before.requested(job)
     before.expired(job, "queue", 1.0)
 
@@ -158,12 +138,11 @@ def test_a_version_registered_again_goes_on_counting_what_was_isolated() -> None
 
 
 def test_an_answer_after_two_dead_workers_is_an_answer() -> None:
-    bench = Bench(batch_size=1)
-    bench.send()
-    bench.clock.settle()
+    bench = served(batch_size=1)
+    bench.send("a")
 
     for _ in range(2):
-        bench.engine.workers[-1].die()
+        bench.workers[-1].die()
         bench.clock.advance(1.0)
 
     assert sum(bench.metrics.latency.counts) == 1
@@ -171,10 +150,9 @@ def test_an_answer_after_two_dead_workers_is_an_answer() -> None:
 
 def test_a_batch_that_timed_out_has_no_time_in_the_worker() -> None:
     metrics = VersionMetrics()
-    bench = Bench(batch_size=1)
-    bench.send()
-    bench.clock.settle()
-    (batch,) = bench.engine.workers[0].batches
+    bench = served(batch_size=1)
+    bench.send("a")
+    (batch,) = bench.workers[0].batches
 
     metrics.returned(batch, 0.0, bench.clock.now() + 120)
     metrics.answered(batch.jobs[0], bench.clock.now() + 120)
@@ -184,10 +162,9 @@ def test_a_batch_that_timed_out_has_no_time_in_the_worker() -> None:
 
 
 def test_the_way_to_the_worker_and_back_is_what_is_left_of_a_batchs_time() -> None:
-    bench = Bench(batch_size=1)
-    bench.send()
-    bench.clock.settle()
-    (batch,) = bench.engine.workers[0].batches
+    bench = served(batch_size=1)
+    bench.send("a")
+    (batch,) = bench.workers[0].batches
     metrics = VersionMetrics()
 
     metrics.returned(batch, 0.25, batch.sent + 0.75)
@@ -196,7 +173,7 @@ def test_the_way_to_the_worker_and_back_is_what_is_left_of_a_batchs_time() -> No
 
 
 def test_a_version_that_still_finishes_what_it_has_goes_on_counting_for_the_one_in_its_place() -> None:
-    (job,), before, after = Bench().send(), VersionMetrics("m", "1.0"), VersionMetrics("m", "1.0")
+    (job,), before, after = served().send("a"), VersionMetrics("m", "1.0"), VersionMetrics("m", "1.0")
     after.continue_from(before)
 
     before.requested(job)

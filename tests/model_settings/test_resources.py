@@ -8,7 +8,7 @@ import pytest
 from daemon.core.errors import BadRequest, InvalidModel
 from daemon.model_settings.resources import Cpus, Size, cpus_text
 from daemon.models.settings import Wishes, merge, missing_cpus
-from tests.build import make_config
+from tests.kit.build import make_config
 
 
 @pytest.mark.parametrize(

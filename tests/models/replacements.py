@@ -6,22 +6,22 @@ from typing import Any
 from daemon.models.registrar import Request
 from daemon.models.settings import Wishes
 from daemon.models.version import Model
-from tests.build import model_files, write_mar
-from tests.models.bench import NEVER, Bench, until
+from tests.kit.archives import model_files, write_mar
+from tests.kit.daemon import NEVER, StubDaemon, until
 
 
-def other(bench: Bench, name: str = "m", version: str = "1.0", content: bytes = b"other") -> str:
+def other(bench: StubDaemon, name: str = "m", version: str = "1.0", content: bytes = b"other") -> str:
     """Put another archive of a version into the store."""
     write_mar(bench.store / "other.mar", model_files(name, version) | {"weights": content})
     return "other.mar"
 
 
-async def replace(bench: Bench, url: str, *, synchronous: bool = True, **wishes: Any) -> Model:
+async def replace(bench: StubDaemon, url: str, *, synchronous: bool = True, **wishes: Any) -> Model:
     request = Request(url=url, wishes=Wishes(**wishes), synchronous=synchronous)
     return await bench.registration.register(request, replace=True)
 
 
-async def begin(bench: Bench, url: str, **wishes: Any) -> "asyncio.Future[Model]":
+async def begin(bench: StubDaemon, url: str, **wishes: Any) -> "asyncio.Future[Model]":
     """Start a replacement whose workers stay on their way."""
     bench.engine.load_time = NEVER
     before = len(bench.engine.workers)
@@ -30,6 +30,6 @@ async def begin(bench: Bench, url: str, **wishes: Any) -> "asyncio.Future[Model]
     return loading
 
 
-def ready(bench: Bench) -> None:
+def ready(bench: StubDaemon) -> None:
     """Let the youngest worker come up."""
     bench.engine.workers[-1]._load()

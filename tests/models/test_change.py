@@ -1,6 +1,5 @@
 """Settings change under a running model: what waits is looked at anew, what runs is finished, nothing is lost."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,107 +7,85 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.core.clock import FakeClock
 from daemon.core.errors import BadRequest, QueueFull
 from daemon.models.archives.sample import RECORDED, Sample
 from daemon.models.change import change_settings
 from daemon.models.settings import Wishes
-from daemon.models.version import Model
-from daemon.workers.stub import StubEngine
-from tests.build import Client, make_model
-from tests.models.bench import Bench as Daemon
-from tests.models.bench import run
+from tests.kit.daemon import StubDaemon
+from tests.kit.version import StubVersion
 
 
-class Bench:
-    """A model whose batches take a second, by default in batches of 8 that wait ten seconds."""
+def slow(**options: Any) -> StubVersion:
+    """Make a version with batches of 8 that wait ten seconds and take one, unless `options` say otherwise."""
+    return StubVersion(**{"batch_size": 8, "max_delay": 10.0, "response_timeout": 7.0} | options)
 
-    def __init__(self, *, load_time: float = 0.0, **settings: Any) -> None:
-        self.clock = FakeClock()
-        self.engine = StubEngine(self.clock, load_time=load_time, batch_time=lambda size: 1.0)
-        self.model: Model = make_model(
-            self.engine, self.clock, **{"batch_size": 8, "max_delay": 10.0, "response_timeout": 7.0} | settings
-        )
-        self.client = Client()
-        self.model.scale(1, 1)
-        self.clock.settle()
 
-    def send(self, *names: str) -> None:
-        for name in names:
-            self.model.submit(self.client.job(name, arrived=self.clock.now()))
-        self.clock.settle()
-
-    def change(self, **asked: Any) -> None:
-        change_settings(self.model, asked)
-        self.clock.settle()
-
-    @property
-    def batches(self) -> Sequence[str]:
-        """The names of the jobs that travelled together."""
-        return ["".join(job.id for job in batch.jobs) for worker in self.engine.workers for batch in worker.batches]
+def change(bench: StubVersion, **asked: Any) -> None:
+    change_settings(bench.model, asked)
+    bench.clock.settle()
 
 
 def test_what_waits_becomes_a_whole_batch_by_a_smaller_size() -> None:
-    bench = Bench()
+    bench = slow()
     bench.send("a", "b", "c")
     assert bench.batches == []
 
-    bench.change(batch_size=2)
+    change(bench, batch_size=2)
 
-    assert bench.batches == ["ab"]
+    assert bench.batches == ["a b"]
     bench.clock.advance(11.0)
-    assert bench.batches == ["ab", "c"]
+    assert bench.batches == ["a b", "c"]
 
 
 def test_a_larger_size_counts_from_the_next_batch() -> None:
-    bench = Bench(batch_size=1)
+    bench = slow(batch_size=1)
     bench.send("a", "b", "c", "d")
     assert bench.batches == ["a", "b"]  # the second was sent ahead
 
-    bench.change(batch_size=2)
+    change(bench, batch_size=2)
     bench.clock.advance(1.0)
 
-    assert bench.batches == ["a", "b", "cd"]
+    assert bench.batches == ["a", "b", "c d"]
 
 
 @pytest.mark.parametrize("policy", ["fixed", "auto"])
 def test_a_shorter_delay_counts_from_when_the_wait_began(policy: str) -> None:
-    bench = Bench()
+    bench = slow()
     bench.send("a")
     bench.clock.advance(2.0)
     bench.model.traffic.gap = 0.0  # for `auto`: others have come lately
 
-    bench.change(policy=policy, max_delay=3.0)
+    change(bench, policy=policy, max_delay=3.0)
 
     bench.clock.advance(0.9)
     assert bench.batches == []
     bench.clock.advance(0.2)
-    assert bench.batches == ["a"] and bench.model.dispatcher.reasons == {"delay": 1}
+    assert bench.batches == ["a"] and bench.dispatcher.reasons == {"delay": 1}
 
 
 def test_a_delay_that_is_over_already_is_over_at_once() -> None:
-    bench = Bench()
+    bench = slow()
     bench.send("a")
     bench.clock.advance(2.0)
 
-    bench.change(max_delay=1.0)
+    change(bench, max_delay=1.0)
 
     assert bench.batches == ["a"]
 
 
 def test_greedy_sends_what_waits() -> None:
-    bench = Bench()
+    bench = slow()
     bench.send("a", "b")
 
-    bench.change(policy="greedy")
+    change(bench, policy="greedy")
 
-    assert bench.batches == ["ab"] and bench.model.dispatcher.reasons == {"at_once": 1}
+    assert bench.batches == ["a b"] and bench.dispatcher.reasons == {"at_once": 1}
 
 
 def test_a_running_worker_is_told_and_a_later_one_starts_with_it() -> None:
-    bench = Bench()
+    bench = slow()
 
-    bench.change(batch_size=3, response_timeout=4.0, startup_timeout=5.0)
+    change(bench, batch_size=3, response_timeout=4.0, startup_timeout=5.0)
     bench.model.scale(2, 2)
 
     running, later = (worker.spec for worker in bench.engine.workers)
@@ -117,20 +94,20 @@ def test_a_running_worker_is_told_and_a_later_one_starts_with_it() -> None:
 
 
 def test_a_worker_that_was_loading_is_told_when_it_has() -> None:
-    bench = Bench(load_time=1.0)
+    bench = slow(load_time=1.0)
     (worker,) = bench.engine.workers
 
-    bench.change(batch_size=3)
+    change(bench, batch_size=3)
     bench.clock.advance(1.0)
 
     assert worker.spec.batch_size == 3
 
 
 def test_a_smaller_queue_refuses_the_next_and_serves_those_that_wait() -> None:
-    bench = Bench()
+    bench = slow()
     bench.send("a", "b", "c")
 
-    bench.change(queue_jobs=1)
+    change(bench, queue_jobs=1)
     with pytest.raises(QueueFull):
         bench.send("d")
     bench.clock.advance(11.0)
@@ -139,12 +116,12 @@ def test_a_smaller_queue_refuses_the_next_and_serves_those_that_wait() -> None:
 
 
 def test_fewer_bytes_of_queue_refuse_the_next_and_serve_those_that_wait() -> None:
-    bench = Bench(queue_bytes=10)
-    bench.model.submit(bench.client.job("a", b"12345", arrived=bench.clock.now()))
+    bench = slow(queue_bytes=10)
+    bench.ask("a", b"12345")
 
-    bench.change(queue_bytes=9)
+    change(bench, queue_bytes=9)
     with pytest.raises(QueueFull, match="5 of 9 bytes wait, and this request has 5"):
-        bench.model.submit(bench.client.job("b", b"12345", arrived=bench.clock.now()))
+        bench.ask("b", b"12345")
     bench.clock.advance(11.0)
 
     assert bench.client.statuses == {"a": 200}
@@ -159,62 +136,60 @@ def test_fewer_bytes_of_queue_refuse_the_next_and_serve_those_that_wait() -> Non
     ],
 )
 def test_an_impossible_value_changes_nothing(asked: dict[str, Any], sentence: str) -> None:
-    bench = Bench()
+    bench = slow()
     before = bench.model.settings, bench.model.request
 
     with pytest.raises(BadRequest, match=sentence):
-        bench.change(**asked)
+        change(bench, **asked)
 
     assert (bench.model.settings, bench.model.request) == before
 
 
 def test_a_version_without_files_has_nothing_to_change() -> None:
-    bench = Bench()
+    bench = slow()
     bench.model.lose("its files are gone")
 
     with pytest.raises(BadRequest, match="register it again"):
-        bench.change(batch_size=2)
+        change(bench, batch_size=2)
 
 
 def test_what_was_recorded_is_forgotten_when_nobody_wants_it_any_more() -> None:
-    bench = Bench(record_input=True)
+    bench = slow(record_input=True)
     sample = Sample(b"a", "", RECORDED)
     bench.model.record(sample)
     assert bench.model.recorded == sample
 
-    bench.change(record_input=False)
+    change(bench, record_input=False)
     bench.model.record(sample)  # it was running meanwhile
 
     assert bench.model.recorded is None
 
 
 def test_the_other_settings_stay_and_the_changed_ones_say_who_changed_them() -> None:
-    bench = Bench(origins={"batch_size": "register", "policy": "default"})
+    bench = slow(origins={"batch_size": "register", "policy": "default"})
 
-    bench.change(batch_size=2)
+    change(bench, batch_size=2)
 
     settings = bench.model.settings
     assert (settings.batch_size, settings.max_delay, settings.response_timeout) == (2, 10.0, 7.0)
     assert settings.origins == {"batch_size": "set", "policy": "default"}
 
 
-def test_it_is_remembered_as_a_wish(tmp_path: Path) -> None:
-    async def scenario(bench: Daemon) -> None:
-        model = await bench.register(bench.mar(), workers=2)
-        await bench.registration.scale(model, 1, 1, synchronous=False, progress=lambda stage, done, total: None)
-        change_settings(model, {"batch_size": 4, "queue_jobs": 7})
-        await bench.registration.ledger.save()
+async def test_it_is_remembered_as_a_wish(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    model = await bench.register(bench.mar(), workers=2)
+    await bench.registration.scale(model, 1, 1, synchronous=False, progress=lambda stage, done, total: None)
+    change_settings(model, {"batch_size": 4, "queue_jobs": 7})
+    await bench.registration.ledger.save()
 
-        restored = (await bench.restart()).registry.find("m")
+    restored = (await bench.restart()).registry.find("m")
 
-        since = {"workers": "scale", "batch_size": "set", "queue_jobs": "set"}
-        wishes = Wishes(workers=1, max_workers=1, batch_size=4, queue_jobs=7, since=since)
-        assert restored.request.wishes == wishes
-        assert (restored.settings.batch_size, restored.queue.max_jobs) == (4, 7)
-        origins = restored.settings.origins
-        assert (origins["batch_size"], origins["workers"], origins["policy"]) == ("set", "scale", "default")
-
-    run(tmp_path, scenario)
+    since = {"workers": "scale", "batch_size": "set", "queue_jobs": "set"}
+    wishes = Wishes(workers=1, max_workers=1, batch_size=4, queue_jobs=7, since=since)
+    assert restored.request.wishes == wishes
+    assert (restored.settings.batch_size, restored.queue.max_jobs) == (4, 7)
+    origins = restored.settings.origins
+    assert (origins["batch_size"], origins["workers"], origins["policy"]) == ("set", "scale", "default")
 
 
 CHANGES = st.fixed_dictionaries(
@@ -231,11 +206,11 @@ STEPS = st.lists(st.one_of(CHANGES, st.integers(1, 5), st.floats(0, 1.5)), max_s
 
 @given(STEPS)
 def test_whatever_is_changed_whenever_each_request_is_answered_once(steps: list[dict[str, Any] | int | float]) -> None:
-    bench = Bench(policy="auto", max_delay=1.0)
+    bench = slow(policy="auto", max_delay=1.0)
     sent: list[str] = []
     for step in steps:
         if isinstance(step, dict):
-            bench.change(**step)
+            change(bench, **step)
         elif isinstance(step, float):
             bench.clock.advance(step)
         else:
@@ -249,4 +224,4 @@ def test_whatever_is_changed_whenever_each_request_is_answered_once(steps: list[
     bench.clock.advance(3.0 * len(sent) + 3.0)
 
     assert sorted(bench.client.answered) == sorted(sent)
-    assert bench.model.dispatcher.longest_hold <= 2.0
+    assert bench.dispatcher.longest_hold <= 2.0

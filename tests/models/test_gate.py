@@ -22,16 +22,13 @@ def test_a_closed_gate_refuses_and_says_when_to_try_again() -> None:
         assert repr(gate) == "<Gate open, 1 inside>"
 
 
-def test_those_inside_when_it_closes_finish_and_are_waited_for() -> None:
-    async def scenario() -> None:
-        gate = Gate()
-        with gate.change():
-            with pytest.raises(ValueError), gate.change():
-                raise ValueError
-            gate.close()
-            emptied = asyncio.ensure_future(gate.emptied())
-            await asyncio.sleep(0)
-            assert not emptied.done()
-        await emptied
-
-    asyncio.run(scenario())
+async def test_those_inside_when_it_closes_finish_and_are_waited_for() -> None:
+    gate = Gate()
+    with gate.change():
+        with pytest.raises(ValueError), gate.change():
+            raise ValueError
+        gate.close()
+        emptied = asyncio.ensure_future(gate.emptied())
+        await asyncio.sleep(0)
+        assert not emptied.done()
+    await emptied

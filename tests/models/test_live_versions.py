@@ -9,7 +9,7 @@ from daemon.models.registry import Registry
 from daemon.models.retirement import LiveVersions
 from daemon.models.version import Model
 from daemon.workers.stub import StubEngine
-from tests.build import make_model
+from tests.kit.build import make_model
 
 
 class Lives:

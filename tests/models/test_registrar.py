@@ -13,43 +13,37 @@ from daemon.models.version import ModelState
 from daemon.workers.engine import BatchEvents, LoadFailure, WorkerEvents, WorkerSpec
 from daemon.workers.state import State
 from daemon.workers.stub import StubEngine, StubWorker
-from tests.build import model_files, write_files, write_mar
-from tests.models.bench import Bench, run, until
+from tests.kit.archives import model_files, write_files, write_mar
+from tests.kit.daemon import StubDaemon, until
 
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback (most recent call last): …")
 
 
-def test_a_registered_model_is_ready_when_the_call_returns(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        model = await bench.register(bench.mar("resnet", "2.0"), workers=2)
+async def test_a_registered_model_is_ready_when_the_call_returns(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    model = await bench.register(bench.mar("resnet", "2.0"), workers=2)
 
-        assert bench.names == ["resnet/2.0"] and bench.registry.find("resnet") is model
-        assert model.state is ModelState.READY and model.pool.ready == 2
-        assert (model.source.directory / "handler.py").is_file() and bench.unpacked == 1
-        assert bench.engine.workers[0].spec.model_dir == model.source.directory
-
-    run(tmp_path, scenario)
+    assert bench.names == ["resnet/2.0"] and bench.registry.find("resnet") is model
+    assert model.state is ModelState.READY and model.pool.ready == 2
+    assert (model.source.directory / "handler.py").is_file() and bench.unpacked == 1
+    assert bench.engine.workers[0].spec.model_dir == model.source.directory
 
 
-def test_without_workers_nothing_is_started(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        model = await bench.register(bench.mar(), workers=None)
+async def test_without_workers_nothing_is_started(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    model = await bench.register(bench.mar(), workers=None)
 
-        assert model.state is ModelState.UNLOADED and bench.engine.workers == []
-
-    run(tmp_path, scenario)
+    assert model.state is ModelState.UNLOADED and bench.engine.workers == []
 
 
-def test_a_directory_is_served_in_place(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        directory = write_files(bench.store / "m", model_files())
-        model = await bench.register("m")
-        assert model.source.directory == directory and bench.unpacked == 0
+async def test_a_directory_is_served_in_place(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    directory = write_files(bench.store / "m", model_files())
+    model = await bench.register("m")
+    assert model.source.directory == directory and bench.unpacked == 0
 
-        await bench.registration.unregister("m", None)
-        assert (directory / "handler.py").is_file()
-
-    run(tmp_path, scenario)
+    await bench.registration.unregister("m", None)
+    assert (directory / "handler.py").is_file()
 
 
 @pytest.mark.parametrize(
@@ -60,56 +54,48 @@ def test_a_directory_is_served_in_place(tmp_path: Path) -> None:
         pytest.param({}, Wishes(workers=1, batch_size=0), DaemonError, id="a wish that cannot be"),
     ],
 )
-def test_a_registration_that_is_refused_leaves_nothing(
+async def test_a_registration_that_is_refused_leaves_nothing(
     model: dict[str, str], wishes: Wishes, error: type[DaemonError], tmp_path: Path
 ) -> None:
-    async def scenario(bench: Bench) -> None:
-        with pytest.raises(error):
-            await bench.registration.register(Request(url=bench.mar(**model), wishes=wishes))
+    bench = StubDaemon(tmp_path)
+    with pytest.raises(error):
+        await bench.registration.register(Request(url=bench.mar(**model), wishes=wishes))
 
-        assert (bench.names, bench.unpacked, bench.engine.workers) == ([], 0, [])
-
-    run(tmp_path, scenario)
+    assert (bench.names, bench.unpacked, bench.engine.workers) == ([], 0, [])
 
 
-def test_what_is_not_in_the_store_is_not_found(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        with pytest.raises(ArchiveNotFound):
-            await bench.register("missing.mar")
-        with pytest.raises(ArchiveNotFound):
-            await bench.register(str(write_mar(tmp_path / "m.mar", model_files())))
+async def test_what_is_not_in_the_store_is_not_found(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    with pytest.raises(ArchiveNotFound):
+        await bench.register("missing.mar")
+    with pytest.raises(ArchiveNotFound):
+        await bench.register(str(write_mar(tmp_path / "m.mar", model_files())))
 
-        await bench.register(str(tmp_path / "m.mar"), local_paths=True)
-        assert bench.names == ["m/1.0"]
-
-    run(tmp_path, scenario)
+    await bench.register(str(tmp_path / "m.mar"), local_paths=True)
+    assert bench.names == ["m/1.0"]
 
 
-def test_a_load_that_fails_leaves_nothing_and_tells_the_traceback(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        bench.engine.load_failure = BROKEN
+async def test_a_load_that_fails_leaves_nothing_and_tells_the_traceback(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    bench.engine.load_failure = BROKEN
 
-        with pytest.raises(WorkersFailed) as caught:
-            await bench.register(bench.mar(), workers=2)
+    with pytest.raises(WorkersFailed) as caught:
+        await bench.register(bench.mar(), workers=2)
 
-        assert str(caught.value) == (
-            "Failed to start workers for model m version: 1.0: ValueError: bad weights\n\n"
-            "Traceback (most recent call last): …"
-        )
-        assert (bench.names, bench.unpacked) == ([], 0)
-        assert {worker.state for worker in bench.engine.workers} == {State.EXITED}
-
-    run(tmp_path, scenario)
+    assert str(caught.value) == (
+        "Failed to start workers for model m version: 1.0: ValueError: bad weights\n\n"
+        "Traceback (most recent call last): …"
+    )
+    assert (bench.names, bench.unpacked) == ([], 0)
+    assert {worker.state for worker in bench.engine.workers} == {State.EXITED}
 
 
-def test_a_load_out_of_memory_is_a_507(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        bench.engine.load_failure = LoadFailure("MemoryError", out_of_memory=True)
+async def test_a_load_out_of_memory_is_a_507(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    bench.engine.load_failure = LoadFailure("MemoryError", out_of_memory=True)
 
-        with pytest.raises(OutOfResources):
-            await bench.register(bench.mar())
-
-    run(tmp_path, scenario)
+    with pytest.raises(OutOfResources):
+        await bench.register(bench.mar())
 
 
 class HalfBroken(StubEngine):
@@ -122,64 +108,56 @@ class HalfBroken(StubEngine):
         return worker
 
 
-def test_one_worker_that_fails_is_a_failure_even_if_the_next_comes_up_at_once(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        bench.use(HalfBroken(bench.engine.clock))
+async def test_one_worker_that_fails_is_a_failure_even_if_the_next_comes_up_at_once(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    bench.use(HalfBroken(bench.engine.clock))
 
-        with pytest.raises(WorkersFailed, match="ValueError: bad weights"):
-            await bench.register(bench.mar(), workers=2)
+    with pytest.raises(WorkersFailed, match="ValueError: bad weights"):
+        await bench.register(bench.mar(), workers=2)
 
-        assert (bench.names, bench.unpacked) == ([], 0)
-
-    run(tmp_path, scenario)
+    assert (bench.names, bench.unpacked) == ([], 0)
 
 
-def test_an_asynchronous_failure_stays_listed_and_can_be_replaced(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        bench.engine.load_failure = BROKEN
-        failed = await bench.register(bench.mar(), synchronous=False)
-        await until(lambda: failed.state is ModelState.FAILED)
-        assert bench.names == ["m/1.0"] and failed.pool.failure is BROKEN
+async def test_an_asynchronous_failure_stays_listed_and_can_be_replaced(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    bench.engine.load_failure = BROKEN
+    failed = await bench.register(bench.mar(), synchronous=False)
+    await until(lambda: failed.state is ModelState.FAILED)
+    assert bench.names == ["m/1.0"] and failed.pool.failure is BROKEN
 
-        bench.engine.load_failure = None
-        model = await bench.register(bench.mar())
+    bench.engine.load_failure = None
+    model = await bench.register(bench.mar())
 
-        assert bench.registry.find("m") is model and model.state is ModelState.READY
-        assert failed.pool.empty and bench.unpacked == 1
-        assert (model.source.directory / "handler.py").is_file()
-
-    run(tmp_path, scenario)
+    assert bench.registry.find("m") is model and model.state is ModelState.READY
+    assert failed.pool.empty and bench.unpacked == 1
+    assert (model.source.directory / "handler.py").is_file()
 
 
-def test_the_same_version_twice_is_a_conflict_and_the_first_goes_on(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        model = await bench.register(bench.mar())
+async def test_the_same_version_twice_is_a_conflict_and_the_first_goes_on(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    model = await bench.register(bench.mar())
 
-        with pytest.raises(Conflict) as caught:
-            await bench.register(bench.mar())
+    with pytest.raises(Conflict) as caught:
+        await bench.register(bench.mar())
 
-        assert caught.value.status == 409
-        assert bench.registry.find("m") is model and model.state is ModelState.READY
-        assert (model.source.directory / "handler.py").is_file()
-
-    run(tmp_path, scenario)
+    assert caught.value.status == 409
+    assert bench.registry.find("m") is model and model.state is ModelState.READY
+    assert (model.source.directory / "handler.py").is_file()
 
 
-def test_one_archive_under_two_names_is_unpacked_once_and_kept_until_both_are_gone(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        one = await bench.register(bench.mar(), model_name="one")
-        two = await bench.register(bench.mar(), model_name="two")
-        assert one.source.directory == two.source.directory and bench.unpacked == 1
+async def test_one_archive_under_two_names_is_unpacked_once_and_kept_until_both_are_gone(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    one = await bench.register(bench.mar(), model_name="one")
+    two = await bench.register(bench.mar(), model_name="two")
+    assert one.source.directory == two.source.directory and bench.unpacked == 1
 
-        await bench.registration.unregister("one", None)
-        assert bench.unpacked == 1
-        await bench.registration.unregister("two", None)
-        assert bench.unpacked == 0
-
-    run(tmp_path, scenario)
+    await bench.registration.unregister("one", None)
+    assert bench.unpacked == 1
+    await bench.registration.unregister("two", None)
+    assert bench.unpacked == 0
 
 
-def test_an_archive_that_a_failed_registration_removed_meanwhile_is_unpacked_again(
+async def test_an_archive_that_a_failed_registration_removed_meanwhile_is_unpacked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = 0
@@ -192,49 +170,49 @@ def test_an_archive_that_a_failed_registration_removed_meanwhile_is_unpacked_aga
             unpacked.rename(tmp_path / "lost")
         return unpacked
 
-    async def scenario(bench: Bench) -> None:
-        monkeypatch.setattr(directories, "unpack", unpack_and_lose)
+    bench = StubDaemon(tmp_path)
+    monkeypatch.setattr(directories, "unpack", unpack_and_lose)
 
-        assert (await bench.register(bench.mar())).state is ModelState.READY
-
-    run(tmp_path, scenario)
+    assert (await bench.register(bench.mar())).state is ModelState.READY
 
 
-def test_scaling_waits_for_the_workers_and_says_why_one_failed(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        model = await bench.register(bench.mar())
-        await bench.registration.scale(model, 3, 3, synchronous=True, progress=no_progress)
-        assert model.pool.ready == 3
+async def test_scaling_waits_for_the_workers(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    model = await bench.register(bench.mar())
 
-        bench.engine.load_failure = BROKEN
-        with pytest.raises(WorkersFailed):
-            await bench.registration.scale(model, 4, 4, synchronous=True, progress=no_progress)
-        assert model.state is ModelState.READY and model.pool.ready == 3
+    await bench.registration.scale(model, 3, 3, synchronous=True, progress=no_progress)
 
-    run(tmp_path, scenario)
+    assert model.pool.ready == 3
 
 
-def test_progress_tells_of_loading(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        told: list[tuple[str, int, int]] = []
-        request = Request(url=bench.mar(), wishes=Wishes(workers=2))
+async def test_scaling_says_why_a_worker_failed_and_the_others_serve_on(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    model = await bench.register(bench.mar(), workers=3)
+    bench.engine.load_failure = BROKEN
 
-        await bench.registration.register(request, lambda *step: told.append(step))
+    with pytest.raises(WorkersFailed, match="ValueError: bad weights"):
+        await bench.registration.scale(model, 4, 4, synchronous=True, progress=no_progress)
 
-        loading = [step for step in told if step[0] == "loading"]
-        assert loading[0] == ("loading", 0, 2) and loading[-1] == ("loading", 2, 2)
-
-    run(tmp_path, scenario)
+    assert model.state is ModelState.READY and model.pool.ready == 3
 
 
-def test_what_a_crash_left_behind_is_removed(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        model = await bench.register(bench.mar())
-        write_files(bench.models_dir / ".unpacking-x", {"a": b""})
-        write_files(bench.models_dir / "0123", {"a": b""})
+async def test_progress_tells_of_loading(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    told: list[tuple[str, int, int]] = []
+    request = Request(url=bench.mar(), wishes=Wishes(workers=2))
 
-        bench.registration.clean()
+    await bench.registration.register(request, lambda *step: told.append(step))
 
-        assert list(bench.models_dir.iterdir()) == [model.source.unpacked]
+    loading = [step for step in told if step[0] == "loading"]
+    assert loading[0] == ("loading", 0, 2) and loading[-1] == ("loading", 2, 2)
 
-    run(tmp_path, scenario)
+
+async def test_what_a_crash_left_behind_is_removed(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    model = await bench.register(bench.mar())
+    write_files(bench.models_dir / ".unpacking-x", {"a": b""})
+    write_files(bench.models_dir / "0123", {"a": b""})
+
+    bench.registration.clean()
+
+    assert list(bench.models_dir.iterdir()) == [model.source.unpacked]

@@ -8,7 +8,7 @@ from daemon.models.registry import Registry
 from daemon.models.version import Model, ModelState
 from daemon.workers.engine import LoadFailure
 from daemon.workers.stub import StubEngine
-from tests.build import make_model
+from tests.kit.build import make_model
 
 
 def model(name: str = "m", version: str = "1.0") -> Model:

@@ -12,227 +12,213 @@ from daemon.models.settings import Wishes
 from daemon.models.version import ModelState
 from daemon.workers.engine import LoadFailure
 from daemon.workers.state import State
-from tests.build import model_files, write_files, write_mar
-from tests.models.bench import NEVER, Bench, run, until
+from tests.kit.archives import model_files, write_files, write_mar
+from tests.kit.daemon import NEVER, StubDaemon, until
 from tests.models.replacements import begin, other, ready, replace
 
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback (most recent call last): …")
 
 
-def test_the_old_one_serves_until_the_new_one_is_ready(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        old = await bench.register(bench.mar())
-        loading = await begin(bench, other(bench))
-        old.submit(bench.client.job("meanwhile"))
-        await until(lambda: "meanwhile" in bench.client.answered)
-        assert bench.registry.find("m") is old and old.being_replaced and old.state is ModelState.READY
+async def test_the_old_one_serves_until_the_new_one_is_ready(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    old = await bench.register(bench.mar())
+    loading = await begin(bench, other(bench))
+    old.submit(bench.client.job("meanwhile"))
+    await until(lambda: "meanwhile" in bench.client.answered)
+    assert bench.registry.find("m") is old and old.being_replaced and old.state is ModelState.READY
 
-        ready(bench)
-        new = await loading
+    ready(bench)
+    new = await loading
 
-        assert bench.registry.find("m") is new and new.state is ModelState.READY and new.took_over
-        await until(lambda: old.pool.empty and bench.unpacked == 1)
-        assert (new.source.directory / "weights").read_bytes() == b"other"
-        assert bench.remembered["m/1.0"].unpacked == new.source.directory.name
-        assert bench.client.statuses == {"meanwhile": 200}
+    assert bench.registry.find("m") is new and new.state is ModelState.READY and new.took_over
+    await until(lambda: old.pool.empty and bench.unpacked == 1)
+    assert (new.source.directory / "weights").read_bytes() == b"other"
+    assert bench.remembered["m/1.0"].unpacked == new.source.directory.name
+    assert bench.client.statuses == {"meanwhile": 200}
 
-    run(tmp_path, scenario)
 
+async def test_what_the_old_one_has_accepted_it_answers_however_long_that_takes(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path, grace="0")
+    bench.engine.batch_time = lambda size: NEVER
+    old = await bench.register(bench.mar())
+    old.submit(bench.client.job("running"))
+    await until(lambda: old.dispatcher.running == 1)
+    old.submit(bench.client.job("waiting"))
 
-def test_what_the_old_one_has_accepted_it_answers_however_long_that_takes(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        bench.engine.batch_time = lambda size: NEVER
-        old = await bench.register(bench.mar())
-        old.submit(bench.client.job("running"))
-        await until(lambda: old.dispatcher.running == 1)
-        old.submit(bench.client.job("waiting"))
+    new = await replace(bench, other(bench))
+    assert new.replaces is old and old.running + old.waiting == 2 and bench.unpacked == 2
+    bench.engine.batch_time = lambda size: 0.0
+    bench.engine.workers[0]._finish(0.0)
+    await until(lambda: new.replaces is None)
 
-        new = await replace(bench, other(bench))
-        assert new.replaces is old and old.running + old.waiting == 2 and bench.unpacked == 2
-        bench.engine.batch_time = lambda size: 0.0
-        bench.engine.workers[0]._finish(0.0)
-        await until(lambda: new.replaces is None)
+    assert bench.client.statuses == {"running": 200, "waiting": 200}
+    assert old.pool.empty and bench.unpacked == 1 and bench.registry.find("m") is new
 
-        assert bench.client.statuses == {"running": 200, "waiting": 200}
-        assert old.pool.empty and bench.unpacked == 1 and bench.registry.find("m") is new
 
-    run(tmp_path, scenario, grace="0")
+async def test_a_worker_of_the_old_one_that_dies_now_is_replaced_for_those_that_wait(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    bench.engine.batch_time = lambda size: NEVER
+    old = await bench.register(bench.mar())
+    old.submit(bench.client.job("running"))
+    await until(lambda: old.dispatcher.running == 1)
+    worker = bench.engine.workers[-1]
+    worker.answered = True
+    old.submit(bench.client.job("waiting"))
+    new = await replace(bench, other(bench))
 
+    bench.engine.batch_time = lambda size: 0.0
+    worker.die()
+    await until(lambda: new.replaces is None)
 
-def test_a_worker_of_the_old_one_that_dies_now_is_replaced_for_those_that_wait(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        bench.engine.batch_time = lambda size: NEVER
-        old = await bench.register(bench.mar())
-        old.submit(bench.client.job("running"))
-        await until(lambda: old.dispatcher.running == 1)
-        worker = bench.engine.workers[-1]
-        worker.answered = True
-        old.submit(bench.client.job("waiting"))
-        new = await replace(bench, other(bench))
+    assert bench.client.statuses == {"running": 200, "waiting": 200}
 
-        bench.engine.batch_time = lambda size: 0.0
-        worker.die()
-        await until(lambda: new.replaces is None)
 
-        assert bench.client.statuses == {"running": 200, "waiting": 200}
+async def test_one_that_cannot_be_loaded_leaves_the_old_one_and_nothing_else(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    old = await bench.register(bench.mar())
+    before = bench.snapshot.read_bytes()
+    bench.engine.load_failure = BROKEN
 
-    run(tmp_path, scenario)
+    with pytest.raises(WorkersFailed, match=r"(?s)ValueError: bad weights.*Traceback"):
+        await replace(bench, other(bench), workers=2)
 
+    assert bench.registry.find("m") is old and old.state is ModelState.READY and not old.being_replaced
+    assert bench.unpacked == 1 and bench.snapshot.read_bytes() == before
+    assert old.replacement is not None and "bad weights" in old.replacement.error
+    assert [worker.state for worker in bench.engine.workers] == [State.READY, State.EXITED, State.EXITED]
+    bench.engine.load_failure = None
+    assert (await replace(bench, other(bench))).took_over
 
-def test_one_that_cannot_be_loaded_leaves_the_old_one_and_nothing_else(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        old = await bench.register(bench.mar())
-        before = bench.snapshot.read_bytes()
-        bench.engine.load_failure = BROKEN
 
-        with pytest.raises(WorkersFailed, match=r"(?s)ValueError: bad weights.*Traceback"):
-            await replace(bench, other(bench), workers=2)
+async def test_an_archive_that_is_refused_leaves_the_old_one(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    old = await bench.register(bench.mar())
+    write_mar(bench.store / "bad.mar", model_files(handler="missing.py"))
 
-        assert bench.registry.find("m") is old and old.state is ModelState.READY and not old.being_replaced
-        assert bench.unpacked == 1 and bench.snapshot.read_bytes() == before
-        assert old.replacement is not None and "bad weights" in old.replacement.error
-        assert [worker.state for worker in bench.engine.workers] == [State.READY, State.EXITED, State.EXITED]
-        bench.engine.load_failure = None
-        assert (await replace(bench, other(bench))).took_over
+    with pytest.raises(InvalidModel):
+        await replace(bench, "bad.mar")
 
-    run(tmp_path, scenario)
+    assert bench.registry.find("m") is old and not old.being_replaced and bench.unpacked == 1
 
 
-def test_an_archive_that_is_refused_leaves_the_old_one(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        old = await bench.register(bench.mar())
-        write_mar(bench.store / "bad.mar", model_files(handler="missing.py"))
+async def test_without_waiting_the_failure_is_kept_where_it_was_asked_for(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    old = await bench.register(bench.mar())
+    bench.engine.load_failure = BROKEN
 
-        with pytest.raises(InvalidModel):
-            await replace(bench, "bad.mar")
+    new = await replace(bench, other(bench), synchronous=False)
 
-        assert bench.registry.find("m") is old and not old.being_replaced and bench.unpacked == 1
+    assert bench.registry.find("m") is old and old.being_replaced
+    await until(lambda: not old.being_replaced and new.pool.empty and bench.unpacked == 1)
+    assert old.replacement is not None and "bad weights" in old.replacement.error
 
-    run(tmp_path, scenario)
 
+async def test_without_waiting_it_takes_over_when_it_is_ready_and_is_remembered(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
 
-def test_without_waiting_the_failure_is_kept_where_it_was_asked_for(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        old = await bench.register(bench.mar())
-        bench.engine.load_failure = BROKEN
+    new = await replace(bench, other(bench), synchronous=False)
 
-        new = await replace(bench, other(bench), synchronous=False)
+    await until(lambda: bench.registry.find("m") is new)
+    await until(lambda: bench.remembered["m/1.0"].unpacked == new.source.directory.name)
 
-        assert bench.registry.find("m") is old and old.being_replaced
-        await until(lambda: not old.being_replaced and new.pool.empty and bench.unpacked == 1)
-        assert old.replacement is not None and "bad weights" in old.replacement.error
 
-    run(tmp_path, scenario)
+async def test_without_waiting_it_is_a_change_that_an_upgrade_waits_for(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
+    bench.engine.load_time = NEVER
 
+    await replace(bench, other(bench), synchronous=False)
 
-def test_without_waiting_it_takes_over_when_it_is_ready_and_is_remembered(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar())
+    gate = bench.registration.gate
+    assert repr(gate) == "<Gate open, 1 inside>"
+    await bench.registration.end()
+    await gate.emptied()
 
-        new = await replace(bench, other(bench), synchronous=False)
 
-        await until(lambda: bench.registry.find("m") is new)
-        await until(lambda: bench.remembered["m/1.0"].unpacked == new.source.directory.name)
+async def test_without_workers_there_is_nothing_to_wait_for_and_it_is_remembered_at_once(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar(), workers=0)
 
-    run(tmp_path, scenario)
+    new = await replace(bench, other(bench), synchronous=False, workers=0)
 
+    assert bench.registry.find("m") is new and new.took_over
+    assert bench.remembered["m/1.0"].unpacked == new.source.directory.name
 
-def test_without_waiting_it_is_a_change_that_an_upgrade_waits_for(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar())
-        bench.engine.load_time = NEVER
 
-        await replace(bench, other(bench), synchronous=False)
+async def test_what_is_not_registered_is_registered(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    model = await replace(bench, bench.mar(), workers=1)
 
-        gate = bench.registration.gate
-        assert repr(gate) == "<Gate open, 1 inside>"
-        await bench.registration.end()
-        await gate.emptied()
+    assert bench.names == ["m/1.0"] and not model.took_over and [*bench.remembered] == ["m/1.0"]
 
-    run(tmp_path, scenario)
 
+async def test_one_that_has_failed_can_be_replaced_too_and_stays_listed_until_then(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    bench.engine.load_failure = BROKEN
+    failed = await bench.register(bench.mar(), synchronous=False)
+    await until(lambda: failed.state is ModelState.FAILED)
 
-def test_without_workers_there_is_nothing_to_wait_for_and_it_is_remembered_at_once(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar(), workers=0)
+    with pytest.raises(WorkersFailed):
+        await replace(bench, other(bench), workers=1)
+    assert bench.registry.find("m") is failed and [*bench.remembered] == ["m/1.0"]
+    bench.engine.load_failure = None
+    new = await replace(bench, other(bench), workers=1)
 
-        new = await replace(bench, other(bench), synchronous=False, workers=0)
+    assert bench.registry.find("m") is new and new.state is ModelState.READY
 
-        assert bench.registry.find("m") is new and new.took_over
-        assert bench.remembered["m/1.0"].unpacked == new.source.directory.name
 
-    run(tmp_path, scenario)
+async def test_the_same_path_with_other_content_is_a_replacement(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    url = bench.mar()
+    await bench.register(url)
+    write_mar(bench.store / url, model_files() | {"weights": b"new"})
 
+    new = await replace(bench, url)
 
-def test_what_is_not_registered_is_registered(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        model = await replace(bench, bench.mar(), workers=1)
+    assert (new.source.directory / "weights").read_bytes() == b"new"
 
-        assert bench.names == ["m/1.0"] and not model.took_over and [*bench.remembered] == ["m/1.0"]
 
-    run(tmp_path, scenario)
+async def test_a_directory_takes_the_place_of_an_archive(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
+    directory = write_files(bench.store / "m", model_files())
 
+    assert (await replace(bench, "m")).source.directory == directory
+    await until(lambda: bench.unpacked == 0)
 
-def test_one_that_has_failed_can_be_replaced_too_and_stays_listed_until_then(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        bench.engine.load_failure = BROKEN
-        failed = await bench.register(bench.mar(), synchronous=False)
-        await until(lambda: failed.state is ModelState.FAILED)
 
-        with pytest.raises(WorkersFailed):
-            await replace(bench, other(bench), workers=1)
-        assert bench.registry.find("m") is failed and [*bench.remembered] == ["m/1.0"]
-        bench.engine.load_failure = None
-        new = await replace(bench, other(bench), workers=1)
+async def test_a_directory_that_takes_its_own_place_keeps_its_files(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    directory = write_files(bench.store / "m", model_files())
+    await bench.register("m")
 
-        assert bench.registry.find("m") is new and new.state is ModelState.READY
+    assert (await replace(bench, "m")).source.directory == directory
+    await until(lambda: bench.registry.find("m").replaces is None)
+    assert (directory / "handler.py").is_file()
 
-    run(tmp_path, scenario)
 
+async def test_the_same_content_again_keeps_its_directory(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
 
-def test_the_same_path_with_other_content_and_a_directory_can_be_replaced(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        url = bench.mar()
-        await bench.register(url)
-        write_mar(bench.store / url, model_files() | {"weights": b"new"})
-        new = await replace(bench, url)
-        assert (new.source.directory / "weights").read_bytes() == b"new"
+    new = await replace(bench, bench.mar())
 
-        directory = write_files(bench.store / "m", model_files())
-        assert (await replace(bench, "m")).source.directory == directory
-        await until(lambda: bench.unpacked == 0)
-        assert (await replace(bench, "m")).source.directory == directory
-        await until(lambda: bench.registry.find("m").replaces is None)
-        assert (directory / "handler.py").is_file()
+    await until(lambda: new.replaces is None)
+    assert (new.source.directory / "handler.py").is_file() and bench.unpacked == 1
 
-    run(tmp_path, scenario)
 
+async def test_the_default_and_the_order_of_versions_stay(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    for version in ("1.0", "2.0"):
+        await bench.register(bench.mar(version=version))
+    await bench.registration.set_default("m", "2.0")
 
-def test_the_same_content_again_keeps_its_directory(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar())
+    for version in ("1.0", "2.0"):
+        await replace(bench, other(bench, version=version, content=version.encode()))
 
-        new = await replace(bench, bench.mar())
-
-        await until(lambda: new.replaces is None)
-        assert (new.source.directory / "handler.py").is_file() and bench.unpacked == 1
-
-    run(tmp_path, scenario)
-
-
-def test_the_default_and_the_order_of_versions_stay(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        for version in ("1.0", "2.0"):
-            await bench.register(bench.mar(version=version))
-        await bench.registration.set_default("m", "2.0")
-
-        for version in ("1.0", "2.0"):
-            await replace(bench, other(bench, version=version, content=version.encode()))
-
-        assert bench.names == ["m/1.0", "m/2.0"] and bench.registry.find("m").version == "2.0"
-        assert [entry.chosen for entry in bench.remembered.values()] == [False, True]
-
-    run(tmp_path, scenario)
+    assert bench.names == ["m/1.0", "m/2.0"] and bench.registry.find("m").version == "2.0"
+    assert [entry.chosen for entry in bench.remembered.values()] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -243,40 +229,36 @@ def test_the_default_and_the_order_of_versions_stay(tmp_path: Path) -> None:
         pytest.param(b"minWorkers: 4", {}, 4, id="as many as the archive says"),
     ],
 )
-def test_settings_are_those_of_a_registration_but_for_the_number_of_workers(
+async def test_settings_are_those_of_a_registration_but_for_the_number_of_workers(
     config: bytes, wishes: dict[str, Any], workers: int, tmp_path: Path
 ) -> None:
-    async def scenario(bench: Bench) -> None:
-        request = Request(url=bench.mar(), wishes=Wishes(workers=1, batch_size=4))
-        old = await bench.registration.register(request)
-        await bench.registration.scale(old, 3, 3, synchronous=True, progress=no_progress)
-        change_settings(old, {"max_delay": 0.5})
-        write_files(bench.store / "m", model_files(configFile="c.yaml") | {"c.yaml": config})
+    bench = StubDaemon(tmp_path)
+    request = Request(url=bench.mar(), wishes=Wishes(workers=1, batch_size=4))
+    old = await bench.registration.register(request)
+    await bench.registration.scale(old, 3, 3, synchronous=True, progress=no_progress)
+    change_settings(old, {"max_delay": 0.5})
+    write_files(bench.store / "m", model_files(configFile="c.yaml") | {"c.yaml": config})
 
-        new = await replace(bench, "m", **wishes)
+    new = await replace(bench, "m", **wishes)
 
-        assert (new.settings.batch_size, new.settings.max_delay) == (1, 0.1)
-        assert (new.pool.ready, new.min_workers) == (workers, workers)
-        again = await bench.restart()
-        assert again.registry.find("m").pool.wanted == workers
-
-    run(tmp_path, scenario)
+    assert (new.settings.batch_size, new.settings.max_delay) == (1, 0.1)
+    assert (new.pool.ready, new.min_workers) == (workers, workers)
+    again = await bench.restart()
+    assert again.registry.find("m").pool.wanted == workers
 
 
-def test_both_count_as_one_version_in_the_metrics(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        bench.engine.batch_time = lambda size: NEVER
-        old = await bench.register(bench.mar())
-        old.submit(bench.client.job("running"))
-        await until(lambda: old.dispatcher.running == 1)
-        new = await replace(bench, other(bench))
+async def test_both_count_as_one_version_in_the_metrics(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    bench.engine.batch_time = lambda size: NEVER
+    old = await bench.register(bench.mar())
+    old.submit(bench.client.job("running"))
+    await until(lambda: old.dispatcher.running == 1)
+    new = await replace(bench, other(bench))
 
-        new.submit(bench.client.job("new"))
-        bench.engine.workers[0]._finish(1.0)
-        await until(lambda: new.replaces is None)
+    new.submit(bench.client.job("new"))
+    bench.engine.workers[0]._finish(1.0)
+    await until(lambda: new.replaces is None)
 
-        (version,) = bench.registration.live._metrics.versions
-        assert version is new.metrics and version.named.requests + version.unnamed.requests == 2
-        assert sum(version.latency.counts) == 1
-
-    run(tmp_path, scenario)
+    (version,) = bench.registration.live._metrics.versions
+    assert version is new.metrics and version.named.requests + version.unnamed.requests == 2
+    assert sum(version.latency.counts) == 1

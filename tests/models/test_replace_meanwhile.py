@@ -11,124 +11,130 @@ from daemon.models.change import change_settings
 from daemon.models.persistence import snapshot
 from daemon.models.registrar import no_progress
 from daemon.workers.state import State
-from tests.models.bench import NEVER, Bench, run, until
+from tests.kit.daemon import NEVER, StubDaemon, until
 from tests.models.replacements import begin, other, ready, replace
 
 
-def test_while_it_is_being_replaced_nothing_else_changes_it(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        old = await bench.register(bench.mar())
-        loading = await begin(bench, other(bench))
-        registration = bench.registration
+async def test_while_it_is_being_replaced_nothing_else_changes_it(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    old = await bench.register(bench.mar())
+    loading = await begin(bench, other(bench))
+    registration = bench.registration
 
-        with pytest.raises(BeingReplaced, match=r"is being replaced\. Try again after the replacement"):
-            await replace(bench, bench.mar())
-        with pytest.raises(BeingReplaced):
-            await bench.register(bench.mar())
-        with pytest.raises(BeingReplaced):
-            await registration.unregister("m", None)
-        with pytest.raises(BeingReplaced):
-            await registration.scale(old, 2, 2, synchronous=False, progress=no_progress)
-        with pytest.raises(BeingReplaced) as caught:
-            change_settings(old, {"batch_size": 2})
-        await registration.set_default("m", "1.0")
+    with pytest.raises(BeingReplaced, match=r"is being replaced\. Try again after the replacement"):
+        await replace(bench, bench.mar())
+    with pytest.raises(BeingReplaced):
+        await bench.register(bench.mar())
+    with pytest.raises(BeingReplaced):
+        await registration.unregister("m", None)
+    with pytest.raises(BeingReplaced):
+        await registration.scale(old, 2, 2, synchronous=False, progress=no_progress)
+    with pytest.raises(BeingReplaced) as caught:
+        change_settings(old, {"batch_size": 2})
+    await registration.set_default("m", "1.0")
 
-        assert caught.value.status == 409 and bench.unpacked == 2
-        ready(bench)
-        assert await loading is bench.registry.find("m")
-
-    run(tmp_path, scenario)
+    assert caught.value.status == 409 and bench.unpacked == 2
+    ready(bench)
+    assert await loading is bench.registry.find("m")
 
 
-def test_one_that_is_still_being_registered_is_not_replaced(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        bench.engine.load_time = NEVER
-        registering = asyncio.ensure_future(bench.register(bench.mar()))
-        await until(lambda: len(bench.engine.workers) == 1)
+async def test_one_that_is_still_being_registered_is_not_replaced(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    bench.engine.load_time = NEVER
+    registering = asyncio.ensure_future(bench.register(bench.mar()))
+    await until(lambda: len(bench.engine.workers) == 1)
 
-        with pytest.raises(Conflict, match=r"is still being registered\. Try again"):
-            await replace(bench, other(bench))
+    with pytest.raises(Conflict, match=r"is still being registered\. Try again"):
+        await replace(bench, other(bench))
 
-        ready(bench)
-        assert await registering is bench.registry.find("m") and bench.unpacked == 1
-
-    run(tmp_path, scenario)
+    ready(bench)
+    assert await registering is bench.registry.find("m") and bench.unpacked == 1
 
 
-def test_one_that_has_lost_its_place_meanwhile_is_not_brought_back(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        old = await bench.register(bench.mar())
-        loading = await begin(bench, other(bench))
-        bench.registry.discard(old)  # as a list of models does that names another archive
+async def test_one_that_has_lost_its_place_meanwhile_is_not_brought_back(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    old = await bench.register(bench.mar())
+    loading = await begin(bench, other(bench))
+    bench.registry.discard(old)  # as a list of models does that names another archive
 
-        ready(bench)
-        with pytest.raises(VersionNotFound, match="was unregistered while it was being replaced"):
-            await loading
+    ready(bench)
+    with pytest.raises(VersionNotFound, match="was unregistered while it was being replaced"):
+        await loading
 
-        assert bench.names == [] and bench.unpacked == 1  # the old one's, which is not ours to remove
-
-    run(tmp_path, scenario)
+    assert bench.names == [] and bench.unpacked == 1  # the old one's, which is not ours to remove
 
 
-def test_a_stop_ends_old_and_new_and_the_old_one_is_restored(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        old = await bench.register(bench.mar())
-        loading = await begin(bench, other(bench))
+async def test_a_stop_ends_old_and_new(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
+    loading = await begin(bench, other(bench))
 
-        await bench.registration.stop(grace=1.0)
+    await bench.registration.stop(grace=1.0)
 
-        with pytest.raises(Stopping):
-            await loading
-        assert {worker.state for worker in bench.engine.workers} == {State.EXITED} and bench.unpacked == 1
-        with pytest.raises(Stopping):
-            await replace(bench, other(bench))
-        again = await bench.restart()
-        assert again.registry.find("m").source.directory == old.source.directory
-
-    run(tmp_path, scenario)
+    with pytest.raises(Stopping):
+        await loading
+    assert {worker.state for worker in bench.engine.workers} == {State.EXITED} and bench.unpacked == 1
+    with pytest.raises(Stopping):
+        await replace(bench, other(bench))
 
 
-def test_a_stop_gives_what_was_replaced_its_grace_time_and_no_more(
+async def test_after_a_stop_the_old_one_is_restored(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    old = await bench.register(bench.mar())
+    loading = await begin(bench, other(bench))
+    await bench.registration.stop(grace=1.0)
+    with pytest.raises(Stopping):
+        await loading
+
+    again = await bench.restart()
+
+    assert again.registry.find("m").source.directory == old.source.directory
+
+
+async def test_a_stop_gives_what_was_replaced_its_grace_time_and_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retirement, "LEAVE_TIME", 0.01)
 
-    async def scenario(bench: Bench) -> None:
-        bench.engine.batch_time = lambda size: NEVER
-        old = await bench.register(bench.mar())
-        old.submit(bench.client.job("running"))
-        await until(lambda: old.dispatcher.running == 1)
-        old.submit(bench.client.job("waiting"))
-        new = await replace(bench, other(bench))
+    bench = StubDaemon(tmp_path)
+    bench.engine.batch_time = lambda size: NEVER
+    old = await bench.register(bench.mar())
+    old.submit(bench.client.job("running"))
+    await until(lambda: old.dispatcher.running == 1)
+    old.submit(bench.client.job("waiting"))
+    new = await replace(bench, other(bench))
 
-        await bench.registration.stop(grace=0.0)
+    await bench.registration.stop(grace=0.0)
 
-        assert bench.client.statuses == {"waiting": 503, "running": 503}
-        assert old.pool.empty and new.pool.empty and bench.unpacked == 1
-
-    run(tmp_path, scenario)
+    assert bench.client.statuses == {"waiting": 503, "running": 503}
+    assert old.pool.empty and new.pool.empty and bench.unpacked == 1
 
 
-def test_a_kill_before_it_is_remembered_brings_the_old_one_back_and_after_it_the_new_one(
+async def test_a_kill_before_it_is_remembered_brings_the_old_one_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(file: Path, content: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    async def scenario(bench: Bench) -> None:
-        old = await bench.register(bench.mar())
-        with monkeypatch.context() as patched:
-            patched.setattr(snapshot, "write_snapshot", full)
-            with pytest.raises(NotRemembered):
-                await replace(bench, other(bench))
-        new = bench.registry.find("m")
-        await until(lambda: new.replaces is None)
+    bench = StubDaemon(tmp_path)
+    old = await bench.register(bench.mar())
+    with monkeypatch.context() as patched:
+        patched.setattr(snapshot, "write_snapshot", full)
+        with pytest.raises(NotRemembered):
+            await replace(bench, other(bench))
+    new = bench.registry.find("m")
+    await until(lambda: new.replaces is None)
 
-        killed = await bench.restart()
-        assert killed.registry.find("m").source.directory == old.source.directory and killed.unpacked == 1
+    again = await bench.restart()
 
-        await replace(killed, other(killed))
-        again = await killed.restart()
-        assert again.registry.find("m").source.directory == new.source.directory
+    assert again.registry.find("m").source.directory == old.source.directory and again.unpacked == 1
 
-    run(tmp_path, scenario)
+
+async def test_a_kill_after_it_is_remembered_brings_the_new_one_back(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    old = await bench.register(bench.mar())
+    new = await replace(bench, other(bench))
+
+    again = await bench.restart()
+
+    assert again.registry.find("m").source.directory == new.source.directory != old.source.directory

@@ -9,7 +9,7 @@ from daemon.config.config import Config, resolve
 from daemon.core.errors import BadRequest, InvalidModel
 from daemon.models.archives.model_yaml import read_yaml, without_effect
 from daemon.models.settings import ModelSettings, Wishes, merge
-from tests.build import make_config
+from tests.kit.build import make_config
 
 MERGES = b"a0: &a0 {x: 1}\n" + b"".join(
     b"a%d: &a%d {<<: [%b]}\n" % (number, number, b", ".join([b"*a%d" % (number - 1)] * 8)) for number in range(1, 12)

@@ -9,28 +9,26 @@ from daemon.core.errors import Loading, NoReadyWorker, QueueFull, Stopping
 from daemon.models.version import Model, ModelState
 from daemon.workers.engine import BatchEvents, LoadFailure, WorkerEvents, WorkerSpec
 from daemon.workers.stub import StubEngine, StubWorker
-from tests.build import Client, make_model
+from tests.kit.build import make_model
+from tests.kit.version import StubVersion
 
 BROKEN = LoadFailure("ValueError: bad weights")
 
 
-class Bench:
-    def __init__(self, *, failure: LoadFailure | None = None, **settings: Any) -> None:
-        self.clock = FakeClock()
-        self.engine = StubEngine(self.clock, load_time=1.0, batch_time=lambda size: 1.0, load_failure=failure)
-        self.model: Model = make_model(self.engine, self.clock, **settings)
-        self.client = Client()
+def unloaded(**options: Any) -> StubVersion:
+    """Make a version that has no worker yet; a load takes a second, and so does a batch."""
+    return StubVersion(workers=0, load_time=1.0, **options)
 
-    def submit(self, name: str) -> None:
-        self.model.submit(self.client.job(name))
 
-    def up(self, workers: int = 1) -> None:
-        self.model.scale(workers, workers)
-        self.clock.advance(1.0)
+def serving(**options: Any) -> StubVersion:
+    """Make a version whose worker has loaded, or has failed to."""
+    bench = unloaded(**options)
+    bench.up()
+    return bench
 
 
 def test_without_workers_there_is_no_service() -> None:
-    bench = Bench()
+    bench = unloaded()
 
     assert bench.model.state is ModelState.UNLOADED
     with pytest.raises(NoReadyWorker, match=r'^Model "m" has no worker to serve .* Please use scale workers API'):
@@ -38,7 +36,7 @@ def test_without_workers_there_is_no_service() -> None:
 
 
 def test_while_the_first_worker_loads_clients_are_told_to_come_again() -> None:
-    bench = Bench()
+    bench = unloaded()
     bench.model.scale(1, 1)
 
     assert bench.model.state is ModelState.LOADING
@@ -48,8 +46,7 @@ def test_while_the_first_worker_loads_clients_are_told_to_come_again() -> None:
 
 
 def test_with_a_worker_it_serves() -> None:
-    bench = Bench()
-    bench.up()
+    bench = serving()
 
     bench.submit("a")
     bench.clock.advance(1.0)
@@ -59,9 +56,8 @@ def test_with_a_worker_it_serves() -> None:
 
 
 def test_while_a_worker_is_replaced_requests_wait() -> None:
-    bench = Bench()
-    bench.up()
-    bench.engine.workers[0].die()
+    bench = serving()
+    bench.workers[0].die()
     assert bench.model.state is ModelState.LOADING
 
     bench.submit("a")
@@ -71,8 +67,7 @@ def test_while_a_worker_is_replaced_requests_wait() -> None:
 
 
 def test_a_model_that_failed_says_why() -> None:
-    bench = Bench(failure=BROKEN)
-    bench.up()
+    bench = serving(load_failure=BROKEN)
 
     assert bench.model.state is ModelState.FAILED
     with pytest.raises(NoReadyWorker, match="Its workers failed: ValueError: bad weights"):
@@ -80,9 +75,8 @@ def test_a_model_that_failed_says_why() -> None:
 
 
 def test_who_waits_when_the_last_worker_gives_up_is_answered() -> None:
-    bench = Bench()
-    bench.up()
-    bench.engine.workers[0].die()
+    bench = serving()
+    bench.workers[0].die()
     bench.submit("a")
     bench.engine.load_failure = BROKEN
 
@@ -93,10 +87,8 @@ def test_who_waits_when_the_last_worker_gives_up_is_answered() -> None:
 
 
 def test_who_waits_when_all_workers_are_taken_away_is_answered() -> None:
-    bench = Bench()
-    bench.up()
-    bench.submit("running")
-    bench.clock.settle()
+    bench = serving()
+    bench.send("running")
     bench.submit("waiting")
 
     bench.model.scale(0, 0)
@@ -107,8 +99,7 @@ def test_who_waits_when_all_workers_are_taken_away_is_answered() -> None:
 
 
 def test_a_stop_refuses_the_new_and_finishes_the_old() -> None:
-    bench = Bench(batch_size=4, max_delay=100.0)
-    bench.up()
+    bench = serving(batch_size=4, max_delay=100.0)
     bench.submit("old")
 
     bench.model.stop()
@@ -121,10 +112,8 @@ def test_a_stop_refuses_the_new_and_finishes_the_old() -> None:
 
 
 def test_who_comes_back_from_a_killed_worker_during_a_stop_is_told_of_the_stop() -> None:
-    bench = Bench()
-    bench.up()
-    bench.submit("a")
-    bench.clock.settle()
+    bench = serving()
+    bench.send("a")
 
     bench.model.stop()
     bench.model.pool.kill()
@@ -134,10 +123,8 @@ def test_who_comes_back_from_a_killed_worker_during_a_stop_is_told_of_the_stop()
 
 
 def test_a_full_queue_refuses() -> None:
-    bench = Bench(queue_jobs=2)
-    bench.up()
-    bench.submit("running")
-    bench.clock.settle()
+    bench = serving(queue_jobs=2)
+    bench.send("running")
     bench.submit("one")
     bench.submit("two")
 
@@ -146,8 +133,7 @@ def test_a_full_queue_refuses() -> None:
 
 
 def test_a_model_is_idle_only_when_nobody_waits_for_an_answer() -> None:
-    bench = Bench()
-    bench.up()
+    bench = serving()
     assert bench.model.idle
 
     bench.submit("a")
@@ -169,7 +155,7 @@ def test_a_model_is_idle_only_when_nobody_waits_for_an_answer() -> None:
     ],
 )
 def test_scaling(before: int, least: int, most: int, after: int) -> None:
-    bench = Bench()
+    bench = unloaded()
     bench.up(before)
 
     bench.model.scale(least, most)
@@ -179,7 +165,7 @@ def test_scaling(before: int, least: int, most: int, after: int) -> None:
 
 
 def test_a_model_is_healthy_while_it_may_still_come_up() -> None:
-    bench = Bench()
+    bench = unloaded()
     assert bench.model.healthy
 
     bench.model.scale(2, 2)
@@ -187,19 +173,18 @@ def test_a_model_is_healthy_while_it_may_still_come_up() -> None:
     bench.clock.advance(1.0)
     assert bench.model.healthy
 
-    bench.engine.workers[0].die()
+    bench.workers[0].die()
     assert not bench.model.healthy
 
 
 def test_a_failed_model_is_not_healthy() -> None:
-    bench = Bench(failure=BROKEN)
-    bench.up()
+    bench = serving(load_failure=BROKEN)
 
     assert not bench.model.healthy
 
 
 def test_listeners_hear_of_each_change() -> None:
-    bench = Bench()
+    bench = unloaded()
     heard: list[ModelState] = []
     bench.model.listeners[lambda: heard.append(bench.model.state)] = None
     bench.up()
@@ -211,7 +196,7 @@ def test_listeners_hear_of_each_change() -> None:
 
 
 def test_a_listener_may_leave_while_it_is_told() -> None:
-    bench = Bench()
+    bench = unloaded()
     heard: list[str] = []
 
     def once() -> None:
@@ -225,27 +210,24 @@ def test_a_listener_may_leave_while_it_is_told() -> None:
 
 
 def test_a_model_says_its_state() -> None:
-    bench = Bench()
-    bench.up()
+    bench = serving()
 
     assert repr(bench.model) == (
         "<Model m/1.0 READY <Queue 0/100 jobs 0/1000000 bytes> <Pool 1/1 ready, 1 idle, 0 leaving: UP>>"
     )
 
 
-def crash(bench: Bench) -> None:
+def crash(bench: StubVersion) -> None:
     """A request ends its worker, and the next one is there."""
-    bench.submit("bad")
-    bench.clock.settle()
-    bench.engine.workers[-1].crash(retry=False)
+    bench.send("bad")
+    bench.workers[-1].crash(retry=False)
 
 
 def test_three_crashes_without_an_answer_between_are_told_until_the_next_answer(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("INFO", "daemon.models")
-    bench = Bench(quarantine=False)
-    bench.up()
+    bench = serving(quarantine=False)
     words = []
     for _ in range(4):
         crash(bench)
@@ -267,11 +249,10 @@ def test_three_crashes_without_an_answer_between_are_told_until_the_next_answer(
 
 
 def test_a_version_whose_workers_end_without_work_is_not_crashing_and_not_healthy() -> None:
-    bench = Bench()
-    bench.up()
+    bench = serving()
 
     for _ in range(5):
-        bench.engine.workers[-1].crash()
+        bench.workers[-1].crash()
         assert not bench.model.healthy
         bench.clock.advance(9.1)
 
@@ -279,8 +260,7 @@ def test_a_version_whose_workers_end_without_work_is_not_crashing_and_not_health
 
 
 def test_a_retry_ends_the_crashing_and_the_pause() -> None:
-    bench = Bench()
-    bench.up()
+    bench = serving()
     for _ in range(3):
         crash(bench)
         bench.clock.advance(6.1 if bench.model.pool.crashes < 3 else 0.0)

@@ -5,14 +5,14 @@ import pytest
 from daemon.core.job import Reply
 from daemon.workers.engine import LoadFailure
 from daemon.workers.slot import RESTART_LIMIT
-from tests.workers.pools import Bench
+from tests.kit.pool import StubPool
 
 LATE = Reply(500, b"late")
 BROKEN = LoadFailure("SyntaxError: in net.py", "Traceback …")
 
 
 def test_a_place_that_is_given_up_is_told_though_another_worker_is_up() -> None:
-    bench = Bench(wanted=2)
+    bench = StubPool(wanted=2)
 
     for _ in range(RESTART_LIMIT):
         bench.workers[-1].die()
@@ -25,7 +25,7 @@ def test_a_place_that_is_given_up_is_told_though_another_worker_is_up() -> None:
 
 @pytest.mark.parametrize("ends", ["crash", "die", "hang"])
 def test_six_requests_that_end_their_workers_end_no_service(ends: str) -> None:
-    bench = Bench(wanted=1)
+    bench = StubPool(wanted=1)
 
     for _ in range(6):
         worker = bench.give_batch()
@@ -39,7 +39,7 @@ def test_six_requests_that_end_their_workers_end_no_service(ends: str) -> None:
 
 
 def test_between_such_workers_the_pauses_grow_to_five_seconds_and_end_with_an_answer() -> None:
-    bench, waits = Bench(wanted=1), []
+    bench, waits = StubPool(wanted=1), []
     for _ in range(7):
         bench.give_batch().crash()
         waits.append(round(bench.pool.slots[0].retry_at - bench.clock.now(), 6))
@@ -53,7 +53,7 @@ def test_between_such_workers_the_pauses_grow_to_five_seconds_and_end_with_an_an
 
 
 def test_workers_that_end_without_work_give_up_though_others_have_ended_with_work() -> None:
-    bench = Bench(wanted=1)
+    bench = StubPool(wanted=1)
     bench.give_batch().crash()
     bench.clock.advance(0.6)
 
@@ -76,7 +76,7 @@ def test_workers_that_end_without_work_give_up_though_others_have_ended_with_wor
     ],
 )
 def test_crashes_in_a_row(ends: list[str], expected: int) -> None:
-    bench = Bench(wanted=1)
+    bench = StubPool(wanted=1)
     for end in ends:
         worker = bench.workers[-1] if end.startswith("idle") else bench.give_batch()
         if end == "answer":
@@ -91,7 +91,7 @@ def test_crashes_in_a_row(ends: list[str], expected: int) -> None:
 
 
 def test_a_place_whose_worker_ended_with_work_recovers_until_the_next_one_is_up() -> None:
-    bench = Bench(wanted=2)
+    bench = StubPool(wanted=2)
     bench.give_batch().crash()
     assert (bench.pool.ready, bench.pool.recovering) == (1, 1)
 
@@ -103,7 +103,7 @@ def test_a_place_whose_worker_ended_with_work_recovers_until_the_next_one_is_up(
 
 
 def test_why_a_place_was_given_up_is_told_until_somebody_tries_again() -> None:
-    bench = Bench(load_time=1.0)
+    bench = StubPool(load_time=1.0)
     bench.engine.load_failure = BROKEN
     bench.pool.scale(1)
     bench.clock.advance(0.5)

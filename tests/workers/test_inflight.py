@@ -4,7 +4,7 @@ import pytest
 
 from daemon.core.job import Batch, Blame, Reply
 from daemon.workers.inflight import Hand
-from tests.build import Client
+from tests.kit.client import Client
 
 LATE = Reply(500, b"late")
 

@@ -13,35 +13,23 @@ import pytest
 from daemon.core.arena import SHARED_FROM, Arena, Stored
 from daemon.core.clock import FakeClock
 from daemon.core.job import Budget, Job, Param, Phase, Reply
-from daemon.workers import local
 from daemon.workers.engine import BatchEvents, Exit, WorkerEvents, WorkerSpec
 from daemon.workers.local import LocalWorker
 from handlers import wire
-from tests.build import FakeLife, make_model
-from tests.http.fake import FakeTransport
+from tests.kit.build import make_model
+from tests.kit.worker import PlayedProcess
 
 
-class Process:
+class Process(PlayedProcess):
     """A worker process that is a test: what it was sent, and what it reads of that."""
 
     def __init__(
         self, arena: Arena, clock: FakeClock, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents
     ) -> None:
-        loop: Any = None
-        self.worker = LocalWorker(spec, events, batches, loop, clock, loop, arena)
-        self.life: FakeLife = self.worker._life  # type: ignore[assignment]
-        self.transport = FakeTransport(self.worker, clock.soon)
+        super().__init__(spec, events, batches, clock, arena)
         self.unanswered: dict[int, wire.Predict] = {}
         self._arena = arena
-        self._clock = clock
         self._reader = wire.FrameReader()
-
-    def say(self, *messages: wire.ToDaemon) -> None:
-        self.write(b"".join(bytes(wire.encode(message)) for message in messages))
-
-    def write(self, data: bytes) -> None:
-        self.transport.receive(data)
-        self._clock.settle()
 
     @property
     def batches(self) -> list[int]:
@@ -348,11 +336,6 @@ WAYS: list[tuple[Callable[[Rig], Finish], dict[str, Any]]] = [
     (the_response_timeout_of_one_lane, {}),
     (the_deadline_of_one_with_several_parts_in_one_place, {}),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _fake_life(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "Life", FakeLife)
 
 
 @pytest.mark.parametrize(("way", "settings"), [pytest.param(*row, id=row[0].__name__) for row in WAYS])

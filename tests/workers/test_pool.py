@@ -8,21 +8,21 @@ from daemon.workers.pool import Pool
 from daemon.workers.slot import SlotState
 from daemon.workers.state import Event, State, advance
 from daemon.workers.stub import StubEngine, StubWorker
-from tests.build import make_spec
-from tests.workers.pools import Bench, Heard
+from tests.kit.build import make_spec
+from tests.kit.pool import Heard, StubPool
 
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback …")
 
 
 def test_a_pool_has_as_many_workers_as_wanted() -> None:
-    bench = Bench(wanted=3)
+    bench = StubPool(wanted=3)
 
     assert (bench.pool.ready, bench.pool.idle, len(bench.workers)) == (3, 3, 3)
     assert bench.heard.idle == 3
 
 
 def test_a_worker_is_ready_only_when_it_has_loaded() -> None:
-    bench = Bench(load_time=2.0)
+    bench = StubPool(load_time=2.0)
     bench.pool.scale(1)
 
     bench.clock.advance(1.9)
@@ -33,7 +33,7 @@ def test_a_worker_is_ready_only_when_it_has_loaded() -> None:
 
 
 def test_a_busy_worker_is_ready_and_not_idle() -> None:
-    bench = Bench(wanted=2)
+    bench = StubPool(wanted=2)
 
     bench.give_batch()
     assert (bench.pool.ready, bench.pool.idle) == (2, 1)
@@ -43,19 +43,27 @@ def test_a_busy_worker_is_ready_and_not_idle() -> None:
     assert bench.heard.idle == 3 and len(bench.heard.outcomes) == 1
 
 
-def test_a_worker_that_is_lost_gets_nothing_more_and_is_replaced_when_it_has_ended() -> None:
-    bench = Bench(wanted=2)
+def test_a_worker_that_is_lost_gets_nothing_more() -> None:
+    bench = StubPool(wanted=2)
     one, other = bench.workers
 
     bench.pool.lost(one)
+
     assert (bench.pool.idle, bench.pool.take_idle()) == (1, other)
+
+
+def test_a_worker_that_is_lost_is_replaced_when_it_has_ended() -> None:
+    bench = StubPool(wanted=2)
+    one, _ = bench.workers
+    bench.pool.lost(one)
+
     one.die()
 
     assert len(bench.pool.slots) == 2 and one not in bench.pool.workers
 
 
 def test_a_worker_that_had_answered_is_replaced_at_once() -> None:
-    bench = Bench(wanted=1)
+    bench = StubPool(wanted=1)
     bench.give_batch()
     bench.clock.advance(1.0)
 
@@ -67,7 +75,7 @@ def test_a_worker_that_had_answered_is_replaced_at_once() -> None:
 
 
 def test_a_worker_that_had_answered_is_replaced_at_once_however_often() -> None:
-    bench = Bench(wanted=1)
+    bench = StubPool(wanted=1)
 
     for count in range(2, 22):
         bench.give_batch()
@@ -80,7 +88,7 @@ def test_a_worker_that_had_answered_is_replaced_at_once_however_often() -> None:
 
 
 def test_early_exits_are_retried_ever_later_and_then_no_more() -> None:
-    bench = Bench(wanted=1)
+    bench = StubPool(wanted=1)
     waits: list[float] = []
     for count in (2, 3, 4, 5):
         bench.workers[-1].die()
@@ -98,7 +106,7 @@ def test_early_exits_are_retried_ever_later_and_then_no_more() -> None:
 
 
 def test_a_pool_that_gave_up_says_how_the_last_worker_ended() -> None:
-    bench = Bench(wanted=1)
+    bench = StubPool(wanted=1)
     for _ in range(5):
         bench.workers[-1].die("killed by SIGSEGV")
         bench.clock.advance(5.0)
@@ -110,7 +118,7 @@ def test_a_pool_that_gave_up_says_how_the_last_worker_ended() -> None:
 
 
 def test_an_exit_while_loading_is_a_failure_that_may_pass() -> None:
-    bench = Bench(load_time=2.0)
+    bench = StubPool(load_time=2.0)
     bench.pool.scale(1)
     bench.workers[0].die("it exited with code 1")
 
@@ -124,7 +132,7 @@ def test_an_exit_while_loading_is_a_failure_that_may_pass() -> None:
 
 
 def test_a_model_that_cannot_be_loaded_is_not_tried_again() -> None:
-    bench = Bench()
+    bench = StubPool()
     bench.engine.load_failure = BROKEN
 
     bench.pool.scale(2)
@@ -135,7 +143,7 @@ def test_a_model_that_cannot_be_loaded_is_not_tried_again() -> None:
 
 
 def test_a_load_that_took_too_long_is_tried_again() -> None:
-    bench = Bench()
+    bench = StubPool()
     bench.engine.load_failure = LoadFailure("startup timeout", permanent=False)
     bench.pool.scale(1)
     bench.clock.advance(0.01)
@@ -148,7 +156,7 @@ def test_a_load_that_took_too_long_is_tried_again() -> None:
 
 
 def test_scaling_revives_a_pool_that_gave_up() -> None:
-    bench = Bench()
+    bench = StubPool()
     bench.engine.load_failure = BROKEN
     bench.pool.scale(1)
     bench.clock.advance(1.0)
@@ -162,7 +170,7 @@ def test_scaling_revives_a_pool_that_gave_up() -> None:
 
 
 def test_a_retry_starts_anew_with_a_clean_record() -> None:
-    bench = Bench(wanted=2)
+    bench = StubPool(wanted=2)
     for slot in bench.pool.slots:
         slot.failures = [bench.clock.now()] * 4
     for worker in tuple(bench.workers):
@@ -178,7 +186,7 @@ def test_a_retry_starts_anew_with_a_clean_record() -> None:
 
 
 def test_scaling_does_not_wait_for_the_back_off() -> None:
-    bench = Bench(wanted=1)
+    bench = StubPool(wanted=1)
     bench.workers[0].die()
 
     bench.pool.scale(1)
@@ -187,7 +195,7 @@ def test_scaling_does_not_wait_for_the_back_off() -> None:
 
 
 def test_scaling_up_keeps_who_is_there() -> None:
-    bench = Bench(wanted=1)
+    bench = StubPool(wanted=1)
 
     bench.pool.scale(3)
     bench.clock.advance(0.01)
@@ -196,7 +204,7 @@ def test_scaling_up_keeps_who_is_there() -> None:
 
 
 def test_scaling_down_lets_a_batch_finish() -> None:
-    bench = Bench(wanted=1)
+    bench = StubPool(wanted=1)
     worker = bench.give_batch()
 
     bench.pool.scale(0)
@@ -209,7 +217,7 @@ def test_scaling_down_lets_a_batch_finish() -> None:
 
 
 def test_scaling_down_retires_an_idle_worker_at_once() -> None:
-    bench = Bench(wanted=3)
+    bench = StubPool(wanted=3)
 
     bench.pool.scale(1)
 
@@ -218,7 +226,7 @@ def test_scaling_down_retires_an_idle_worker_at_once() -> None:
 
 
 def test_a_worker_retired_while_it_loads_never_becomes_idle() -> None:
-    bench = Bench(load_time=2.0)
+    bench = StubPool(load_time=2.0)
     bench.pool.scale(1)
 
     bench.pool.scale(0)
@@ -228,7 +236,7 @@ def test_a_worker_retired_while_it_loads_never_becomes_idle() -> None:
 
 
 def test_a_retired_worker_is_not_replaced_when_it_dies() -> None:
-    bench = Bench(wanted=1)
+    bench = StubPool(wanted=1)
     worker = bench.give_batch()
     bench.pool.scale(0)
 
@@ -239,7 +247,7 @@ def test_a_retired_worker_is_not_replaced_when_it_dies() -> None:
 
 
 def test_killing_ends_even_those_that_are_leaving() -> None:
-    bench = Bench(wanted=2)
+    bench = StubPool(wanted=2)
     bench.give_batch()
     bench.pool.drain(grace=100.0)
 
@@ -249,7 +257,7 @@ def test_killing_ends_even_those_that_are_leaving() -> None:
 
 
 def test_nobody_is_started_after_a_drain() -> None:
-    bench = Bench(wanted=2)
+    bench = StubPool(wanted=2)
     bench.workers[0].die()
 
     bench.pool.drain(grace=1.0)
@@ -259,7 +267,7 @@ def test_nobody_is_started_after_a_drain() -> None:
 
 
 def test_workers_share_the_cores_and_are_told_when_that_changes() -> None:
-    bench = Bench(wanted=1, cores=8)
+    bench = StubPool(wanted=1, cores=8)
     assert bench.workers[0].threads == 8
 
     bench.pool.scale(4)
@@ -270,7 +278,7 @@ def test_workers_share_the_cores_and_are_told_when_that_changes() -> None:
 
 
 def test_workers_are_spread_over_the_devices_and_a_replacement_takes_the_free_place() -> None:
-    bench = Bench(wanted=3, devices=(0, 1))
+    bench = StubPool(wanted=3, devices=(0, 1))
     placed = [worker.gpu_id for worker in bench.workers]
     bench.workers[1].answered = True
 
@@ -282,7 +290,7 @@ def test_workers_are_spread_over_the_devices_and_a_replacement_takes_the_free_pl
 
 
 def test_a_replacement_gets_the_share_of_today() -> None:
-    bench = Bench(wanted=1, cores=8)
+    bench = StubPool(wanted=1, cores=8)
     bench.pool.scale(2)
     bench.clock.advance(1.0)
     bench.workers[0].die()
@@ -346,18 +354,25 @@ def test_a_process_that_cannot_be_started_is_tried_again() -> None:
 
 @pytest.mark.parametrize("wanted", [0, 2])
 def test_a_pool_says_its_state(wanted: int) -> None:
-    bench = Bench(wanted=wanted)
+    bench = StubPool(wanted=wanted)
 
     expected = {0: "<Pool 0/0 ready, 0 idle, 0 leaving: no slots>", 2: "<Pool 2/2 ready, 2 idle, 0 leaving: UP UP>"}
     assert repr(bench.pool) == expected[wanted]
 
 
-def test_a_pool_that_gave_up_starts_nobody_and_can_be_emptied() -> None:
-    bench = Bench()
-
+def test_a_pool_that_gave_up_starts_nobody() -> None:
+    bench = StubPool()
     bench.pool.give_up(BROKEN)
+
     bench.pool.reconcile()
+
     assert bench.pool.hopeless and bench.pool.failure is BROKEN and bench.workers == []
 
+
+def test_a_pool_that_gave_up_can_be_emptied() -> None:
+    bench = StubPool()
+    bench.pool.give_up(BROKEN)
+
     bench.pool.drain(0.0)
+
     assert bench.pool.empty

@@ -3,12 +3,10 @@
 import pytest
 
 from daemon.core.job import Job, Piece, Reply
-from daemon.workers import local
 from daemon.workers.engine import Worker
 from handlers import wire
 from handlers.credit import OVERHEAD, PATIENCE, WINDOW
-from tests.build import FakeLife
-from tests.workers.test_local import Bench, answers
+from tests.workers.test_local import Conversation, answers
 
 LARGE = wire.Answer(200, bytes(WINDOW - OVERHEAD))
 
@@ -16,7 +14,7 @@ LARGE = wire.Answer(200, bytes(WINDOW - OVERHEAD))
 class Clients:
     """The pool's pieces: `read` holds those whose clients read at once, `gone` those whose clients have left."""
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: Conversation) -> None:
         self.pieces: list[Piece] = []
         self.read: set[str] = set()
         self.gone: set[str] = set()
@@ -32,36 +30,35 @@ class Clients:
 
 
 @pytest.fixture
-def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
+def bench() -> Conversation:
     """A worker that runs batch 1 of `a` and `b`."""
-    monkeypatch.setattr(local, "Life", FakeLife)
-    bench = Bench(response_timeout=1.0)
-    bench.say(wire.Loaded(0.1, False))
-    bench.send(1, "ab")
-    bench.transport.written.clear()
+    bench = Conversation(response_timeout=1.0)
+    bench.process.say(wire.Loaded(0.1, False))
+    bench.predict(1, "ab")
+    bench.process.transport.written.clear()
     return bench
 
 
 @pytest.fixture
-def clients(bench: Bench) -> Clients:
+def clients(bench: Conversation) -> Clients:
     return Clients(bench)
 
 
-def told(bench: Bench) -> list[wire.ToWorker]:
+def told(bench: Conversation) -> list[wire.ToWorker]:
     """Return the worker's received messages."""
-    return [wire.decode_for_worker(frame) for frame in wire.FrameReader().feed(bytes(bench.transport.written))]
+    return [wire.decode_for_worker(frame) for frame in wire.FrameReader().feed(bytes(bench.process.transport.written))]
 
 
-def test_a_client_that_reads_gives_credit(bench: Bench, clients: Clients) -> None:
+def test_a_client_that_reads_gives_credit(bench: Conversation, clients: Clients) -> None:
     clients.read = {"a"}
 
-    bench.say(wire.Chunk(1, [(0, LARGE), (1, LARGE)]))
+    bench.process.say(wire.Chunk(1, [(0, LARGE), (1, LARGE)]))
 
     assert told(bench) == [wire.Credit(1, 0, WINDOW)]
 
 
-def test_a_client_that_reads_later_gives_credit_then(bench: Bench, clients: Clients) -> None:
-    bench.say(wire.Chunk(1, [(0, LARGE)]), wire.Chunk(1, [(0, LARGE)]))
+def test_a_client_that_reads_later_gives_credit_then(bench: Conversation, clients: Clients) -> None:
+    bench.process.say(wire.Chunk(1, [(0, LARGE)]), wire.Chunk(1, [(0, LARGE)]))
     assert told(bench) == []
 
     flow = clients.pieces[-1].flow
@@ -71,16 +68,16 @@ def test_a_client_that_reads_later_gives_credit_then(bench: Bench, clients: Clie
     assert told(bench) == [wire.Credit(1, 0, 2 * WINDOW)]
 
 
-def test_a_worker_is_told_once_that_a_client_has_gone(bench: Bench, clients: Clients) -> None:
+def test_a_worker_is_told_once_that_a_client_has_gone(bench: Conversation, clients: Clients) -> None:
     clients.gone = {"a"}
 
-    bench.say(wire.Chunk(1, [(0, LARGE)]), wire.Chunk(1, [(0, LARGE)]))
+    bench.process.say(wire.Chunk(1, [(0, LARGE)]), wire.Chunk(1, [(0, LARGE)]))
 
     assert told(bench) == [wire.Credit(1, 0, 0)]
 
 
-def test_a_cut_ends_the_answer_with_the_reason(bench: Bench, clients: Clients) -> None:
-    bench.say(wire.Chunk(1, [(1, LARGE)]), wire.Cut(1, [1]))
+def test_a_cut_ends_the_answer_with_the_reason(bench: Conversation, clients: Clients) -> None:
+    bench.process.say(wire.Chunk(1, [(1, LARGE)]), wire.Cut(1, [1]))
 
     assert [piece.unread for piece in clients.pieces] == [
         "",
@@ -89,37 +86,37 @@ def test_a_cut_ends_the_answer_with_the_reason(bench: Bench, clients: Clients) -
     assert told(bench) == []
 
 
-def test_a_wait_for_a_client_is_not_the_workers_time(bench: Bench, clients: Clients) -> None:
-    bench.say(wire.Chunk(1, [(0, LARGE)]))
+def test_a_wait_for_a_client_is_not_the_workers_time(bench: Conversation, clients: Clients) -> None:
+    bench.process.say(wire.Chunk(1, [(0, LARGE)]))
 
     bench.clock.advance(PATIENCE + 0.99)
-    assert bench.life.killed == []
+    assert bench.process.life.killed == []
     bench.clock.advance(0.01)
 
-    assert bench.life.killed == ["response timeout of 1 s"]
+    assert bench.process.life.killed == ["response timeout of 1 s"]
 
 
-def test_after_a_cut_the_response_timeout_is_the_workers_own(bench: Bench, clients: Clients) -> None:
-    bench.say(wire.Chunk(1, [(0, LARGE)]))
+def test_after_a_cut_the_response_timeout_is_the_workers_own(bench: Conversation, clients: Clients) -> None:
+    bench.process.say(wire.Chunk(1, [(0, LARGE)]))
     bench.clock.advance(PATIENCE)
-    bench.say(wire.Cut(1, [0]))
+    bench.process.say(wire.Cut(1, [0]))
 
     bench.clock.advance(1.0)
 
-    assert bench.life.killed == ["response timeout of 1 s"]
+    assert bench.process.life.killed == ["response timeout of 1 s"]
 
 
-def test_a_client_that_reads_leaves_the_response_timeout_as_it_is(bench: Bench, clients: Clients) -> None:
+def test_a_client_that_reads_leaves_the_response_timeout_as_it_is(bench: Conversation, clients: Clients) -> None:
     clients.read = {"a"}
-    bench.say(wire.Chunk(1, [(0, LARGE)]))
+    bench.process.say(wire.Chunk(1, [(0, LARGE)]))
 
     bench.clock.advance(1.0)
 
-    assert bench.life.killed == ["response timeout of 1 s"]
+    assert bench.process.life.killed == ["response timeout of 1 s"]
 
 
-def test_nothing_is_granted_to_a_batch_that_has_ended(bench: Bench, clients: Clients) -> None:
-    bench.say(wire.Chunk(1, [(0, LARGE)]), wire.Done(1, answers("a", "b"), 0.1))
+def test_nothing_is_granted_to_a_batch_that_has_ended(bench: Conversation, clients: Clients) -> None:
+    bench.process.say(wire.Chunk(1, [(0, LARGE)]), wire.Done(1, answers("a", "b"), 0.1))
 
     flow = clients.pieces[-1].flow
     assert flow is not None
@@ -130,15 +127,15 @@ def test_nothing_is_granted_to_a_batch_that_has_ended(bench: Bench, clients: Cli
 
 
 @pytest.mark.parametrize("row", [-1, 2])
-def test_a_cut_of_nobody_is_what_cannot_be(bench: Bench, clients: Clients, row: int) -> None:
-    bench.say(wire.Cut(1, [row]))
+def test_a_cut_of_nobody_is_what_cannot_be(bench: Conversation, clients: Clients, row: int) -> None:
+    bench.process.say(wire.Cut(1, [row]))
 
     said = f"it sent an invalid message to the daemon (row {row} of 2 is cut)"
-    assert bench.life.killed == [said]
+    assert bench.process.life.killed == [said]
 
 
-def test_a_cut_of_a_batch_that_is_over_is_nothing(bench: Bench, clients: Clients) -> None:
-    bench.say(wire.Cut(5, [0]))
+def test_a_cut_of_a_batch_that_is_over_is_nothing(bench: Conversation, clients: Clients) -> None:
+    bench.process.say(wire.Cut(5, [0]))
 
     assert clients.pieces == []
-    assert bench.life.killed == []
+    assert bench.process.life.killed == []

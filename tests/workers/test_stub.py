@@ -2,30 +2,24 @@
 
 import pytest
 
-from daemon.core.clock import FakeClock
-from daemon.core.job import Batch
 from daemon.workers.engine import LoadFailure
 from daemon.workers.state import State
 from daemon.workers.stub import StubEngine, StubWorker
-from tests.build import Client, WorkerLog, make_spec
+from tests.kit.build import make_spec
+from tests.kit.worker import LoneWorker
 
 
-class Bench:
+class LoneStub(LoneWorker[StubWorker]):
+    """A stub worker whose batches take a tenth of a second for each request."""
+
     def __init__(self, *, load_time: float = 0.0, failure: LoadFailure | None = None) -> None:
-        self.clock = FakeClock()
-        self.log = WorkerLog()
+        super().__init__()
         engine = StubEngine(self.clock, load_time=load_time, batch_time=lambda size: 0.1 * size, load_failure=failure)
-        self.worker: StubWorker = engine.start_worker(make_spec(threads=3), self.log, self.log)
-
-    def predict(self, size: int = 1) -> None:
-        jobs = [Client().job(str(number), body=b"%d" % number) for number in range(size)]
-        for job in jobs:
-            job.send()
-        self.worker.predict(Batch(1, jobs, "full"))
+        self.worker = engine.start_worker(make_spec(threads=3), self.log, self.log)
 
 
 def test_loading_takes_its_time() -> None:
-    bench = Bench(load_time=2.0)
+    bench = LoneStub(load_time=2.0)
     bench.clock.advance(1.9)
     assert bench.log.events == []
 
@@ -36,7 +30,7 @@ def test_loading_takes_its_time() -> None:
 
 
 def test_a_load_failure_is_told_and_then_the_exit() -> None:
-    bench = Bench(failure=LoadFailure("ImportError: no module named x"))
+    bench = LoneStub(failure=LoadFailure("ImportError: no module named x"))
 
     bench.clock.settle()
 
@@ -45,10 +39,10 @@ def test_a_load_failure_is_told_and_then_the_exit() -> None:
 
 
 def test_a_batch_takes_its_time_and_echoes() -> None:
-    bench = Bench()
+    bench = LoneStub()
     bench.clock.settle()
 
-    bench.predict(size=2)
+    bench.predict(1, "01")
     assert bench.worker.hand and not bench.worker.answered
     bench.clock.advance(0.2)
 
@@ -58,7 +52,7 @@ def test_a_batch_takes_its_time_and_echoes() -> None:
 
 
 def test_an_idle_worker_leaves_when_drained() -> None:
-    bench = Bench()
+    bench = LoneStub()
     bench.clock.settle()
 
     bench.worker.drain(grace=1.0)
@@ -68,9 +62,9 @@ def test_an_idle_worker_leaves_when_drained() -> None:
 
 
 def test_a_busy_worker_finishes_before_it_leaves() -> None:
-    bench = Bench()
+    bench = LoneStub()
     bench.clock.settle()
-    bench.predict()
+    bench.predict(1, "0")
 
     bench.worker.drain(grace=1.0)
     assert bench.worker.state is State.DRAINING
@@ -81,9 +75,9 @@ def test_a_busy_worker_finishes_before_it_leaves() -> None:
 
 @pytest.mark.parametrize("retry", [True, False])
 def test_a_worker_that_dies_first_returns_its_batch(retry: bool) -> None:
-    bench = Bench()
+    bench = LoneStub()
     bench.clock.settle()
-    bench.predict()
+    bench.predict(1, "0")
 
     bench.worker.die("killed by SIGSEGV", retry=retry)
     bench.clock.advance(10.0)
@@ -95,7 +89,7 @@ def test_a_worker_that_dies_first_returns_its_batch(retry: bool) -> None:
 
 
 def test_a_worker_dies_once() -> None:
-    bench = Bench(load_time=1.0)
+    bench = LoneStub(load_time=1.0)
 
     bench.worker.kill()
     bench.worker.kill()
@@ -105,9 +99,9 @@ def test_a_worker_dies_once() -> None:
 
 
 def test_a_worker_says_its_state() -> None:
-    bench = Bench()
+    bench = LoneStub()
     assert repr(bench.worker) == "<StubWorker 1 STARTING>"
 
     bench.clock.settle()
-    bench.predict()
+    bench.predict(1, "0")
     assert repr(bench.worker) == "<StubWorker 1 READY busy>"

@@ -2,9 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,14 +24,6 @@ MOST = 4 * 1024**2
 @pytest.fixture
 def house(tmp_path: Path) -> House:
     return House(tmp_path, max_body=MOST)
-
-
-def running(story: Callable[[House], Coroutine[Any, Any, None]], house: House) -> None:
-    async def tell() -> None:
-        await house.serve("m")
-        await story(house)
-
-    asyncio.run(tell())
 
 
 def jobs(house: House) -> list[Job]:
@@ -59,39 +50,33 @@ def told(peer: Peer) -> tuple[int, str]:
     return answer.status, str(json.loads(answer.body)["message"])
 
 
-def test_a_large_form_arrives_as_it_was_meant(house: House) -> None:
-    async def story(house: House) -> None:
-        peer = post(house)
-        assert not peer.answers, "it took one turn"
-        await answered(house, peer)
+async def test_a_large_form_arrives_as_it_was_meant(house: House) -> None:
+    await house.serve("m")
+    peer = post(house)
+    assert not peer.answers, "it took one turn"
+    await answered(house, peer)
 
-        assert (peer.statuses, peer.bodies) == ([200], [DECODED])
-        assert (house.turns.bytes, house.turns.reading) == (0, 0)
-
-    running(story, house)
+    assert (peer.statuses, peer.bodies) == ([200], [DECODED])
+    assert (house.turns.bytes, house.turns.reading) == (0, 0)
 
 
-def test_others_are_served_between_two_slices(house: House) -> None:
-    async def story(house: House) -> None:
-        large = post(house)
-        await turns(SLICES // 2)
-        small = post(house, b"a=1")
+async def test_others_are_served_between_two_slices(house: House) -> None:
+    await house.serve("m")
+    large = post(house)
+    await turns(SLICES // 2)
+    small = post(house, b"a=1")
 
-        assert (small.statuses, large.answers) == ([200], [])
-        await answered(house, large)
-
-    running(story, house)
+    assert (small.statuses, large.answers) == ([200], [])
+    await answered(house, large)
 
 
-def test_a_shorter_form_does_not_wait_for_a_longer_one(house: House) -> None:
-    async def story(house: House) -> None:
-        longer, shorter = post(house), post(house, LARGE[: 2 * SLICE])
-        await answered(house, shorter)
+async def test_a_shorter_form_does_not_wait_for_a_longer_one(house: House) -> None:
+    await house.serve("m")
+    longer, shorter = post(house), post(house, LARGE[: 2 * SLICE])
+    await answered(house, shorter)
 
-        assert not longer.answers
-        await answered(house, longer)
-
-    running(story, house)
+    assert not longer.answers
+    await answered(house, longer)
 
 
 @pytest.mark.parametrize(
@@ -99,201 +84,169 @@ def test_a_shorter_form_does_not_wait_for_a_longer_one(house: House) -> None:
     ["/predictions/m/1.0/x", "/explanations/m", "/v1/models/m:predict", "/v2/models/m/infer", "/models/m/invoke",
      "/invocations", "/invocations?model_name=m"],
 )  # fmt: skip
-def test_every_route_reads_large_forms_in_turns(house: House, target: str) -> None:
-    async def story(house: House) -> None:
-        peer = post(house, target=target)
-        assert not peer.answers, "it took one turn"
-        await answered(house, peer)
+async def test_every_route_reads_large_forms_in_turns(house: House, target: str) -> None:
+    await house.serve("m")
+    peer = post(house, target=target)
+    assert not peer.answers, "it took one turn"
+    await answered(house, peer)
 
-        assert (peer.statuses, peer.bodies) == ([200], [DECODED])
-
-    running(story, house)
+    assert (peer.statuses, peer.bodies) == ([200], [DECODED])
 
 
-def test_a_large_form_may_name_its_model(house: House) -> None:
-    async def story(house: House) -> None:
-        await house.serve("other")
-        peers = [post(house, LARGE + b"&model_name=" + name, target="/invocations") for name in (b"other", b"none")]
-        await answered(house, *peers)
+async def test_a_large_form_may_name_its_model(house: House) -> None:
+    await house.serve("m")
+    await house.serve("other")
+    peers = [post(house, LARGE + b"&model_name=" + name, target="/invocations") for name in (b"other", b"none")]
+    await answered(house, *peers)
 
-        assert [peer.statuses for peer in peers] == [[200], [404]]
-        assert [bool(worker.batches) for worker in house.engine.workers] == [False, True]
-
-    running(story, house)
+    assert [peer.statuses for peer in peers] == [[200], [404]]
+    assert [bool(worker.batches) for worker in house.engine.workers] == [False, True]
 
 
-def test_a_name_of_a_model_has_a_limit(house: House) -> None:
-    async def story(house: House) -> None:
-        peer = post(house, b"model_name=" + b"\xff" * 2000, target="/invocations")
-        await answered(house, peer)
+async def test_a_name_of_a_model_has_a_limit(house: House) -> None:
+    await house.serve("m")
+    peer = post(house, b"model_name=" + b"\xff" * 2000, target="/invocations")
+    await answered(house, peer)
 
-        assert told(peer) == (400, "model_name has 2000 bytes; at most 1024 are allowed.")
-
-    running(story, house)
+    assert told(peer) == (400, "model_name has 2000 bytes; at most 1024 are allowed.")
 
 
-def test_answers_keep_the_order_of_their_requests(house: House) -> None:
-    async def story(house: House) -> None:
-        peer = post(house)
-        peer.send(b"GET /ping HTTP/1.1\r\nHost: a\r\n\r\n")
-        await turns(2)
-        assert not peer.answers
-        await house.until(lambda: len(peer.answers) == 2)
+async def test_answers_keep_the_order_of_their_requests(house: House) -> None:
+    await house.serve("m")
+    peer = post(house)
+    peer.send(b"GET /ping HTTP/1.1\r\nHost: a\r\n\r\n")
+    await turns(2)
+    assert not peer.answers
+    await house.until(lambda: len(peer.answers) == 2)
 
-        assert [answer.body[:1] for answer in peer.answers] == [b"A", b"{"]
-
-    running(story, house)
+    assert [answer.body[:1] for answer in peer.answers] == [b"A", b"{"]
 
 
 @pytest.mark.parametrize("body", [LARGE + b"%zz", LARGE + b"&=1"])
-def test_what_is_broken_after_many_slices_is_refused(house: House, body: bytes) -> None:
-    async def story(house: House) -> None:
-        peer = post(house, body)
-        await answered(house, peer)
+async def test_what_is_broken_after_many_slices_is_refused(house: House, body: bytes) -> None:
+    await house.serve("m")
+    peer = post(house, body)
+    await answered(house, peer)
 
-        assert (peer.statuses, jobs(house)) == ([400], [])
-        assert peer.answers[0].keeps
-
-    running(story, house)
+    assert (peer.statuses, jobs(house)) == ([400], [])
+    assert peer.answers[0].keeps
 
 
 @pytest.mark.parametrize("leave", [Peer.leave, Peer.finish])
-def test_of_a_client_that_leaves_nothing_more_is_read(house: House, leave: Callable[[Peer], None]) -> None:
-    async def story(house: House) -> None:
-        peer = post(house)
-        await turns(3)
-        leave(peer)
-        await turns(3)
+async def test_of_a_client_that_leaves_nothing_more_is_read(house: House, leave: Callable[[Peer], None]) -> None:
+    await house.serve("m")
+    peer = post(house)
+    await turns(3)
+    leave(peer)
+    await turns(3)
 
-        assert house.turns.reading == 0
-        assert (jobs(house), peer.answers) == ([], [])
-
-    running(story, house)
+    assert house.turns.reading == 0
+    assert (jobs(house), peer.answers) == ([], [])
 
 
-def test_the_time_of_a_request_counts_while_its_form_is_read(house: House) -> None:
-    async def story(house: House) -> None:
-        peer = post(house, LARGE, URLENCODED, "/predictions/m", "x-request-deadline-ms: 50")
-        await turns(3)
-        house.clock.advance(0.06)
-        await answered(house, peer)
+async def test_the_time_of_a_request_counts_while_its_form_is_read(house: House) -> None:
+    await house.serve("m")
+    peer = post(house, LARGE, URLENCODED, "/predictions/m", "x-request-deadline-ms: 50")
+    await turns(3)
+    house.clock.advance(0.06)
+    await answered(house, peer)
 
-        sentence = "of the 50 ms that x-request-deadline-ms allows, 60 ms have gone while its form was read"
-        assert told(peer) == (504, f"The request was not run: {sentence}. Allow more time, or add workers.")
-        assert jobs(house) == []
-
-    running(story, house)
+    sentence = "of the 50 ms that x-request-deadline-ms allows, 60 ms have gone while its form was read"
+    assert told(peer) == (504, f"The request was not run: {sentence}. Allow more time, or add workers.")
+    assert jobs(house) == []
 
 
-def test_a_deadline_counts_from_the_headers_and_not_from_the_end_of_the_form(house: House) -> None:
-    async def story(house: House) -> None:
-        house.engine.batch_time = lambda size: 10.0
-        peer = post(house, LARGE, URLENCODED, "/predictions/m", "x-request-deadline-ms: 50")
-        house.clock.advance(0.03)
-        await house.until(lambda: jobs(house))
+async def test_a_deadline_counts_from_the_headers_and_not_from_the_end_of_the_form(house: House) -> None:
+    await house.serve("m")
+    house.engine.batch_time = lambda size: 10.0
+    peer = post(house, LARGE, URLENCODED, "/predictions/m", "x-request-deadline-ms: 50")
+    house.clock.advance(0.03)
+    await house.until(lambda: jobs(house))
 
-        assert jobs(house)[0].deadline == pytest.approx(house.clock.now() + 0.02)
-        house.clock.advance(0.021)
-        assert peer.statuses == [504]
-
-    running(story, house)
+    assert jobs(house)[0].deadline == pytest.approx(house.clock.now() + 0.02)
+    house.clock.advance(0.021)
+    assert peer.statuses == [504]
 
 
-def test_a_model_that_was_unregistered_meanwhile_is_not_found(house: House) -> None:
-    async def story(house: House) -> None:
-        peer = post(house)
-        await turns(3)
-        house.registry.remove("m")
-        await answered(house, peer)
+async def test_a_model_that_was_unregistered_meanwhile_is_not_found(house: House) -> None:
+    await house.serve("m")
+    peer = post(house)
+    await turns(3)
+    house.registry.remove("m")
+    await answered(house, peer)
 
-        assert peer.statuses == [404]
-
-    running(story, house)
+    assert peer.statuses == [404]
 
 
-def test_a_form_is_answered_by_the_version_that_serves_when_it_is_read(house: House) -> None:
-    async def story(house: House) -> None:
-        await house.serve("m", "2.0")
-        peer = post(house)
-        await turns(3)
-        house.registry.set_default("m", "2.0")
-        await answered(house, peer)
+async def test_a_form_is_answered_by_the_version_that_serves_when_it_is_read(house: House) -> None:
+    await house.serve("m")
+    await house.serve("m", "2.0")
+    peer = post(house)
+    await turns(3)
+    house.registry.set_default("m", "2.0")
+    await answered(house, peer)
 
-        assert peer.statuses == [200]
-        assert [len(worker.batches) for worker in house.engine.workers] == [0, 1]
-
-    running(story, house)
+    assert peer.statuses == [200]
+    assert [len(worker.batches) for worker in house.engine.workers] == [0, 1]
 
 
-def test_forms_that_are_read_at_once_have_a_bound_together(house: House) -> None:
-    async def story(house: House) -> None:
-        house.turns._most_bytes = 2 * len(LARGE)
-        peers = [post(house) for _ in range(3)]
-        await answered(house, *peers)
+async def test_forms_that_are_read_at_once_have_a_bound_together(house: House) -> None:
+    await house.serve("m")
+    house.turns._most_bytes = 2 * len(LARGE)
+    peers = [post(house) for _ in range(3)]
+    await answered(house, *peers)
 
-        assert sorted(peer.statuses for peer in peers) == [[200], [200], [503]]
-        refused = next(peer for peer in peers if peer.statuses == [503])
-        assert f"limit is {2 * len(LARGE)} bytes in total, and this form has {len(LARGE)}" in told(refused)[1]
-        assert refused.answers[0].headers["retry-after"] == "1"
-
-    running(story, house)
+    assert sorted(peer.statuses for peer in peers) == [[200], [200], [503]]
+    refused = next(peer for peer in peers if peer.statuses == [503])
+    assert f"limit is {2 * len(LARGE)} bytes in total, and this form has {len(LARGE)}" in told(refused)[1]
+    assert refused.answers[0].headers["retry-after"] == "1"
 
 
-def test_one_form_alone_is_read_whatever_the_bound(house: House) -> None:
-    async def story(house: House) -> None:
-        house.turns._most_bytes = 10
-        peer = post(house)
-        await answered(house, peer)
+async def test_one_form_alone_is_read_whatever_the_bound(house: House) -> None:
+    await house.serve("m")
+    house.turns._most_bytes = 10
+    peer = post(house)
+    await answered(house, peer)
 
-        assert peer.statuses == [200]
-
-    running(story, house)
+    assert peer.statuses == [200]
 
 
-def test_a_daemon_that_stops_reads_what_it_has_begun_to_read(house: House, tmp_path: Path) -> None:
-    async def story(house: House) -> None:
-        ending = Ending(30.0, tmp_path / "pid", supervised=False)
-        peer = post(house)
-        await turns(3)
-        stopping = asyncio.ensure_future(ending.finish_forms(house.turns))
-        await turns(3)
-        assert not stopping.done()
-        await answered(house, peer)
-        await stopping
+async def test_a_daemon_that_stops_reads_what_it_has_begun_to_read(house: House, tmp_path: Path) -> None:
+    await house.serve("m")
+    ending = Ending(30.0, tmp_path / "pid", supervised=False)
+    peer = post(house)
+    await turns(3)
+    stopping = asyncio.ensure_future(ending.finish_forms(house.turns))
+    await turns(3)
+    assert not stopping.done()
+    await answered(house, peer)
+    await stopping
 
-        assert peer.statuses == [200]
-
-    running(story, house)
+    assert peer.statuses == [200]
 
 
-def test_at_the_end_of_its_grace_time_it_refuses_what_it_has_not_read(house: House, tmp_path: Path) -> None:
-    async def story(house: House) -> None:
-        peer = post(house)
-        await turns(3)
-        await Ending(0.0, tmp_path / "pid", supervised=False).finish_forms(house.turns)
-        await answered(house, peer)
+async def test_at_the_end_of_its_grace_time_it_refuses_what_it_has_not_read(house: House, tmp_path: Path) -> None:
+    await house.serve("m")
+    peer = post(house)
+    await turns(3)
+    await Ending(0.0, tmp_path / "pid", supervised=False).finish_forms(house.turns)
+    await answered(house, peer)
 
-        assert told(peer) == (503, "The daemon is being stopped: this request's form was not read completely.")
-
-    running(story, house)
+    assert told(peer) == (503, "The daemon is being stopped: this request's form was not read completely.")
 
 
-def test_a_small_form_is_answered_in_the_same_turn(house: House) -> None:
-    async def story(house: House) -> None:
-        form = b"--b\r\nContent-Disposition: form-data; name=k\r\n\r\nv\r\n--b--\r\n"
+async def test_a_small_form_is_answered_in_the_same_turn(house: House) -> None:
+    await house.serve("m")
+    form = b"--b\r\nContent-Disposition: form-data; name=k\r\n\r\nv\r\n--b--\r\n"
 
-        assert (post(house, form, MULTIPART).statuses, post(house, b"a=%41").statuses) == ([200], [200])
-
-    running(story, house)
+    assert (post(house, form, MULTIPART).statuses, post(house, b"a=%41").statuses) == ([200], [200])
 
 
-def test_what_is_recorded_is_the_body_as_it_was_sent(house: House) -> None:
-    async def story(house: House) -> None:
-        model = await house.serve("r", config="recordInput: true")
-        peer = post(house, target="/predictions/r")
-        await answered(house, peer)
+async def test_what_is_recorded_is_the_body_as_it_was_sent(house: House) -> None:
+    await house.serve("m")
+    model = await house.serve("r", config="recordInput: true")
+    peer = post(house, target="/predictions/r")
+    await answered(house, peer)
 
-        assert model.recorded is not None
-        assert model.recorded.body == LARGE
-
-    running(story, house)
+    assert model.recorded is not None
+    assert model.recorded.body == LARGE

@@ -123,12 +123,9 @@ def test_a_handler_gets_the_headers_and_the_rest_of_the_path(house: House, targe
     assert peer.answers[0].headers["x-request-id"] == job.id
 
 
-def test_the_version_chooses_the_model(house: House) -> None:
-    async def serve_both() -> None:
-        await house.serve("m", "1.0")
-        await house.serve("m", "2.0")
-
-    asyncio.run(serve_both())
+async def test_the_version_chooses_the_model(house: House) -> None:
+    await house.serve("m", "1.0")
+    await house.serve("m", "2.0")
 
     house.send("POST", "/predictions/m")
     house.send("POST", "/predictions/m/2.0")

@@ -1,7 +1,6 @@
 """Why batches were sent, and what was learned of the traffic: in the describe document and in `/metrics`."""
 
 import ast
-import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -14,13 +13,6 @@ from tests.api.house import House
 from tests.metrics.reading import values
 
 M = "model=m,version=1.0"
-
-
-def visit(root: Path, scenario: Callable[[House], Awaitable[None]]) -> None:
-    async def main() -> None:
-        await scenario(House(root))
-
-    asyncio.run(main())
 
 
 async def metrics_of(house: House) -> dict[str, float]:
@@ -89,20 +81,18 @@ SCENARIOS = (full, delay, stopping, nobody_left, no_gain, split, at_once, retry,
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_a_reason_is_counted_in_metrics_and_told_with_its_meaning(
+async def test_a_reason_is_counted_in_metrics_and_told_with_its_meaning(
     tmp_path: Path, scenario: Callable[[House], Awaitable[None]]
 ) -> None:
-    async def see(house: House) -> None:
-        await scenario(house)
+    house = House(tmp_path)
+    await scenario(house)
 
-        reason = scenario.__name__
-        lines = await metrics_of(house)
-        batching = batching_of(house.registry.find("m"))
-        assert lines[f"tsctl_batches_total{{model=m,reason={reason},version=1.0}}"] == 1
-        assert batching["reasons"][reason] == 1
-        assert batching["meanings"][reason] == REASONS[reason]
-
-    visit(tmp_path, see)
+    reason = scenario.__name__
+    lines = await metrics_of(house)
+    batching = batching_of(house.registry.find("m"))
+    assert lines[f"tsctl_batches_total{{model=m,reason={reason},version=1.0}}"] == 1
+    assert batching["reasons"][reason] == 1
+    assert batching["meanings"][reason] == REASONS[reason]
 
 
 def test_whoever_sends_a_batch_gives_a_reason_of_the_table() -> None:
@@ -120,106 +110,96 @@ def test_whoever_sends_a_batch_gives_a_reason_of_the_table() -> None:
     assert {scenario.__name__ for scenario in SCENARIOS} <= given <= set(REASONS)
 
 
-def test_before_the_first_batch_nothing_is_known(tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
-        model = await house.serve("m", config="batchSize: 8\nmaxBatchDelay: 2.5")
+async def test_before_the_first_batch_nothing_is_known(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    model = await house.serve("m", config="batchSize: 8\nmaxBatchDelay: 2.5")
 
-        assert batching_of(model) == {
-            "policy": "auto",
-            "batchSize": 8,
-            "maxBatchDelay": 2.5,
-            "running": 0,
-            "learned": {"batchMs": None, "requestMs": None, "guess": False, "together": []},
-            "arrivalsPerSecond": 0.0,
-            "turnaroundMs": None,
-            "regularConnections": 0,
-            "openConnections": 0,
-            "longestHoldMs": 0.0,
-            "expired": {"queue": 0, "worker": 0},
-            "isolated": {"batches": 0, "requestsFailed": 0},
-            "reasons": {},
-            "meanings": {},
-            "sizes": {},
-        }
-        lines = await metrics_of(house)
-        assert lines[f"tsctl_arrivals_per_second{{{M}}}"] == 0
-        assert not any(line.startswith("tsctl_learned") for line in lines)
-
-    visit(tmp_path, scenario)
+    assert batching_of(model) == {
+        "policy": "auto",
+        "batchSize": 8,
+        "maxBatchDelay": 2.5,
+        "running": 0,
+        "learned": {"batchMs": None, "requestMs": None, "guess": False, "together": []},
+        "arrivalsPerSecond": 0.0,
+        "turnaroundMs": None,
+        "regularConnections": 0,
+        "openConnections": 0,
+        "longestHoldMs": 0.0,
+        "expired": {"queue": 0, "worker": 0},
+        "isolated": {"batches": 0, "requestsFailed": 0},
+        "reasons": {},
+        "meanings": {},
+        "sizes": {},
+    }
+    lines = await metrics_of(house)
+    assert lines[f"tsctl_arrivals_per_second{{{M}}}"] == 0
+    assert not any(line.startswith("tsctl_learned") for line in lines)
 
 
-def test_what_was_learned_is_told(tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
-        house.engine.batch_time = lambda size: 0.008 + 0.0004 * size
-        model = await house.serve("m", config="batchSize: 2\nbatching: fixed")
-        for count in (1, 1, 2, 1, 2):
-            post(house, count)
-            house.clock.advance(0.5)
-        told = batching_of(model)
+async def test_what_was_learned_is_told(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.engine.batch_time = lambda size: 0.008 + 0.0004 * size
+    model = await house.serve("m", config="batchSize: 2\nbatching: fixed")
+    for count in (1, 1, 2, 1, 2):
+        post(house, count)
+        house.clock.advance(0.5)
+    told = batching_of(model)
 
-        assert told["learned"] == {
-            "batchMs": pytest.approx(8.0),
-            "requestMs": pytest.approx(0.4),
-            "guess": False,
-            "together": [
-                {"busy": 1, "size": 1, "ms": pytest.approx(8.4)},
-                {"busy": 1, "size": 2, "ms": pytest.approx(8.8)},
-            ],
-        }
-        lines = await metrics_of(house)
-        assert lines[f"tsctl_learned_batch_seconds{{{M}}}"] == pytest.approx(0.008)
-        assert lines[f"tsctl_learned_request_seconds{{{M}}}"] == pytest.approx(0.0004)
-        assert lines[f"tsctl_arrivals_per_second{{{M}}}"] == pytest.approx(told["arrivalsPerSecond"], abs=0.001)
-
-    visit(tmp_path, scenario)
+    assert told["learned"] == {
+        "batchMs": pytest.approx(8.0),
+        "requestMs": pytest.approx(0.4),
+        "guess": False,
+        "together": [
+            {"busy": 1, "size": 1, "ms": pytest.approx(8.4)},
+            {"busy": 1, "size": 2, "ms": pytest.approx(8.8)},
+        ],
+    }
+    lines = await metrics_of(house)
+    assert lines[f"tsctl_learned_batch_seconds{{{M}}}"] == pytest.approx(0.008)
+    assert lines[f"tsctl_learned_request_seconds{{{M}}}"] == pytest.approx(0.0004)
+    assert lines[f"tsctl_arrivals_per_second{{{M}}}"] == pytest.approx(told["arrivalsPerSecond"], abs=0.001)
 
 
-def test_one_size_alone_leaves_a_guess(tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
-        house.engine.batch_time = lambda size: 0.008
-        model = await house.serve("m")
-        for _ in range(2):  # the first batch of a worker takes longer, and does not count
-            post(house)
-            house.clock.advance(1.0)
+async def test_one_size_alone_leaves_a_guess(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.engine.batch_time = lambda size: 0.008
+    model = await house.serve("m")
+    for _ in range(2):  # the first batch of a worker takes longer, and does not count
+        post(house)
+        house.clock.advance(1.0)
 
-        learned = batching_of(model)["learned"]
-        assert (learned["batchMs"], learned["requestMs"], learned["guess"]) == (4.0, 4.0, True)
-
-    visit(tmp_path, scenario)
+    learned = batching_of(model)["learned"]
+    assert (learned["batchMs"], learned["requestMs"], learned["guess"]) == (4.0, 4.0, True)
 
 
-def test_a_rate_sinks_while_nobody_comes(tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
-        model = await house.serve("m")
-        for _ in range(11):
-            post(house)
-            house.clock.advance(0.1)
-        busy = batching_of(model)["arrivalsPerSecond"]
-        house.clock.advance(8.9)
+async def test_a_rate_sinks_while_nobody_comes(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    model = await house.serve("m")
+    for _ in range(11):
+        post(house)
+        house.clock.advance(0.1)
+    busy = batching_of(model)["arrivalsPerSecond"]
+    house.clock.advance(8.9)
 
-        # Ten gaps of 0.1 s; then silence, of 0.1 s and of 9 s.
-        assert busy == pytest.approx(10 / 1.1, rel=0.05)
-        assert batching_of(model)["arrivalsPerSecond"] == pytest.approx(10 / 10, rel=0.05)
-
-    visit(tmp_path, scenario)
+    # Ten gaps of 0.1 s; then silence, of 0.1 s and of 9 s.
+    assert busy == pytest.approx(10 / 1.1, rel=0.05)
+    assert batching_of(model)["arrivalsPerSecond"] == pytest.approx(10 / 10, rel=0.05)
 
 
-def test_connections_turnaround_and_the_longest_hold_are_told(tmp_path: Path) -> None:
-    async def scenario(house: House) -> None:
-        house.engine.batch_time = lambda size: 0.1
-        model = await house.serve("m", config="batchSize: 8\nmaxBatchDelay: 30\nbatching: fixed")
-        head = b"POST /predictions/m HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
-        peer = house.send("POST", "/predictions/m")
-        for _ in range(5):
-            house.clock.advance(0.15)  # held for 30 ms, run for 100, and 20 until the next
-            peer.send(head)
-        told = batching_of(model)
+async def test_connections_turnaround_and_the_longest_hold_are_told(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.engine.batch_time = lambda size: 0.1
+    model = await house.serve("m", config="batchSize: 8\nmaxBatchDelay: 30\nbatching: fixed")
+    head = b"POST /predictions/m HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
+    peer = house.send("POST", "/predictions/m")
+    for _ in range(5):
+        house.clock.advance(0.15)  # held for 30 ms, run for 100, and 20 until the next
+        peer.send(head)
+    told = batching_of(model)
 
-        assert (told["regularConnections"], told["openConnections"]) == (1, 1)
-        assert told["longestHoldMs"] == pytest.approx(30.0)
-        assert 20.0 <= told["turnaroundMs"] <= 32.0  # the upper edge of a bucket
+    assert (told["regularConnections"], told["openConnections"]) == (1, 1)
+    assert told["longestHoldMs"] == pytest.approx(30.0)
+    assert 20.0 <= told["turnaroundMs"] <= 32.0  # the upper edge of a bucket
 
-        house.clock.advance(20.0)
-        assert batching_of(model)["regularConnections"] == 0
-
-    visit(tmp_path, scenario)
+    house.clock.advance(20.0)
+    assert batching_of(model)["regularConnections"] == 0

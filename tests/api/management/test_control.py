@@ -61,7 +61,17 @@ def test_the_trace_of_a_model_that_nobody_asked_is_empty(house: House) -> None:
     assert (trace["times"], trace["silence"]) == ([], None)
 
 
-def test_what_workers_are_made_of_and_who_the_clients_were_is_told_for_measuring(house: House) -> None:
+def test_what_workers_are_made_of_is_told_for_measuring(house: House) -> None:
+    serve(house)
+
+    _, worker = asyncio.run(house.tell("GET", "/tsctl/worker/m"))
+
+    assert worker["handler"] == worker["manifest"]["model"]["handler"] == "image_classifier"
+    assert Path(worker["directory"], "MAR-INF/MANIFEST.json").is_file()
+    assert (worker["python"], worker["devices"], worker["optimize"]) == (None, [], None)
+
+
+def test_who_the_clients_were_is_told_for_measuring(house: House) -> None:
     serve(house)
     for _ in range(3):
         house.send("POST", "/predictions/m")
@@ -69,9 +79,6 @@ def test_what_workers_are_made_of_and_who_the_clients_were_is_told_for_measuring
 
     _, worker = asyncio.run(house.tell("GET", "/tsctl/worker/m"))
 
-    assert worker["handler"] == worker["manifest"]["model"]["handler"] == "image_classifier"
-    assert Path(worker["directory"], "MAR-INF/MANIFEST.json").is_file()
-    assert (worker["python"], worker["devices"], worker["optimize"]) == (None, [], None)
     assert worker["regulars"] == [0, 0, 0], "each came on a connection of its own"
     ((low, high, share),) = worker["turnarounds"]
     assert low < 0.25 <= high

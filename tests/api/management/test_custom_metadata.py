@@ -11,7 +11,7 @@ from daemon.api.management.custom_metadata import metadata_of
 from daemon.core.errors import NoReadyWorker
 from daemon.core.job import Job, Phase, Reply
 from tests.api.house import House, error
-from tests.models.bench import NEVER, until
+from tests.kit.daemon import NEVER, until
 
 ASK = "/models/m?customized=true"
 

@@ -65,17 +65,14 @@ def test_a_command_that_is_wrong_is_refused_at_once(house: House) -> None:
     assert told == error(400, "BadRequestException", "Parameter url is required.")
 
 
-def test_what_was_begun_goes_on_when_its_client_leaves(house: House) -> None:
+async def test_what_was_begun_goes_on_when_its_client_leaves(house: House) -> None:
     house.engine.load_time = 5.0
 
-    async def leave() -> None:
-        peer = house.send("POST", "/models?url=m&initial_workers=1", b"", LINES)
-        await asyncio.sleep(0)
-        assert b'"stage": "loading"' in peer.transport.written
-        peer.leave()
-        house.clock.advance(5.0)
-        await asyncio.sleep(0)
-
-    asyncio.run(leave())
+    peer = house.send("POST", "/models?url=m&initial_workers=1", b"", LINES)
+    await asyncio.sleep(0)
+    assert b'"stage": "loading"' in peer.transport.written
+    peer.leave()
+    house.clock.advance(5.0)
+    await asyncio.sleep(0)
 
     assert house.registry.find("m").pool.ready == 1

@@ -10,7 +10,7 @@ import pytest
 
 from daemon.marfile import Packing, write_archive
 from tests.api.house import House, error, sentence
-from tests.build import manifest_document
+from tests.kit.archives import manifest_document
 from tests.models.archives.web import Web, web_server
 
 

@@ -63,30 +63,38 @@ def test_a_failure_is_told_and_the_old_one_stays(house: House) -> None:
     }
 
 
-def test_without_waiting_describe_tells_how_far_it_is_and_another_one_is_a_conflict(house: House) -> None:
-    async def scenario() -> tuple[Any, Any, Any]:
-        house.engine.load_time = 100.0
-        began = await house.tell("POST", "/models?url=m-1.0&replace=true&synchronous=false")
-        another = await house.tell("POST", "/models?url=m-1.0&replace=true")
-        return began, another, (await house.tell("GET", "/models/m"))[1][0]["tsctl"]["replacement"]
+async def begin(house: House) -> tuple[int, Any]:
+    """Begin a replacement that goes on loading, and do not wait for it."""
+    house.engine.load_time = 100.0
+    return await house.tell("POST", "/models?url=m-1.0&replace=true&synchronous=false")
 
-    began, another, told = asyncio.run(scenario())
 
-    assert began == sentence("Processing worker updates...", 202)
+async def test_without_waiting_describe_tells_how_far_it_is(house: House) -> None:
+    assert await begin(house) == sentence("Processing worker updates...", 202)
+
+    (_, [described]) = await house.tell("GET", "/models/m")
+
+    told = described["tsctl"]["replacement"]
     assert told == {"state": "loading", "url": "m-1.0", "ready": 0, "wanted": 2, "error": None}
+
+
+async def test_another_one_meanwhile_is_a_conflict(house: House) -> None:
+    await begin(house)
+
+    another = await house.tell("POST", "/models?url=m-1.0&replace=true")
+
     message = "Model version 1.0 of model m is being replaced. Try again after the replacement: "
     assert another == error(409, "ConflictStatusException", f"{message}`tsctl describe m/1.0` shows its progress.")
 
 
-def test_what_was_replaced_and_still_finishes_is_told(house: House) -> None:
+async def test_what_was_replaced_and_still_finishes_is_told(house: House) -> None:
     house.engine.batch_time = lambda size: 10.0
     house.send("POST", "/predictions/m")
+    await house.tell("POST", "/models?url=m-1.0&replace=true")
 
-    async def scenario() -> Any:
-        await house.tell("POST", "/models?url=m-1.0&replace=true")
-        return (await house.tell("GET", "/models/m"))[1][0]["tsctl"]["replacement"]
+    (_, [described]) = await house.tell("GET", "/models/m")
 
-    assert asyncio.run(scenario()) == {"state": "finishing", "url": "m-1.0", "queued": 0, "running": 1}
+    assert described["tsctl"]["replacement"] == {"state": "finishing", "url": "m-1.0", "queued": 0, "running": 1}
 
 
 def test_the_description_of_the_api_has_it(house: House) -> None:

@@ -77,19 +77,16 @@ def test_why_an_upgrade_failed_is_answered() -> None:
         ("DELETE", "/models/m"),
     ],
 )
-def test_no_change_is_let_in_while_the_gate_is_closed(tmp_path: Path, method: str, target: str) -> None:
-    async def scenario() -> None:
-        house = House(tmp_path)
-        await house.serve("m")
-        house.registration.gate.close()
+async def test_no_change_is_let_in_while_the_gate_is_closed(tmp_path: Path, method: str, target: str) -> None:
+    house = House(tmp_path)
+    await house.serve("m")
+    house.registration.gate.close()
 
-        refused = await house.ask(method, target)
-        read, _ = await house.tell("GET", "/models/m")
+    refused = await house.ask(method, target)
+    read, _ = await house.tell("GET", "/models/m")
 
-        assert refused.status == 503
-        assert int(refused.headers["retry-after"]) > 0
-        assert read == 200
-        model = house.registry.find("m")
-        assert (model.pool.wanted, model.settings.batch_size) == (1, 1)
-
-    asyncio.run(scenario())
+    assert refused.status == 503
+    assert int(refused.headers["retry-after"]) > 0
+    assert read == 200
+    model = house.registry.find("m")
+    assert (model.pool.wanted, model.settings.batch_size) == (1, 1)

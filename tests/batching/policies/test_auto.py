@@ -13,8 +13,8 @@ from daemon.core.job import Batch, Caller, Job
 DELAY = 0.1
 
 
-class Bench:
-    """A collector and its traffic, with short ways to make things happen."""
+class AutoUnderTraffic:
+    """The collector `auto` and its traffic, with short ways to make things happen."""
 
     def __init__(self, batch_size: int = 8, max_delay: float = DELAY) -> None:
         self.traffic = Traffic(batch_size)
@@ -58,21 +58,21 @@ class Bench:
 
 
 def test_a_whole_batch_goes_at_once() -> None:
-    bench = Bench(batch_size=2)
+    bench = AutoUnderTraffic(batch_size=2)
     bench.arrive(Caller(), Caller(), Caller())
 
     assert bench.decide() == Send(2, "full")
 
 
 def test_a_newcomers_single_request_never_waits() -> None:
-    bench = Bench()
+    bench = AutoUnderTraffic()
     bench.arrive(Caller())
 
     assert bench.decide() == Send(1, "nobody_left")
 
 
 def test_the_first_burst_after_a_start_is_held_as_fixed_would() -> None:
-    bench = Bench()
+    bench = AutoUnderTraffic()
     bench.arrive(Caller(), Caller())
 
     assert bench.decide() == Wait(bench.now + DELAY)
@@ -80,7 +80,7 @@ def test_the_first_burst_after_a_start_is_held_as_fixed_would() -> None:
 
 
 def test_the_first_requests_are_held_if_two_come_within_the_delay_on_connections_of_their_own() -> None:
-    bench, first, second = Bench(), Caller(), Caller()
+    bench, first, second = AutoUnderTraffic(), Caller(), Caller()
     bench.arrive(first)
     bench.serve(0.0)
     first.close()
@@ -95,7 +95,7 @@ def test_the_first_requests_are_held_if_two_come_within_the_delay_on_connections
 
 
 def test_one_kept_alive_client_never_waits() -> None:
-    bench, caller = Bench(), Caller()
+    bench, caller = AutoUnderTraffic(), Caller()
     bench.learn()
     bench.arrive(caller)
     bench.serve()
@@ -107,7 +107,7 @@ def test_one_kept_alive_client_never_waits() -> None:
 
 
 def test_a_client_that_pipelines_is_one_client() -> None:
-    bench, caller = Bench(), Caller()
+    bench, caller = AutoUnderTraffic(), Caller()
     bench.learn()
     bench.arrive(caller, caller, caller)
 
@@ -115,7 +115,7 @@ def test_a_client_that_pipelines_is_one_client() -> None:
 
 
 def test_the_clients_of_the_last_batch_are_waited_for() -> None:
-    bench = Bench()
+    bench = AutoUnderTraffic()
     bench.learn()
     callers = [Caller() for _ in range(4)]
     bench.loop(callers)
@@ -127,7 +127,7 @@ def test_the_clients_of_the_last_batch_are_waited_for() -> None:
 
 
 def test_and_the_batch_goes_when_the_last_of_them_is_back() -> None:
-    bench = Bench()
+    bench = AutoUnderTraffic()
     bench.learn()
     callers = [Caller() for _ in range(4)]
     bench.loop(callers)
@@ -138,7 +138,7 @@ def test_and_the_batch_goes_when_the_last_of_them_is_back() -> None:
 
 
 def test_clients_that_take_longer_than_a_batch_saves_are_not_waited_for() -> None:
-    bench = Bench(max_delay=10.0)
+    bench = AutoUnderTraffic(max_delay=10.0)
     bench.learn()
     callers = [Caller() for _ in range(4)]
     bench.loop(callers, turnaround=0.2)
@@ -149,7 +149,7 @@ def test_clients_that_take_longer_than_a_batch_saves_are_not_waited_for() -> Non
 
 
 def test_a_poller_that_comes_now_and_then_is_not_waited_for() -> None:
-    bench, client, poller = Bench(), Caller(), Caller()
+    bench, client, poller = AutoUnderTraffic(), Caller(), Caller()
     bench.learn()
     bench.arrive(poller)
     bench.serve()
@@ -165,7 +165,7 @@ def test_a_poller_that_comes_now_and_then_is_not_waited_for() -> None:
 
 
 def test_a_small_fixed_cost_is_not_worth_a_timer() -> None:
-    bench = Bench()
+    bench = AutoUnderTraffic()
     callers = [Caller() for _ in range(4)]
     bench.loop(callers, a=0.0015)
 
@@ -177,7 +177,7 @@ def test_a_small_fixed_cost_is_not_worth_a_timer() -> None:
 
 def test_input_that_is_there_is_read_while_it_brings_more() -> None:
     """Of a small fixed cost, too: that takes no time but the reading's."""
-    bench = Bench()
+    bench = AutoUnderTraffic()
     callers = [Caller() for _ in range(4)]
     bench.loop(callers, a=0.0015)
 
@@ -189,7 +189,7 @@ def test_input_that_is_there_is_read_while_it_brings_more() -> None:
 
 
 def test_input_is_not_read_first_where_nobody_is_to_come_back() -> None:
-    bench = Bench()
+    bench = AutoUnderTraffic()
     bench.learn(a=0.0015)
     stranger = Caller()
     stranger.close()
@@ -208,7 +208,7 @@ def test_input_is_not_read_first_where_nobody_is_to_come_back() -> None:
     ],
 )
 def test_what_ends_a_hold(facts: dict[str, Any], reason: str) -> None:
-    bench = Bench()
+    bench = AutoUnderTraffic()
     bench.learn(a=0.016)
     bench.now = 100.0
     bench.arrive(Caller(), Caller())
@@ -217,14 +217,14 @@ def test_what_ends_a_hold(facts: dict[str, Any], reason: str) -> None:
 
 
 def test_no_delay_is_no_wait() -> None:
-    bench = Bench(max_delay=0.0)
+    bench = AutoUnderTraffic(max_delay=0.0)
     bench.arrive(Caller(), Caller())
 
     assert bench.decide() == Send(2, "delay")
 
 
 def test_a_hold_ends_with_the_maximum_delay() -> None:
-    bench = Bench(max_delay=0.004)
+    bench = AutoUnderTraffic(max_delay=0.004)
     bench.learn()
     callers = [Caller() for _ in range(4)]
     bench.loop(callers, turnaround=0.006)
@@ -236,7 +236,7 @@ def test_a_hold_ends_with_the_maximum_delay() -> None:
 
 
 def test_several_idle_workers_take_even_shares_until_batch_times_are_known() -> None:
-    bench = Bench()
+    bench = AutoUnderTraffic()
     bench.arrive(*[Caller() for _ in range(5)])
 
     assert bench.decide(idle=2) == Send(5, "split", over=2)
@@ -252,7 +252,7 @@ def test_several_idle_workers_take_even_shares_until_batch_times_are_known() -> 
     ],
 )
 def test_afterwards_a_batch_of_strangers_is_cut_where_that_is_faster(c: float, gap: float, decision: Send) -> None:
-    bench = Bench()
+    bench = AutoUnderTraffic()
     bench.learn(c=c)
     for _ in range(8):
         bench.arrive(Caller(), at=bench.now + gap)
@@ -260,9 +260,9 @@ def test_afterwards_a_batch_of_strangers_is_cut_where_that_is_faster(c: float, g
     assert bench.decide(idle=2) == decision
 
 
-def of_several(workers_share_cores: bool, *, learn: bool = True) -> tuple[Bench, list[Caller]]:
+def of_several(workers_share_cores: bool, *, learn: bool = True) -> tuple[AutoUnderTraffic, list[Caller]]:
     """Eight regular clients of two workers, who all have a job here; 50 ms + 10 ms a job."""
-    bench, callers = Bench(), [Caller() for _ in range(8)]
+    bench, callers = AutoUnderTraffic(), [Caller() for _ in range(8)]
     for caller in callers:
         bench.arrive(caller, at=bench.now + 0.01)
         bench.serve(0.0)
@@ -323,7 +323,7 @@ def test_what_was_never_tried_is_tried() -> None:
 
 
 def test_a_burst_is_waited_for_while_its_next_request_is_likely() -> None:
-    bench = Bench(batch_size=32)
+    bench = AutoUnderTraffic(batch_size=32)
     bench.learn()
     for _ in range(60):
         for gap in (0.3, 0.0015, 0.0015):
@@ -341,7 +341,7 @@ def test_a_burst_is_waited_for_while_its_next_request_is_likely() -> None:
 
 @pytest.mark.parametrize("rate", [5.0, 50.0, 200.0])
 def test_independent_arrivals_are_never_waited_for(rate: float) -> None:
-    bench = Bench(batch_size=32)
+    bench = AutoUnderTraffic(batch_size=32)
     bench.learn()
     at = bench.now
     for step in range(400):

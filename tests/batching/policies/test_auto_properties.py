@@ -16,7 +16,7 @@ from daemon.core.errors import DaemonError
 from daemon.core.job import Caller, Job, Phase, Reply
 from daemon.models.version import Model
 from daemon.workers.stub import StubEngine
-from tests.build import make_model
+from tests.kit.build import make_model
 
 MAX_DELAY = 0.02
 EPSILON = 1e-9

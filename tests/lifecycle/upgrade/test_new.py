@@ -27,7 +27,7 @@ from daemon.models.persistence.startup import Startup
 from daemon.models.registrar import no_progress
 from daemon.models.version import ModelState
 from daemon.workers.engine import LoadFailure
-from tests.models.bench import Bench, run
+from tests.kit.daemon import StubDaemon
 
 
 def inheritance(form: int = FORM) -> Inheritance:
@@ -45,65 +45,56 @@ async def nothing(report: Any) -> None:
     """Load nothing."""
 
 
-def test_the_place_is_taken_when_it_is_given() -> None:
-    async def scenario() -> None:
-        old, predecessor = meet(encode(inheritance()))
-        channel = Channel(old)
+async def test_the_place_is_taken_when_it_is_given() -> None:
+    old, predecessor = meet(encode(inheritance()))
+    channel = Channel(old)
 
-        async def work(report: Any) -> None:
-            report(1, 2)
+    async def work(report: Any) -> None:
+        report(1, 2)
 
-        taking = asyncio.ensure_future(predecessor.take(work, "2.0"))
-        heard = [decode_from_new(await channel.hear()) for _ in range(2)]
-        assert not taking.done()
-        await channel.tell(Yours())
-        await taking
-        await predecessor.taken()
+    taking = asyncio.ensure_future(predecessor.take(work, "2.0"))
+    heard = [decode_from_new(await channel.hear()) for _ in range(2)]
+    assert not taking.done()
+    await channel.tell(Yours())
+    await taking
+    await predecessor.taken()
 
-        assert heard == [Progress(1, 2), Loaded("2.0")]
-        assert decode_from_new(await channel.hear()) == Taken()
-        channel.close()
-        predecessor.close()
-
-    asyncio.run(scenario())
+    assert heard == [Progress(1, 2), Loaded("2.0")]
+    assert decode_from_new(await channel.hear()) == Taken()
+    channel.close()
+    predecessor.close()
 
 
 @pytest.mark.parametrize("loaded", [False, True], ids=["while it loads", "when it is ready"])
-def test_a_new_daemon_leaves_when_the_old_one_has_gone(loaded: bool) -> None:
-    async def scenario() -> None:
-        old, predecessor = meet(encode(inheritance()))
-        forever = asyncio.Event()
+async def test_a_new_daemon_leaves_when_the_old_one_has_gone(loaded: bool) -> None:
+    old, predecessor = meet(encode(inheritance()))
+    forever = asyncio.Event()
 
-        async def work(report: Any) -> None:
-            if not loaded:
-                await forever.wait()
+    async def work(report: Any) -> None:
+        if not loaded:
+            await forever.wait()
 
-        taking = asyncio.ensure_future(predecessor.take(work, "2.0"))
-        await asyncio.sleep(0)
-        old.close()
+    taking = asyncio.ensure_future(predecessor.take(work, "2.0"))
+    await asyncio.sleep(0)
+    old.close()
 
-        with pytest.raises(StartError, match="has ended, or cancelled the upgrade"):
-            await taking
-        predecessor.close()
-
-    asyncio.run(scenario())
-
-
-def test_one_that_takes_the_place_too_late_leaves() -> None:
-    async def scenario() -> None:
-        old, predecessor = meet(encode(inheritance()))
-        taking = asyncio.ensure_future(predecessor.take(nothing, "2.0"))
-        channel = Channel(old)
-        await channel.hear()
-        await channel.tell(Yours())
+    with pytest.raises(StartError, match="has ended, or cancelled the upgrade"):
         await taking
-        channel.close()
+    predecessor.close()
 
-        with pytest.raises(StartError):
-            await predecessor.taken()
-        predecessor.close()
 
-    asyncio.run(scenario())
+async def test_one_that_takes_the_place_too_late_leaves() -> None:
+    old, predecessor = meet(encode(inheritance()))
+    taking = asyncio.ensure_future(predecessor.take(nothing, "2.0"))
+    channel = Channel(old)
+    await channel.hear()
+    await channel.tell(Yours())
+    await taking
+    channel.close()
+
+    with pytest.raises(StartError):
+        await predecessor.taken()
+    predecessor.close()
 
 
 def test_why_it_will_not_is_told_with_the_traceback() -> None:
@@ -140,27 +131,24 @@ def test_a_daemon_that_says_nothing_is_not_replaced() -> None:
         Predecessor(new.detach())
 
 
-def test_a_closed_channel_has_nothing_to_hear() -> None:
-    async def scenario() -> None:
-        ours, theirs = socket.socketpair()
-        channel = Channel(ours)
-        theirs.sendall(b"last\nhalf")
-        theirs.close()
-        assert await channel.hear() == b"last"
-        with pytest.raises(HungUp):
-            await channel.hear()
-        channel.close()
-        with pytest.raises(HungUp):
-            await channel.hear()
-
-    asyncio.run(scenario())
+async def test_a_closed_channel_has_nothing_to_hear() -> None:
+    ours, theirs = socket.socketpair()
+    channel = Channel(ours)
+    theirs.sendall(b"last\nhalf")
+    theirs.close()
+    assert await channel.hear() == b"last"
+    with pytest.raises(HungUp):
+        await channel.hear()
+    channel.close()
+    with pytest.raises(HungUp):
+        await channel.hear()
 
 
 async def take_over(
-    old: Bench, expected: Sequence[Expected], *, failure: LoadFailure | None = None, **flags: str
-) -> Bench:
+    old: StubDaemon, expected: Sequence[Expected], *, failure: LoadFailure | None = None, **flags: str
+) -> StubDaemon:
     """Load in a new daemon what an old one has left on the disk."""
-    new = Bench(old.root, **flags)
+    new = StubDaemon(old.root, **flags)
     new.engine.load_failure = failure
     await load(
         Startup(new.config, new.registry, new.registration, replacing=True), new.registry, expected, lambda *_: None
@@ -168,54 +156,46 @@ async def take_over(
     return new
 
 
-def test_as_many_workers_are_ready_as_before_where_any_number_would_do(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        model = await bench.register(bench.mar(), workers=3)
-        await bench.registration.scale(model, 1, 4, synchronous=True, progress=no_progress)
+async def test_as_many_workers_are_ready_as_before_where_any_number_would_do(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    model = await bench.register(bench.mar(), workers=3)
+    await bench.registration.scale(model, 1, 4, synchronous=True, progress=no_progress)
 
-        new = await take_over(bench, [Expected("m", "1.0", True, 3)])
+    new = await take_over(bench, [Expected("m", "1.0", True, 3)])
 
-        taken = new.registry.find("m")
-        assert (taken.pool.ready, taken.min_workers, taken.max_workers) == (3, 1, 4)
-
-    run(tmp_path, scenario)
+    taken = new.registry.find("m")
+    assert (taken.pool.ready, taken.min_workers, taken.max_workers) == (3, 1, 4)
 
 
-def test_what_is_registered_counts_and_not_what_the_settings_say_of_a_start(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar())
-        other = bench.mar("other")
-        written = bench.snapshot.read_bytes()
+async def test_what_is_registered_counts_and_not_what_the_settings_say_of_a_start(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
+    other = bench.mar("other")
+    written = bench.snapshot.read_bytes()
 
-        new = await take_over(bench, [Expected("m", "1.0", True, 1)], restore="false", models=other)
+    new = await take_over(bench, [Expected("m", "1.0", True, 1)], restore="false", models=other)
 
-        assert new.names == ["m/1.0"]
-        assert bench.snapshot.read_bytes() == written
-
-    run(tmp_path, scenario)
+    assert new.names == ["m/1.0"]
+    assert bench.snapshot.read_bytes() == written
 
 
-def test_a_model_that_was_ready_and_fails_now_ends_the_upgrade(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar())
-        await bench.register(bench.mar("n"))
-        both = [Expected("m", "1.0", True, 1), Expected("n", "1.0", True, 1)]
+async def test_a_model_that_was_ready_and_fails_now_ends_the_upgrade(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
+    await bench.register(bench.mar("n"))
+    both = [Expected("m", "1.0", True, 1), Expected("n", "1.0", True, 1)]
 
-        with pytest.raises(WorkersFailed, match="no vocabulary"):
-            await take_over(bench, both, failure=LoadFailure("no vocabulary", "Traceback"))
-
-    run(tmp_path, scenario)
+    with pytest.raises(WorkersFailed, match="no vocabulary"):
+        await take_over(bench, both, failure=LoadFailure("no vocabulary", "Traceback"))
 
 
-def test_a_model_that_had_failed_may_fail_again(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar())
+async def test_a_model_that_had_failed_may_fail_again(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
 
-        new = await take_over(bench, [Expected("m", "1.0", False, 1)], failure=LoadFailure("no vocabulary"))
+    new = await take_over(bench, [Expected("m", "1.0", False, 1)], failure=LoadFailure("no vocabulary"))
 
-        assert new.registry.find("m").state is ModelState.FAILED
-
-    run(tmp_path, scenario)
+    assert new.registry.find("m").state is ModelState.FAILED
 
 
 def test_a_snapshot_that_this_version_cannot_read_stays_where_it_is(tmp_path: Path) -> None:

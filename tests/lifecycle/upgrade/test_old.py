@@ -13,7 +13,7 @@ from daemon.lifecycle.upgrade.messages import Expected, Failed, FromNew, Loaded,
 from daemon.lifecycle.upgrade.old import Upgrade
 from daemon.lifecycle.upgrade.states import Step
 from daemon.lifecycle.upgrade.successor import Gone
-from tests.models.bench import Bench, run, until
+from tests.kit.daemon import StubDaemon, until
 
 PLENTY = Memory(1, 2)
 
@@ -51,7 +51,7 @@ class FakeSuccessor:
 class Old:
     """The old daemon's parts, as far as an upgrade needs them."""
 
-    def __init__(self, bench: Bench, successor: FakeSuccessor, memory: Memory = PLENTY) -> None:
+    def __init__(self, bench: StubDaemon, successor: FakeSuccessor, memory: Memory = PLENTY) -> None:
         self.bench = bench
         self.successor = successor
         self.ready = True
@@ -78,22 +78,20 @@ class Old:
             return self.upgrade.step is Step.SERVING and not self.upgrade.given.is_set()
 
 
-def test_a_new_daemon_that_is_ready_is_given_the_place(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar(), workers=2)
-        old = Old(bench, FakeSuccessor(Progress(1, 2), Loaded("2.0"), Taken()))
+async def test_a_new_daemon_that_is_ready_is_given_the_place(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar(), workers=2)
+    old = Old(bench, FakeSuccessor(Progress(1, 2), Loaded("2.0"), Taken()))
 
-        said = await old.ask(grace=7.0)
+    said = await old.ask(grace=7.0)
 
-        assert (said["old"]["version"], said["new"]) == ("1.0", {"pid": 4711, "version": "2.0"})
-        assert old.stages == ["checking", "starting", "loading", "handing"]
-        assert old.models == [Expected("m", "1.0", True, 2)]
-        assert old.successor.did == ["introduced", "given"]
-        assert old.upgrade.step is Step.DRAINING and old.upgrade.given.is_set() and old.upgrade.grace == 7.0
-        with pytest.raises(Upgrading), bench.registration.gate.change():
-            pass
-
-    run(tmp_path, scenario)
+    assert (said["old"]["version"], said["new"]) == ("1.0", {"pid": 4711, "version": "2.0"})
+    assert old.stages == ["checking", "starting", "loading", "handing"]
+    assert old.models == [Expected("m", "1.0", True, 2)]
+    assert old.successor.did == ["introduced", "given"]
+    assert old.upgrade.step is Step.DRAINING and old.upgrade.given.is_set() and old.upgrade.grace == 7.0
+    with pytest.raises(Upgrading), bench.registration.gate.change():
+        pass
 
 
 @pytest.mark.parametrize(
@@ -106,200 +104,178 @@ def test_a_new_daemon_that_is_ready_is_given_the_place(tmp_path: Path) -> None:
         pytest.param([Loaded("2.0"), Failed("no")], "no", "killed", id="it cannot listen"),
     ],
 )
-def test_a_new_daemon_that_fails_is_seen_dead_and_the_old_one_goes_on(
+async def test_a_new_daemon_that_fails_is_seen_dead_and_the_old_one_goes_on(
     tmp_path: Path, words: list[FromNew | Exception], reason: str, did: str
 ) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar())
-        old = Old(bench, FakeSuccessor(*words))
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
+    old = Old(bench, FakeSuccessor(*words))
 
-        with pytest.raises(UpgradeFailed) as failed:
-            await old.ask()
+    with pytest.raises(UpgradeFailed) as failed:
+        await old.ask()
 
-        assert str(failed.value).startswith("Upgrade failed; the running daemon stays: ")
-        assert reason in str(failed.value)
-        assert old.successor.did[-1] == did
-        assert old.reclaimed == 1
-        assert old.serves()
-
-    run(tmp_path, scenario)
+    assert str(failed.value).startswith("Upgrade failed; the running daemon stays: ")
+    assert reason in str(failed.value)
+    assert old.successor.did[-1] == did
+    assert old.reclaimed == 1
+    assert old.serves()
 
 
-def test_one_that_does_not_take_the_place_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_that_does_not_take_the_place_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "TAKE_TIME", 0.0)
 
-    async def scenario(bench: Bench) -> None:
-        old = Old(bench, FakeSuccessor(Loaded("2.0")))
+    bench = StubDaemon(tmp_path)
+    old = Old(bench, FakeSuccessor(Loaded("2.0")))
 
-        with pytest.raises(UpgradeFailed, match="was ready, and did not take over"):
-            await old.ask()
+    with pytest.raises(UpgradeFailed, match="was ready, and did not take over"):
+        await old.ask()
 
-        assert old.successor.did == ["introduced", "given", "killed"]
-        assert old.serves()
-
-    run(tmp_path, scenario)
+    assert old.successor.did == ["introduced", "given", "killed"]
+    assert old.serves()
 
 
-def test_what_a_new_daemon_acknowledged_before_it_died_is_not_overwritten(
+async def test_what_a_new_daemon_acknowledged_before_it_died_is_not_overwritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(room, "TAKE_TIME", 0.0)
 
-    async def scenario(bench: Bench) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
+    old = Old(bench, FakeSuccessor(Loaded("2.0")))
+    bench.snapshot.write_bytes(bench.snapshot.read_bytes() + b" ")
+
+    with pytest.raises(UpgradeFailed):
+        await old.ask()
+
+    assert old.upgrade.given.is_set(), "the old one ends"
+    assert "this one stops; the next start uses the snapshot" in caplog.text
+
+
+async def test_a_daemon_that_does_not_fit_is_not_started(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    old = Old(bench, FakeSuccessor(Loaded("2.0"), Taken()), Memory(3 * 1024**3, 1024**3))
+
+    with pytest.raises(UpgradeFailed, match=r"needs about 3\.0 GiB more memory"):
+        await old.ask()
+    assert old.successor.did == []
+    assert old.serves()
+
+    assert (await old.ask(check_memory=False))["new"]["pid"] == 4711
+
+
+async def test_one_that_is_not_ready_in_time_is_given_up(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    old = Old(bench, FakeSuccessor())
+
+    with pytest.raises(UpgradeFailed, match=r"not ready within 0\.5 s"):
+        await old.ask(timeout=0.5)  # enough for all before, and no wait for a machine with more to do
+
+    assert old.successor.did == ["introduced", "ended"]
+    assert old.serves()
+
+
+async def test_changes_that_were_begun_are_finished_before_the_new_daemon_starts(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    old = Old(bench, FakeSuccessor(Loaded("2.0"), Taken()))
+    with bench.registration.gate.change():
+        asking = asyncio.ensure_future(old.ask())
+        await until(lambda: "checking" in old.stages)
         await bench.register(bench.mar())
-        old = Old(bench, FakeSuccessor(Loaded("2.0")))
-        bench.snapshot.write_bytes(bench.snapshot.read_bytes() + b" ")
-
-        with pytest.raises(UpgradeFailed):
-            await old.ask()
-
-        assert old.upgrade.given.is_set(), "the old one ends"
-        assert "this one stops; the next start uses the snapshot" in caplog.text
-
-    run(tmp_path, scenario)
-
-
-def test_a_daemon_that_does_not_fit_is_not_started(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        old = Old(bench, FakeSuccessor(Loaded("2.0"), Taken()), Memory(3 * 1024**3, 1024**3))
-
-        with pytest.raises(UpgradeFailed, match=r"needs about 3\.0 GiB more memory"):
-            await old.ask()
         assert old.successor.did == []
-        assert old.serves()
 
-        assert (await old.ask(check_memory=False))["new"]["pid"] == 4711
+    await asking
 
-    run(tmp_path, scenario)
-
-
-def test_one_that_is_not_ready_in_time_is_given_up(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        old = Old(bench, FakeSuccessor())
-
-        with pytest.raises(UpgradeFailed, match=r"not ready within 0\.5 s"):
-            await old.ask(timeout=0.5)  # enough for all before, and no wait for a machine with more to do
-
-        assert old.successor.did == ["introduced", "ended"]
-        assert old.serves()
-
-    run(tmp_path, scenario)
+    assert old.models == [Expected("m", "1.0", True, 1)]
+    assert list(bench.remembered) == ["m/1.0"]
 
 
-def test_changes_that_were_begun_are_finished_before_the_new_daemon_starts(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        old = Old(bench, FakeSuccessor(Loaded("2.0"), Taken()))
-        with bench.registration.gate.change():
-            asking = asyncio.ensure_future(old.ask())
-            await until(lambda: "checking" in old.stages)
-            await bench.register(bench.mar())
-            assert old.successor.did == []
+async def test_a_change_that_does_not_end_gives_the_upgrade_up(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    old = Old(bench, FakeSuccessor())
+    with (
+        bench.registration.gate.change(),
+        pytest.raises(UpgradeFailed, match=r"changes in progress did not finish within 0\.01 s"),
+    ):
+        await old.ask(timeout=0.01)
 
+    assert old.serves()
+
+
+async def test_what_cannot_be_written_cannot_be_handed_over(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
+    bench.snapshot.unlink()
+    bench.snapshot.mkdir()
+    bench.registration.ledger.choose_default("m", "1.0")
+    old = Old(bench, FakeSuccessor())
+
+    with pytest.raises(UpgradeFailed, match="the snapshot for the new daemon cannot be written: cannot write"):
+        await old.ask()
+
+    assert old.serves()
+
+
+async def test_there_is_one_upgrade_at_a_time_and_none_while_the_daemon_itself_loads(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    old = Old(bench, FakeSuccessor())
+    old.ready = False
+    with pytest.raises(Loading):
+        await old.ask()
+    old.ready = True
+    asking = asyncio.ensure_future(old.ask())
+    await until(lambda: old.upgrade.step is Step.LOADING)
+
+    with pytest.raises(Upgrading):
+        await old.ask()
+
+    await old.upgrade.settle()
+    with pytest.raises(Stopping):
         await asking
 
-        assert old.models == [Expected("m", "1.0", True, 1)]
-        assert list(bench.remembered) == ["m/1.0"]
 
-    run(tmp_path, scenario)
+async def test_a_stop_gives_an_upgrade_up(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    old = Old(bench, FakeSuccessor())
+    asking = asyncio.ensure_future(old.ask())
+    await until(lambda: old.successor.did == ["introduced"])
 
+    await old.upgrade.settle()
 
-def test_a_change_that_does_not_end_gives_the_upgrade_up(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        old = Old(bench, FakeSuccessor())
-        with (
-            bench.registration.gate.change(),
-            pytest.raises(UpgradeFailed, match=r"changes in progress did not finish within 0\.01 s"),
-        ):
-            await old.ask(timeout=0.01)
-
-        assert old.serves()
-
-    run(tmp_path, scenario)
-
-
-def test_what_cannot_be_written_cannot_be_handed_over(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar())
-        bench.snapshot.unlink()
-        bench.snapshot.mkdir()
-        bench.registration.ledger.choose_default("m", "1.0")
-        old = Old(bench, FakeSuccessor())
-
-        with pytest.raises(UpgradeFailed, match="the snapshot for the new daemon cannot be written: cannot write"):
-            await old.ask()
-
-        assert old.serves()
-
-    run(tmp_path, scenario)
-
-
-def test_there_is_one_upgrade_at_a_time_and_none_while_the_daemon_itself_loads(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        old = Old(bench, FakeSuccessor())
-        old.ready = False
-        with pytest.raises(Loading):
-            await old.ask()
-        old.ready = True
-        asking = asyncio.ensure_future(old.ask())
-        await until(lambda: old.upgrade.step is Step.LOADING)
-
-        with pytest.raises(Upgrading):
-            await old.ask()
-
-        await old.upgrade.settle()
-        with pytest.raises(Stopping):
-            await asking
-
-    run(tmp_path, scenario)
-
-
-def test_a_stop_gives_an_upgrade_up(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        old = Old(bench, FakeSuccessor())
-        asking = asyncio.ensure_future(old.ask())
-        await until(lambda: old.successor.did == ["introduced"])
-
-        await old.upgrade.settle()
-
-        with pytest.raises(Stopping, match="told to stop"):
-            await asking
-        assert old.successor.did == ["introduced", "ended"]
-        assert old.upgrade.step is Step.STOPPING
-
-    run(tmp_path, scenario)
+    with pytest.raises(Stopping, match="told to stop"):
+        await asking
+    assert old.successor.did == ["introduced", "ended"]
+    assert old.upgrade.step is Step.STOPPING
 
 
 @pytest.mark.parametrize("last", [Taken(), Gone("it died")], ids=["it takes the place", "it dies"])
-def test_a_stop_while_the_place_is_given_away_waits_for_who_has_it(tmp_path: Path, last: FromNew | Exception) -> None:
-    async def scenario(bench: Bench) -> None:
-        old = Old(bench, FakeSuccessor(Loaded("2.0")))
-        asking = asyncio.ensure_future(old.ask())
-        await until(lambda: old.upgrade.step is Step.HANDING)
-        settling = asyncio.ensure_future(old.upgrade.settle())
-        await asyncio.sleep(0)
-        assert not settling.done()
+async def test_a_stop_while_the_place_is_given_away_waits_for_who_has_it(
+    tmp_path: Path, last: FromNew | Exception
+) -> None:
+    bench = StubDaemon(tmp_path)
+    old = Old(bench, FakeSuccessor(Loaded("2.0")))
+    asking = asyncio.ensure_future(old.ask())
+    await until(lambda: old.upgrade.step is Step.HANDING)
+    settling = asyncio.ensure_future(old.upgrade.settle())
+    await asyncio.sleep(0)
+    assert not settling.done()
 
-        old.successor.words.put_nowait(last)
-        await settling
+    old.successor.words.put_nowait(last)
+    await settling
 
-        assert old.upgrade.step is Step.STOPPING
-        assert old.upgrade.given.is_set() is isinstance(last, Taken)
-        await asyncio.gather(asking, return_exceptions=True)
-
-    run(tmp_path, scenario)
+    assert old.upgrade.step is Step.STOPPING
+    assert old.upgrade.given.is_set() is isinstance(last, Taken)
+    await asyncio.gather(asking, return_exceptions=True)
 
 
-def test_whoever_asked_may_leave(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        old = Old(bench, FakeSuccessor())
-        asking = asyncio.ensure_future(old.ask())
-        await until(lambda: old.upgrade.step is Step.LOADING)
+async def test_whoever_asked_may_leave(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    old = Old(bench, FakeSuccessor())
+    asking = asyncio.ensure_future(old.ask())
+    await until(lambda: old.upgrade.step is Step.LOADING)
 
-        asking.cancel()
-        await asyncio.gather(asking, return_exceptions=True)
-        old.successor.words.put_nowait(Loaded("2.0"))
-        old.successor.words.put_nowait(Taken())
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    old.successor.words.put_nowait(Loaded("2.0"))
+    old.successor.words.put_nowait(Taken())
 
-        await until(old.upgrade.given.is_set)
-
-    run(tmp_path, scenario)
+    await until(old.upgrade.given.is_set)

@@ -174,15 +174,12 @@ def test_an_archive_is_downloaded_under_its_name_and_then_removed(web: Web, tmp_
     assert list(folder.iterdir()) == []
 
 
-def test_progress_is_told(web: Web, tmp_path: Path) -> None:
+async def test_progress_is_told(web: Web, tmp_path: Path) -> None:
     web.files["/m.mar"] = b"x" * 100
     told: list[tuple[int, int]] = []
 
-    async def main() -> None:
-        async with downloaded(f"{web.url}/m.mar", tmp_path, (".*",), 1000, lambda *event: told.append(event)):
-            await asyncio.sleep(0)
-
-    asyncio.run(main())
+    async with downloaded(f"{web.url}/m.mar", tmp_path, (".*",), 1000, lambda *event: told.append(event)):
+        await asyncio.sleep(0)
 
     assert told[0] == (100, 100)
 

@@ -10,7 +10,7 @@ from daemon.core.errors import InvalidModel
 from daemon.marfile import MANIFEST
 from daemon.models.archives.manifest import read_manifest
 from handlers.names import BUILT_IN, RESERVED_MODULES
-from tests.build import model_files, write_files
+from tests.kit.archives import model_files, write_files
 
 
 def read(directory: Path, files: dict[str, bytes], **given: str | None) -> Any:

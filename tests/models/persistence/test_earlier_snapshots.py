@@ -14,8 +14,8 @@ from daemon.models.persistence.snapshot import BrokenSnapshot, Entry, Snapshot, 
 from daemon.models.persistence.snapshot_file import Memory
 from daemon.models.request import Request
 from daemon.models.settings import Wishes
-from tests.build import model_files, write_files
-from tests.models.bench import Bench, run
+from tests.kit.archives import model_files, write_files
+from tests.kit.daemon import StubDaemon
 
 UNSAID: dict[str, Any] = {
     "batch_size": None, "max_delay": None, "policy": None, "workers": None, "max_workers": None, "fallback_workers": 0,
@@ -105,19 +105,17 @@ def test_a_file_that_an_earlier_version_wrote_is_current_until_it_changes(tmp_pa
     assert not memory.is_current()
 
 
-def test_a_model_that_an_earlier_version_registered_is_served_as_it_was(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        write_files(bench.store / "m", model_files())
-        bench.snapshot.write_bytes(document(SAID))
+async def test_a_model_that_an_earlier_version_registered_is_served_as_it_was(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    write_files(bench.store / "m", model_files())
+    bench.snapshot.write_bytes(document(SAID))
 
-        restored = (await bench.restart()).registry.find("m")
+    restored = (await bench.restart()).registry.find("m")
 
-        settings = restored.settings
-        assert (settings.batch_size, settings.max_delay, settings.policy) == (4, 0.02, "greedy")
-        assert (settings.optimize, settings.max_memory, settings.cpus) == (("bf16", "compile"), 2**30, (0,))
-        assert (restored.min_workers, restored.max_workers) == (1, 3)
-        assert (settings.origins["workers"], settings.origins["batch_size"]) == ("scale", "set")
-        assert settings.origins["queue_jobs"] == "register"
-        assert wishes_in(bench.snapshot.read_bytes()) == SAID
-
-    run(tmp_path, scenario)
+    settings = restored.settings
+    assert (settings.batch_size, settings.max_delay, settings.policy) == (4, 0.02, "greedy")
+    assert (settings.optimize, settings.max_memory, settings.cpus) == (("bf16", "compile"), 2**30, (0,))
+    assert (restored.min_workers, restored.max_workers) == (1, 3)
+    assert (settings.origins["workers"], settings.origins["batch_size"]) == ("scale", "set")
+    assert settings.origins["queue_jobs"] == "register"
+    assert wishes_in(bench.snapshot.read_bytes()) == SAID

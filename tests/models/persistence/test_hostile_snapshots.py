@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.models.persistence.snapshot import BrokenSnapshot, decode_snapshot
-from tests.build import model_files, write_files
-from tests.models.bench import Bench, run
+from tests.kit.archives import model_files, write_files
+from tests.kit.daemon import StubDaemon
 
 HOSTILE = [
     pytest.param("../../victim", id="climbs"),
@@ -59,37 +59,33 @@ def test_whatever_is_read_is_one_step_below(unpacked: str) -> None:
 
 @pytest.mark.parametrize("unpacked", HOSTILE)
 @pytest.mark.parametrize("serves", [True, False], ids=["a model is there", "no model is there"])
-def test_nothing_outside_is_served_or_removed(serves: bool, unpacked: str, tmp_path: Path) -> None:
+async def test_nothing_outside_is_served_or_removed(serves: bool, unpacked: str, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     write_files(victim, model_files() if serves else {"precious": b"."})
     before = sorted(path.name for path in victim.rglob("*"))
 
-    async def scenario(bench: Bench) -> None:
-        bench.snapshot.write_bytes(document(unpacked=unpacked.format(root=tmp_path)))
+    bench = StubDaemon(tmp_path)
+    bench.snapshot.write_bytes(document(unpacked=unpacked.format(root=tmp_path)))
 
-        again = await bench.restart()
+    again = await bench.restart()
 
-        for model in list(again.registry):
-            assert again.models_dir in model.source.directory.resolve().parents
-            await again.registration.unregister(model.name, model.version)
-        assert sorted(path.name for path in victim.rglob("*")) == before
-        assert again.models_dir.is_dir()
-
-    run(tmp_path, scenario)
+    for model in list(again.registry):
+        assert again.models_dir in model.source.directory.resolve().parents
+        await again.registration.unregister(model.name, model.version)
+    assert sorted(path.name for path in victim.rglob("*")) == before
+    assert again.models_dir.is_dir()
 
 
-def test_a_link_in_the_directory_is_removed_and_what_it_leads_to_stays(tmp_path: Path) -> None:
+async def test_a_link_in_the_directory_is_removed_and_what_it_leads_to_stays(tmp_path: Path) -> None:
     victim = write_files(tmp_path / "victim", model_files())
 
-    async def scenario(bench: Bench) -> None:
-        (bench.models_dir / "link").symlink_to(victim)
-        bench.snapshot.write_bytes(document(unpacked="link"))
+    bench = StubDaemon(tmp_path)
+    (bench.models_dir / "link").symlink_to(victim)
+    bench.snapshot.write_bytes(document(unpacked="link"))
 
-        again = await bench.restart()
+    again = await bench.restart()
 
-        assert not (bench.models_dir / "link").is_symlink()
-        assert [model.lost for model in again.registry] == [True]
-        await again.registration.unregister("m", "1.0")
-        assert (victim / "MAR-INF" / "MANIFEST.json").is_file()
-
-    run(tmp_path, scenario)
+    assert not (bench.models_dir / "link").is_symlink()
+    assert [model.lost for model in again.registry] == [True]
+    await again.registration.unregister("m", "1.0")
+    assert (victim / "MAR-INF" / "MANIFEST.json").is_file()

@@ -3,72 +3,64 @@
 from pathlib import Path
 
 from daemon.models.persistence.snapshot import read_snapshot
-from tests.models.bench import Bench, run
+from tests.kit.daemon import StubDaemon
 
 
-def test_a_registration_that_may_still_fail_is_not_written(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        model = await bench.register(bench.mar())
-        ledger = bench.registration.ledger
+async def test_a_registration_that_may_still_fail_is_not_written(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    model = await bench.register(bench.mar())
+    ledger = bench.registration.ledger
 
-        ledger.unsettled.add(model)
-        await ledger.save()
-        assert list(bench.remembered) == []
-        await ledger.remember(model)
+    ledger.unsettled.add(model)
+    await ledger.save()
+    assert list(bench.remembered) == []
+    await ledger.remember(model)
 
-        assert list(bench.remembered) == ["m/1.0"]
-
-    run(tmp_path, scenario)
+    assert list(bench.remembered) == ["m/1.0"]
 
 
-def test_what_an_earlier_run_registered_is_kept_until_it_is_restored(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        model = await bench.register(bench.mar())
-        ledger = bench.registration.ledger
-        (entry,) = bench.remembered.values()
+async def test_what_an_earlier_run_registered_is_kept_until_it_is_restored(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    model = await bench.register(bench.mar())
+    ledger = bench.registration.ledger
+    (entry,) = bench.remembered.values()
 
-        ledger.pending.append(entry)
-        bench.registry.discard(model)
-        await ledger.save()
-        assert list(bench.remembered) == ["m/1.0"]
-        ledger.pending.remove(entry)
-        await ledger.save()
+    ledger.pending.append(entry)
+    bench.registry.discard(model)
+    await ledger.save()
+    assert list(bench.remembered) == ["m/1.0"]
+    ledger.pending.remove(entry)
+    await ledger.save()
 
-        assert list(bench.remembered) == []
-
-    run(tmp_path, scenario)
+    assert list(bench.remembered) == []
 
 
-def test_a_default_version_is_marked_as_chosen_only_if_it_was_chosen(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar())
-        await bench.register(bench.mar(version="2.0"))
-        ledger = bench.registration.ledger
-        assert [entry.chosen for entry in bench.remembered.values()] == [False, False]
+async def test_a_default_version_is_marked_as_chosen_only_if_it_was_chosen(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
+    await bench.register(bench.mar(version="2.0"))
+    ledger = bench.registration.ledger
+    assert [entry.chosen for entry in bench.remembered.values()] == [False, False]
 
-        ledger.choose_default("m", "2.0")
-        await ledger.save()
+    ledger.choose_default("m", "2.0")
+    await ledger.save()
 
-        assert {name: (entry.default, entry.chosen) for name, entry in bench.remembered.items()} == {
-            "m/1.0": (False, False),
-            "m/2.0": (True, True),
-        }
-
-    run(tmp_path, scenario)
+    assert {name: (entry.default, entry.chosen) for name, entry in bench.remembered.items()} == {
+        "m/1.0": (False, False),
+        "m/2.0": (True, True),
+    }
 
 
-def test_a_directory_goes_when_the_snapshot_no_longer_names_it(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        model = await bench.register(bench.mar())
-        registration = bench.registration
-        assert model.source.unpacked is not None
-        registration.directories.release(model.source.unpacked)  # no model uses it
-        assert model.source.unpacked.exists()  # the snapshot names it
+async def test_a_directory_goes_when_the_snapshot_no_longer_names_it(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    model = await bench.register(bench.mar())
+    registration = bench.registration
+    assert model.source.unpacked is not None
+    registration.directories.release(model.source.unpacked)  # no model uses it
+    assert model.source.unpacked.exists()  # the snapshot names it
 
-        bench.registry.discard(model)
-        await registration.ledger.save()
+    bench.registry.discard(model)
+    await registration.ledger.save()
 
-        assert not model.source.unpacked.exists()
-        assert read_snapshot(bench.snapshot) is not None
-
-    run(tmp_path, scenario)
+    assert not model.source.unpacked.exists()
+    assert read_snapshot(bench.snapshot) is not None

@@ -12,263 +12,231 @@ from daemon.models.registrar import Request, no_progress
 from daemon.models.settings import Wishes
 from daemon.models.version import ModelState
 from daemon.workers.engine import LoadFailure
-from tests.build import model_files, write_files, write_mar
-from tests.models.bench import NEVER, Bench, run, until
+from tests.kit.archives import model_files, write_files, write_mar
+from tests.kit.daemon import NEVER, StubDaemon, until
 
 
-def test_what_was_registered_is_loading_before_anything_is_waited_for(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        wishes = Wishes(batch_size=4, max_delay=0.5, policy="greedy", response_timeout=7.0)
-        await bench.registration.register(Request(url=bench.mar(), model_name="n", wishes=wishes))
-        await bench.registration.scale(bench.registry.find("n"), 2, 3, synchronous=True, progress=no_progress)
-        again = Bench(tmp_path)
-        again.engine.load_time = NEVER
+async def test_what_was_registered_is_loading_before_anything_is_waited_for(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    wishes = Wishes(batch_size=4, max_delay=0.5, policy="greedy", response_timeout=7.0)
+    await bench.registration.register(Request(url=bench.mar(), model_name="n", wishes=wishes))
+    await bench.registration.scale(bench.registry.find("n"), 2, 3, synchronous=True, progress=no_progress)
+    again = StubDaemon(tmp_path)
+    again.engine.load_time = NEVER
 
-        Startup(again.config, again.registry, again.registration).restore()
+    Startup(again.config, again.registry, again.registration).restore()
 
-        model = again.registry.find("n", "1.0")
-        settings = model.settings
-        assert model.state is ModelState.LOADING and model.pool.wanted == 2 and model.at_startup
-        assert (model.min_workers, model.max_workers) == (2, 3)
-        assert (settings.batch_size, settings.max_delay, settings.policy) == (4, 0.5, "greedy")
-        assert settings.response_timeout == 7.0 and model.source.listed is False
-
-    run(tmp_path, scenario)
+    model = again.registry.find("n", "1.0")
+    settings = model.settings
+    assert model.state is ModelState.LOADING and model.pool.wanted == 2 and model.at_startup
+    assert (model.min_workers, model.max_workers) == (2, 3)
+    assert (settings.batch_size, settings.max_delay, settings.policy) == (4, 0.5, "greedy")
+    assert settings.response_timeout == 7.0 and model.source.listed is False
 
 
-def test_the_archive_is_not_needed_again_and_the_log_says_that_it_is_gone(
+async def test_the_archive_is_not_needed_again_and_the_log_says_that_it_is_gone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar())
-        (bench.store / "m-1.0.mar").unlink()
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
+    (bench.store / "m-1.0.mar").unlink()
 
-        again = await bench.restart()
+    again = await bench.restart()
 
-        await until(lambda: again.registry.find("m").state is ModelState.READY)
-        assert "m-1.0.mar is gone; m/1.0 is served from its unpacked files" in caplog.text
-        assert again.unpacked == 1
-
-    run(tmp_path, scenario)
+    await until(lambda: again.registry.find("m").state is ModelState.READY)
+    assert "m-1.0.mar is gone; m/1.0 is served from its unpacked files" in caplog.text
+    assert again.unpacked == 1
 
 
-def test_a_version_stays_what_was_registered_though_its_archive_changed(
+async def test_a_version_stays_what_was_registered_though_its_archive_changed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(bench: Bench) -> None:
-        url = bench.mar()
-        model = await bench.register(url)
-        write_mar(bench.store / url, model_files(version="2.0"))
+    bench = StubDaemon(tmp_path)
+    url = bench.mar()
+    model = await bench.register(url)
+    write_mar(bench.store / url, model_files(version="2.0"))
 
-        again = await bench.restart()
+    again = await bench.restart()
 
-        assert again.names == ["m/1.0"] and again.registry.find("m").source.directory == model.source.directory
-        assert "m-1.0.mar has changed since m/1.0 was registered from it" in caplog.text
-
-    run(tmp_path, scenario)
+    assert again.names == ["m/1.0"] and again.registry.find("m").source.directory == model.source.directory
+    assert "m-1.0.mar has changed since m/1.0 was registered from it" in caplog.text
 
 
-def test_what_the_archives_yaml_says_is_read_again(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        directory = write_files(bench.store / "m", model_files(configFile="c.yaml") | {"c.yaml": b"batchSize: 8"})
-        await bench.register("m")
-        (directory / "c.yaml").write_text("batchSize: 16")
+async def test_what_the_archives_yaml_says_is_read_again(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    directory = write_files(bench.store / "m", model_files(configFile="c.yaml") | {"c.yaml": b"batchSize: 8"})
+    await bench.register("m")
+    (directory / "c.yaml").write_text("batchSize: 16")
 
-        again = await bench.restart()
+    again = await bench.restart()
 
-        assert again.registry.find("m").settings.batch_size == 16
-
-    run(tmp_path, scenario)
+    assert again.registry.find("m").settings.batch_size == 16
 
 
-def test_a_missing_directory_is_unpacked_again_from_the_same_archive(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar())
-        shutil.rmtree(bench.models_dir)
+async def test_a_missing_directory_is_unpacked_again_from_the_same_archive(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
+    shutil.rmtree(bench.models_dir)
 
-        again = await bench.restart()
+    again = await bench.restart()
 
-        await until(lambda: again.registry.find("m").state is ModelState.READY)
-        assert again.unpacked == 1 and [*again.remembered] == ["m/1.0"]
-
-    run(tmp_path, scenario)
+    await until(lambda: again.registry.find("m").state is ModelState.READY)
+    assert again.unpacked == 1 and [*again.remembered] == ["m/1.0"]
 
 
-async def lost(bench: Bench) -> Bench:
+async def lost(bench: StubDaemon) -> StubDaemon:
     """Restart without the kept directories, and with whatever became of the archive."""
     shutil.rmtree(bench.models_dir)
     return await bench.restart()
 
 
 @pytest.mark.parametrize("changed", [True, False], ids=["has changed", "is gone"])
-def test_a_version_whose_files_are_lost_stays_listed_as_failed(changed: bool, tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        url = bench.mar()
-        await bench.register(url)
-        if changed:
-            write_mar(bench.store / url, model_files() | {"more": b"."})
-        else:
-            (bench.store / url).unlink()
+async def test_a_version_whose_files_are_lost_stays_listed_as_failed(changed: bool, tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    url = bench.mar()
+    await bench.register(url)
+    if changed:
+        write_mar(bench.store / url, model_files() | {"more": b"."})
+    else:
+        (bench.store / url).unlink()
 
-        again = await lost(bench)
+    again = await lost(bench)
 
-        model = again.registry.find("m", "1.0")
-        assert model.state is ModelState.FAILED and not model.healthy and model.pool.failure is not None
-        reason = "m-1.0.mar has changed since it was registered" if changed else "Model not found at: m-1.0.mar"
-        assert model.pool.failure.error.startswith(f"The registration of an earlier run cannot be restored: {reason}")
-        assert again.remembered == bench.remembered and again.engine.workers == []
-
-    run(tmp_path, scenario)
+    model = again.registry.find("m", "1.0")
+    assert model.state is ModelState.FAILED and not model.healthy and model.pool.failure is not None
+    reason = "m-1.0.mar has changed since it was registered" if changed else "Model not found at: m-1.0.mar"
+    assert model.pool.failure.error.startswith(f"The registration of an earlier run cannot be restored: {reason}")
+    assert again.remembered == bench.remembered and again.engine.workers == []
 
 
-def test_a_lost_version_cannot_be_scaled_and_can_be_registered_again(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar())
-        (bench.store / "m-1.0.mar").unlink()
-        again = await lost(bench)
+async def test_a_lost_version_cannot_be_scaled_and_can_be_registered_again(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
+    (bench.store / "m-1.0.mar").unlink()
+    again = await lost(bench)
 
-        with pytest.raises(BadRequest, match="register it again"):
-            await again.registration.scale(again.registry.find("m"), 2, 2, synchronous=True, progress=no_progress)
-        model = await again.register(again.mar())
+    with pytest.raises(BadRequest, match="register it again"):
+        await again.registration.scale(again.registry.find("m"), 2, 2, synchronous=True, progress=no_progress)
+    model = await again.register(again.mar())
 
-        assert again.registry.find("m") is model and model.state is ModelState.READY
-        assert again.unpacked == 1
-
-    run(tmp_path, scenario)
+    assert again.registry.find("m") is model and model.state is ModelState.READY
+    assert again.unpacked == 1
 
 
-def test_a_lost_version_can_be_unregistered(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar())
-        (bench.store / "m-1.0.mar").unlink()
-        again = await lost(bench)
+async def test_a_lost_version_can_be_unregistered(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
+    (bench.store / "m-1.0.mar").unlink()
+    again = await lost(bench)
 
-        await again.registration.unregister("m", None)
+    await again.registration.unregister("m", None)
 
-        assert (again.names, again.remembered, again.unpacked) == ([], {}, 0)
-
-    run(tmp_path, scenario)
+    assert (again.names, again.remembered, again.unpacked) == ([], {}, 0)
 
 
-def test_a_directory_that_is_gone_or_holds_another_version_is_a_lost_version(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        for name in ("gone", "changed"):
-            write_files(bench.store / name, model_files(name))
-            await bench.register(name)
-        shutil.rmtree(bench.store / "gone")
-        write_files(bench.store / "changed", model_files("changed", "2.0"))
+async def test_a_directory_that_is_gone_or_holds_another_version_is_a_lost_version(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    for name in ("gone", "changed"):
+        write_files(bench.store / name, model_files(name))
+        await bench.register(name)
+    shutil.rmtree(bench.store / "gone")
+    write_files(bench.store / "changed", model_files("changed", "2.0"))
 
-        again = await bench.restart()
+    again = await bench.restart()
 
-        errors = {model.name: str(model.pool.failure) for model in again.registry}
-        assert again.names == ["changed/1.0", "gone/1.0"]
-        assert "changed now contains changed/2.0" in errors["changed"] and "Model not found at: gone" in errors["gone"]
-
-    run(tmp_path, scenario)
+    errors = {model.name: str(model.pool.failure) for model in again.registry}
+    assert again.names == ["changed/1.0", "gone/1.0"]
+    assert "changed now contains changed/2.0" in errors["changed"] and "Model not found at: gone" in errors["gone"]
 
 
-def test_a_snapshot_that_asks_for_the_impossible_is_a_failed_version(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.registration.register(Request(url=bench.mar(), wishes=Wishes(batch_size=4)))
-        document = json.loads(bench.snapshot.read_text())
-        document["models"][0]["request"]["wishes"]["batch_size"] = 0
-        bench.snapshot.write_text(json.dumps(document))
+async def test_a_snapshot_that_asks_for_the_impossible_is_a_failed_version(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.registration.register(Request(url=bench.mar(), wishes=Wishes(batch_size=4)))
+    document = json.loads(bench.snapshot.read_text())
+    document["models"][0]["request"]["wishes"]["batch_size"] = 0
+    bench.snapshot.write_text(json.dumps(document))
 
-        again = await bench.restart()
+    again = await bench.restart()
 
-        assert "batch_size is 0" in str(again.registry.find("m").pool.failure)
-
-    run(tmp_path, scenario)
+    assert "batch_size is 0" in str(again.registry.find("m").pool.failure)
 
 
-def test_a_restored_version_that_cannot_load_stays_listed_as_failed(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar())
-        again = Bench(tmp_path)
-        again.engine.load_failure = LoadFailure("ValueError: bad weights")
-        await again.start()
+async def test_a_restored_version_that_cannot_load_stays_listed_as_failed(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
+    again = StubDaemon(tmp_path)
+    again.engine.load_failure = LoadFailure("ValueError: bad weights")
+    await again.start()
 
-        await until(lambda: again.registry.find("m").state is ModelState.FAILED)
+    await until(lambda: again.registry.find("m").state is ModelState.FAILED)
 
-        assert [*again.remembered] == ["m/1.0"]
-
-    run(tmp_path, scenario)
+    assert [*again.remembered] == ["m/1.0"]
 
 
-def test_versions_come_back_in_their_order_with_their_default(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        for version in ("3", "1", "2"):
-            await bench.register(bench.mar(version=version))
-        await bench.registration.set_default("m", "2")
+async def test_versions_come_back_in_their_order_with_their_default(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    for version in ("3", "1", "2"):
+        await bench.register(bench.mar(version=version))
+    await bench.registration.set_default("m", "2")
 
-        again = await bench.restart()
+    again = await bench.restart()
 
-        assert again.names == ["m/3", "m/1", "m/2"] and again.registry.find("m").version == "2"
-        assert again.remembered == bench.remembered
-
-    run(tmp_path, scenario)
+    assert again.names == ["m/3", "m/1", "m/2"] and again.registry.find("m").version == "2"
+    assert again.remembered == bench.remembered
 
 
-def test_the_default_stays_though_its_directory_must_be_unpacked_again(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        first = await bench.register(bench.mar(version="1"))
-        await bench.register(bench.mar(version="2"))
-        assert first.source.unpacked is not None
-        shutil.rmtree(first.source.unpacked)
+async def test_the_default_stays_though_its_directory_must_be_unpacked_again(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    first = await bench.register(bench.mar(version="1"))
+    await bench.register(bench.mar(version="2"))
+    assert first.source.unpacked is not None
+    shutil.rmtree(first.source.unpacked)
 
-        again = await bench.restart()
+    again = await bench.restart()
 
-        assert again.registry.find("m").version == "1"
-
-    run(tmp_path, scenario)
+    assert again.registry.find("m").version == "1"
 
 
-def test_no_restore_ignores_the_snapshot_until_something_changes(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar("a"))
-        before = bench.snapshot.read_bytes()
+async def test_no_restore_ignores_the_snapshot_until_something_changes(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar("a"))
+    before = bench.snapshot.read_bytes()
 
-        ignoring = await bench.restart(restore="false", models="")
-        assert ignoring.names == [] and ignoring.snapshot.read_bytes() == before and ignoring.unpacked == 1
+    ignoring = await bench.restart(restore="false", models="")
+    assert ignoring.names == [] and ignoring.snapshot.read_bytes() == before and ignoring.unpacked == 1
 
-        await ignoring.register(ignoring.mar("b"))
-        assert [*ignoring.remembered] == ["b/1.0"] and ignoring.unpacked == 1
-
-    run(tmp_path, scenario)
+    await ignoring.register(ignoring.mar("b"))
+    assert [*ignoring.remembered] == ["b/1.0"] and ignoring.unpacked == 1
 
 
 @pytest.mark.parametrize("name", ["response_timeout", "startup_timeout"])
-def test_a_timeout_of_nothing_that_an_earlier_version_took_is_the_default_now(
+async def test_a_timeout_of_nothing_that_an_earlier_version_took_is_the_default_now(
     name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar())
-        document = json.loads(bench.snapshot.read_bytes())
-        document["models"][0]["request"]["wishes"][name] = 0.0
-        bench.snapshot.write_text(json.dumps(document))
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
+    document = json.loads(bench.snapshot.read_bytes())
+    document["models"][0]["request"]["wishes"][name] = 0.0
+    bench.snapshot.write_text(json.dumps(document))
 
-        again = await bench.restart()
+    again = await bench.restart()
 
-        model = again.registry.find("m")
-        assert getattr(model.settings, name) == 120.0 and model.settings.origins[name] == "default"
-        assert f"m/1.0: {name} was 0, which is no longer accepted; the daemon's default is used" in caplog.text
-        assert getattr(again.remembered["m/1.0"].request.wishes, name) is None
-
-    run(tmp_path, scenario)
+    model = again.registry.find("m")
+    assert getattr(model.settings, name) == 120.0 and model.settings.origins[name] == "default"
+    assert f"m/1.0: {name} was 0, which is no longer accepted; the daemon's default is used" in caplog.text
+    assert getattr(again.remembered["m/1.0"].request.wishes, name) is None
 
 
-def test_a_timeout_of_nothing_in_an_archive_that_an_earlier_version_took_is_the_default_now(
+async def test_a_timeout_of_nothing_in_an_archive_that_an_earlier_version_took_is_the_default_now(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(bench: Bench) -> None:
-        directory = write_files(bench.store / "m", model_files(configFile="c.yaml") | {"c.yaml": b"batchSize: 8"})
-        await bench.register("m")
-        (directory / "c.yaml").write_text("batchSize: 8\nresponseTimeout: 0")
+    bench = StubDaemon(tmp_path)
+    directory = write_files(bench.store / "m", model_files(configFile="c.yaml") | {"c.yaml": b"batchSize: 8"})
+    await bench.register("m")
+    (directory / "c.yaml").write_text("batchSize: 8\nresponseTimeout: 0")
 
-        again = await bench.restart()
+    again = await bench.restart()
 
-        settings = again.registry.find("m").settings
-        assert (settings.batch_size, settings.response_timeout) == (8, 120.0)
-        assert "m/1.0: `responseTimeout` is 0, which is no longer accepted; the daemon's default is used" in caplog.text
-
-    run(tmp_path, scenario)
+    settings = again.registry.find("m").settings
+    assert (settings.batch_size, settings.response_timeout) == (8, 120.0)
+    assert "m/1.0: `responseTimeout` is 0, which is no longer accepted; the daemon's default is used" in caplog.text

@@ -15,183 +15,161 @@ from daemon.models.registrar import Request, no_progress
 from daemon.models.settings import Wishes
 from daemon.models.version import ModelState
 from daemon.workers.engine import LoadFailure
-from tests.build import model_files, write_files
-from tests.models.bench import NEVER, Bench, run, until
+from tests.kit.archives import model_files, write_files
+from tests.kit.daemon import NEVER, StubDaemon, until
 
 BROKEN = LoadFailure("ValueError: bad weights")
 
 
-def test_a_registration_is_remembered_as_it_was_asked_for(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        wishes = Wishes(batch_size=4, max_delay=0.02, policy="greedy", workers=2, response_timeout=7.0)
-        request = Request(url=bench.mar(), model_name="n", handler="base_handler", wishes=wishes)
+async def test_a_registration_is_remembered_as_it_was_asked_for(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    wishes = Wishes(batch_size=4, max_delay=0.02, policy="greedy", workers=2, response_timeout=7.0)
+    request = Request(url=bench.mar(), model_name="n", handler="base_handler", wishes=wishes)
 
-        model = await bench.registration.register(request)
+    model = await bench.registration.register(request)
 
-        entry = bench.remembered["n/1.0"]
-        assert entry.request == request
-        assert entry.default and not entry.chosen and not entry.listed
-        assert model.source.unpacked is not None and entry.unpacked == model.source.unpacked.name
-
-    run(tmp_path, scenario)
+    entry = bench.remembered["n/1.0"]
+    assert entry.request == request
+    assert entry.default and not entry.chosen and not entry.listed
+    assert model.source.unpacked is not None and entry.unpacked == model.source.unpacked.name
 
 
-def test_what_comes_from_the_archive_or_a_default_is_not_frozen(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        write_files(bench.store / "m", model_files(configFile="c.yaml") | {"c.yaml": b"batchSize: 8\nminWorkers: 2"})
+async def test_what_comes_from_the_archive_or_a_default_is_not_frozen(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    write_files(bench.store / "m", model_files(configFile="c.yaml") | {"c.yaml": b"batchSize: 8\nminWorkers: 2"})
 
-        model = await bench.registration.register(Request(url="m"))
+    model = await bench.registration.register(Request(url="m"))
 
-        assert (model.settings.batch_size, model.pool.ready) == (8, 2)
-        assert bench.remembered["m/1.0"].request.wishes == Wishes()
-
-    run(tmp_path, scenario)
+    assert (model.settings.batch_size, model.pool.ready) == (8, 2)
+    assert bench.remembered["m/1.0"].request.wishes == Wishes()
 
 
-def test_scaling_is_remembered_and_the_rest_of_the_request_stays(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        model = await bench.registration.register(Request(url=bench.mar(), wishes=Wishes(batch_size=4)))
+async def test_scaling_is_remembered_and_the_rest_of_the_request_stays(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    model = await bench.registration.register(Request(url=bench.mar(), wishes=Wishes(batch_size=4)))
 
-        await bench.registration.scale(model, 1, 3, synchronous=False, progress=no_progress)
+    await bench.registration.scale(model, 1, 3, synchronous=False, progress=no_progress)
 
-        assert bench.remembered["m/1.0"].request.wishes == Wishes(
-            batch_size=4, workers=1, max_workers=3, since={"workers": "scale"}
-        )
-
-    run(tmp_path, scenario)
+    assert bench.remembered["m/1.0"].request.wishes == Wishes(
+        batch_size=4, workers=1, max_workers=3, since={"workers": "scale"}
+    )
 
 
-def test_a_default_version_is_remembered_as_chosen(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        for version in ("1.0", "2.0"):
-            await bench.register(bench.mar(version=version))
+async def test_a_default_version_is_remembered_as_chosen(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    for version in ("1.0", "2.0"):
+        await bench.register(bench.mar(version=version))
 
-        await bench.registration.set_default("m", "2.0")
+    await bench.registration.set_default("m", "2.0")
 
-        entries = bench.remembered
-        assert [(name, entry.default, entry.chosen) for name, entry in entries.items()] == [
-            ("m/1.0", False, False),
-            ("m/2.0", True, True),
-        ]
-
-    run(tmp_path, scenario)
+    entries = bench.remembered
+    assert [(name, entry.default, entry.chosen) for name, entry in entries.items()] == [
+        ("m/1.0", False, False),
+        ("m/2.0", True, True),
+    ]
 
 
-def test_what_is_unregistered_is_forgotten_and_its_directory_goes(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar("a"))
-        await bench.register(bench.mar("b"))
+async def test_what_is_unregistered_is_forgotten_and_its_directory_goes(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar("a"))
+    await bench.register(bench.mar("b"))
 
-        await bench.registration.unregister("a", None)
+    await bench.registration.unregister("a", None)
 
-        assert [*bench.remembered] == ["b/1.0"] and bench.unpacked == 1
-
-    run(tmp_path, scenario)
+    assert [*bench.remembered] == ["b/1.0"] and bench.unpacked == 1
 
 
-def test_a_registration_that_may_still_fail_is_not_remembered_by_another_change(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        bench.engine.load_time = NEVER
-        loading = asyncio.ensure_future(bench.register(bench.mar("slow")))
-        await until(lambda: len(bench.engine.workers) == 1)
+async def test_a_registration_that_may_still_fail_is_not_remembered_by_another_change(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    bench.engine.load_time = NEVER
+    loading = asyncio.ensure_future(bench.register(bench.mar("slow")))
+    await until(lambda: len(bench.engine.workers) == 1)
 
-        await bench.register(bench.mar("other"), workers=0)
+    await bench.register(bench.mar("other"), workers=0)
 
-        assert bench.names == ["other/1.0", "slow/1.0"] and [*bench.remembered] == ["other/1.0"]
-        loading.cancel()
-
-    run(tmp_path, scenario)
+    assert bench.names == ["other/1.0", "slow/1.0"] and [*bench.remembered] == ["other/1.0"]
+    loading.cancel()
 
 
 @pytest.mark.parametrize("change", ["scale", "default", "set"])
-def test_a_change_that_is_answered_is_remembered_with_the_registration_that_goes_on(
+async def test_a_change_that_is_answered_is_remembered_with_the_registration_that_goes_on(
     change: str, tmp_path: Path
 ) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar("slow", version="0.9"))
-        bench.engine.load_time = NEVER
-        loading = asyncio.ensure_future(bench.register(bench.mar("slow")))
-        await until(lambda: len(bench.engine.workers) == 2)
-        model = bench.registry.find("slow", "1.0")
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar("slow", version="0.9"))
+    bench.engine.load_time = NEVER
+    loading = asyncio.ensure_future(bench.register(bench.mar("slow")))
+    await until(lambda: len(bench.engine.workers) == 2)
+    model = bench.registry.find("slow", "1.0")
 
-        match change:
-            case "scale":
-                await bench.registration.scale(model, 2, 2, synchronous=False, progress=no_progress)
-            case "default":
-                await bench.registration.set_default("slow", "1.0")
-            case "set":
-                change_settings(model, {"batch_size": 8})
-                await bench.registration.ledger.remember(model)
+    match change:
+        case "scale":
+            await bench.registration.scale(model, 2, 2, synchronous=False, progress=no_progress)
+        case "default":
+            await bench.registration.set_default("slow", "1.0")
+        case "set":
+            change_settings(model, {"batch_size": 8})
+            await bench.registration.ledger.remember(model)
 
-        entry = bench.remembered["slow/1.0"]
-        told = {"scale": entry.request.wishes.workers == 2, "set": entry.request.wishes.batch_size == 8}
-        assert told.get(change, entry.default)
-        bench.engine.workers[1]._events.load_failed(bench.engine.workers[1], BROKEN)
-        with pytest.raises(WorkersFailed):
-            await loading
-        assert [*bench.remembered] == ["slow/0.9"] and bench.unpacked == 1
-
-    run(tmp_path, scenario)
+    entry = bench.remembered["slow/1.0"]
+    told = {"scale": entry.request.wishes.workers == 2, "set": entry.request.wishes.batch_size == 8}
+    assert told.get(change, entry.default)
+    bench.engine.workers[1]._events.load_failed(bench.engine.workers[1], BROKEN)
+    with pytest.raises(WorkersFailed):
+        await loading
+    assert [*bench.remembered] == ["slow/0.9"] and bench.unpacked == 1
 
 
-def test_a_failed_version_that_a_failing_registration_replaced_is_forgotten(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        bench.engine.load_failure = BROKEN
-        failed = await bench.register(bench.mar(), synchronous=False)
-        await until(lambda: failed.state is ModelState.FAILED)
-        assert [*bench.remembered] == ["m/1.0"]
+async def test_a_failed_version_that_a_failing_registration_replaced_is_forgotten(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    bench.engine.load_failure = BROKEN
+    failed = await bench.register(bench.mar(), synchronous=False)
+    await until(lambda: failed.state is ModelState.FAILED)
+    assert [*bench.remembered] == ["m/1.0"]
 
-        with pytest.raises(WorkersFailed):
-            await bench.register(bench.mar())
-
-        assert bench.remembered == {} and bench.unpacked == 0
-
-    run(tmp_path, scenario)
-
-
-def test_a_stop_changes_nothing(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    with pytest.raises(WorkersFailed):
         await bench.register(bench.mar())
-        before = bench.snapshot.read_bytes()
 
-        await bench.registration.stop(grace=1.0)
-
-        assert bench.snapshot.read_bytes() == before and bench.unpacked == 1
-
-    run(tmp_path, scenario)
+    assert bench.remembered == {} and bench.unpacked == 0
 
 
-def test_changes_at_the_same_time_are_all_remembered(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        names = [f"m{number}" for number in range(8)]
+async def test_a_stop_changes_nothing(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
+    before = bench.snapshot.read_bytes()
 
-        await asyncio.gather(*(bench.register(bench.mar(name)) for name in names))
+    await bench.registration.stop(grace=1.0)
 
-        assert sorted(bench.remembered) == [f"{name}/1.0" for name in names]
-
-    run(tmp_path, scenario)
+    assert bench.snapshot.read_bytes() == before and bench.unpacked == 1
 
 
-def test_a_change_that_cannot_be_written_is_made_and_said_to_be_forgotten(
+async def test_changes_at_the_same_time_are_all_remembered(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    names = [f"m{number}" for number in range(8)]
+
+    await asyncio.gather(*(bench.register(bench.mar(name)) for name in names))
+
+    assert sorted(bench.remembered) == [f"{name}/1.0" for name in names]
+
+
+async def test_a_change_that_cannot_be_written_is_made_and_said_to_be_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(file: Path, content: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar("a"))
-        with monkeypatch.context() as patched:
-            patched.setattr(snapshot, "write_snapshot", full)
-            with pytest.raises(NotRemembered, match=r"Change applied, .* cannot write .*: No space left on device"):
-                await bench.register(bench.mar("b"))
-            with pytest.raises(NotRemembered):
-                await bench.registration.unregister("a", None)
-        assert bench.names == ["b/1.0"] and [*bench.remembered] == ["a/1.0"] and bench.unpacked == 2
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar("a"))
+    with monkeypatch.context() as patched:
+        patched.setattr(snapshot, "write_snapshot", full)
+        with pytest.raises(NotRemembered, match=r"Change applied, .* cannot write .*: No space left on device"):
+            await bench.register(bench.mar("b"))
+        with pytest.raises(NotRemembered):
+            await bench.registration.unregister("a", None)
+    assert bench.names == ["b/1.0"] and [*bench.remembered] == ["a/1.0"] and bench.unpacked == 2
 
-        await bench.registration.ledger.save()
-        assert [*bench.remembered] == ["b/1.0"] and bench.unpacked == 1
-
-    run(tmp_path, scenario)
+    await bench.registration.ledger.save()
+    assert [*bench.remembered] == ["b/1.0"] and bench.unpacked == 1
 
 
 def fail_at(monkeypatch: pytest.MonkeyPatch, step: str) -> None:
@@ -209,73 +187,74 @@ def fail_at(monkeypatch: pytest.MonkeyPatch, step: str) -> None:
 
 
 @pytest.mark.parametrize("step", ["fsync of the draft", "rename", "fsync of the directory"])
-def test_after_a_write_that_failed_halfway_what_is_answered_next_is_on_the_disk(
+async def test_after_a_write_that_failed_halfway_what_is_answered_next_is_on_the_disk(
     step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A failure after the rename leaves the new file in place: going back to the old state must be written, too."""
 
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar("a"))
-        with monkeypatch.context() as patched:
-            fail_at(patched, step)
-            with pytest.raises(NotRemembered, match="Input/output error"):
-                await bench.register(bench.mar("b"))
-        on_the_disk = {entry.unpacked for entry in bench.remembered.values()}
-        assert on_the_disk <= {directory.name for directory in bench.models_dir.iterdir()}
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar("a"))
+    with monkeypatch.context() as patched:
+        fail_at(patched, step)
+        with pytest.raises(NotRemembered, match="Input/output error"):
+            await bench.register(bench.mar("b"))
+    on_the_disk = {entry.unpacked for entry in bench.remembered.values()}
+    assert on_the_disk <= {directory.name for directory in bench.models_dir.iterdir()}
 
-        await bench.registration.unregister("b", None)
+    await bench.registration.unregister("b", None)
 
-        assert [*bench.remembered] == ["a/1.0"] and bench.unpacked == 1
-
-    run(tmp_path, scenario)
+    assert [*bench.remembered] == ["a/1.0"] and bench.unpacked == 1
 
 
-def test_a_directory_that_the_disk_may_refer_to_is_kept_until_a_write_succeeds(
+async def test_a_directory_that_the_disk_may_refer_to_is_kept_until_a_write_succeeds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scenario(bench: Bench) -> None:
-        with monkeypatch.context() as patched:
-            fail_at(patched, "fsync of the directory")
-            with pytest.raises(NotRemembered):
-                await bench.register(bench.mar("b"))
-            with pytest.raises(NotRemembered):
-                await bench.registration.unregister("b", None)
+    bench = StubDaemon(tmp_path)
+    with monkeypatch.context() as patched:
+        fail_at(patched, "fsync of the directory")
+        with pytest.raises(NotRemembered):
+            await bench.register(bench.mar("b"))
+        with pytest.raises(NotRemembered):
+            await bench.registration.unregister("b", None)
 
-        assert bench.names == [] and bench.unpacked == 1
-        await bench.registration.ledger.save()
-        assert bench.remembered == {} and bench.unpacked == 0
-
-    run(tmp_path, scenario)
+    assert bench.names == [] and bench.unpacked == 1
+    await bench.registration.ledger.save()
+    assert bench.remembered == {} and bench.unpacked == 0
 
 
-def test_a_broken_snapshot_is_kept_aside_with_every_directory_and_the_log_says_so(
+async def test_a_broken_snapshot_is_kept_aside_with_every_directory(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar("a"))
+    bench.snapshot.write_bytes(b"{")
+
+    again = await bench.restart()
+
+    aside = bench.snapshot.with_name("snapshot.broken-1.json")
+    assert aside.read_bytes() == b"{" and again.names == [] and again.unpacked == 1
+    await again.register(again.mar("b"))
+    assert [*again.remembered] == ["b/1.0"]
+
+
+async def test_a_broken_snapshot_is_told_in_the_log_and_to_who_asks(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar("a"))
-        bench.snapshot.write_bytes(b"{")
+    bench = StubDaemon(tmp_path)
+    bench.snapshot.write_bytes(b"{")
 
-        with caplog.at_level(logging.ERROR, "daemon.models"):
-            again = await bench.restart()
+    with caplog.at_level(logging.ERROR, "daemon.models"):
+        again = await bench.restart()
 
-        aside = bench.snapshot.with_name("snapshot.broken-1.json")
-        assert aside.read_bytes() == b"{" and again.names == [] and again.unpacked == 1
-        assert "the snapshot is broken, so no model is restored" in caplog.text and str(aside) in caplog.text
-        [note] = again.registration.ledger.memory.notes
-        assert note.startswith("warning: the snapshot is broken, so no model is restored; the file is kept as ")
-        await again.register(again.mar("b"))
-        assert [*again.remembered] == ["b/1.0"]
-
-    run(tmp_path, scenario)
+    aside = bench.snapshot.with_name("snapshot.broken-1.json")
+    assert "the snapshot is broken, so no model is restored" in caplog.text and str(aside) in caplog.text
+    [note] = again.registration.ledger.memory.notes
+    assert note.startswith("warning: the snapshot is broken, so no model is restored; the file is kept as ")
 
 
-def test_what_a_crash_left_of_a_write_is_removed(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        draft = bench.snapshot.with_name(".snapshot-x1")
-        draft.write_bytes(b"half of")
+async def test_what_a_crash_left_of_a_write_is_removed(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    draft = bench.snapshot.with_name(".snapshot-x1")
+    draft.write_bytes(b"half of")
 
-        await bench.restart()
+    await bench.restart()
 
-        assert not draft.exists()
-
-    run(tmp_path, scenario)
+    assert not draft.exists()

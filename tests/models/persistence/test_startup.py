@@ -14,8 +14,8 @@ from daemon.models.registrar import Request, no_progress
 from daemon.models.settings import Wishes
 from daemon.models.version import ModelState
 from daemon.workers.cores import usable_cores
-from tests.build import model_files, write_mar
-from tests.models.bench import Bench, run, until
+from tests.kit.archives import model_files, write_mar
+from tests.kit.daemon import StubDaemon, until
 
 
 @pytest.mark.parametrize(
@@ -92,175 +92,151 @@ def test_plan(listings: list[Listing] | None, stale: list[Entry], expected: Plan
     assert decided == expected
 
 
-def test_what_a_list_loads_without_restoring_is_no_change(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.register(bench.mar("a"))
+async def test_what_a_list_loads_without_restoring_is_no_change(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar("a"))
 
-        ignoring = await bench.restart(restore="false", models=bench.mar("b"))
+    ignoring = await bench.restart(restore="false", models=bench.mar("b"))
 
-        assert ignoring.names == ["b/1.0"] and [*ignoring.remembered] == ["a/1.0"]
-
-    run(tmp_path, scenario)
+    assert ignoring.names == ["b/1.0"] and [*ignoring.remembered] == ["a/1.0"]
 
 
-def test_a_listed_archive_is_loaded_with_a_worker_for_each_core(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        again = await bench.restart(models=f"n={bench.mar()}")
+async def test_a_listed_archive_is_loaded_with_a_worker_for_each_core(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    again = await bench.restart(models=f"n={bench.mar()}")
 
-        model = again.registry.find("n")
-        assert model.pool.wanted == usable_cores() and model.at_startup
-        assert again.remembered["n/1.0"].listed
-        assert again.remembered["n/1.0"].request.wishes == Wishes()  # the number is not frozen
+    model = again.registry.find("n")
+    assert model.pool.wanted == usable_cores() and model.at_startup
+    assert again.remembered["n/1.0"].listed
+    assert again.remembered["n/1.0"].request.wishes == Wishes()  # the number is not frozen
 
-        fewer = await bench.restart(models="n=m-1.0.mar", default_workers="3")
-        assert fewer.registry.find("n").pool.wanted == 3
-
-    run(tmp_path, scenario)
+    fewer = await bench.restart(models="n=m-1.0.mar", default_workers="3")
+    assert fewer.registry.find("n").pool.wanted == 3
 
 
-def test_a_listed_archive_outside_the_store_is_loaded(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        elsewhere = write_mar(tmp_path / "m.mar", model_files())
+async def test_a_listed_archive_outside_the_store_is_loaded(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    elsewhere = write_mar(tmp_path / "m.mar", model_files())
 
-        again = await bench.restart(models=str(elsewhere))
+    again = await bench.restart(models=str(elsewhere))
 
-        assert again.names == ["m/1.0"]
-
-    run(tmp_path, scenario)
+    assert again.names == ["m/1.0"]
 
 
-def test_an_archive_of_the_list_that_is_not_there_is_named_and_the_others_are_loaded(
+async def test_an_archive_of_the_list_that_is_not_there_is_named_and_the_others_are_loaded(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(bench: Bench) -> None:
-        again = await bench.restart(models=f"missing.mar,{bench.mar()}")
+    bench = StubDaemon(tmp_path)
+    again = await bench.restart(models=f"missing.mar,{bench.mar()}")
 
-        assert again.names == ["m/1.0"]
-        assert "cannot load missing.mar: Model not found at: missing.mar" in caplog.text
-
-    run(tmp_path, scenario)
+    assert again.names == ["m/1.0"]
+    assert "cannot load missing.mar: Model not found at: missing.mar" in caplog.text
 
 
-def test_a_list_brings_the_archive_as_it_is_now_with_what_was_set_since(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        url = bench.mar()
-        first = await bench.restart(models=url)
-        await first.registration.scale(first.registry.find("m"), 3, 3, synchronous=False, progress=no_progress)
-        write_mar(bench.store / url, model_files() | {"more": b"."})
+async def test_a_list_brings_the_archive_as_it_is_now_with_what_was_set_since(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    url = bench.mar()
+    first = await bench.restart(models=url)
+    await first.registration.scale(first.registry.find("m"), 3, 3, synchronous=False, progress=no_progress)
+    write_mar(bench.store / url, model_files() | {"more": b"."})
 
-        again = await bench.restart(models=url)
+    again = await bench.restart(models=url)
 
-        model = again.registry.find("m")
-        assert (model.source.directory / "more").is_file() and model.pool.wanted == 3
-        assert again.unpacked == 1  # the old one has gone
-
-    run(tmp_path, scenario)
+    model = again.registry.find("m")
+    assert (model.source.directory / "more").is_file() and model.pool.wanted == 3
+    assert again.unpacked == 1  # the old one has gone
 
 
-def test_what_a_list_no_longer_names_is_not_restored_and_the_log_says_so(
+async def test_what_a_list_no_longer_names_is_not_restored_and_the_log_says_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(bench: Bench) -> None:
-        a, b = bench.mar("a"), bench.mar("b")
-        await bench.restart(models=f"{a},{b}")
+    bench = StubDaemon(tmp_path)
+    a, b = bench.mar("a"), bench.mar("b")
+    await bench.restart(models=f"{a},{b}")
 
-        with caplog.at_level(logging.INFO, "daemon.models"):
-            again = await bench.restart(models=b)
+    with caplog.at_level(logging.INFO, "daemon.models"):
+        again = await bench.restart(models=b)
 
-        assert again.names == ["b/1.0"] and [*again.remembered] == ["b/1.0"] and again.unpacked == 1
-        assert "a/1.0 is not restored: it was loaded from a list that no longer names it" in caplog.text
-
-    run(tmp_path, scenario)
+    assert again.names == ["b/1.0"] and [*again.remembered] == ["b/1.0"] and again.unpacked == 1
+    assert "a/1.0 is not restored: it was loaded from a list that no longer names it" in caplog.text
 
 
-def test_an_archive_of_the_list_that_is_gone_is_served_from_what_was_unpacked(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        url = bench.mar()
-        await bench.restart(models=url)
-        (bench.store / url).unlink()
+async def test_an_archive_of_the_list_that_is_gone_is_served_from_what_was_unpacked(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    url = bench.mar()
+    await bench.restart(models=url)
+    (bench.store / url).unlink()
 
-        again = await bench.restart(models=url)
+    again = await bench.restart(models=url)
 
-        await until(lambda: again.registry.find("m").state is ModelState.READY)
-
-    run(tmp_path, scenario)
+    await until(lambda: again.registry.find("m").state is ModelState.READY)
 
 
-def test_an_archive_of_the_list_that_broke_leaves_its_version_failed_with_what_was_set(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        url = bench.mar()
-        first = await bench.restart(models=url)
-        await first.registration.scale(first.registry.find("m"), 3, 3, synchronous=False, progress=no_progress)
-        (bench.store / url).write_bytes(b"no archive")
+async def test_an_archive_of_the_list_that_broke_leaves_its_version_failed_with_what_was_set(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    url = bench.mar()
+    first = await bench.restart(models=url)
+    await first.registration.scale(first.registry.find("m"), 3, 3, synchronous=False, progress=no_progress)
+    (bench.store / url).write_bytes(b"no archive")
 
-        again = await bench.restart(models=url)
+    again = await bench.restart(models=url)
 
-        model = again.registry.find("m", "1.0")
-        assert model.state is ModelState.FAILED and "neither a zip nor" in str(model.pool.failure)
-        assert again.remembered == first.remembered
-
-    run(tmp_path, scenario)
+    model = again.registry.find("m", "1.0")
+    assert model.state is ModelState.FAILED and "neither a zip nor" in str(model.pool.failure)
+    assert again.remembered == first.remembered
 
 
-def test_an_archive_of_the_list_that_holds_another_version_now_brings_that_one(
+async def test_an_archive_of_the_list_that_holds_another_version_now_brings_that_one(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(bench: Bench) -> None:
-        url = bench.mar()
-        await bench.restart(models=url)
-        write_mar(bench.store / url, model_files(version="2.0"))
+    bench = StubDaemon(tmp_path)
+    url = bench.mar()
+    await bench.restart(models=url)
+    write_mar(bench.store / url, model_files(version="2.0"))
 
-        with caplog.at_level(logging.INFO, "daemon.models"):
-            again = await bench.restart(models=url)
+    with caplog.at_level(logging.INFO, "daemon.models"):
+        again = await bench.restart(models=url)
 
-        assert again.names == ["m/2.0"] and [*again.remembered] == ["m/2.0"]
-        assert "m/1.0 is not restored: m-1.0.mar no longer contains this version" in caplog.text
-
-    run(tmp_path, scenario)
+    assert again.names == ["m/2.0"] and [*again.remembered] == ["m/2.0"]
+    assert "m/1.0 is not restored: m-1.0.mar no longer contains this version" in caplog.text
 
 
-def test_a_change_while_the_list_is_loaded_forgets_nothing(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        url = bench.mar()
-        first = await bench.restart(models=url)
-        await first.registration.scale(first.registry.find("m"), 3, 3, synchronous=False, progress=no_progress)
-        write_mar(bench.store / url, model_files() | {"more": b"."})
-        again = Bench(tmp_path, models=url)
-        startup = Startup(again.config, again.registry, again.registration)
-        startup.restore()
+async def test_a_change_while_the_list_is_loaded_forgets_nothing(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    url = bench.mar()
+    first = await bench.restart(models=url)
+    await first.registration.scale(first.registry.find("m"), 3, 3, synchronous=False, progress=no_progress)
+    write_mar(bench.store / url, model_files() | {"more": b"."})
+    again = StubDaemon(tmp_path, models=url)
+    startup = Startup(again.config, again.registry, again.registration)
+    startup.restore()
 
-        await again.register(again.mar("other"), workers=0)
+    await again.register(again.mar("other"), workers=0)
 
-        assert again.remembered["m/1.0"] == first.remembered["m/1.0"]
-        assert not startup.done
-        await startup.load()
-        assert startup.done and again.registry.find("m").pool.wanted == 3
-
-    run(tmp_path, scenario)
+    assert again.remembered["m/1.0"] == first.remembered["m/1.0"]
+    assert not startup.done
+    await startup.load()
+    assert startup.done and again.registry.find("m").pool.wanted == 3
 
 
-def test_without_a_list_what_an_earlier_one_brought_comes_back(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.restart(models=bench.mar())
+async def test_without_a_list_what_an_earlier_one_brought_comes_back(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.restart(models=bench.mar())
 
-        assert (await bench.restart()).names == ["m/1.0"]
-
-    run(tmp_path, scenario)
+    assert (await bench.restart()).names == ["m/1.0"]
 
 
-def test_a_list_wins_over_the_same_version_from_another_archive(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        elsewhere = write_mar(tmp_path / "m.mar", model_files() | {"elsewhere": b"."})
-        request = Request(url=str(elsewhere), wishes=Wishes(batch_size=4, workers=1), local_paths=True)
-        await bench.registration.register(request)
+async def test_a_list_wins_over_the_same_version_from_another_archive(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    elsewhere = write_mar(tmp_path / "m.mar", model_files() | {"elsewhere": b"."})
+    request = Request(url=str(elsewhere), wishes=Wishes(batch_size=4, workers=1), local_paths=True)
+    await bench.registration.register(request)
 
-        again = await bench.restart(models=bench.mar())
+    again = await bench.restart(models=bench.mar())
 
-        model = again.registry.find("m")
-        assert not (model.source.directory / "elsewhere").exists() and model.source.listed
-        assert model.settings.batch_size == 4  # what was set stays set
-
-    run(tmp_path, scenario)
+    model = again.registry.find("m")
+    assert not (model.source.directory / "elsewhere").exists() and model.source.listed
+    assert model.settings.batch_size == 4  # what was set stays set
 
 
 def properties(root: Path, **block: object) -> str:
@@ -269,86 +245,78 @@ def properties(root: Path, **block: object) -> str:
     return str(file)
 
 
-def test_the_models_block_gives_values_and_the_default_version(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        one, two = bench.mar(version="1"), bench.mar(version="2")
-        values = {"defaultVersion": True, "minWorkers": 2, "maxWorkers": 2, "batchSize": 8, "maxBatchDelay": 50}
-        file = properties(tmp_path, m={"2": values})
+async def test_the_models_block_gives_values_and_the_default_version(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    one, two = bench.mar(version="1"), bench.mar(version="2")
+    values = {"defaultVersion": True, "minWorkers": 2, "maxWorkers": 2, "batchSize": 8, "maxBatchDelay": 50}
+    file = properties(tmp_path, m={"2": values})
 
-        again = await bench.restart(models=f"{one},{two}", ts_config=file)
+    again = await bench.restart(models=f"{one},{two}", ts_config=file)
 
-        model = again.registry.find("m")
-        assert (model.version, model.pool.wanted) == ("2", 2)
-        assert (model.settings.batch_size, model.settings.max_delay) == (8, 0.05)
-        assert model.settings.origins["batch_size"] == "the models block of config.properties"
-        assert again.remembered["m/2"].request.wishes.batch_size is None  # not frozen
-
-    run(tmp_path, scenario)
+    model = again.registry.find("m")
+    assert (model.version, model.pool.wanted) == ("2", 2)
+    assert (model.settings.batch_size, model.settings.max_delay) == (8, 0.05)
+    assert model.settings.origins["batch_size"] == "the models block of config.properties"
+    assert again.remembered["m/2"].request.wishes.batch_size is None  # not frozen
 
 
-def test_a_snapshot_of_torchserve_is_served_as_it_was_and_then_remembered(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        one, two = "one.mar", bench.mar(version="2")
-        yaml = {"c.yaml": b"batchSize: 16\nminWorkers: 1\n"}
-        write_mar(bench.store / one, model_files("m", "1", configFile="c.yaml") | yaml)
-        values = {"minWorkers": 2, "maxWorkers": 3, "batchSize": 8, "maxBatchDelay": 50, "responseTimeout": 9}
-        versions = {"1": {"marName": one} | values, "2": {"marName": two, "minWorkers": 0, "defaultVersion": True}}
-        file = tmp_path / "config.properties"
-        file.write_text(f"model_snapshot={json.dumps({'models': {'m': versions}})}\n")
+async def test_a_snapshot_of_torchserve_is_served_as_it_was_and_then_remembered(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    one, two = "one.mar", bench.mar(version="2")
+    yaml = {"c.yaml": b"batchSize: 16\nminWorkers: 1\n"}
+    write_mar(bench.store / one, model_files("m", "1", configFile="c.yaml") | yaml)
+    values = {"minWorkers": 2, "maxWorkers": 3, "batchSize": 8, "maxBatchDelay": 50, "responseTimeout": 9}
+    versions = {"1": {"marName": one} | values, "2": {"marName": two, "minWorkers": 0, "defaultVersion": True}}
+    file = tmp_path / "config.properties"
+    file.write_text(f"model_snapshot={json.dumps({'models': {'m': versions}})}\n")
 
-        again = await bench.restart(ts_config=str(file))
+    again = await bench.restart(ts_config=str(file))
 
-        model, default = again.registry.find("m", "1"), again.registry.find("m")
-        settings = model.settings
-        assert (model.pool.wanted, settings.batch_size, settings.max_delay, settings.response_timeout) == (
-            2,
-            8,
-            0.05,
-            9,
-        )
-        assert (default.version, default.pool.wanted) == ("2", 0)
-        await again.registration.scale(model, 1, 1, synchronous=False, progress=no_progress)
-        assert (await again.restart(ts_config=str(file))).registry.find("m", "1").pool.wanted == 1
-
-    run(tmp_path, scenario)
+    model, default = again.registry.find("m", "1"), again.registry.find("m")
+    settings = model.settings
+    assert (model.pool.wanted, settings.batch_size, settings.max_delay, settings.response_timeout) == (
+        2,
+        8,
+        0.05,
+        9,
+    )
+    assert (default.version, default.pool.wanted) == ("2", 0)
+    await again.registration.scale(model, 1, 1, synchronous=False, progress=no_progress)
+    assert (await again.restart(ts_config=str(file))).registry.find("m", "1").pool.wanted == 1
 
 
-def test_a_snapshot_of_torchserve_with_a_wrong_value_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario(bench: Bench) -> None:
-        versions = {"1.0": {"marName": bench.mar(), "batchSize": "many"}}
-        file = tmp_path / "config.properties"
-        file.write_text(f"model_snapshot={json.dumps({'models': {'m': versions}})}\n")
+async def test_a_snapshot_of_torchserve_with_a_wrong_value_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = StubDaemon(tmp_path)
+    versions = {"1.0": {"marName": bench.mar(), "batchSize": "many"}}
+    file = tmp_path / "config.properties"
+    file.write_text(f"model_snapshot={json.dumps({'models': {'m': versions}})}\n")
 
-        again = await bench.restart(ts_config=str(file))
+    again = await bench.restart(ts_config=str(file))
 
-        assert again.names == []
-        assert "`batchSize` is `many`; expected a whole number of at least 1" in caplog.text
-
-    run(tmp_path, scenario)
-
-
-def test_a_default_that_somebody_chose_wins_over_the_models_block(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        models = ",".join(bench.mar(version=version) for version in ("1", "2"))
-        file = properties(tmp_path, m={"2": {"defaultVersion": True}})
-        first = await bench.restart(models=models, ts_config=file)
-        assert first.registry.find("m").version == "2"
-
-        await first.registration.set_default("m", "1")
-
-        assert (await bench.restart(models=models, ts_config=file)).registry.find("m").version == "1"
-
-    run(tmp_path, scenario)
+    assert again.names == []
+    assert "`batchSize` is `many`; expected a whole number of at least 1" in caplog.text
 
 
-def test_an_archive_that_was_only_touched_is_loaded_from_the_list_once(tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
-        url = bench.mar()
-        await bench.restart(models=url)
-        os.utime(bench.store / url, ns=(1, 1))
+async def test_a_default_that_somebody_chose_wins_over_the_models_block(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    models = ",".join(bench.mar(version=version) for version in ("1", "2"))
+    file = properties(tmp_path, m={"2": {"defaultVersion": True}})
+    first = await bench.restart(models=models, ts_config=file)
+    assert first.registry.find("m").version == "2"
 
-        again = await bench.restart(models=url)
+    await first.registration.set_default("m", "1")
 
-        assert again.names == ["m/1.0"] and again.unpacked == 1
+    assert (await bench.restart(models=models, ts_config=file)).registry.find("m").version == "1"
 
-    run(tmp_path, scenario)
+
+async def test_an_archive_that_was_only_touched_is_loaded_from_the_list_once(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    url = bench.mar()
+    await bench.restart(models=url)
+    os.utime(bench.store / url, ns=(1, 1))
+
+    again = await bench.restart(models=url)
+
+    assert again.names == ["m/1.0"] and again.unpacked == 1

@@ -1,7 +1,5 @@
 """A model is served under one setting after the other, to clients of a process of their own."""
 
-import asyncio
-
 import pytest
 
 from daemon.core.job import Reply
@@ -34,39 +32,30 @@ def setting(batch_size: int, workers: int) -> Setting:
 
 
 @pytest.mark.slow  # processes of clients
-def test_workers_stay_where_only_their_batches_differ() -> None:
-    async def scenario() -> None:
-        engine = make_engine()
-        rehearsing = rehearsal(engine)
+async def test_workers_stay_where_only_their_batches_differ() -> None:
+    engine = make_engine()
+    rehearsing = rehearsal(engine)
 
-        seen = [await rehearsing.attempt(setting(*each)) for each in ((1, 1), (2, 1), (2, 2))]
-        await rehearsing.close()
+    seen = [await rehearsing.attempt(setting(*each)) for each in ((1, 1), (2, 1), (2, 2))]
+    await rehearsing.close()
 
-        assert all(each is not None and each.p99 >= each.p50 > 0 for each in seen)
-        first, *others = engine.workers
-        assert len(others) == 2
-        assert {len(batch.jobs) for batch in first.batches} >= {1, 2}
-
-    asyncio.run(scenario())
+    assert all(each is not None and each.p99 >= each.p50 > 0 for each in seen)
+    first, *others = engine.workers
+    assert len(others) == 2
+    assert {len(batch.jobs) for batch in first.batches} >= {1, 2}
 
 
 @pytest.mark.slow
-def test_a_setting_under_which_requests_fail_shows_nothing() -> None:
-    async def scenario() -> None:
-        rehearsing = rehearsal(make_engine(lambda job: Reply(507, b"out of memory", error="E")))
+async def test_a_setting_under_which_requests_fail_shows_nothing() -> None:
+    rehearsing = rehearsal(make_engine(lambda job: Reply(507, b"out of memory", error="E")))
 
-        assert await rehearsing.attempt(setting(1, 1)) is None
-        await rehearsing.close()
-
-    asyncio.run(scenario())
+    assert await rehearsing.attempt(setting(1, 1)) is None
+    await rehearsing.close()
 
 
-def test_a_model_that_does_not_load_ends_it() -> None:
-    async def scenario() -> None:
-        rehearsing = rehearsal(make_engine(load_failure=LoadFailure("OSError: no weights", "Traceback …")))
+async def test_a_model_that_does_not_load_ends_it() -> None:
+    rehearsing = rehearsal(make_engine(load_failure=LoadFailure("OSError: no weights", "Traceback …")))
 
-        with pytest.raises(LoadFailed, match="OSError: no weights"):
-            await rehearsing.attempt(setting(1, 1))
-        await rehearsing.close()
-
-    asyncio.run(scenario())
+    with pytest.raises(LoadFailed, match="OSError: no weights"):
+        await rehearsing.attempt(setting(1, 1))
+    await rehearsing.close()

@@ -13,7 +13,7 @@ from daemon.tools.tune.measuring.sweep import Sweep
 from daemon.tools.tune.overlap import Beside
 from daemon.workers.engine import LoadFailure
 from daemon.workers.stub import StubEngine
-from tests.build import make_spec
+from tests.kit.build import make_spec
 
 PARAMS = [Param("body", "", b"x")]
 
@@ -40,40 +40,31 @@ async def measure(engine: StubEngine, workers: int, size: int, busy: int) -> lis
         await rig.close()
 
 
-def test_each_busy_worker_runs_batches_of_the_size_until_there_are_enough() -> None:
-    async def scenario() -> None:
-        engine = make_engine()
+async def test_each_busy_worker_runs_batches_of_the_size_until_there_are_enough() -> None:
+    engine = make_engine()
 
-        took = await measure(engine, workers=3, size=4, busy=2)
+    took = await measure(engine, workers=3, size=4, busy=2)
 
-        batches = [batch for worker in engine.workers for batch in worker.batches]
-        assert len(took) == 2 * ENOUGH
-        assert {len(batch.jobs) for batch in batches} == {4}
-        assert len(batches) >= len(took) + 2, "the first of each does not count"
-        assert {worker.spec.threads for worker in engine.workers} == {3}
-
-    asyncio.run(scenario())
+    batches = [batch for worker in engine.workers for batch in worker.batches]
+    assert len(took) == 2 * ENOUGH
+    assert {len(batch.jobs) for batch in batches} == {4}
+    assert len(batches) >= len(took) + 2, "the first of each does not count"
+    assert {worker.spec.threads for worker in engine.workers} == {3}
 
 
-def test_a_handlers_error_ends_the_measuring() -> None:
-    async def scenario() -> None:
-        engine = make_engine(lambda job: Reply(500, b"Prediction failed: ValueError: no", error="E"))
+async def test_a_handlers_error_ends_the_measuring() -> None:
+    engine = make_engine(lambda job: Reply(500, b"Prediction failed: ValueError: no", error="E"))
 
-        with pytest.raises(SampleFailed, match="Prediction failed: ValueError: no"):
-            await measure(engine, 1, 1, 1)
-
-    asyncio.run(scenario())
+    with pytest.raises(SampleFailed, match="Prediction failed: ValueError: no"):
+        await measure(engine, 1, 1, 1)
 
 
-def test_a_model_that_does_not_load_ends_the_measuring_with_its_traceback() -> None:
-    async def scenario() -> None:
-        engine = make_engine(load_failure=LoadFailure("OSError: no weights", "Traceback …"))
+async def test_a_model_that_does_not_load_ends_the_measuring_with_its_traceback() -> None:
+    engine = make_engine(load_failure=LoadFailure("OSError: no weights", "Traceback …"))
 
-        with pytest.raises(LoadFailed, match="OSError: no weights") as failure:
-            await measure(engine, 1, 1, 1)
-        assert failure.value.details == "Traceback …"
-
-    asyncio.run(scenario())
+    with pytest.raises(LoadFailed, match="OSError: no weights") as failure:
+        await measure(engine, 1, 1, 1)
+    assert failure.value.details == "Traceback …"
 
 
 async def beside(rig: Rig, size: int) -> Beside:
@@ -87,34 +78,28 @@ def sweep(engine: StubEngine, told: list[tuple[str, dict[str, Any]]]) -> Sweep:
     return Sweep(engine, engine.clock, make_spec(), PARAMS, 0.0, tell, beside)
 
 
-def test_every_placement_is_measured_with_one_worker_busy_and_with_all() -> None:
-    async def scenario() -> None:
-        told: list[tuple[str, dict[str, Any]]] = []
-        swept = sweep(make_engine(), told)
+async def test_every_placement_is_measured_with_one_worker_busy_and_with_all() -> None:
+    told: list[tuple[str, dict[str, Any]]] = []
+    swept = sweep(make_engine(), told)
 
-        await swept.run([(1, 4), (2, 2)], most=2)
+    await swept.run([(1, 4), (2, 2)], most=2)
 
-        assert [(times.workers, times.threads, sorted(times.curves)) for times in swept.times] == [
-            (1, 4, [1]),
-            (2, 2, [1, 2]),
-        ]
-        assert swept.times[1].busy.sizes == [1, 2]
-        measuring = [facts for stage, facts in told if stage == "measuring"]
-        assert [facts["done"] for facts in measuring] == list(range(8))
-        assert {facts["total"] for facts in measuring} == {8}
-
-    asyncio.run(scenario())
+    assert [(times.workers, times.threads, sorted(times.curves)) for times in swept.times] == [
+        (1, 4, [1]),
+        (2, 2, [1, 2]),
+    ]
+    assert swept.times[1].busy.sizes == [1, 2]
+    measuring = [facts for stage, facts in told if stage == "measuring"]
+    assert [facts["done"] for facts in measuring] == list(range(8))
+    assert {facts["total"] for facts in measuring} == {8}
 
 
-def test_what_requests_and_batches_do_to_each_other_is_measured_with_the_largest_and_all_busy() -> None:
-    async def scenario() -> None:
-        swept = sweep(make_engine(), [])
+async def test_what_requests_and_batches_do_to_each_other_is_measured_with_the_largest_and_all_busy() -> None:
+    swept = sweep(make_engine(), [])
 
-        await swept.run([(1, 4), (2, 2)], most=2)
+    await swept.run([(1, 4), (2, 2)], most=2)
 
-        assert [times.beside for times in swept.times] == [Beside(3.0, 1.0), Beside(3.0, 2.0)]
-
-    asyncio.run(scenario())
+    assert [times.beside for times in swept.times] == [Beside(3.0, 1.0), Beside(3.0, 2.0)]
 
 
 def test_a_size_that_fails_ends_the_sweep_of_sizes_and_is_noted() -> None:

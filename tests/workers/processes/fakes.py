@@ -114,3 +114,25 @@ class Told:
 
     def _ended(self) -> None:
         self.over = True
+
+
+class Births:
+    """The births that a test asks templates for, on a loop and with children that are fakes."""
+
+    def __init__(self) -> None:
+        self.loop, self.children = FakeLoop(), FakeChildren()
+        self.told: list[Told] = []
+
+    def expect(self, order: orders.Order | None = None) -> Told:
+        """Make a birth, whose events are kept."""
+        self.told.append(Told(order))
+        return self.told[-1]
+
+    def report(self, peer: Peer, report: orders.Report) -> None:
+        """Let the process of a template report, and the daemon read that."""
+        peer.say(report)
+        self.loop.turn()
+
+    def close(self) -> None:
+        for told in self.told:
+            told.close()

@@ -6,7 +6,7 @@ import pytest
 
 from daemon.workers.processes.import_scan import Needs, fingerprint, is_ours, needs_of
 from handlers import wire
-from tests.build import write_files
+from tests.kit.archives import write_files
 
 NOTHING, TORCH, VISION = Needs(False, False), Needs(True, False), Needs(True, True)
 

@@ -9,17 +9,18 @@ import pytest
 from daemon.workers.processes.spawn import Birth
 from daemon.workers.processes.template import Template, TemplateState
 from handlers import orders
-from tests.workers.processes.fakes import FakeChildren, FakeLoop, FakeProcess, Peer, Told
+from tests.workers.processes.fakes import Births, FakeProcess, Peer, Told
 
 
-class Bench:
+class OneTemplate(Births):
+    """A template whose process is the test, and what it gives back."""
+
     def __init__(self) -> None:
-        self.loop, self.children = FakeLoop(), FakeChildren()
+        super().__init__()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.peer = Peer(theirs)
         self.given_back: list[Birth] = []
         self.gone: list[Template] = []
-        self.told: list[Told] = []
         self.template = Template(
             "torch",
             None,
@@ -30,35 +31,32 @@ class Bench:
             self.gone.append,
         )
 
-    def ready(self) -> "Bench":
+    def ready(self) -> "OneTemplate":
         self.say(orders.Ready(1.0))
         return self
 
     def say(self, report: orders.Report) -> None:
-        self.peer.say(report)
-        self.loop.turn()
+        self.report(self.peer, report)
 
     def make(self) -> Told:
-        told = Told()
-        self.told.append(told)
+        told = self.expect()
         self.template.make(told.birth)
         return told
 
     def close(self) -> None:
         self.template.close("the test is over")
         self.peer.close()
-        for told in self.told:
-            told.close()
+        super().close()
 
 
 @pytest.fixture
-def bench() -> Iterator[Bench]:
-    bench = Bench()
+def bench() -> Iterator[OneTemplate]:
+    bench = OneTemplate()
     yield bench
     bench.close()
 
 
-def test_a_birth_waits_until_the_template_is_warm(bench: Bench) -> None:
+def test_a_birth_waits_until_the_template_is_warm(bench: OneTemplate) -> None:
     told = bench.make()
     assert bench.peer.hear() is None
 
@@ -71,7 +69,7 @@ def test_a_birth_waits_until_the_template_is_warm(bench: Bench) -> None:
     assert not told.open
 
 
-def test_orders_go_one_at_a_time(bench: Bench) -> None:
+def test_orders_go_one_at_a_time(bench: OneTemplate) -> None:
     bench.ready()
     first, second = bench.make(), bench.make()
 
@@ -85,7 +83,7 @@ def test_orders_go_one_at_a_time(bench: Bench) -> None:
     assert bench.children.expected == 0
 
 
-def test_the_end_of_a_forked_process_is_told(bench: Bench) -> None:
+def test_the_end_of_a_forked_process_is_told(bench: OneTemplate) -> None:
     bench.ready()
     told = bench.make()
     bench.say(orders.Forked(77))
@@ -95,7 +93,7 @@ def test_the_end_of_a_forked_process_is_told(bench: Bench) -> None:
     assert told.over and told.process is not None and told.process.returncode == -11
 
 
-def test_what_waits_is_given_back_when_it_is_unfit(bench: Bench) -> None:
+def test_what_waits_is_given_back_when_it_is_unfit(bench: OneTemplate) -> None:
     told = bench.make()
 
     bench.say(orders.Unfit("it has 2 threads"))
@@ -106,7 +104,7 @@ def test_what_waits_is_given_back_when_it_is_unfit(bench: Bench) -> None:
     assert bench.template.never_ready
 
 
-def test_what_it_refuses_is_given_back_and_it_is_left(bench: Bench) -> None:
+def test_what_it_refuses_is_given_back_and_it_is_left(bench: OneTemplate) -> None:
     bench.ready()
     told = bench.make()
 
@@ -119,7 +117,7 @@ def test_what_it_refuses_is_given_back_and_it_is_left(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("how", ["its socket closes first", "its process ends first"])
-def test_when_it_dies_the_ordered_birth_fails_and_the_others_are_given_back(bench: Bench, how: str) -> None:
+def test_when_it_dies_the_ordered_birth_fails_and_the_others_are_given_back(bench: OneTemplate, how: str) -> None:
     bench.template.born(bench.children.add(5, bench.template.ended))
     bench.ready()
     ordered, waiting = bench.make(), bench.make()
@@ -134,7 +132,7 @@ def test_when_it_dies_the_ordered_birth_fails_and_the_others_are_given_back(benc
     assert bench.children.expected == 0
 
 
-def test_the_signal_that_killed_it_is_told(bench: Bench) -> None:
+def test_the_signal_that_killed_it_is_told(bench: OneTemplate) -> None:
     bench.template.born(bench.children.add(5, bench.template.ended))
 
     bench.children.end(5, -9)
@@ -142,7 +140,7 @@ def test_the_signal_that_killed_it_is_told(bench: Bench) -> None:
     assert bench.template.why == "it was killed by signal 9"
 
 
-def test_a_birth_that_nobody_wants_any_more_is_passed_over(bench: Bench) -> None:
+def test_a_birth_that_nobody_wants_any_more_is_passed_over(bench: OneTemplate) -> None:
     unwanted, wanted = bench.make(), bench.make()
     unwanted.birth.cancelled = True
     unwanted.birth.close()
@@ -153,7 +151,7 @@ def test_a_birth_that_nobody_wants_any_more_is_passed_over(bench: Bench) -> None
     assert unwanted.process is None and wanted.process is not None
 
 
-def test_a_process_that_is_born_unwanted_is_killed(bench: Bench) -> None:
+def test_a_process_that_is_born_unwanted_is_killed(bench: OneTemplate) -> None:
     bench.ready()
     told = bench.make()
     told.birth.cancelled = True
@@ -164,7 +162,7 @@ def test_a_process_that_is_born_unwanted_is_killed(bench: Bench) -> None:
     assert bench.children.processes[77].killed
 
 
-def test_it_is_wanted_while_somebody_waits(bench: Bench) -> None:
+def test_it_is_wanted_while_somebody_waits(bench: OneTemplate) -> None:
     assert not bench.template.wanted
     told = bench.make()
     assert bench.template.wanted
@@ -174,10 +172,9 @@ def test_it_is_wanted_while_somebody_waits(bench: Bench) -> None:
     assert not bench.template.wanted
 
 
-def test_an_order_that_is_too_long_is_given_back(bench: Bench) -> None:
+def test_an_order_that_is_too_long_is_given_back(bench: OneTemplate) -> None:
     bench.ready()
-    told = Told(orders.Fork(1, "x" * orders.LARGEST))
-    bench.told.append(told)
+    told = bench.expect(orders.Fork(1, "x" * orders.LARGEST))
 
     bench.template.make(told.birth)
 
@@ -185,7 +182,7 @@ def test_an_order_that_is_too_long_is_given_back(bench: Bench) -> None:
     assert bench.template.state is TemplateState.READY
 
 
-def test_what_is_wanted_of_one_that_has_gone_is_given_back(bench: Bench) -> None:
+def test_what_is_wanted_of_one_that_has_gone_is_given_back(bench: OneTemplate) -> None:
     bench.template.close("for a test")
 
     told = bench.make()
@@ -193,7 +190,7 @@ def test_what_is_wanted_of_one_that_has_gone_is_given_back(bench: Bench) -> None
     assert bench.given_back == [told.birth]
 
 
-def test_one_that_is_closed_is_killed_even_if_it_is_born_later(bench: Bench) -> None:
+def test_one_that_is_closed_is_killed_even_if_it_is_born_later(bench: OneTemplate) -> None:
     bench.template.close("for a test")
     process = FakeProcess(5)
 

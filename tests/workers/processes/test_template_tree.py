@@ -12,8 +12,9 @@ from daemon.core.clock import FakeClock
 from daemon.workers.processes import template_tree as room
 from daemon.workers.processes.template_tree import LINGER, PAUSE, Templates
 from handlers import orders
-from tests.build import make_spec, write_files
-from tests.workers.processes.fakes import FakeChildren, FakeLoop, Peer, Told
+from tests.kit.archives import write_files
+from tests.kit.build import make_spec
+from tests.workers.processes.fakes import Births, Peer, Told
 
 
 class Executed:
@@ -40,32 +41,29 @@ class Executed:
         return 0
 
 
-class Bench:
+class TemplateTree(Births):
+    """All templates of a daemon; their processes are the test."""
+
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, enabled: bool = True) -> None:
+        super().__init__()
         self.executed = Executed()
         monkeypatch.setattr(room, "execute", self.executed)
         monkeypatch.setattr(room, "follow", lambda loop, descriptor, *rest: os.close(descriptor))
         self.folder = folder
-        self.loop, self.children, self.clock = FakeLoop(), FakeChildren(), FakeClock()
+        self.clock = FakeClock()
         environment = {"HOME": "/root", "TSCTL_SOCKET": "/s"}
         loop: Any = self.loop
         children: Any = self.children
         self.templates = Templates(loop, self.clock, children, environment, enabled=enabled)
-        self.told: list[Told] = []
         self.homes: list[Any] = []
         self.grown: list[Peer] = []
         self._pids = 2000
 
     def make(self, handler: str = "mine.py", source: bytes = b"import torch", **spec: Any) -> Told:
-        told = Told()
-        self.told.append(told)
+        told = self.expect()
         write_files(self.folder, {"mine.py": source} if handler == "mine.py" else {})
         self.homes.append(self.templates.make(make_spec(handler=handler, model_dir=self.folder, **spec), told.birth))
         return told
-
-    def say(self, peer: Peer, report: orders.Report) -> None:
-        peer.say(report)
-        self.loop.turn()
 
     def fork(self, peer: Peer) -> orders.Order | None:
         """Let a template take its next order and obey it."""
@@ -78,7 +76,7 @@ class Bench:
             os.close(descriptor)
             os.close(output)
             self._pids += 1
-            self.say(peer, orders.Forked(self._pids))
+            self.report(peer, orders.Forked(self._pids))
         return order
 
     @property
@@ -86,26 +84,25 @@ class Bench:
         return self.executed.peers[-1]
 
     def ready(self, peer: Peer) -> None:
-        self.say(peer, orders.Ready(1.0))
+        self.report(peer, orders.Ready(1.0))
 
     def close(self) -> None:
         self.templates.close()
         for peer in (*self.executed.peers, *self.grown):
             peer.close()
-        for told in self.told:
-            told.close()
+        super().close()
 
 
 @pytest.fixture
-def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bench]:
-    bench = Bench(monkeypatch, tmp_path)
+def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[TemplateTree]:
+    bench = TemplateTree(monkeypatch, tmp_path)
     bench.templates.adopt()
     bench.templates.warm()
     yield bench
     bench.close()
 
 
-def test_the_first_template_warms_when_it_is_told_to(bench: Bench) -> None:
+def test_the_first_template_warms_when_it_is_told_to(bench: TemplateTree) -> None:
     assert bench.executed.modules == ["handlers.template"]
     assert bench.children.adopts
     environment = bench.executed.environments[0]
@@ -113,7 +110,7 @@ def test_the_first_template_warms_when_it_is_told_to(bench: Bench) -> None:
     assert "TSCTL_SOCKET" not in environment
 
 
-def test_a_worker_waits_for_the_template_that_warms(bench: Bench) -> None:
+def test_a_worker_waits_for_the_template_that_warms(bench: TemplateTree) -> None:
     told = bench.make()
     assert bench.executed.modules == ["handlers.template"]
 
@@ -124,7 +121,7 @@ def test_a_worker_waits_for_the_template_that_warms(bench: Bench) -> None:
 
 
 def test_one_that_needs_no_torch_makes_no_template(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    bench = Bench(monkeypatch, tmp_path)
+    bench = TemplateTree(monkeypatch, tmp_path)
     bench.templates.adopt()
 
     bench.make(source=b"import json")
@@ -135,7 +132,7 @@ def test_one_that_needs_no_torch_makes_no_template(monkeypatch: pytest.MonkeyPat
     bench.close()
 
 
-def test_one_that_needs_no_torch_does_not_wait_but_is_forked_later(bench: Bench) -> None:
+def test_one_that_needs_no_torch_does_not_wait_but_is_forked_later(bench: TemplateTree) -> None:
     told = bench.make(source=b"import json")
     assert bench.executed.modules == ["handlers.template", "handlers.worker"]
     assert told.process is not None
@@ -146,14 +143,14 @@ def test_one_that_needs_no_torch_does_not_wait_but_is_forked_later(bench: Bench)
     assert isinstance(bench.fork(bench.first), orders.Fork)
 
 
-def test_an_environment_of_its_own_is_executed(bench: Bench) -> None:
+def test_an_environment_of_its_own_is_executed(bench: TemplateTree) -> None:
     bench.make(python=Path("/env/bin/python"))
 
     assert bench.executed.modules[1:] == ["handlers.worker"]
 
 
 def test_without_templates_everybody_is_executed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    bench = Bench(monkeypatch, tmp_path, enabled=False)
+    bench = TemplateTree(monkeypatch, tmp_path, enabled=False)
     bench.templates.adopt()
     bench.templates.warm()
 
@@ -164,7 +161,7 @@ def test_without_templates_everybody_is_executed(monkeypatch: pytest.MonkeyPatch
     bench.close()
 
 
-def test_what_mentions_torchvision_comes_from_a_template_that_has_it(bench: Bench) -> None:
+def test_what_mentions_torchvision_comes_from_a_template_that_has_it(bench: TemplateTree) -> None:
     bench.ready(bench.first)
     told = bench.make(source=b"import torchvision")
 
@@ -177,7 +174,7 @@ def test_what_mentions_torchvision_comes_from_a_template_that_has_it(bench: Benc
     assert bench.homes == [None]
 
 
-def test_workers_of_a_built_in_handler_share_a_template_with_its_model(bench: Bench) -> None:
+def test_workers_of_a_built_in_handler_share_a_template_with_its_model(bench: TemplateTree) -> None:
     bench.ready(bench.first)
     workers = [bench.make("base_handler"), bench.make("base_handler")]
 
@@ -191,7 +188,7 @@ def test_workers_of_a_built_in_handler_share_a_template_with_its_model(bench: Be
     assert bench.homes[0] is bench.homes[1] is not None
 
 
-def test_files_that_were_written_anew_are_loaded_anew(bench: Bench) -> None:
+def test_files_that_were_written_anew_are_loaded_anew(bench: TemplateTree) -> None:
     bench.ready(bench.first)
     bench.make("base_handler", threads=2)
     bench.fork(bench.first)
@@ -210,19 +207,19 @@ def test_files_that_were_written_anew_are_loaded_anew(bench: Bench) -> None:
     [{"gpu_id": 0, "devices": (0,)}, {"handler": "mine.py", "source": b"import torch"}],
     ids=["GPU", "own handler"],
 )
-def test_no_model_is_shared(bench: Bench, spec: dict[str, Any]) -> None:
+def test_no_model_is_shared(bench: TemplateTree, spec: dict[str, Any]) -> None:
     bench.ready(bench.first)
     bench.make(**{"handler": "base_handler"} | spec)
 
     assert isinstance(bench.fork(bench.first), orders.Fork)
 
 
-def test_a_model_that_cannot_be_shared_is_loaded_by_each_worker(bench: Bench) -> None:
+def test_a_model_that_cannot_be_shared_is_loaded_by_each_worker(bench: TemplateTree) -> None:
     bench.ready(bench.first)
     told = bench.make("base_handler")
     bench.fork(bench.first)
 
-    bench.say(bench.grown[0], orders.Unfit("it has opened a file"))
+    bench.report(bench.grown[0], orders.Unfit("it has opened a file"))
 
     assert isinstance(bench.fork(bench.first), orders.Fork)
     assert told.process is not None
@@ -230,11 +227,11 @@ def test_a_model_that_cannot_be_shared_is_loaded_by_each_worker(bench: Bench) ->
     assert isinstance(bench.fork(bench.first), orders.Fork)  # and is not tried again at once
 
 
-def test_after_a_pause_it_is_tried_again(bench: Bench) -> None:
+def test_after_a_pause_it_is_tried_again(bench: TemplateTree) -> None:
     bench.ready(bench.first)
     bench.make("base_handler")
     bench.fork(bench.first)
-    bench.say(bench.grown[0], orders.Unfit("for a test"))
+    bench.report(bench.grown[0], orders.Unfit("for a test"))
     bench.fork(bench.first)
 
     bench.clock.advance(PAUSE)
@@ -243,10 +240,10 @@ def test_after_a_pause_it_is_tried_again(bench: Bench) -> None:
     assert isinstance(bench.fork(bench.first), orders.Grow)
 
 
-def test_workers_are_executed_where_the_first_template_does_not_get_ready(bench: Bench) -> None:
+def test_workers_are_executed_where_the_first_template_does_not_get_ready(bench: TemplateTree) -> None:
     told = bench.make()
 
-    bench.say(bench.first, orders.Unfit("ImportError: no torch"))
+    bench.report(bench.first, orders.Unfit("ImportError: no torch"))
 
     assert bench.executed.modules[1:] == ["handlers.worker"]
     assert told.process is not None
@@ -257,7 +254,7 @@ def test_workers_are_executed_where_the_first_template_does_not_get_ready(bench:
     assert bench.executed.modules[-1] == "handlers.template"
 
 
-def test_one_that_was_killed_is_made_anew_by_the_next_worker(bench: Bench) -> None:
+def test_one_that_was_killed_is_made_anew_by_the_next_worker(bench: TemplateTree) -> None:
     bench.ready(bench.first)
 
     bench.children.end(1001, -9)
@@ -269,18 +266,18 @@ def test_one_that_was_killed_is_made_anew_by_the_next_worker(bench: Bench) -> No
     assert told.process is not None
 
 
-def test_a_worker_that_can_not_even_be_executed_fails(bench: Bench) -> None:
+def test_a_worker_that_can_not_even_be_executed_fails(bench: TemplateTree) -> None:
     told = bench.make()
     bench.executed.fails = True
 
-    bench.say(bench.first, orders.Unfit("for a test"))
+    bench.report(bench.first, orders.Unfit("for a test"))
 
     assert told.failure == "Resource temporarily unavailable"
     with pytest.raises(OSError, match="Resource temporarily"):
         bench.make()
 
 
-def test_a_models_template_ends_some_time_after_its_last_worker(bench: Bench) -> None:
+def test_a_models_template_ends_some_time_after_its_last_worker(bench: TemplateTree) -> None:
     bench.ready(bench.first)
     bench.make("base_handler")
     bench.fork(bench.first)
@@ -300,7 +297,7 @@ def test_a_models_template_ends_some_time_after_its_last_worker(bench: Bench) ->
     assert process.killed
 
 
-def test_a_model_that_is_loaded_for_nobody_any_more_is_given_up(bench: Bench) -> None:
+def test_a_model_that_is_loaded_for_nobody_any_more_is_given_up(bench: TemplateTree) -> None:
     bench.ready(bench.first)
     told = bench.make("base_handler")
     bench.fork(bench.first)
@@ -311,7 +308,7 @@ def test_a_model_that_is_loaded_for_nobody_any_more_is_given_up(bench: Bench) ->
     assert not told.open
 
 
-def test_when_the_daemon_stops_every_template_is_killed(bench: Bench) -> None:
+def test_when_the_daemon_stops_every_template_is_killed(bench: TemplateTree) -> None:
     bench.ready(bench.first)
     bench.make("base_handler")
     bench.fork(bench.first)

@@ -12,7 +12,7 @@ import itertools
 from daemon.core.clock import FakeClock
 from daemon.core.job import Job, Param, Reply
 from daemon.workers.stub import StubEngine
-from tests.build import make_model
+from tests.kit.build import make_model
 from tests.lab.benchmarks.layers.stack import Stack, post
 from tests.lab.benchmarks.layers.timing import microseconds
 from tests.lab.benchmarks.reporting import svg

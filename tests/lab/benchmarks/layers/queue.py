@@ -3,7 +3,7 @@
 from daemon.core.clock import FakeClock
 from daemon.core.job import Caller, Job, Param, Reply
 from daemon.workers.stub import StubEngine
-from tests.build import make_model
+from tests.kit.build import make_model
 from tests.lab.benchmarks.layers.timing import microseconds, table
 
 BUDGET = 6.0

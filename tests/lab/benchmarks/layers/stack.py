@@ -17,8 +17,8 @@ from daemon.metrics.metrics import Metrics
 from daemon.models.registry import Registry
 from daemon.models.version import Model
 from daemon.workers.stub import StubEngine
-from tests.build import make_model
 from tests.http.fake import FakeTransport
+from tests.kit.build import make_model
 
 LIMITS = HttpLimits(64 * 2**20)
 

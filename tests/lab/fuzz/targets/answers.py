@@ -11,8 +11,8 @@ from daemon.http.exchange import Exchange
 from daemon.http.router import Router
 from daemon.models.registry import Registry
 from daemon.workers.stub import StubEngine
-from tests.build import make_model
 from tests.http.peer import Server, post
+from tests.kit.build import make_model
 from tests.lab.fuzz.target import Target
 from tests.lab.fuzz.targets.receiver import LIMITS, WORDS
 

@@ -5,8 +5,7 @@ Then its process ends. Another model's metrics are read meanwhile: whatever a wo
 """
 
 from collections.abc import Iterable
-from typing import Any, cast
-from unittest.mock import patch
+from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -18,14 +17,13 @@ from daemon.metrics.families import ours
 from daemon.metrics.merged import emitted
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.version import VersionMetrics
-from daemon.workers import local
 from daemon.workers.engine import Exit, Worker
-from daemon.workers.local import LocalWorker
 from daemon.workers.state import State
 from handlers import wire
 from handlers.sdk.pending_metrics import Tally
-from tests.build import Client, FakeLife, WorkerLog, make_spec
-from tests.http.fake import FakeTransport
+from tests.kit.build import make_spec
+from tests.kit.client import Client
+from tests.kit.worker import PlayedProcess, WorkerLog
 from tests.lab.fuzz.cuts import cuts
 from tests.lab.fuzz.target import Target
 from tests.lab.fuzz.targets.frames import MESSAGES
@@ -81,19 +79,15 @@ def _told(beginning: bytes, pieces: Iterable[bytes], *, scraped: bool = False) -
     metrics.add(own)
     metrics.add(other)
     other.emitted.take(_measured("counter", "Told", 7.0) + _measured("histogram", "ms", 1.5))
-    nothing: Any = None
     spec = make_spec(
         batch_size=2, retry=True, startup_timeout=60.0, measured=own.emitted.take, isolated=own.batch_isolated
     )
-    with patch.object(local, "Life", FakeLife):
-        worker = LocalWorker(spec, log, log, nothing, clock, nothing, None)
-    life = cast(FakeLife, worker._life)
-    transport = FakeTransport(worker, clock.soon)
-    transport.receive(beginning)
+    process = PlayedProcess(spec, log, log, clock)
+    worker = process.worker
+    process.transport.receive(beginning)
     for piece in pieces:
-        transport.receive(piece)
-        clock.settle()
-    life.over(Exit(None, "ended"))
+        process.write(piece)
+    process.life.over(Exit(None, "ended"))
     clock.settle()
 
     assert worker.state is State.EXITED and worker.hand.running is None
@@ -105,7 +99,7 @@ def _told(beginning: bytes, pieces: Iterable[bytes], *, scraped: bool = False) -
     if scraped:
         _scrape(metrics)
     became = [(each.job.id, "again" if each.reply is None else str(each.reply)) for each in log.outcomes]
-    return log.events, became, life.killed[:1]
+    return log.events, became, process.life.killed[:1]
 
 
 def _measured(kind: wire.Kind, name: str, value: float) -> list[wire.Measurement]:

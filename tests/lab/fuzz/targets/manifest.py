@@ -9,7 +9,7 @@ from daemon.core.errors import InvalidModel
 from daemon.http.messages import error_response
 from daemon.marfile import MANIFEST, NAME, VERSION, Manifest, ManifestError, parse_manifest
 from daemon.models.archives.manifest import read_manifest
-from tests.build import model_files
+from tests.kit.archives import model_files
 from tests.lab.fuzz.target import Target
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="tsctl-fuzz-")

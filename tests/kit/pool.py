@@ -9,7 +9,8 @@ from daemon.workers.engine import Worker
 from daemon.workers.gpus import Placement
 from daemon.workers.pool import Pool
 from daemon.workers.stub import StubEngine, StubWorker
-from tests.build import Client, make_spec
+from tests.kit.build import make_spec
+from tests.kit.client import Client
 
 
 @dataclass
@@ -40,7 +41,14 @@ class Heard:
         self.changes += 1
 
 
-class Bench:
+class StubPool:
+    """A pool of stub workers on a fake clock.
+
+    Args:
+        wanted: workers that are ready at the start.
+        load_time: seconds; a batch takes one.
+    """
+
     def __init__(
         self, *, wanted: int = 0, cores: int = 8, load_time: float = 0.01, devices: Sequence[int] = ()
     ) -> None:

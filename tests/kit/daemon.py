@@ -1,7 +1,7 @@
 """A registration over stub workers on a real loop, on which nothing takes longer than a turn."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,16 +16,18 @@ from daemon.models.registry import Registry
 from daemon.models.settings import Wishes
 from daemon.models.version import Model
 from daemon.workers.stub import StubEngine
-from tests.build import Client, make_config, model_files, write_mar
+from tests.kit.archives import model_files, write_mar
+from tests.kit.build import make_config
+from tests.kit.client import Client
 
 NEVER = 1e6  # seconds; a load or a batch that the test ends itself
 
 
-class Bench:
+class StubDaemon:
     """A registration over stub workers on the running loop, with a model store.
 
     Args:
-        root: its state is there, and may be that of an earlier bench: a daemon that is no more.
+        root: its state is there, and may be that of an earlier daemon that is no more.
         flags: of the configuration, as on the command line.
     """
 
@@ -64,9 +66,9 @@ class Bench:
         startup.restore()
         await startup.load()
 
-    async def restart(self, **flags: str) -> "Bench":
+    async def restart(self, **flags: str) -> "StubDaemon":
         """Return a new daemon with the same state, as if this one had been killed."""
-        bench = Bench(self.root, **flags)
+        bench = StubDaemon(self.root, **flags)
         await bench.start()
         return bench
 
@@ -83,13 +85,6 @@ class Bench:
     @property
     def unpacked(self) -> int:
         return len(list(self.models_dir.iterdir()))
-
-
-def run(root: Path, scenario: Callable[[Bench], Awaitable[None]], **flags: str) -> None:
-    async def main() -> None:
-        await scenario(Bench(root, **flags))
-
-    asyncio.run(main())
 
 
 async def until(condition: Callable[[], bool]) -> None:

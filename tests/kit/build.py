@@ -1,0 +1,54 @@
+"""Builders of plain values, which do not matter unless a test says so."""
+
+from pathlib import Path
+from typing import Any
+
+from daemon.config.config import Config, resolve
+from daemon.core.clock import Clock
+from daemon.marfile import parse_manifest
+from daemon.models.settings import ModelSettings
+from daemon.models.version import Model, Source
+from daemon.workers.engine import Engine, WorkerSpec
+
+
+def make_spec(**changes: Any) -> WorkerSpec:
+    values: dict[str, Any] = {
+        "model_name": "m",
+        "model_version": "1.0",
+        "model_dir": Path("/nowhere"),
+        "handler": "base_handler",
+        "manifest": {},
+        "batch_size": 1,
+        "startup_timeout": 120.0,
+        "response_timeout": 120.0,
+    }
+    return WorkerSpec(**values | changes)
+
+
+def make_settings(**changes: Any) -> ModelSettings:
+    values: dict[str, Any] = {
+        "batch_size": 1,
+        "max_delay": 0.1,
+        "policy": "fixed",
+        "workers": 1,
+        "max_workers": 1,
+        "response_timeout": 120.0,
+        "startup_timeout": 120.0,
+        "queue_jobs": 100,
+        "queue_bytes": 1_000_000,
+    }
+    return ModelSettings(**values | changes)
+
+
+def make_model(
+    engine: Engine, clock: Clock, *, name: str = "m", version: str = "1.0", cores: int = 4, **settings: Any
+) -> Model:
+    """Make a model without workers; `settings` are those of `ModelSettings`."""
+    manifest = parse_manifest({"model": {"modelName": name, "modelVersion": version, "handler": "base_handler"}})
+    source = Source(f"{name}.mar", Path("/nowhere"), None, manifest, {})
+    return Model(source, make_settings(**settings), engine, clock, cores=cores)
+
+
+def make_config(directory: Path, **flags: str) -> Config:
+    """Make a configuration whose state is in `directory`; `flags` are texts, as on the command line."""
+    return resolve({"state_dir": str(directory / "state"), "socket": str(directory / "s")} | flags, {})

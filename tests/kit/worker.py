@@ -1,0 +1,117 @@
+"""One worker without a pool: a log hears of it, and a test plays its process."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+from unittest.mock import patch
+
+from daemon.core.arena import Arena
+from daemon.core.clock import FakeClock
+from daemon.core.job import Batch, Job, Outcome, Reply
+from daemon.workers import local
+from daemon.workers.engine import BatchEvents, Exit, LoadFailure, Worker, WorkerEvents, WorkerSpec
+from daemon.workers.local import LocalWorker
+from handlers import wire
+from tests.http.fake import FakeTransport
+from tests.kit.client import Client
+
+W = TypeVar("W", bound=Worker)
+
+
+@dataclass
+class WorkerLog:
+    """Writes down what an engine tells of its workers."""
+
+    events: list[str] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+    exits: list[Exit] = field(default_factory=list)
+
+    def loaded(self, worker: Worker) -> None:
+        self.events.append("loaded")
+
+    def load_failed(self, worker: Worker, failure: LoadFailure) -> None:
+        self.events.append(f"load failed: {failure.error}")
+
+    def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
+        self.events.append(f"ended {batch.id} after {seconds:g}")
+        self.outcomes.extend(outcomes)
+
+    def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
+        self.events.append(f"streamed {piece.body!r}")
+
+    def lost(self, worker: Worker) -> None:
+        self.events.append("lost")
+
+    def exited(self, worker: Worker, how: Exit) -> None:
+        self.events.append(f"exited: {how.reason}")
+        self.exits.append(how)
+
+
+class LoneWorker(Generic[W]):
+    """A worker on a fake clock, and what it tells of itself; a subclass starts it."""
+
+    worker: W
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.log = WorkerLog()
+        self.client = Client(self.clock.now)
+
+    def predict(self, number: int, names: str) -> list[Job]:
+        """Send a batch; each letter of `names` is a request, and its body."""
+        jobs = [self.client.job(name, body=name.encode()) for name in names]
+        for job in jobs:
+            job.send()
+        self.worker.predict(Batch(number, jobs, "full"))
+        return jobs
+
+
+class FakeLife:
+    """A worker's process (workers/processes/process.py) that writes down why it is killed."""
+
+    pid = 7
+    running = True
+    group = ""
+    died_of_sigkill = False
+
+    def __init__(self, spec: Any, protocol: Any, templates: Any, loop: Any, clock: Any, over: Any, arena: Any) -> None:
+        self.over = over
+        self.killed: list[str] = []
+
+    def kill(self, because: str) -> None:
+        self.killed.append(because)
+
+    def socket_closed(self) -> None:
+        """Do nothing: the process may have ended."""
+
+
+class PlayedProcess:
+    """A local worker whose process is the test, which says what the process would send.
+
+    Attributes:
+        worker: the daemon's side.
+        life: starts no process.
+        transport: what the daemon has sent.
+    """
+
+    def __init__(
+        self,
+        spec: WorkerSpec,
+        events: WorkerEvents,
+        batches: BatchEvents,
+        clock: FakeClock,
+        arena: Arena | None = None,
+    ) -> None:
+        loop: Any = None
+        with patch.object(local, "Life", FakeLife):
+            self.worker = LocalWorker(spec, events, batches, loop, clock, loop, arena)
+        self.life: FakeLife = self.worker._life  # type: ignore[assignment]
+        self.transport = FakeTransport(self.worker, clock.soon)
+        self._clock = clock
+
+    def say(self, *messages: wire.ToDaemon) -> None:
+        self.write(b"".join(bytes(wire.encode(message)) for message in messages))
+
+    def write(self, data: bytes) -> None:
+        self.transport.receive(data)
+        self._clock.settle()
