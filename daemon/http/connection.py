@@ -141,7 +141,6 @@ class Connection(asyncio.BufferedProtocol):
         self._host.left(self)
         self._host.leave(self)
         self.caller.close()
-        self._stop_budget()
         self._out.cut(0)
 
     def pause_writing(self) -> None:
@@ -350,6 +349,7 @@ class Connection(asyncio.BufferedProtocol):
         self._receiver.leave()
         if self._counted:
             self._uncount()
+        self._stop_budget()
 
     def _end_with(self, error: DaemonError) -> None:
         self._refuse(error)

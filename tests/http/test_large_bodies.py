@@ -1,6 +1,7 @@
 """A large body goes around the parser, to its place in the arena; nobody can tell, however the stream is cut."""
 
 import itertools
+import math
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,7 @@ from daemon.http.connection import Connection
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Response
 from daemon.http.parsing import parser
-from tests.http.peer import LIMITS, Peer, Server, chunked, echo, get, post
+from tests.http.peer import GET, LIMITS, Peer, Server, chunked, echo, get, post
 
 LARGE = 10  # bytes, for these tests
 BODY = bytes(range(40))
@@ -119,18 +120,33 @@ def test_a_head_that_is_repeated_is_not_parsed_again() -> None:
     assert kinds(peer) == ["Stored"] * 3
 
 
-def test_one_that_is_too_slow_is_refused_by_its_name() -> None:
+@pytest.mark.parametrize("known", [False, True], ids=["parsed", "known"])
+@pytest.mark.parametrize(
+    ("header", "room", "seconds", "status"),
+    [
+        pytest.param("X: y", math.inf, LIMITS.body_timeout + 1, 408, id="too slow"),
+        pytest.param("X-Request-Deadline-Ms: 500", math.inf, 0.6, 504, id="slower than its deadline"),
+        pytest.param("X: y", 5, 1.1, 503, id="without room"),
+    ],
+)
+def test_a_body_that_is_refused_is_the_last_of_its_connection(
+    known: bool, header: str, room: float, seconds: float, status: int
+) -> None:
     server = Storing()
     peer = server.connect()
-    peer.send(post(BODY)[:-5])
-    peer.send(BODY[-5:])
-    peer.send(post(BODY)[:-5])
+    if known:
+        peer.send(post(BODY, header)[:-5])
+        peer.send(BODY[-5:])
+    server.listener.receiving.limit = room
+    peer.send(post(BODY, header)[:-5])
 
-    server.clock.advance(LIMITS.body_timeout + 1)
+    server.clock.advance(seconds)
+    peer.send(BODY[-5:] + GET)
 
-    assert peer.statuses == [200, 408]
-    assert [target for target, *_ in server.log] == ["/", "/"]
-    assert server.arena.used == 0
+    assert peer.statuses == [200] * known + [status]
+    assert not peer.answers[-1].keeps and peer.transport.eof
+    assert [(target, status) for target, status, _ in server.log] == [("/", each) for each in peer.statuses]
+    assert server.arena.used == 0 and server.listener.receiving.used == 0
 
 
 @pytest.mark.parametrize(
