@@ -262,9 +262,7 @@ class Receiver:
     def request_so_far(self) -> Request:
         """Return the known part of the request being received, for the answer that rejects it."""
         if self._again is not None:
-            request = self._repeat(*self._again, b"", self.body_began)
-            request.keep_alive = False
-            return request
+            return msgspec.structs.replace(self._repeat(*self._again, b"", self.body_began), keep_alive=False)
         method = self._parser.get_method().decode("latin-1") if self.in_body else "-"
         target = self._url.decode("latin-1") or "-"
         request_id = self._said.id or new_request_id()
