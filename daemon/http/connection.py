@@ -56,6 +56,7 @@ from daemon.http.states.connection import (
     ConnectionState,
     advance,
 )
+from daemon.http.states.receiver import HEAD, STORED
 
 # Bytes read at once. At most so much of a large body passes through the parser and is copied.
 READ_SIZE = 32 * 1024
@@ -103,10 +104,7 @@ class Connection(asyncio.BufferedProtocol):
         self._host.enter(self, Phase.IDLE)
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - we know better
-        if self._receiver.stored is None:
-            self._in_place = False
-            return _ARRIVING
-        space = self._receiver.space()
+        space = self._receiver.space() if self._receiver.state == STORED else None
         self._in_place = space is not None
         if space is None:
             return _ARRIVING
@@ -269,7 +267,7 @@ class Connection(asyncio.BufferedProtocol):
         """Shut down our side after the last answer, and discard further input."""
         self._end_reading()
         self._out.cut(0)
-        if self._state == LEAVING or not (self._transport.can_write_eof() or self._receiver.begun):
+        if self._state == LEAVING or not (self._transport.can_write_eof() or self._receiver.cut_short):
             self._close()  # over TLS, the end of the answers can be signalled only by closing
             return
         with contextlib.suppress(OSError, RuntimeError):  # the client may have gone meanwhile
@@ -310,14 +308,15 @@ class Connection(asyncio.BufferedProtocol):
     def _watch_request(self) -> None:
         """Enter the deadline phase of the request that is being received, and count its body."""
         receiver, upload = self._receiver, self._upload
-        if receiver.body_bytes > upload.counted and not upload.count(receiver.body_bytes):
+        received = receiver.body.count
+        if received > upload.counted and not upload.count(received):
             self._update_reading()
-        wanted = Phase.ROOM if upload.waits else Phase.BODY if receiver.in_body else Phase.HEADERS
+        wanted = Phase.ROOM if upload.waits else Phase.HEADERS if receiver.state == HEAD else Phase.BODY
         phase = self._host.phase(self)
         if phase is not wanted and not (wanted is Phase.BODY and phase is Phase.BODY_RATE):
             self._host.enter(self, wanted)
         if wanted is not Phase.HEADERS and receiver.budget is not None:
-            upload.limit(receiver.budget, receiver.body_began, self._end_with)
+            upload.limit(receiver.budget, receiver.body.began, self._end_with)
 
     def _go_on_parsing(self) -> None:
         """Parse the input that was read ahead, now that there is room."""
@@ -355,7 +354,7 @@ class Connection(asyncio.BufferedProtocol):
         self._host.enter(self, Phase.STUCK)
 
     def _check_body(self, now: float) -> None:
-        error = slow_body(self._host.limits, now - self._receiver.body_began, self._receiver.body_bytes)
+        error = slow_body(self._host.limits, now - self._receiver.body.began, self._receiver.body.count)
         if error is not None:
             self._refuse(error)
         else:

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from daemon.core import job
-from daemon.http.states import connection
+from daemon.http.states import connection, receiver
 from daemon.lifecycle.upgrade import states as room
 from daemon.workers import state
 from docs.generate.markdown import code, table
@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 # Title → what it is the life of, the module with `TRANSITIONS`.
 MACHINES: Mapping[str, tuple[str, ModuleType]] = {
     "A connection": ("One client's connection, from its first byte to its end.", connection),
+    "A receiver": ("What the next bytes of a connection belong to.", receiver),
     "A job": ("One request that waits for its answer.", job),
     "A worker": ("One process with one version loaded.", state),
     "An upgrade": ("The steps of the daemon that is replaced.", room),

@@ -11,6 +11,7 @@ from daemon.http.connection import READ_SIZE
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request
 from daemon.http.parsing.parser import Receiver
+from daemon.http.states.receiver import CLOSED
 
 Told = tuple[str, str, list[tuple[str, str]], bytes, bool, bool, str | None, str | None]
 
@@ -57,7 +58,7 @@ class Reading:
         """Take bytes as a connection does: what belongs to a large body goes to its place."""
         receiver = self.receiver
         try:
-            while piece and not receiver.closed:
+            while piece and receiver.state != CLOSED:
                 space = receiver.space()
                 if space is None:
                     receiver.feed(memoryview(piece[:READ_SIZE]))
@@ -73,7 +74,7 @@ class Reading:
 
     @property
     def said(self) -> tuple[list[tuple[Told, str, str]], int, str, bool, bool]:
-        return self.told, self.expected, self.refusal, self.receiver.begun, self.receiver.closed
+        return self.told, self.expected, self.refusal, self.receiver.begun, self.receiver.state == CLOSED
 
 
 def _ignore(request: Request) -> None: ...
