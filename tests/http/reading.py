@@ -15,6 +15,8 @@ from daemon.http.states.receiver import CLOSED
 
 Told = tuple[str, str, list[tuple[str, str]], bytes, bool, bool, str | None, str | None]
 
+Said = tuple[list[tuple[Told, str, str]], int, str, bool, bool, tuple[str, ...]]
+
 
 def told(request: Request) -> Told:
     """All that a request says, but for an id that is ours."""
@@ -73,8 +75,16 @@ class Reading:
             receiver.leave()
 
     @property
-    def said(self) -> tuple[list[tuple[Told, str, str]], int, str, bool, bool]:
-        return self.told, self.expected, self.refusal, self.receiver.begun, self.receiver.state == CLOSED
+    def said(self) -> Said:
+        receiver = self.receiver
+        begun, closed = receiver.begun or receiver.cut_short, receiver.state == CLOSED
+        return self.told, self.expected, self.refusal, begun, closed, self._so_far if begun else ()
+
+    @property
+    def _so_far(self) -> tuple[str, ...]:
+        """What a refusal at this moment would be an answer to; an id of ours is not compared."""
+        request = self.receiver.request_so_far()
+        return request.method, request.target, str(request.keep_alive), request.id if len(request.id) < 36 else "ours"
 
 
 def _ignore(request: Request) -> None: ...
