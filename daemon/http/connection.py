@@ -49,7 +49,6 @@ from daemon.http.parsing.refusals import slow_body, slow_head
 from daemon.http.states.connection import (
     ANSWERING,
     CLOSED,
-    LEAVING,
     LINGERING,
     READING,
     ConnectionEvent,
@@ -267,7 +266,7 @@ class Connection(asyncio.BufferedProtocol):
         """Shut down our side after the last answer, and discard further input."""
         self._end_reading()
         self._out.cut(0)
-        if self._state == LEAVING or not (self._transport.can_write_eof() or self._receiver.cut_short):
+        if self._state != ANSWERING or not (self._transport.can_write_eof() or self._receiver.cut_short):
             self._close()  # over TLS, the end of the answers can be signalled only by closing
             return
         with contextlib.suppress(OSError, RuntimeError):  # the client may have gone meanwhile

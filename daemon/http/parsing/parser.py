@@ -96,17 +96,17 @@ class Receiver:
         Raises:
             DaemonError: the request being received is rejected; nothing more can be read.
         """
-        assert self.state != STORED
-        if self.state == BODY and self.body.count + len(data) <= self.body.length:
+        if self.state == IDLE:
+            data = bytes(data)
+            if self.kept or self.room <= 0:
+                self.kept += data
+            elif not self._recall(data):
+                self._take_apart(data)
+        elif self.state == BODY and self.body.count + len(data) <= self.body.length:
             self._parse(data)  # a part of a body, and nothing else
-            return
-        data = bytes(data)
-        if self.state != IDLE:
-            self._take_apart(data)
-        elif self.kept or self.room <= 0:
-            self.kept += data
-        elif self._cache.known is None or not self._recall(self._cache.known, data):
-            self._take_apart(data)
+        else:
+            assert self.state != STORED
+            self._take_apart(bytes(data))
 
     def go_on(self) -> None:
         """Parse the kept input, as far as there is room.
@@ -144,8 +144,11 @@ class Receiver:
             method, target, named = request.method, request.target, request.id
         return Request(method, target, [], keep_alive=False, received=self._now(), id=named)
 
-    def _recall(self, known: Repeated, data: bytes) -> bool:
+    def _recall(self, data: bytes) -> bool:
         """Return whether `data` was taken: one whole request with the known head, or the beginning of one."""
+        known = self._cache.known
+        if known is None:
+            return False
         found = known.beginning_of(data)
         if found is None or not self._take_known(known, *found):
             self._cache.miss()

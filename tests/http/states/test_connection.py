@@ -7,6 +7,7 @@ import pytest
 from daemon.core.states import IllegalTransition
 from daemon.http.connection import Connection
 from daemon.http.messages import Response
+from daemon.http.states import connection
 from daemon.http.states.connection import TRANSITIONS, ConnectionEvent, ConnectionState, advance
 from tests.http.peer import GET, LAST, Peer, Server
 
@@ -23,6 +24,10 @@ def test_a_connection_follows_the_drawing_and_never_moves_back(state: Connection
     else:
         with pytest.raises(IllegalTransition, match=f"{event.name} in {state.name}"):
             advance(state, event)
+
+
+def test_the_literals_are_the_states() -> None:
+    assert {state.name: state.value for state in ConnectionState}.items() <= vars(connection).items()
 
 
 @pytest.mark.parametrize("state", [state for state in ConnectionState if state is not CLOSED])

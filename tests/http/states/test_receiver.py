@@ -11,6 +11,7 @@ from daemon.core.states import IllegalTransition, follow
 from daemon.http.limits import HttpLimits
 from daemon.http.parsing import body, parser
 from daemon.http.parsing.parser import Receiver
+from daemon.http.states import receiver
 from daemon.http.states.receiver import TRANSITIONS, ReceiverEvent, ReceiverState
 from tests.compiled import COMPILED
 from tests.http.hostile.framing import CHUNKS, ENCODINGS, LENGTHS
@@ -43,10 +44,10 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
         pytest.skip("the attributes of a compiled class are set without anybody's notice")
     changes: Seen = set()
 
-    def watched(receiver: Receiver, name: str, value: object) -> None:
-        if name == "state" and isinstance(value, int) and "state" in vars(receiver):
-            changes.add((ReceiverState(receiver.state), ReceiverState(value)))
-        object.__setattr__(receiver, name, value)
+    def watched(who: Receiver, name: str, value: object) -> None:
+        if name == "state" and isinstance(value, int) and "state" in vars(who):
+            changes.add((ReceiverState(who.state), ReceiverState(value)))
+        object.__setattr__(who, name, value)
 
     monkeypatch.setattr(Receiver, "__setattr__", watched)
     for module in (body, parser):
@@ -62,6 +63,10 @@ def test_a_receiver_follows_the_drawing(state: ReceiverState, event: ReceiverEve
     else:
         with pytest.raises(IllegalTransition, match=f"{event.name} in {state.name}"):
             follow(TRANSITIONS, state, event)
+
+
+def test_the_literals_are_the_states() -> None:
+    assert {state.name: state.value for state in ReceiverState}.items() <= vars(receiver).items()
 
 
 def test_a_connection_can_leave_off_at_any_time_and_for_good() -> None:
