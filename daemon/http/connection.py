@@ -78,7 +78,7 @@ class Connection(asyncio.BufferedProtocol):
             host.limits, host.clock.now, self._requested, self._expected, host.storage, host.admit
         )
         self._pipeline = self._receiver.room = host.limits.pipeline
-        self._upload = Upload(host.receiving, self, host.clock)
+        self._upload: Upload | None = None  # of the request being received, if its body is awaited
         self._lingering: Lingering | None = None
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
         self._out = Outgoing(self, host.sending, host.clock)
@@ -172,7 +172,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _requested(self, request: Request) -> None:
         request.peer = self._peer
-        self._upload.end()
+        if self._upload is not None:
+            self._end_upload()
         if not self._out.paused:
             self._host.leave(self)  # the next request has a deadline of its own
         exchange = Exchange(self, request)
@@ -184,7 +185,7 @@ class Connection(asyncio.BufferedProtocol):
         self._host.application(exchange)
 
     def _expected(self) -> None:
-        self._upload.continue_owed = True
+        self._await_body().continue_owed = True
         self._send_continue()
 
     # Calls from the listener.
@@ -196,7 +197,7 @@ class Connection(asyncio.BufferedProtocol):
         elif phase in (Phase.BODY, Phase.BODY_RATE):
             self._check_body(now)
         elif phase is Phase.ROOM:
-            if self._upload.waits:  # otherwise another connection without room was rejected a moment ago
+            if self._waits_for_room():  # otherwise another connection without room was rejected a moment ago
                 self._end_with(NoRoom(self._host.receiving.limit))
         elif phase is Phase.IDLE:
             self._close()
@@ -239,7 +240,7 @@ class Connection(asyncio.BufferedProtocol):
         if last:
             self._shut_down()
             return
-        if self._upload.continue_owed:
+        if self._upload is not None:
             self._send_continue()
         self._watch()
 
@@ -249,7 +250,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _send_continue(self) -> None:
         """Ask for the body, once the answers before this request are out."""
-        if self._upload.continue_owed and not self._exchanges:
+        if self._upload is not None and self._upload.continue_owed and not self._exchanges:
             self._upload.continue_owed = False
             self._transport.write(CONTINUE)
 
@@ -306,16 +307,16 @@ class Connection(asyncio.BufferedProtocol):
 
     def _watch_request(self) -> None:
         """Enter the deadline phase of the request that is being received, and count its body."""
-        receiver, upload = self._receiver, self._upload
-        received = receiver.body.count
-        if received > upload.counted and not upload.count(received):
+        receiver = self._receiver
+        received, budget = receiver.body.count, receiver.budget
+        if received and not self._await_body().count(received):
             self._update_reading()
-        wanted = Phase.ROOM if upload.waits else Phase.HEADERS if receiver.state == HEAD else Phase.BODY
+        wanted = Phase.ROOM if self._waits_for_room() else Phase.HEADERS if receiver.state == HEAD else Phase.BODY
         phase = self._host.phase(self)
         if phase is not wanted and not (wanted is Phase.BODY and phase is Phase.BODY_RATE):
             self._host.enter(self, wanted)
-        if wanted is not Phase.HEADERS and receiver.budget is not None:
-            upload.limit(receiver.budget, receiver.body.began, self._end_with)
+        if budget is not None:
+            self._await_body().limit(budget, receiver.body.began, self._end_with)
 
     def _go_on_parsing(self) -> None:
         """Parse the input that was read ahead, now that there is room."""
@@ -329,9 +330,23 @@ class Connection(asyncio.BufferedProtocol):
 
     def go_on(self, granted: int) -> None:
         """Read on: there is room for the body again."""
-        self._upload.go_on(granted)
+        self._await_body().go_on(granted)
         self._update_reading()
         self._watch()
+
+    def _await_body(self) -> Upload:
+        """Return the upload of the request being received, whose body does not come in one piece with its head."""
+        if self._upload is None:
+            self._upload = Upload(self._host.receiving, self, self._host.clock)
+        return self._upload
+
+    def _waits_for_room(self) -> bool:
+        return self._upload is not None and self._upload.waits
+
+    def _end_upload(self) -> None:
+        upload, self._upload = self._upload, None
+        if upload is not None:
+            upload.end()
 
     def _end_reading(self) -> None:
         """Read nothing more, if that was not so already."""
@@ -342,7 +357,7 @@ class Connection(asyncio.BufferedProtocol):
         """Leave a state for one in which nothing is read."""
         self._state = advance(self._state, why)
         self._receiver.leave()
-        self._upload.end()
+        self._end_upload()
 
     def _end_with(self, error: DaemonError) -> None:
         self._refuse(error)
@@ -361,7 +376,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _update_reading(self) -> None:
         full = self._receiver.room <= 0 or self._receiver.kept
-        pause = self._state != LINGERING and bool(self._out.paused or full or self._upload.waits)
+        pause = self._state != LINGERING and bool(self._out.paused or full or self._waits_for_room())
         if pause != self._reading_paused and self._state != CLOSED:
             self._reading_paused = pause
             if pause:

@@ -9,7 +9,7 @@ from daemon.http.deadline_header import BodyBudget
 
 
 class Upload:
-    """The bounds of one request's body.
+    """The bounds of one request's body; made when the connection begins to wait for more of it.
 
     Args:
         receiving: the budget that its bytes count in.
@@ -33,6 +33,8 @@ class Upload:
     def count(self, received: int) -> bool:
         """Count all received bytes of the body; return False if it has to wait for room."""
         more = received - self.counted
+        if more <= 0:  # granted before they came
+            return not self.waits
         self.counted = received
         if not self._receiving.add(more):
             self.waits = True
@@ -57,10 +59,7 @@ class Upload:
 
     def end(self) -> None:
         """Release all of this: the request is complete, or no more of it is read."""
-        self.continue_owed = False
         if self.counted:
-            counted, self.counted, self.waits = self.counted, 0, False
-            self._receiving.free(counted, self._owner)
+            self._receiving.free(self.counted, self._owner)
         if self._deadline is not None:
             self._deadline.stop()
-            self._deadline = None
