@@ -29,7 +29,8 @@ def states() -> str:
     parts = [
         "# State machines\n",
         "Nothing but the table in the named module changes such a state; an arrow that is not in it is a bug, and"
-        " raises. These drawings are generated from the tables.\n",
+        " raises. A receiver's changes several times in each request, without a look-up: there a test observes that each"
+        " change is an arrow. These drawings are generated from the tables.\n",
     ]
     for title, (text, module) in MACHINES.items():
         transitions = module.TRANSITIONS
