@@ -18,7 +18,8 @@ imports torch, so it starts in well under a second; the command line imports nei
     config/            values with their origins, TorchServe's config.properties, addresses, tokens
     http/              bytes ↔ requests and answers; knows no models
       parsing/         heads and bodies, and early refusals
-      bounds/          budgets that all connections share
+      bounds/          budgets that all connections share, and a connection's part in them
+      states/          the machines of a connection and of its receiver
     metrics/           counters and measurements, and their text for Prometheus
     workers/           engines, workers, pools
       processes/       how worker processes are made (templates, exec), their output, their end

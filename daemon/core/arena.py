@@ -9,7 +9,7 @@ Bodies that do not fit go over the socket: the arena never fails.
 A place in the arena is owned by its readers and writers, and is free when the last one has finished. Each owner has its
 own lease, which is a reference to a `Stored`:
 
-    the connection   while the body is being received           parsing/parser.py
+    the connection   while the body is being received           parsing/body.py
     the job          until it ends                              job.py
     each worker      until the batch is reported as done,       workers/inflight.py
     that was sent    even an overdue one, or the process has

@@ -14,10 +14,18 @@ requests, whatever the order in which they are ready. Wrong or slow peers are ha
     timeout closes its side (FIN)               queued work is cancelled; running work is still answered
     closes its side of TLS              the client has left: TLS has no half-closed connections
 
-After an answer that leaves input unread, the connection shuts down its own side and discards further input: closing at
-once would reset the connection, and an uploader would never see the answer (RFC 9112, section 9.6). Discarding lasts
-as long as bytes arrive every 2 s, at most 30 s, and for 128 uploaders at a time; one more ends it for the first of
-them (listener.py).
+states/connection.py draws its life:
+
+    READING ──ended──▶ ANSWERING ──answered──▶ LINGERING
+       │                   │                       │
+       └─────finished──────┴───▶ LEAVING           │
+                                    │              │
+    any state ──────────lost────────┴──────────────┴──▶ CLOSED
+
+In LINGERING, after an answer that may leave input unread, the connection has shut down its own side and discards
+further input: closing at once would reset the connection, and an uploader would never see the answer (RFC 9112,
+section 9.6). Discarding lasts as long as bytes arrive every 2 s, at most 30 s (bounds/lingering.py), and for 128
+uploaders at a time; one more ends it for the first of them (listener.py).
 """
 
 import asyncio
@@ -26,10 +34,11 @@ from typing import cast
 
 from daemon.core.errors import DaemonError
 from daemon.core.job import Caller
+from daemon.http.bounds.lingering import Lingering
 from daemon.http.bounds.receiving import NoRoom
 from daemon.http.bounds.sending import PIECE
+from daemon.http.bounds.upload import Upload
 from daemon.http.credentials import peer_of
-from daemon.http.deadline_header import BodyBudget
 from daemon.http.deadlines import Phase
 from daemon.http.exchange import Exchange
 from daemon.http.host import Host
@@ -37,8 +46,17 @@ from daemon.http.messages import Request, error_response
 from daemon.http.outgoing import Outgoing
 from daemon.http.parsing.parser import Receiver
 from daemon.http.parsing.refusals import slow_body, slow_head
+from daemon.http.states.connection import (
+    ANSWERING,
+    CLOSED,
+    LINGERING,
+    READING,
+    ConnectionEvent,
+    ConnectionState,
+    advance,
+)
+from daemon.http.states.receiver import HEAD, STORED
 
-LINGER_MOST = 30.0  # seconds that an uploader may take, in all, to read its rejection and stop
 # Bytes read at once. At most so much of a large body passes through the parser and is copied.
 READ_SIZE = 32 * 1024
 _ARRIVING = memoryview(bytearray(READ_SIZE))
@@ -54,30 +72,24 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(self, host: Host) -> None:
         self.caller = Caller()
+        self._state: int = READING  # a ConnectionState
         self._host = host
         self._receiver = Receiver(
             host.limits, host.clock.now, self._requested, self._expected, host.storage, host.admit
         )
         self._pipeline = self._receiver.room = host.limits.pipeline
-        self._going_on = False  # input kept by the receiver will be parsed soon
-        self._in_place = False  # the next bytes belong to a body, and are received in their final place
+        self._upload: Upload | None = None  # of the request being received, if its body is awaited
+        self._lingering: Lingering | None = None
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
         self._out = Outgoing(self, host.sending, host.clock)
         self._exchanges = self._out.exchanges
         self._peer = ""
-        self._continue_owed = False
-        self._budget: BodyBudget | None = None  # of the request being received, if it has one
-        self._counted = 0  # bytes of the body being received that count in `receiving`
-        self._no_room = False  # for more of the body
+        self._in_place = False  # the next bytes belong to a body, and are received in their final place
         self._reading_paused = False
-        self._finished = False  # the client has closed its side
-        self._lingering = False  # answered and shut down: further input is discarded
-        self._linger_ends = 0.0  # the end of discarding, even if input continues
-        self._heard = False  # input arrived since the last check
-        self._lost = False
+        self._parses_soon = False  # a call of `_go_on_parsing` is due
 
     def __repr__(self) -> str:
-        return f"<Connection {self._peer} owes {len(self._exchanges)}>"
+        return f"<Connection {self._peer} {ConnectionState(self._state).name} owes {len(self._exchanges)}>"
 
     # Callbacks of the transport.
 
@@ -91,10 +103,7 @@ class Connection(asyncio.BufferedProtocol):
         self._host.enter(self, Phase.IDLE)
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - we know better
-        if self._receiver.stored is None:
-            self._in_place = False
-            return _ARRIVING
-        space = self._receiver.space()
+        space = self._receiver.space() if self._receiver.state == STORED else None
         self._in_place = space is not None
         if space is None:
             return _ARRIVING
@@ -102,7 +111,7 @@ class Connection(asyncio.BufferedProtocol):
         return space if len(space) <= at_once else space[: int(at_once)]
 
     def buffer_updated(self, nbytes: int) -> None:
-        if self._receiver.closed:
+        if self._state != READING:
             self._discard()
             return
         try:
@@ -117,8 +126,8 @@ class Connection(asyncio.BufferedProtocol):
             self._watch()  # otherwise the connection owes an answer, and `_requested` has set the state
 
     def eof_received(self) -> bool:
-        self._finished = True
-        self._leave_off()
+        if self._state == READING or self._state == ANSWERING:
+            self._leave_off(ConnectionEvent.FINISHED)
         if not self._transport.can_write_eof():
             self._close()  # TLS has no half-closed connection: a client that closes its side has left
             return False
@@ -136,12 +145,10 @@ class Connection(asyncio.BufferedProtocol):
         return True  # keep our side open for the answers still owed
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - lost is lost
-        self._lost = True
-        self._leave_off()
+        self._leave_off(ConnectionEvent.LOST)
         self._host.left(self)
         self._host.leave(self)
         self.caller.close()
-        self._stop_budget()
         self._out.cut(0)
 
     def pause_writing(self) -> None:
@@ -151,8 +158,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._out.paused = False
-        if self._lingering:
-            self._linger()
+        if self._lingering is not None:
+            self._lingering.begin(self._host.clock.now())
+            self._host.enter(self, Phase.LINGER)
             return
         self._host.leave(self)
         if self._exchanges:
@@ -164,11 +172,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _requested(self, request: Request) -> None:
         request.peer = self._peer
-        self._continue_owed = False
-        if self._counted:
-            self._uncount()
-        if self._budget is not None:
-            self._stop_budget()
+        if self._upload is not None:
+            self._end_upload()
         if not self._out.paused:
             self._host.leave(self)  # the next request has a deadline of its own
         exchange = Exchange(self, request)
@@ -176,11 +181,11 @@ class Connection(asyncio.BufferedProtocol):
         self._receiver.room = self._room()
         if exchange.close or self._host.stopping:
             exchange.close = True
-            self._leave_off()  # input after the last request is ignored
+            self._end_reading()  # input after the last request is ignored
         self._host.application(exchange)
 
     def _expected(self) -> None:
-        self._continue_owed = True
+        self._await_body().continue_owed = True
         self._send_continue()
 
     # Calls from the listener.
@@ -192,14 +197,13 @@ class Connection(asyncio.BufferedProtocol):
         elif phase in (Phase.BODY, Phase.BODY_RATE):
             self._check_body(now)
         elif phase is Phase.ROOM:
-            if self._no_room:  # otherwise another connection without room was rejected a moment ago
+            if self._waits_for_room():  # otherwise another connection without room was rejected a moment ago
                 self._end_with(NoRoom(self._host.receiving.limit))
         elif phase is Phase.IDLE:
             self._close()
         elif phase is Phase.LINGER and self._transport.get_write_buffer_size():
             self.enter_stuck()  # the client has not received the whole answer yet
-        elif phase is Phase.LINGER and self._heard and now < self._linger_ends:
-            self._heard = False
+        elif phase is Phase.LINGER and self._lingering is not None and self._lingering.check(now):
             self._host.enter(self, Phase.LINGER)
         elif phase is Phase.STUCK and self._transport.get_write_buffer_size() < self._out.unsent:
             self.enter_stuck()  # the client reads, if slowly
@@ -208,11 +212,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def stop(self) -> None:
         """Close after the last answer that is owed, or now. A request that is being received is still answered."""
-        if self._receiver.begun or self._receiver.closed:
+        if self._state != READING or self._receiver.begun:
             return
         if self._exchanges:
             self._exchanges[-1].close = True
-            self._leave_off()
+            self._end_reading()
         else:
             self._close()
 
@@ -236,7 +240,7 @@ class Connection(asyncio.BufferedProtocol):
         if last:
             self._shut_down()
             return
-        if self._continue_owed:
+        if self._upload is not None:
             self._send_continue()
         self._watch()
 
@@ -246,14 +250,13 @@ class Connection(asyncio.BufferedProtocol):
 
     def _send_continue(self) -> None:
         """Ask for the body, once the answers before this request are out."""
-        if self._continue_owed and not self._exchanges:
-            self._continue_owed = False
+        if self._upload is not None and self._upload.continue_owed and not self._exchanges:
+            self._upload.continue_owed = False
             self._transport.write(CONTINUE)
 
     def _refuse(self, error: DaemonError) -> None:
         """Answer the request being received with an error, and stop reading."""
-        self._leave_off()
-        self._continue_owed = False
+        self._end_reading()
         request = self._receiver.request_so_far()
         request.peer = self._peer
         exchange = Exchange(self, request)
@@ -262,24 +265,21 @@ class Connection(asyncio.BufferedProtocol):
 
     def _shut_down(self) -> None:
         """Shut down our side after the last answer, and discard further input."""
-        self._leave_off()
+        self._end_reading()
         self._out.cut(0)
-        if self._finished or not (self._transport.can_write_eof() or self._receiver.begun):
+        if self._state != ANSWERING or not (self._transport.can_write_eof() or self._receiver.cut_short):
             self._close()  # over TLS, the end of the answers can be signalled only by closing
             return
         with contextlib.suppress(OSError, RuntimeError):  # the client may have gone meanwhile
             self._transport.write_eof()
-        self._lingering = True
+        self._state = advance(self._state, ConnectionEvent.ANSWERED)
+        self._lingering = Lingering(self._host.clock.now())
         self._update_reading()
-        self._linger()
-
-    def _linger(self) -> None:
-        self._linger_ends = self._host.clock.now() + LINGER_MOST
         self._host.enter(self, Phase.LINGER)
 
     def _discard(self) -> None:
-        if self._lingering and not self._heard:  # before, an answer is still owed; it will close the connection
-            self._heard = True
+        """Ignore input; while an answer is still owed, it ends the connection whatever comes."""
+        if self._lingering is not None and self._lingering.hear():
             self._host.uploads_on(self)
 
     def _close(self) -> None:
@@ -290,82 +290,85 @@ class Connection(asyncio.BufferedProtocol):
 
     def _watch(self) -> None:
         """Enter the deadline phase that the connection's state requires."""
-        if self._lost or self._out.paused or self._lingering:
+        if self._state == LINGERING or self._state == CLOSED or self._out.paused:
             return
         if self._reading_paused or self._receiver.room <= 0:
-            if self._receiver.kept and self._receiver.room > 0 and not self._going_on:
+            if self._receiver.kept and self._receiver.room > 0 and not self._parses_soon:
                 # not at once: the caller, who has just answered, may be in the middle of its own work
-                self._going_on = True
+                self._parses_soon = True
                 self._host.clock.soon(self._go_on_parsing)
             self._update_reading()
-        if self._receiver.begun and not self._receiver.closed:
-            if self._receiver.body_bytes > self._counted:
-                self._count_body()
-            wanted = Phase.ROOM if self._no_room else Phase.BODY if self._receiver.in_body else Phase.HEADERS
-            phase = self._host.phase(self)
-            if phase is not wanted and not (wanted is Phase.BODY and phase is Phase.BODY_RATE):
-                self._host.enter(self, wanted)
-            if wanted is not Phase.HEADERS and self._receiver.budget is not None and self._budget is None:
-                self._budget = BodyBudget(self._host.clock, self._receiver.budget, self._receiver.body_began)
-                self._budget.start(self._end_with)
+        if self._state == READING and self._receiver.begun:
+            self._watch_request()
         elif self._exchanges:
             self._host.leave(self)  # the daemon owes an answer
         else:
             self._host.enter(self, Phase.IDLE)
 
+    def _watch_request(self) -> None:
+        """Enter the deadline phase of the request that is being received, and count its body."""
+        receiver = self._receiver
+        received, budget = receiver.body.count, receiver.budget
+        if received and not self._await_body().count(received):
+            self._update_reading()
+        wanted = Phase.ROOM if self._waits_for_room() else Phase.HEADERS if receiver.state == HEAD else Phase.BODY
+        phase = self._host.phase(self)
+        if phase is not wanted and not (wanted is Phase.BODY and phase is Phase.BODY_RATE):
+            self._host.enter(self, wanted)
+        if budget is not None:
+            self._await_body().limit(budget, receiver.body.began, self._end_with)
+
     def _go_on_parsing(self) -> None:
         """Parse the input that was read ahead, now that there is room."""
-        self._going_on = False
-        if not (self._lost or self._out.paused or self._receiver.closed):
+        self._parses_soon = False
+        if self._state == READING and not self._out.paused:
             try:
                 self._receiver.go_on()
             except DaemonError as error:
                 self._refuse(error)
             self._watch()
 
-    # The bytes of this connection's body, counted together with those of all connections.
-
-    def _count_body(self) -> None:
-        """Count the newly received bytes of the body; without room for more, pause reading."""
-        receiving = self._host.receiving
-        count = self._receiver.body_bytes - self._counted
-        self._counted += count
-        if not receiving.add(count):
-            self._no_room = True
-            receiving.wait(self)
-            self._update_reading()
-
     def go_on(self, granted: int) -> None:
-        self._counted += granted
-        self._no_room = False
+        """Read on: there is room for the body again."""
+        self._await_body().go_on(granted)
         self._update_reading()
         self._watch()
 
-    def _uncount(self) -> None:
-        counted, self._counted, self._no_room = self._counted, 0, False
-        self._host.receiving.free(counted, self)
+    def _await_body(self) -> Upload:
+        """Return the upload of the request being received, whose body does not come in one piece with its head."""
+        if self._upload is None:
+            self._upload = Upload(self._host.receiving, self, self._host.clock)
+        return self._upload
 
-    def _leave_off(self) -> None:
-        """Stop receiving."""
+    def _waits_for_room(self) -> bool:
+        return self._upload is not None and self._upload.waits
+
+    def _end_upload(self) -> None:
+        upload, self._upload = self._upload, None
+        if upload is not None:
+            upload.end()
+
+    def _end_reading(self) -> None:
+        """Read nothing more, if that was not so already."""
+        if self._state == READING:
+            self._leave_off(ConnectionEvent.ENDED)
+
+    def _leave_off(self, why: ConnectionEvent) -> None:
+        """Leave a state for one in which nothing is read."""
+        self._state = advance(self._state, why)
         self._receiver.leave()
-        if self._counted:
-            self._uncount()
+        self._end_upload()
 
     def _end_with(self, error: DaemonError) -> None:
         self._refuse(error)
         self._watch()
-
-    def _stop_budget(self) -> None:
-        if self._budget is not None:
-            self._budget.stop()
-            self._budget = None
 
     def enter_stuck(self) -> None:
         self._out.unsent = self._transport.get_write_buffer_size()
         self._host.enter(self, Phase.STUCK)
 
     def _check_body(self, now: float) -> None:
-        error = slow_body(self._host.limits, now - self._receiver.body_began, self._receiver.body_bytes)
+        error = slow_body(self._host.limits, now - self._receiver.body.began, self._receiver.body.count)
         if error is not None:
             self._refuse(error)
         else:
@@ -373,8 +376,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _update_reading(self) -> None:
         full = self._receiver.room <= 0 or self._receiver.kept
-        pause = not self._lingering and bool(self._out.paused or full or self._no_room)
-        if pause != self._reading_paused and not self._lost:
+        pause = self._state != LINGERING and bool(self._out.paused or full or self._waits_for_room())
+        if pause != self._reading_paused and self._state != CLOSED:
             self._reading_paused = pause
             if pause:
                 self._transport.pause_reading()

@@ -8,13 +8,16 @@ from types import ModuleType
 from typing import Any
 
 from daemon.core import job
+from daemon.http.states import connection, receiver
 from daemon.lifecycle.upgrade import states as room
 from daemon.workers import state
 from docs.generate.markdown import code, table
 
 ROOT = Path(__file__).parents[2]
-# Title → what it is the life of, the module with `TRANSITIONS` and `Event`.
+# Title → what it is the life of, the module with `TRANSITIONS`.
 MACHINES: Mapping[str, tuple[str, ModuleType]] = {
+    "A connection": ("One client's connection, from its first byte to its end.", connection),
+    "A receiver": ("What the next bytes of a connection belong to.", receiver),
     "A job": ("One request that waits for its answer.", job),
     "A worker": ("One process with one version loaded.", state),
     "An upgrade": ("The steps of the daemon that is replaced.", room),
@@ -26,7 +29,8 @@ def states() -> str:
     parts = [
         "# State machines\n",
         "Nothing but the table in the named module changes such a state; an arrow that is not in it is a bug, and"
-        " raises. These drawings are generated from the tables.\n",
+        " raises. A receiver's changes several times in each request, without a look-up: there a test observes that each"
+        " change is an arrow. These drawings are generated from the tables.\n",
     ]
     for title, (text, module) in MACHINES.items():
         transitions = module.TRANSITIONS

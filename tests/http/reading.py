@@ -11,8 +11,11 @@ from daemon.http.connection import READ_SIZE
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request
 from daemon.http.parsing.parser import Receiver
+from daemon.http.states.receiver import CLOSED
 
 Told = tuple[str, str, list[tuple[str, str]], bytes, bool, bool, str | None, str | None]
+
+Said = tuple[list[tuple[Told, str, str]], int, str, bool, bool, tuple[str, ...]]
 
 
 def told(request: Request) -> Told:
@@ -57,7 +60,7 @@ class Reading:
         """Take bytes as a connection does: what belongs to a large body goes to its place."""
         receiver = self.receiver
         try:
-            while piece and not receiver.closed:
+            while piece and receiver.state != CLOSED:
                 space = receiver.space()
                 if space is None:
                     receiver.feed(memoryview(piece[:READ_SIZE]))
@@ -72,8 +75,16 @@ class Reading:
             receiver.leave()
 
     @property
-    def said(self) -> tuple[list[tuple[Told, str, str]], int, str, bool, bool]:
-        return self.told, self.expected, self.refusal, self.receiver.begun, self.receiver.closed
+    def said(self) -> Said:
+        receiver = self.receiver
+        begun, closed = receiver.begun or receiver.cut_short, receiver.state == CLOSED
+        return self.told, self.expected, self.refusal, begun, closed, self._so_far if begun else ()
+
+    @property
+    def _so_far(self) -> tuple[str, ...]:
+        """What a refusal at this moment would be an answer to; an id of ours is not compared."""
+        request = self.receiver.request_so_far()
+        return request.method, request.target, str(request.keep_alive), request.id if len(request.id) < 36 else "ours"
 
 
 def _ignore(request: Request) -> None: ...

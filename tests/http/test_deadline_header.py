@@ -1,6 +1,7 @@
 """A request that says how long it may take is not waited for longer, even while its body arrives."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -132,3 +133,31 @@ def test_a_client_that_leaves_while_it_sends_costs_nothing_more() -> None:
     server.clock.advance(5.0)
 
     assert peer.answers == [] and server.exchanges == []
+
+
+LONG = b"POST / HTTP/1.1\r\nHost: a\r\nX-Request-Deadline-Ms: 2000\r\nTransfer-Encoding: chunked\r\n\r\n"
+TOO_MUCH = b"fff\r\n" + bytes(0xFFF)
+
+
+def test_a_request_that_was_refused_is_not_refused_again_at_its_deadline() -> None:
+    server = Server(echo, replace(FAST, max_body=1000))
+    peer = connect(server, LONG + b"2\r\nab\r\n", TOO_MUCH)
+    assert peer.statuses == [413]
+
+    for _ in range(4):  # the uploader goes on
+        peer.send(b"a")
+        server.clock.advance(1.0)
+
+    assert peer.statuses == [413]
+    assert [status for _, status, _ in server.log] == [413]
+
+
+def test_so_it_is_behind_an_answer_that_is_owed() -> None:
+    server = Server(limits=replace(FAST, max_body=1000))
+    peer = connect(server, GET + LONG + b"2\r\nab\r\n", TOO_MUCH)
+
+    server.clock.advance(3.0)
+    server.exchanges[0].respond(Response(200))
+
+    assert peer.statuses == [200, 413]
+    assert sorted(status for _, status, _ in server.log) == [200, 413]

@@ -1,6 +1,7 @@
 """A large body goes around the parser, to its place in the arena; nobody can tell, however the stream is cut."""
 
 import itertools
+import math
 from dataclasses import replace
 
 import pytest
@@ -12,8 +13,8 @@ from daemon.core.places import PAGE
 from daemon.http.connection import Connection
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Response
-from daemon.http.parsing import parser
-from tests.http.peer import LIMITS, Peer, Server, chunked, echo, get, post
+from daemon.http.parsing import body, parser
+from tests.http.peer import GET, LIMITS, Peer, Server, chunked, echo, get, post
 
 LARGE = 10  # bytes, for these tests
 BODY = bytes(range(40))
@@ -21,7 +22,8 @@ BODY = bytes(range(40))
 
 @pytest.fixture(autouse=True)
 def _large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parser, "SHARED_FROM", LARGE)
+    for module in (body, parser):
+        monkeypatch.setattr(module, "SHARED_FROM", LARGE)
 
 
 def echo_and_tell(exchange: Exchange) -> None:
@@ -106,31 +108,46 @@ def test_a_head_that_is_repeated_is_not_parsed_again() -> None:
     server = Storing()
     peer = server.connect()
 
-    for body in REPEATED[:3]:
-        stream = post(body)
+    parsed = []
+    for sent in REPEATED[:3]:
+        stream = post(sent)
         peer.send(stream[:-5])
         assert isinstance(peer.connection, Connection)
-        again = peer.connection._receiver._again is not None
+        parsed.append(peer.connection._receiver._head.headers)
         peer.send(stream[-5:])
 
-        assert again == (body is not BODY)  # the first was parsed
-
+    assert parsed[1] is parsed[0] and parsed[2] is parsed[0]  # only the first was parsed
     assert peer.bodies == REPEATED[:3]
     assert kinds(peer) == ["Stored"] * 3
 
 
-def test_one_that_is_too_slow_is_refused_by_its_name() -> None:
+@pytest.mark.parametrize("known", [False, True], ids=["parsed", "known"])
+@pytest.mark.parametrize(
+    ("header", "room", "seconds", "status"),
+    [
+        pytest.param("X: y", math.inf, LIMITS.body_timeout + 1, 408, id="too slow"),
+        pytest.param("X-Request-Deadline-Ms: 500", math.inf, 0.6, 504, id="slower than its deadline"),
+        pytest.param("X: y", 5, 1.1, 503, id="without room"),
+    ],
+)
+def test_a_body_that_is_refused_is_the_last_of_its_connection(
+    known: bool, header: str, room: float, seconds: float, status: int
+) -> None:
     server = Storing()
     peer = server.connect()
-    peer.send(post(BODY)[:-5])
-    peer.send(BODY[-5:])
-    peer.send(post(BODY)[:-5])
+    if known:
+        peer.send(post(BODY, header)[:-5])
+        peer.send(BODY[-5:])
+    server.listener.receiving.limit = room
+    peer.send(post(BODY, header)[:-5])
 
-    server.clock.advance(LIMITS.body_timeout + 1)
+    server.clock.advance(seconds)
+    peer.send(BODY[-5:] + GET)
 
-    assert peer.statuses == [200, 408]
-    assert [target for target, *_ in server.log] == ["/", "/"]
-    assert server.arena.used == 0
+    assert peer.statuses == [200] * known + [status]
+    assert not peer.answers[-1].keeps and peer.transport.eof
+    assert [(target, status) for target, status, _ in server.log] == [("/", each) for each in peer.statuses]
+    assert server.arena.used == 0 and server.listener.receiving.used == 0
 
 
 @pytest.mark.parametrize(
@@ -178,7 +195,7 @@ def test_a_body_that_is_announced_keeps_nobody_out() -> None:
 
 
 def test_what_has_come_of_a_large_body_is_not_copied_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parser, "CHEAP", 0)
+    monkeypatch.setattr(body, "CHEAP", 0)
     server = Storing(pages=4)
     slow, peer = server.connect(), server.connect()
     slow.send(post(LONG)[: -2 * PAGE])
@@ -211,7 +228,7 @@ def test_a_body_that_gave_up_its_place_is_forgotten_when_its_client_leaves(end: 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 6000)), max_size=60), st.sampled_from([0, 100, 10**6]))
 def test_each_body_is_its_own_whoever_gives_up_its_place(turns: list[tuple[int, int]], cheap: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parser, "CHEAP", cheap)
+        patch.setattr(body, "CHEAP", cheap)
         server = Storing(pages=4)
         peers = [server.connect() for _ in range(5)]
         bodies = [bytes([number]) * (number * 3000 + 20) for number in range(5)]

@@ -20,7 +20,7 @@ def test_a_connection_shows_what_it_owes() -> None:
 
     peer.send(GET + GET)
 
-    assert repr(peer.connection) == "<Connection 10.0.0.1:80 owes 2>"
+    assert repr(peer.connection) == "<Connection 10.0.0.1:80 READING owes 2>"
 
 
 def test_one_timer_watches_over_all_connections() -> None:

@@ -6,7 +6,8 @@ import struct
 
 import pytest
 
-from daemon.http.connection import CONTINUE, LINGER_MOST
+from daemon.http.bounds.lingering import LINGER_MOST
+from daemon.http.connection import CONTINUE
 from daemon.http.listener import LINGERING
 from daemon.http.messages import Response
 from tests.http.peer import GET, LAST, Peer, Server, chunked, echo, post

@@ -1,1 +1,1 @@
-"""Budgets that all connections share, and the answer to a connection too many."""
+"""Budgets that all connections share, a connection's part in them, and the answer to a connection too many."""

@@ -177,8 +177,8 @@ def test_nothing_is_kept_of_a_body_that_is_refused(server: Bounded) -> None:
 
     connection = refused.connection
     assert isinstance(connection, Connection)
-    assert connection._receiver.stored is None
-    assert not connection._receiver._body
+    assert connection._receiver.body.place is None
+    assert not connection._receiver.body._data
 
 
 def test_other_requests_go_on_meanwhile(server: Bounded) -> None:

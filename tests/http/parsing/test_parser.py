@@ -256,7 +256,7 @@ def test_a_closed_receiver_tells_of_no_further_request() -> None:
 
     def close(request: Request) -> None:
         requests.append(request)
-        receiver.closed = True
+        receiver.leave()
 
     receiver = Receiver(LIMITS, lambda: 0.0, close, lambda: None)
     receiver.feed(GET + GET + b"not HTTP at all")

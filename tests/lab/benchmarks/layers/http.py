@@ -1,8 +1,10 @@
 """HTTP alone: `python -m tests.lab.benchmarks.layers.http`. Bytes in, an answer at once, bytes out."""
 
+import itertools
 import tempfile
 from pathlib import Path
 
+from daemon.core.arena import Arena
 from daemon.core.clock import FakeClock
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Request, Response, new_request_id
@@ -17,15 +19,20 @@ def answer(exchange: Exchange) -> None:
     exchange.respond(Response(200, b"100"))
 
 
-def request_cost(size: int, folder: Path | None = None) -> float:
-    """Parse a request with a body of `size`, answer it; with a folder, write the access log there."""
+def request_cost(size: int, folder: Path | None = None, storage: Arena | None = None, models: int = 1) -> float:
+    """Read a request with a body of `size`, answer it; with a folder, write the access log there.
+
+    Args:
+        storage: where large bodies are received.
+        models: asked in turn. If there is one, its head is known after the first request.
+    """
     clock = FakeClock()
     log = None if folder is None else access_log(folder, clock)
-    connections = Connections(answer, clock, CONNECTIONS, None if log is None else log.note)
-    request = post("model-0", size)
-    connections.send(request)
+    connections = Connections(answer, clock, CONNECTIONS, None if log is None else log.note, storage)
+    requests = itertools.cycle([post(f"model-{number}", size) for number in range(models)])
+    connections.send(next(requests))
     connections.check()
-    return microseconds(lambda: connections.send(request), CONNECTIONS)
+    return microseconds(lambda: connections.send(next(requests)), CONNECTIONS)
 
 
 def main() -> None:
@@ -38,7 +45,9 @@ def main() -> None:
             [
                 ("a request of 100 B, with the access log", request_cost(100, Path(folder))),
                 ("a request of 100 B, without it", request_cost(100)),
+                ("a request of 100 B, whose head is parsed", request_cost(100, models=2)),
                 ("a request of 100 kB, without it", request_cost(100_000)),
+                ("a request of 100 kB, into the arena", request_cost(100_000, storage=Arena(64 * 2**20))),
                 ("of which: the head of the answer", head),
                 ("of which: a request id", made),
             ],

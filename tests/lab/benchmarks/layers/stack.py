@@ -6,6 +6,7 @@ from typing import Any
 
 from daemon.api.auth import OPEN, guarded, inference_check
 from daemon.api.inference.routes import inference_routes
+from daemon.core.arena import Storage
 from daemon.core.clock import FakeClock
 from daemon.http.access_log import AccessLog
 from daemon.http.exchange import Exchange
@@ -46,9 +47,10 @@ class Connections:
         clock: FakeClock,
         wanted: int,
         access: Access | None = None,
+        storage: Storage | None = None,
     ) -> None:
         self.clock = clock
-        self.listener = Listener(application, LIMITS, clock, access or _nobody)
+        self.listener = Listener(application, LIMITS, clock, access or _nobody, storage=storage)
         peer = ("127.0.0.1", 50000)
         self.transports = [FakeTransport(self.listener.connect(), clock.soon, peername=peer) for _ in range(wanted)]
         clock.settle()

@@ -60,6 +60,7 @@ TARGET = Target(
         _BETWEEN.join([_LENGTHS[0], _LENGTHS[0][:-20], _LENGTHS[0][-20:], _LENGTHS[1] + GET]),
         post(b"abc", "Content-Length: 3") + _BETWEEN + b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
         _large(_SIZE, _SIZE) + GET + _BETWEEN + _large(_SIZE, _SIZE)[:-9] + _BETWEEN + LAST,
+        _large(_SIZE, _SIZE) + _BETWEEN + _large(_SIZE, 1000),
         *(each + _large(_SIZE, _SIZE) + _BETWEEN + each for each in _LONGEST),
         _BETWEEN.join([_LONGEST[1] + _large(_SIZE, 1000) + _REST, _LONGEST[1], chunked(b"a"), GET]),
         _large(_SIZE, _SIZE, "Expect: 100-continue")
