@@ -30,26 +30,26 @@ from daemon.core.arena import open_arena
 from daemon.core.clock import LoopClock
 from daemon.http.access_log import AccessLog
 from daemon.http.bounds.full import connections_within
-from daemon.http.bounds.receiving import Receiving
-from daemon.http.bounds.sending import Sending
+from daemon.http.bounds.receiving import ReceiveBudget
+from daemon.http.bounds.sending import SendBudget
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.messages import Request
 from daemon.http.router import Router, join
 from daemon.lifecycle.boot import Boot, BootParts, ColdStart, Takeover
-from daemon.lifecycle.instance import Place
-from daemon.lifecycle.shutdown import Ending
+from daemon.lifecycle.instance import Instance
+from daemon.lifecycle.shutdown import Shutdown
 from daemon.lifecycle.sockets import listen, listen_control
 from daemon.lifecycle.upgrade.messages import Expected
 from daemon.lifecycle.upgrade.new import Predecessor
 from daemon.lifecycle.upgrade.old import Upgrade
 from daemon.lifecycle.upgrade.successor import Launch, NewDaemon, start
 from daemon.metrics.gpu import Gpus
-from daemon.metrics.host import Host
+from daemon.metrics.host import HostMonitor
 from daemon.metrics.metrics import Metrics
 from daemon.models.archives.store import sizes
 from daemon.models.persistence.startup import Startup
-from daemon.models.registrar import Registration
+from daemon.models.registrar import Registrar
 from daemon.models.registry import Registry
 from daemon.workers.local import LocalEngine
 
@@ -96,12 +96,12 @@ class Daemon:
         self._foreground = foreground
         self._boot: Boot = ColdStart() if predecessor is None else Takeover(predecessor, tsctl_version())
         self._started = time.time()
-        self._ending = Ending(config.grace, paths.pid_file(config.socket), supervised=launch.supervised)
+        self._shutdown = Shutdown(config.grace, paths.pid_file(config.socket), supervised=launch.supervised)
 
     @property
     def successor(self) -> int | None:
         """The pid of the daemon that has replaced this one; None without."""
-        return self._ending.successor
+        return self._shutdown.successor
 
     async def run(self, ready: Callable[[dict[str, Any]], None]) -> None:
         """Serve until a signal to stop, or until replaced.
@@ -128,8 +128,8 @@ class Daemon:
         finally:
             place.leave()
 
-    def _assemble(self, place: Place, tokens: Tokens, tls: ssl.SSLContext | None) -> _Parts:
-        config, ending, loop = self._config, self._ending, asyncio.get_running_loop()
+    def _assemble(self, place: Instance, tokens: Tokens, tls: ssl.SSLContext | None) -> _Parts:
+        config, shutdown, loop = self._config, self._shutdown, asyncio.get_running_loop()
         files = _raise_file_limit()  # before any process is started, which inherits the limit
         clock = LoopClock(loop)
         registry, metrics = Registry(), Metrics()
@@ -140,8 +140,8 @@ class Daemon:
         engine = LocalEngine(
             loop, clock, model_environment(os.environ, config), arena, template=config.template, alone=True
         )
-        registration = Registration(config, registry, engine, clock, model_logs, metrics)
-        startup = self._boot.plan(config, registry, registration)
+        registrar = Registrar(config, registry, engine, clock, model_logs, metrics)
+        startup = self._boot.plan(config, registry, registrar)
         access_log = AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground)
         urls = urls_of(place.bound)
 
@@ -166,19 +166,21 @@ class Daemon:
             engine.spare(new.pid)
             return new
 
-        upgrade = Upgrade(registry, registration, start_new, lambda: startup.done, place.claim, tsctl_version())
-        measured = metrics_routes(registry, metrics, Host(), Gpus.of_this_machine(clock)) if config.metrics else {}
-        turns = Turns(clock.now)
-        routes = inference_routes(registry, lambda: startup.done and not ending.wanted.is_set(), turns) | measured
-        commands = join(
-            {"tsctl": upgrade_route(upgrade)}, management_routes(registry, registration, own, local_paths=True)
+        upgrade = Upgrade(registry, registrar, start_new, lambda: startup.done, place.claim, tsctl_version())
+        measured = (
+            metrics_routes(registry, metrics, HostMonitor(), Gpus.of_this_machine(clock)) if config.metrics else {}
         )
-        remote = management_routes(registry, registration, None, local_paths=False)
+        turns = Turns(clock.now)
+        routes = inference_routes(registry, lambda: startup.done and not shutdown.wanted.is_set(), turns) | measured
+        commands = join(
+            {"tsctl": upgrade_route(upgrade)}, management_routes(registry, registrar, own, local_paths=True)
+        )
+        remote = management_routes(registry, registrar, None, local_paths=False)
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
         allowed = {0, os.getuid()}
         private = Listener(Router(join(routes, commands)), limits, clock, tell, lambda uid: uid in allowed, arena)
         # These limits apply to TCP only, so that the control socket stays reachable under overload.
-        receiving, sending = Receiving(config.max_receiving_bytes), Sending(config.max_sending_bytes)
+        receiving, sending = ReceiveBudget(config.max_receiving_bytes), SendBudget(config.max_sending_bytes)
         limits = replace(limits, connections=connections_within(files))
         public = []
         for endpoint, listening in place.bound:
@@ -189,7 +191,7 @@ class Daemon:
                 admit=guarded.admit if guarded.asks else None, receiving=receiving, sending=sending,
             )  # fmt: skip
             public.append((listener, listening, tls if endpoint.tls else None))
-        service = BootParts(place, registry, registration, startup)
+        service = BootParts(place, registry, registrar, startup)
         return _Parts(service, engine, access_log, upgrade, turns, urls, private, public)
 
     async def _serve(
@@ -197,12 +199,12 @@ class Daemon:
     ) -> tuple[list[asyncio.Server], asyncio.Task[None]]:
         """Serve until the daemon must end; return what listens, and the loading of the first models."""
         config, service, engine = self._config, parts.service, parts.engine
-        startup, registration = service.startup, service.registration
-        self._ending.watch_signals()
+        startup, registrar = service.startup, service.registrar
+        self._shutdown.watch_signals()
         try:
-            await self._boot.prepare(service, self._ending.wanted)
+            await self._boot.prepare(service, self._shutdown.wanted)
         except BaseException:
-            await registration.stop(0.0)
+            await registrar.stop(0.0)
             engine.close()
             engine.end()
             raise
@@ -220,26 +222,26 @@ class Daemon:
         _log.info("listening on %s, pid %d", ", ".join(dict.fromkeys(filter(None, where))), os.getpid())
         ready(
             status_document(config, urls, service.registry, self._started)
-            | {"notes": [*config.notes, *registration.ledger.memory.notes]}
+            | {"notes": [*config.notes, *registrar.ledger.memory.notes]}
         )
-        await self._ending.due(parts.upgrade)
+        await self._shutdown.due(parts.upgrade)
         return servers, loading
 
     async def _shut_down(self, parts: _Parts, servers: list[asyncio.Server], loading: asyncio.Task[None]) -> None:
-        ending, listeners, registration = self._ending, parts.listeners, parts.service.registration
+        shutdown, listeners, registrar = self._shutdown, parts.listeners, parts.service.registrar
         if self.successor is not None:
             parts.service.place.hand_over()
             parts.engine.handed_over()
-        ending.close(registration, servers)
+        shutdown.close(registrar, servers)
         if self.successor is not None:
-            await ending.wind_down(parts.upgrade, listeners)
+            await shutdown.wind_down(parts.upgrade, listeners)
         for listener in listeners:
             listener.stop()
         loading.cancel()
-        await ending.finish_forms(parts.turns)
-        await ending.stop_models(registration)
+        await shutdown.finish_forms(parts.turns)
+        await shutdown.stop_models(registrar)
         parts.engine.close()
-        await ending.let_answers_out(listeners)
+        await shutdown.let_answers_out(listeners)
         for listener in listeners:
             listener.abort()
         parts.engine.end()

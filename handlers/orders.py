@@ -1,7 +1,7 @@
 """The daemon's orders to a template, and the template's reports: one message a packet.
 
     daemon → template   Fork or Grow, each with two descriptors: the new process's socket, and its output
-    template → daemon   Ready or Unfit, once; then for each order Forked or Refused
+    template → daemon   Ready or Unfit, once; then for each order Forked or OrderRefused
 
 The socket is a SOCK_SEQPACKET, which keeps message boundaries. The new process's socket is a stream of frames for a
 worker (wire.py), and a SOCK_SEQPACKET for a template.
@@ -49,12 +49,12 @@ class Forked(msgspec.Struct, array_like=True, tag=3):
     pid: int
 
 
-class Refused(msgspec.Struct, array_like=True, tag=4):
+class OrderRefused(msgspec.Struct, array_like=True, tag=4):
     reason: str
 
 
 Order = Fork | Grow
-Report = Ready | Unfit | Forked | Refused
+Report = Ready | Unfit | Forked | OrderRefused
 
 encode = msgspec.msgpack.Encoder().encode
 decode_order = msgspec.msgpack.Decoder(Order).decode

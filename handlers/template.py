@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from handlers import orders, wire, worker
-from handlers.process.forking import NotFit, check_fit, die_with, fork_for, freeze, open_descriptors, start_anew
+from handlers.process.forking import NotForkable, check_fit, die_with, fork_for, freeze, open_descriptors, start_anew
 from handlers.process.threads import announce_threads, set_threads
 from handlers.requests.excerpt import message_of
 from handlers.wire import sendable
@@ -31,7 +31,7 @@ from handlers.wire import sendable
 FIRST = ("torch", "handlers.builtin.base", "handlers.builtin.text_classifier", "threadpoolctl")
 
 
-class Born(NamedTuple):
+class NewProcess(NamedTuple):
     """The new process's order and its two descriptors."""
 
     order: orders.Order
@@ -39,7 +39,7 @@ class Born(NamedTuple):
     output: int
 
 
-class Template:
+class TemplateProcess:
     """This process as a template. `prepared` is the model that its workers share."""
 
     def __init__(self, sock: socket.socket, daemon: int) -> None:
@@ -61,14 +61,16 @@ class Template:
                 check_fit(before)
             check_fit()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a worker will meet and report the error in full
-            reason = message_of(error) if isinstance(error, NotFit) else f"{type(error).__name__}: {message_of(error)}"
+            reason = (
+                message_of(error) if isinstance(error, NotForkable) else f"{type(error).__name__}: {message_of(error)}"
+            )
             self._tell(orders.Unfit(sendable(reason)[:1000]))
             return False
         freeze()
         self._tell(orders.Ready(time.perf_counter() - began))
         return True
 
-    def obey(self) -> Born | None:
+    def obey(self) -> NewProcess | None:
         """Handle orders until the daemon is gone (return None), or until this is a new process."""
         while True:
             packet, descriptors, _, _ = socket.recv_fds(self._sock, orders.LARGEST, 2, socket.MSG_CMSG_CLOEXEC)
@@ -77,21 +79,21 @@ class Template:
             order = orders.decode_order(packet)
             try:
                 if len(descriptors) != 2:
-                    raise NotFit("it has no room for more descriptors")
+                    raise NotForkable("it has no room for more descriptors")
                 check_fit()
                 sys.stdout.flush()
                 sys.stderr.flush()
                 pid = fork_for(self._daemon)
-            except (OSError, NotFit) as error:
-                self._tell(orders.Refused(str(error)))
+            except (OSError, NotForkable) as error:
+                self._tell(orders.OrderRefused(str(error)))
             else:
                 if pid == 0:
-                    return Born(order, *descriptors)
+                    return NewProcess(order, *descriptors)
                 self._tell(orders.Forked(pid))
             for descriptor in descriptors:
                 os.close(descriptor)
 
-    def become(self, born: Born) -> int | None:
+    def become(self, born: NewProcess) -> int | None:
         """In the new process: run a worker to its end and return its exit code, or become a template (None)."""
         self._sock.close()
         match born.order:
@@ -113,7 +115,7 @@ def main(arguments: list[str]) -> int:
     descriptor, daemon = map(int, arguments)
     die_with(daemon)
     os.set_inheritable(descriptor, False)
-    template = Template(socket.socket(fileno=descriptor), daemon)
+    template = TemplateProcess(socket.socket(fileno=descriptor), daemon)
     try:
         if not template.prepare(FIRST):
             return 0

@@ -18,7 +18,7 @@ import msgspec
 
 from handlers import wire
 from handlers.names import COMPILE
-from handlers.process.connection import Connection, Disconnected, take_over
+from handlers.process.connection import DaemonConnection, Disconnected, take_over
 from handlers.process.forking import die_with, enter_group
 from handlers.process.memory import give_memory_back, keep_memory
 from handlers.process.schedule import running
@@ -99,7 +99,7 @@ def load_model(load: wire.Load, prepared: Prepared | None = None) -> tuple[Runti
     return runtime, optimized
 
 
-def serve(connection: Connection, prepared: Prepared | None = None) -> int:
+def serve(connection: DaemonConnection, prepared: Prepared | None = None) -> int:
     """Load the model of the first message and run batches; return the exit code.
 
     Raises:
@@ -155,7 +155,7 @@ def converse(descriptor: int, prepared: Prepared | None = None) -> int:
     log_to_output()
     keep_memory()
     try:
-        connection = Connection(take_over(descriptor), give_memory_back)
+        connection = DaemonConnection(take_over(descriptor), give_memory_back)
         os.register_at_fork(after_in_child=connection.leave_in_child)
         return serve(connection, prepared)
     except Disconnected as error:

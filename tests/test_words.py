@@ -29,11 +29,7 @@ _WORD = re.compile(r"[A-Za-z']+")
 _ENTRY = re.compile(r"(?P<indent> *)(?P<name>[A-Za-z_][\w.]*): \S")
 
 # Names of more than one class. The list only shrinks: a class gets a name that no other has.
-TWICE = frozenset({
-    "Answer", "BatchTimes", "Client", "Connection", "Deadlines", "Event", "Failed", "Flow", "Host", "Kind",
-    "LoadFailed", "Loaded", "Memory", "Model", "Order", "Owner", "Phase", "Place", "Plan", "Processor", "Refused",
-    "Repeated", "Request", "Sample", "Seen", "Sending", "Setting", "State", "Stored", "Tally", "Template", "Timer",
-})  # fmt: skip
+TWICE = frozenset[str]()
 
 
 class Text(NamedTuple):

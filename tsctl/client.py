@@ -17,7 +17,7 @@ from tsctl.errors import CliError, NoDaemon
 NDJSON = "application/x-ndjson"
 
 
-class Answer(NamedTuple):
+class DaemonResponse(NamedTuple):
     """The daemon's response."""
 
     status: int
@@ -36,7 +36,7 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.connect(str(self._path))
 
 
-class Client:
+class DaemonClient:
     """The daemon behind one control socket.
 
     Args:
@@ -49,7 +49,7 @@ class Client:
 
     def request(
         self, method: str, target: str, body: bytes | None = None, headers: dict[str, str] | None = None
-    ) -> Answer:
+    ) -> DaemonResponse:
         """Send a request and read the response, for any status.
 
         Raises:
@@ -57,7 +57,7 @@ class Client:
             CliError: the connection failed.
         """
         with self._exchange(method, target, body, headers or {}) as response:
-            return Answer(response.status, response.getheader("Content-Type") or "", response.read())
+            return DaemonResponse(response.status, response.getheader("Content-Type") or "", response.read())
 
     def json(self, method: str, target: str, **parameters: Any) -> Any:
         """Send a request with query parameters (None is left out); return the JSON document.

@@ -48,12 +48,12 @@ def _size(count: int | None) -> str:
 
 
 def _ask(ctx: click.Context, target: str) -> Any:
-    from tsctl.client import Client
+    from tsctl.client import DaemonClient
 
     # During completion, click parses the line without running the root command: its option is in `params`.
     root = ctx.find_root()
     socket: Path | None = root.params.get("socket") or None
     try:
-        return Client(socket, timeout=TIMEOUT).json("GET", target)
+        return DaemonClient(socket, timeout=TIMEOUT).json("GET", target)
     except Exception:  # noqa: BLE001 - completion stays silent on errors
         return None

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tsctl.client import Client, checked
+from tsctl.client import DaemonClient, checked
 from tsctl.errors import CliError
 
 # -P: ignores a folder named `tsctl` in the user's working directory.
@@ -23,7 +23,7 @@ TOKEN_VARIABLES = ("TSCTL_INFERENCE_TOKEN", "TSCTL_TOKEN")  # the management tok
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
-def way_to(client: Client, token_file: Path | None) -> dict[str, Any]:
+def way_to(client: DaemonClient, token_file: Path | None) -> dict[str, Any]:
     """Return how to reach predictions: the part of an order with the address and the token.
 
     Without an inference address, the control socket is used, which needs no token.

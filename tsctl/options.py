@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 import click
 
-from daemon.model_settings import MODEL_SETTINGS, Kind, ModelSetting
-from daemon.model_settings.kinds import Boolean, Word
+from daemon.model_settings import MODEL_SETTINGS, ModelSetting, ValueKind
+from daemon.model_settings.kinds import Boolean, Choice
 from daemon.settings import MIB, SETTINGS, Setting, parse_boolean, parse_models
 from tsctl.completion import complete_model
 
@@ -38,7 +38,7 @@ class SettingType(click.ParamType[str]):
 class KindType(click.ParamType[str]):
     """Checks a value of a model's setting and passes its text on: the daemon reads it again."""
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: ValueKind) -> None:
         self._kind = kind
         self.name = kind.metavar.lower()
 
@@ -66,7 +66,7 @@ def _model_options(function: F, describe: Callable[[ModelSetting], str], rows: S
         flag, text = row.flag, describe(row)
         if isinstance(row.kind, Boolean):
             option = click.option(f"{flag}/--no-{flag.removeprefix('--')}", row.name, default=None, help=text)
-        elif isinstance(row.kind, Word):
+        elif isinstance(row.kind, Choice):
             option = click.option(flag, row.name, type=click.Choice(row.kind.words), help=text)
         else:
             option = click.option(flag, row.name, type=KindType(row.kind), metavar=row.kind.metavar, help=text)

@@ -5,12 +5,12 @@ from typing import Any
 
 import click
 
-from tsctl.client import Client, checked
+from tsctl.client import DaemonClient, checked
 from tsctl.errors import CliError, Interrupted
 from tsctl.render import bytes_text, live
 
 
-def work(client: Client, method: str, target: str, subject: str, hint: str, **parameters: Any) -> Any:
+def work(client: DaemonClient, method: str, target: str, subject: str, hint: str, **parameters: Any) -> Any:
     """Send a command; with a terminal on stderr, show its progress.
 
     Args:
@@ -35,7 +35,7 @@ def warn(document: Any) -> None:
         click.echo(f"warning: {document['warning']}", err=True)
 
 
-def _watched(client: Client, method: str, target: str, subject: str, **parameters: Any) -> Any:
+def _watched(client: DaemonClient, method: str, target: str, subject: str, **parameters: Any) -> Any:
     with live() as progress:
         progress.show(f"sending {subject}")
         for event in client.events(method, target, **parameters):

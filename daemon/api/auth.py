@@ -70,7 +70,7 @@ def check_origin(request: Request) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Hosts:
+class AllowedHosts:
     """The accepted values of `Host`, in lower case.
 
     Attributes:
@@ -86,7 +86,7 @@ class Hosts:
         return host in self.exact or _PORT.sub("", host) in self.anywhere
 
 
-def own_hosts(names: Collection[str], port: int, further: Collection[str], *, tls: bool = False) -> Hosts:
+def own_hosts(names: Collection[str], port: int, further: Collection[str], *, tls: bool = False) -> AllowedHosts:
     """Return the accepted hosts: the listening address, this machine's own names, and the operator's allowed names.
 
     Args:
@@ -98,7 +98,7 @@ def own_hosts(names: Collection[str], port: int, further: Collection[str], *, tl
     bare = ours if port == (443 if tls else 80) else set()
     ported = {name.lower() for name in further if _PORT.search(name)}
     anywhere = {name.lower() for name in further} - ported
-    return Hosts(frozenset({f"{name}:{port}" for name in ours} | bare | ported), frozenset(anywhere))
+    return AllowedHosts(frozenset({f"{name}:{port}" for name in ours} | bare | ported), frozenset(anywhere))
 
 
 def host_of(request: Request) -> str:
@@ -108,7 +108,7 @@ def host_of(request: Request) -> str:
     return request.header("host")
 
 
-def check_host(request: Request, hosts: Hosts) -> None:
+def check_host(request: Request, hosts: AllowedHosts) -> None:
     """Reject a request for another host.
 
     Raises:
@@ -134,7 +134,7 @@ def anybody(request: Request) -> None:
     """Accept every request."""
 
 
-def management_check(token: str, hosts: Hosts) -> Check:
+def management_check(token: str, hosts: AllowedHosts) -> Check:
     """Return the check of the management routes; an empty token turns only the token check off."""
 
     def check(request: Request) -> None:

@@ -19,13 +19,13 @@ from daemon.http.router import Route
 from daemon.metrics import families
 from daemon.metrics.exposition import CONTENT_TYPE, family, texts
 from daemon.metrics.gpu import Gpus
-from daemon.metrics.host import Host
+from daemon.metrics.host import HostMonitor
 from daemon.metrics.merged import emitted
 from daemon.metrics.metrics import Metrics
 from daemon.models.registry import Registry
 
 
-def metrics_routes(registry: Registry, metrics: Metrics, host: Host, gpus: Gpus) -> dict[str, Route]:
+def metrics_routes(registry: Registry, metrics: Metrics, host: HostMonitor, gpus: Gpus) -> dict[str, Route]:
     """Return the route."""
 
     async def show(exchange: Exchange) -> None:
@@ -86,11 +86,11 @@ def _learned(registry: Registry) -> Iterator[Metric]:
     known = [(labels, model.traffic.times) for labels, model in models if model.traffic.times.known]
     yield family(
         "tsctl_learned_batch_seconds", "gauge", "What a batch takes whatever its size, as learned",
-        [(labels, times.a) for labels, times in known],
+        [(labels, times.per_batch) for labels, times in known],
     )  # fmt: skip
     yield family(
         "tsctl_learned_request_seconds", "gauge", "What each request adds to a batch, as learned",
-        [(labels, times.c) for labels, times in known],
+        [(labels, times.per_job) for labels, times in known],
     )  # fmt: skip
     yield family(
         "tsctl_arrivals_per_second", "gauge", "Requests a second, lately",

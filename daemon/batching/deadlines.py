@@ -15,7 +15,7 @@ from daemon.core.job import Job
 _FEW = 64  # empty entries that are not worth sweeping
 
 
-class Deadlines:
+class JobDeadlines:
     """Jobs that have a deadline; jobs without one are never added."""
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Deadlines:
         return len(self._entries)
 
     def __repr__(self) -> str:
-        return f"<Deadlines of {len(self)} jobs, the next at {self.next:.3f}>"
+        return f"<JobDeadlines of {len(self)} jobs, the next at {self.next:.3f}>"
 
     @property
     def next(self) -> float:

@@ -31,7 +31,7 @@ from daemon.batching.queue import Queue
 from daemon.batching.traffic.traffic import Traffic
 from daemon.core.clock import Clock, Timer
 from daemon.core.errors import CutOff, DaemonError, WorkerDied, WorkerKilled
-from daemon.core.job import Batch, Blame, Job, Outcome, Phase, Reply
+from daemon.core.job import Batch, Blame, Job, JobPhase, Outcome, Reply
 from daemon.metrics.version import VersionMetrics
 from daemon.workers.engine import FreeWorkers, Worker
 
@@ -116,14 +116,14 @@ class Dispatcher:
 
     def abandon(self, job: Job) -> None:
         """Drop a job whose client left: a queued job is removed, a running one is not retried."""
-        if job.phase is Phase.QUEUED:
+        if job.phase is JobPhase.QUEUED:
             self._queue.remove(job)
             self._callers.taken(job)
             self._callers.ended(job, self._clock.now())
             job.abandon()
             if not len(self._queue):
                 self.collector.drained()
-        elif job.phase is Phase.SENT:
+        elif job.phase is JobPhase.SENT:
             self._left.add(job)
             self.expiry.sent.discard(job)
 
@@ -160,7 +160,7 @@ class Dispatcher:
 
     def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:  # noqa: ARG002 - the job knows its client
         """Forward a piece of an answer, unless the client has gone or the job has expired."""
-        if job.phase is Phase.SENT and job not in self._left:
+        if job.phase is JobPhase.SENT and job not in self._left:
             job.stream(piece)
 
     def refuse_all(self, error: DaemonError) -> None:
@@ -186,7 +186,7 @@ class Dispatcher:
 
     def _end(self, outcome: Outcome, now: float) -> None:
         job = outcome.job
-        if job.phase is Phase.ENDED:
+        if job.phase is JobPhase.ENDED:
             self.quarantine.release(job)
             return  # expired
         if job.budget is not None:
@@ -250,7 +250,7 @@ class Dispatcher:
                         self._queue.withdraw(job)
                         self.quarantine.compare_aside(job, self._compared)
                     continue
-                if not job.alone:  # not `suspect`: compiled, that is still taken to be None
+                if not job.runs_alone:  # not `suspect`: compiled, that is still taken to be None
                     continue
             if not self._refuse(job) and not job.attempt:
                 self._queue.admit(job)
@@ -296,10 +296,10 @@ class Dispatcher:
         while len(queue) and workers.idle:
             head = queue.head
             # 1. A job whose worker died goes alone, and first; so does one that asks to run alone.
-            if head.alone:
+            if head.runs_alone:
                 feared = head.suspect is not None or (head.attempt > 0 and self.quarantine.watching)
                 worker = workers.take_idle(alone=feared)
-                self._send(worker, 1, "retry" if head.attempt else "solo" if head.solo else "suspect", now)
+                self._send(worker, 1, "retry" if head.attempt else "solo" if head.exclusive else "suspect", now)
                 continue
             # 2. The collector decides that a batch is due …
             decision = self.collector.decide(self._facts(), now)
@@ -328,7 +328,7 @@ class Dispatcher:
 
     def _may_send_ahead(self, now: float) -> bool:
         head, size = self._queue.head, self._traffic.batch_size
-        if head.alone or len(self._queue) < size:
+        if head.runs_alone or len(self._queue) < size:
             return False  # nearly always, and decided without further computation
         seconds = self._traffic.times.of(size)
         facts = self._facts()

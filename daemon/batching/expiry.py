@@ -10,11 +10,11 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from daemon.batching.deadlines import Deadlines
+from daemon.batching.deadlines import JobDeadlines
 from daemon.batching.queue import Queue
 from daemon.batching.traffic.traffic import Traffic
 from daemon.core.errors import AnsweredTooLate, RequestExpired, WaitedTooLong, duration
-from daemon.core.job import Job, Phase
+from daemon.core.job import Job, JobPhase
 
 QUEUE_TIMEOUT = "queueTimeout"
 JUST = 1.0  # seconds
@@ -46,7 +46,7 @@ class Expiry:
 
     def __init__(self, queue: Queue, traffic: Traffic) -> None:
         self.queue_timeout = math.inf
-        self.sent = Deadlines()
+        self.sent = JobDeadlines()
         self._queue = queue
         self._traffic = traffic
 
@@ -104,7 +104,7 @@ class Expiry:
 def _spent(job: Job, now: float) -> str:
     """Describe how a job's time was spent."""
     assert job.budget is not None
-    running = job.phase is Phase.SENT
+    running = job.phase is JobPhase.SENT
     parts = []
     arriving = job.arrived - job.budget.since
     if arriving >= 0.001:

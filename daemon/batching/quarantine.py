@@ -93,7 +93,7 @@ class Quarantine:
 
     def concerns(self, job: Job) -> bool:
         """Return whether the job has to be compared: a suspect has the same size."""
-        return (self.suspects.has_size(job.size) or job.size in self._pending) and not job.solo
+        return (self.suspects.has_size(job.size) or job.size in self._pending) and not job.exclusive
 
     def compare_at_once(self, job: Job) -> bool:
         """Mark the job if it is a suspect. Return False, with nothing done, if hashing needs a thread."""
@@ -128,7 +128,7 @@ class Quarantine:
         for outcome in outcomes:
             job = outcome.job
             params = self._kept.get(job, job.params)
-            if job.solo or (job.size and not params):
+            if job.exclusive or (job.size and not params):
                 continue  # a question to the handler; or the values are gone
             if job.suspect is not None:
                 self._died(job.suspect, outcome)

@@ -17,7 +17,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import chain, islice, takewhile
 
-from daemon.batching.deadlines import Deadlines
+from daemon.batching.deadlines import JobDeadlines
 from daemon.core.errors import QueueFull
 from daemon.core.job import Job
 
@@ -52,7 +52,7 @@ class Queue:
         self.patience = patience
         self.bytes = 0
         self._count = 0
-        self.deadlines = Deadlines()
+        self.deadlines = JobDeadlines()
         self._alone, self._suspects = Lane(), Lane()
         self._aged, self._normal, self._low = Lane(), Lane(), Lane()
         self._lanes = (self._alone, self._suspects, self._aged, self._normal, self._low)
@@ -88,7 +88,7 @@ class Queue:
 
     def of_size(self, size: int) -> list[Job]:
         """Return the jobs in the lanes with so many bytes, except those that ask to run alone."""
-        return [job for lane in self._lanes for job in lane if job.size == size and not job.solo]
+        return [job for lane in self._lanes for job in lane if job.size == size and not job.exclusive]
 
     def since(self) -> tuple[float | None, float]:
         """Return since when a job has been held beside an idle worker, None if none has; and when the first arrived."""
@@ -126,7 +126,7 @@ class Queue:
             QueueFull: a limit would be exceeded; the queue is as before.
         """
         self._check(job, ahead)
-        self._add(job, first=job.solo)
+        self._add(job, first=job.exclusive)
 
     def park(self, job: Job, ahead: int = 0) -> None:
         """As `put`, and keep the job from being sent until it is admitted."""
@@ -198,11 +198,11 @@ class Queue:
         return taken
 
     def _add(self, job: Job, *, first: bool) -> Lane:
-        if job.solo or job.attempt:
+        if job.exclusive or job.attempt:
             lane = self._alone
         elif job.suspect is not None:
             lane = self._suspects
-        elif job.low:
+        elif job.low_priority:
             # Among the aged ones only if it came before one of them: others before it may still be in the lane `low`.
             lane = self._aged if first and self._aged and job.queued <= self._youngest_aged() else self._low
         else:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon import paths
-from daemon.config.properties import ConfigFile, Given, ModelValues, read_config_file
+from daemon.config.properties import ConfigFile, ModelValues, PropertyValue, read_config_file
 from daemon.core.errors import StartError
 from daemon.settings import MIB, SETTINGS, Setting
 
@@ -129,15 +129,15 @@ def _receiving(chosen: int | None, largest: int) -> int:
     return chosen
 
 
-def _said(setting: Setting, flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Given | None:
+def _said(setting: Setting, flags: Mapping[str, str | None], environment: Mapping[str, str]) -> PropertyValue | None:
     text = flags.get(setting.name)
     if text is not None:
-        return Given(text, setting.flag, "flag")
+        return PropertyValue(text, setting.flag, "flag")
     names = (setting.variable, "TS_CONFIG_FILE") if setting.name == "ts_config" else (setting.variable,)
-    return next((Given(environment[name], name, "environment") for name in names if name in environment), None)
+    return next((PropertyValue(environment[name], name, "environment") for name in names if name in environment), None)
 
 
-def _parsed(setting: Setting, given: Given) -> Any:
+def _parsed(setting: Setting, given: PropertyValue) -> Any:
     try:
         return setting.parse(given.text)
     except ValueError as error:

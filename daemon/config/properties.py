@@ -61,7 +61,7 @@ _ODD_VARIABLES = {"token_expiration_min": "TS_TOKEN_EXPIRATION_TIME_MIN"}
 ModelValues = Mapping[str, Mapping[str, Mapping[str, Any]]]  # model → version → key → value
 
 
-class Given(NamedTuple):
+class PropertyValue(NamedTuple):
     """A value as text, its place (for errors), and its origin."""
 
     text: str
@@ -80,7 +80,7 @@ class ConfigFile:
         notes: sentences for the operator about keys that are not obeyed.
     """
 
-    settings: Mapping[str, Given] = field(default_factory=dict)
+    settings: Mapping[str, PropertyValue] = field(default_factory=dict)
     models: ModelValues = field(default_factory=dict)
     snapshot: ModelValues = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -114,9 +114,9 @@ def read_config_file(path: Path, environment: Mapping[str, str]) -> ConfigFile:
     return ConfigFile(settings, _read_block(given.get(_BLOCK)), snapshot or {}, tuple(notes))
 
 
-def _given(path: Path, environment: Mapping[str, str]) -> dict[str, Given]:
+def _given(path: Path, environment: Mapping[str, str]) -> dict[str, PropertyValue]:
     given = {
-        key: Given(_filled(text, f"{path}: {key}", environment), f"{path}: {key}", f"file {path}")
+        key: PropertyValue(_filled(text, f"{path}: {key}", environment), f"{path}: {key}", f"file {path}")
         for key, text in _read_properties(path).items()
     }
     enable = given.get(_ENABLE)
@@ -124,7 +124,7 @@ def _given(path: Path, environment: Mapping[str, str]) -> dict[str, Given]:
         for key in (KEYS.keys() | STOPS.keys() | MEANINGLESS) - _FILE_ONLY:
             variable = _ODD_VARIABLES.get(key) or "TS_" + key.removeprefix("ts_").upper()
             if variable in environment:
-                given[key] = Given(environment[variable], variable, "environment")
+                given[key] = PropertyValue(environment[variable], variable, "environment")
     return given
 
 
@@ -161,12 +161,12 @@ def _filled(text: str, where: str, environment: Mapping[str, str]) -> str:
     return _VARIABLE.sub(value_of, text)
 
 
-def _read_block(block: Given | None) -> ModelValues:
+def _read_block(block: PropertyValue | None) -> ModelValues:
     """Read the `models` block: a JSON object, by model and version."""
     return {} if block is None or not block.text else _checked_models(block, _read_json(block))
 
 
-def _read_snapshot(snapshot: Given | None) -> ModelValues | None:
+def _read_snapshot(snapshot: PropertyValue | None) -> ModelValues | None:
     """Read TorchServe's `model_snapshot`, in which `marName` is the name of each version's archive."""
     if snapshot is None or not snapshot.text:
         return None
@@ -184,14 +184,14 @@ def _listed(models: ModelValues) -> str:
     return ",".join(f"{name}={values['marName']}" for name, versions in models.items() for values in versions.values())
 
 
-def _read_json(given: Given) -> Any:
+def _read_json(given: PropertyValue) -> Any:
     try:
         return json.loads(given.text)
     except (ValueError, RecursionError) as error:
         raise StartError(f"{given.where}: the value is not JSON: {error}") from None
 
 
-def _checked_models(block: Given, document: Any) -> ModelValues:
+def _checked_models(block: PropertyValue, document: Any) -> ModelValues:
     if not isinstance(document, dict):
         raise StartError(f"{block.where}: expected a JSON object of models")
     for model, versions in document.items():

@@ -7,7 +7,7 @@ read-only descriptor, so none can spoil another's request, and a killed worker h
 Bodies that do not fit go over the socket: the arena never fails.
 
 A place in the arena is owned by its readers and writers, and is free when the last one has finished. Each owner has its
-own lease, which is a reference to a `Stored`:
+own `Lease`:
 
     the connection   while the body is being received           parsing/body.py
     the job          until it ends                              job.py
@@ -53,7 +53,7 @@ class Memory(Protocol):
     @property
     def view(self) -> memoryview: ...
 
-    def take(self, length: int) -> "Stored | None":
+    def take(self, length: int) -> "Lease | None":
         """Return a place of `length` bytes; None if there is none."""
 
     def free(self, offset: int, length: int, *, written: bool = True) -> None:
@@ -84,7 +84,7 @@ class Place:
         self.memory.free(self.offset, self.length)
 
 
-class Stored:
+class Lease:
     """A lease of bytes in the arena, which stay there as long as there is any lease of them, or of another part."""
 
     __slots__ = ("_place", "length", "offset")
@@ -95,7 +95,7 @@ class Stored:
         self.length = length
 
     def __repr__(self) -> str:
-        return f"<Stored {self.length} bytes at {self.offset}>"
+        return f"<Lease {self.length} bytes at {self.offset}>"
 
     def __len__(self) -> int:
         return self.length
@@ -108,10 +108,10 @@ class Stored:
         """The bytes themselves; valid as long as this object is."""
         return self._place.memory.view[self.offset : self.offset + self.length]
 
-    def part(self, start: int, end: int) -> "Stored":
-        return Stored(self._place, self.offset + start, end - start)
+    def part(self, start: int, end: int) -> "Lease":
+        return Lease(self._place, self.offset + start, end - start)
 
-    def beside(self, length: int) -> "Stored | None":
+    def beside(self, length: int) -> "Lease | None":
         """Return another place in the same arena, of `length` bytes; None if there is none."""
         return self._place.memory.take(length)
 
@@ -132,7 +132,7 @@ class Unshared:
         return bytes(self.view)
 
 
-Payload = bytes | Stored
+Payload = bytes | Lease
 
 
 class Arriving(Protocol):
@@ -145,7 +145,7 @@ class Arriving(Protocol):
 class Storage(Protocol):
     """Memory for large bodies."""
 
-    def take(self, length: int, arriving: Arriving | None = None) -> Stored | None: ...
+    def take(self, length: int, arriving: Arriving | None = None) -> Lease | None: ...
 
     def arrived(self, arriving: Arriving) -> None: ...
 
@@ -202,7 +202,7 @@ class Arena:
         """The number of bytes in use."""
         return self._places.used
 
-    def take(self, length: int, arriving: Arriving | None = None) -> Stored | None:
+    def take(self, length: int, arriving: Arriving | None = None) -> Lease | None:
         """Return a place of `length` bytes, with arbitrary content; None if there is none.
 
         Args:
@@ -220,7 +220,7 @@ class Arena:
             return None
         if arriving is not None:
             self._arriving[arriving] = None
-        return Stored(Place(self, offset, length), offset, length)
+        return Lease(Place(self, offset, length), offset, length)
 
     def arrived(self, arriving: Arriving) -> None:
         """Note that all of a body has arrived, or no more is expected."""

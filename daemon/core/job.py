@@ -30,13 +30,13 @@ MAX_ATTEMPTS = 2
 
 
 # IntEnum: the hash of a plain Enum is a Python call, eight of them for each request (0.8 µs).
-class Phase(IntEnum):
+class JobPhase(IntEnum):
     QUEUED = auto()  # waits for a worker
     SENT = auto()  # in flight at a worker
     ENDED = auto()  # answered, expired or abandoned
 
 
-class Event(IntEnum):
+class JobEvent(IntEnum):
     SEND = auto()
     RETURN = auto()
     ANSWER = auto()
@@ -44,20 +44,20 @@ class Event(IntEnum):
     ABANDON = auto()
 
 
-TRANSITIONS: dict[Phase, dict[Event, Phase]] = {
-    Phase.QUEUED: {
-        Event.SEND: Phase.SENT,
-        Event.ANSWER: Phase.ENDED,
-        Event.EXPIRE: Phase.ENDED,
-        Event.ABANDON: Phase.ENDED,
+TRANSITIONS: dict[JobPhase, dict[JobEvent, JobPhase]] = {
+    JobPhase.QUEUED: {
+        JobEvent.SEND: JobPhase.SENT,
+        JobEvent.ANSWER: JobPhase.ENDED,
+        JobEvent.EXPIRE: JobPhase.ENDED,
+        JobEvent.ABANDON: JobPhase.ENDED,
     },
-    Phase.SENT: {
-        Event.RETURN: Phase.QUEUED,
-        Event.ANSWER: Phase.ENDED,
-        Event.EXPIRE: Phase.ENDED,
-        Event.ABANDON: Phase.ENDED,
+    JobPhase.SENT: {
+        JobEvent.RETURN: JobPhase.QUEUED,
+        JobEvent.ANSWER: JobPhase.ENDED,
+        JobEvent.EXPIRE: JobPhase.ENDED,
+        JobEvent.ABANDON: JobPhase.ENDED,
     },
-    Phase.ENDED: {},
+    JobPhase.ENDED: {},
 }
 
 
@@ -69,7 +69,7 @@ class Param(NamedTuple):
     value: Payload
 
 
-class Budget(NamedTuple):
+class TimeBudget(NamedTuple):
     """The time that a request may take, all in all.
 
     Attributes:
@@ -164,8 +164,8 @@ class Job:
         arrived: when the request was complete, on the daemon's clock.
         params: the parts of its body; none of a large one that has ended: a worker has leases of its own.
         size: bytes of its parameters; counts against the queue's limit.
-        solo: the job asks to run alone, and goes before jobs that do not.
-        low: others go before it, for a while.
+        exclusive: the job asks to run alone, and goes before jobs that do not.
+        low_priority: others go before it, for a while.
         budget, deadline: the time that the job may take, and its end; None and inf for no limit.
         queued, sent: when the job was last queued, and last sent to a worker (0.0 before the first time); set by the
             caller.
@@ -173,14 +173,33 @@ class Job:
         begun: a piece of its answer has gone to the client.
         unnamed: its client named no version; metrics tell these apart, as TorchServe does.
         caller: the connection of the request, or None.
-        standing: the version's record of that connection; opaque here.
+        caller_stats: the version's record of that connection; opaque here.
         held: since when the job waits beside an idle worker, or None.
         suspect: its digest as one that may end workers (batching/quarantine.py), or None.
     """
 
     __slots__ = (
-        "_deliver", "_stream", "arrived", "attempt", "begun", "budget", "caller", "deadline", "headers", "held", "id",
-        "low", "params", "phase", "queued", "sent", "size", "solo", "standing", "suspect", "unnamed",
+        "_deliver",
+        "_stream",
+        "arrived",
+        "attempt",
+        "begun",
+        "budget",
+        "caller",
+        "caller_stats",
+        "deadline",
+        "exclusive",
+        "headers",
+        "held",
+        "id",
+        "low_priority",
+        "params",
+        "phase",
+        "queued",
+        "sent",
+        "size",
+        "suspect",
+        "unnamed",
     )  # fmt: skip
 
     def __init__(
@@ -193,9 +212,9 @@ class Job:
         stream: Callable[[Reply], None] | None = None,
         *,
         unnamed: bool = False,
-        solo: bool = False,
-        low: bool = False,
-        budget: Budget | None = None,
+        exclusive: bool = False,
+        low_priority: bool = False,
+        budget: TimeBudget | None = None,
         caller: Caller | None = None,
     ) -> None:
         self.id = id
@@ -203,17 +222,17 @@ class Job:
         self.headers = headers
         self.arrived = self.queued = arrived
         self.sent = 0.0
-        self.low = low
+        self.low_priority = low_priority
         self.budget = budget
         self.deadline = math.inf if budget is None else budget.since + budget.seconds
         self.unnamed = unnamed
         self.size = sum([len(param.value) for param in params])
-        self.solo = solo
+        self.exclusive = exclusive
         self.attempt = 0
-        self.phase = Phase.QUEUED
+        self.phase = JobPhase.QUEUED
         self.begun = False
         self.caller = caller
-        self.standing: Any = None
+        self.caller_stats: Any = None
         self.held: float | None = None
         self.suspect: bytes | None = None
         self._deliver = deliver
@@ -223,16 +242,16 @@ class Job:
         return f"<Job {self.id} {self.phase.name} attempt={self.attempt} size={self.size}>"
 
     @property
-    def alone(self) -> bool:
+    def runs_alone(self) -> bool:
         """Whether the job needs its own batch: by its own wish, or after the death of a worker with it or its equal."""
-        return self.solo or self.attempt > 0 or self.suspect is not None
+        return self.exclusive or self.attempt > 0 or self.suspect is not None
 
     @property
     def may_return(self) -> bool:
-        return self.phase is Phase.SENT and self.attempt < MAX_ATTEMPTS and not self.begun
+        return self.phase is JobPhase.SENT and self.attempt < MAX_ATTEMPTS and not self.begun
 
     def send(self) -> None:
-        self._advance(Event.SEND)
+        self._advance(JobEvent.SEND)
         self.attempt += 1
 
     def give_back(self) -> None:
@@ -243,20 +262,20 @@ class Job:
         """
         if not self.may_return:
             raise IllegalTransition(f"RETURN in {self.phase.name} after attempt {self.attempt}")
-        self._advance(Event.RETURN)
+        self._advance(JobEvent.RETURN)
 
     def give_back_unstarted(self) -> None:
         """Return to the queue: the worker went away without having started the job."""
-        self._advance(Event.RETURN)
+        self._advance(JobEvent.RETURN)
         self.attempt -= 1
 
     def answer(self, reply: Reply) -> None:
-        self._advance(Event.ANSWER)
+        self._advance(JobEvent.ANSWER)
         self._deliver(reply)
 
     def expire(self, reply: Reply) -> None:
         """End the job at its deadline, with `reply`."""
-        self._advance(Event.EXPIRE)
+        self._advance(JobEvent.EXPIRE)
         self._deliver(reply)
 
     def stream(self, piece: Reply) -> None:
@@ -265,21 +284,21 @@ class Job:
         Raises:
             IllegalTransition: no worker has the job, or its client does not take pieces.
         """
-        if self.phase is not Phase.SENT or self._stream is None:
+        if self.phase is not JobPhase.SENT or self._stream is None:
             raise IllegalTransition(f"a piece of an answer in {self.phase.name}")
         self.begun = True
         self._stream(piece)
 
     def abandon(self) -> None:
         """End the job without an answer: its client left."""
-        self._advance(Event.ABANDON)
+        self._advance(JobEvent.ABANDON)
 
-    def _advance(self, event: Event) -> None:
+    def _advance(self, event: JobEvent) -> None:
         try:
             self.phase = TRANSITIONS[self.phase][event]
         except KeyError:
             raise IllegalTransition(f"{event.name} in {self.phase.name}") from None
-        if self.phase is Phase.ENDED and self.size >= SHARED_FROM:
+        if self.phase is JobPhase.ENDED and self.size >= SHARED_FROM:
             self.params = ()  # its lease ends; a worker that was sent the job has one of its own
 
 

@@ -39,9 +39,9 @@ from daemon.http.bounds.receiving import NoRoom
 from daemon.http.bounds.sending import PIECE
 from daemon.http.bounds.upload import Upload
 from daemon.http.credentials import peer_of
-from daemon.http.deadlines import Phase
+from daemon.http.deadlines import ConnectionPhase
 from daemon.http.exchange import Exchange
-from daemon.http.host import Host
+from daemon.http.host import ListenerView
 from daemon.http.messages import Request, error_response
 from daemon.http.outgoing import Outgoing
 from daemon.http.parsing.parser import Receiver
@@ -70,7 +70,7 @@ class Connection(asyncio.BufferedProtocol):
     buffer for all connections.
     """
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: ListenerView) -> None:
         self.caller = Caller()
         self._state: int = READING  # a ConnectionState
         self._host = host
@@ -100,7 +100,7 @@ class Connection(asyncio.BufferedProtocol):
         if uid is not None and not self._host.peer_allowed(uid):
             self._transport.abort()
             return
-        self._host.enter(self, Phase.IDLE)
+        self._host.enter(self, ConnectionPhase.IDLE)
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - we know better
         space = self._receiver.space() if self._receiver.state == STORED else None
@@ -160,7 +160,7 @@ class Connection(asyncio.BufferedProtocol):
         self._out.paused = False
         if self._lingering is not None:
             self._lingering.begin(self._host.clock.now())
-            self._host.enter(self, Phase.LINGER)
+            self._host.enter(self, ConnectionPhase.LINGER)
             return
         self._host.leave(self)
         if self._exchanges:
@@ -190,22 +190,22 @@ class Connection(asyncio.BufferedProtocol):
 
     # Calls from the listener.
 
-    def expired(self, phase: Phase, now: float) -> None:
+    def expired(self, phase: ConnectionPhase, now: float) -> None:
         """Handle an expired deadline."""
-        if phase is Phase.HEADERS:
+        if phase is ConnectionPhase.HEADERS:
             self._refuse(slow_head(self._host.limits))
-        elif phase in (Phase.BODY, Phase.BODY_RATE):
+        elif phase in (ConnectionPhase.BODY, ConnectionPhase.BODY_RATE):
             self._check_body(now)
-        elif phase is Phase.ROOM:
+        elif phase is ConnectionPhase.ROOM:
             if self._waits_for_room():  # otherwise another connection without room was rejected a moment ago
                 self._end_with(NoRoom(self._host.receiving.limit))
-        elif phase is Phase.IDLE:
+        elif phase is ConnectionPhase.IDLE:
             self._close()
-        elif phase is Phase.LINGER and self._transport.get_write_buffer_size():
+        elif phase is ConnectionPhase.LINGER and self._transport.get_write_buffer_size():
             self.enter_stuck()  # the client has not received the whole answer yet
-        elif phase is Phase.LINGER and self._lingering is not None and self._lingering.check(now):
-            self._host.enter(self, Phase.LINGER)
-        elif phase is Phase.STUCK and self._transport.get_write_buffer_size() < self._out.unsent:
+        elif phase is ConnectionPhase.LINGER and self._lingering is not None and self._lingering.check(now):
+            self._host.enter(self, ConnectionPhase.LINGER)
+        elif phase is ConnectionPhase.STUCK and self._transport.get_write_buffer_size() < self._out.unsent:
             self.enter_stuck()  # the client reads, if slowly
         else:
             self._transport.abort()
@@ -275,7 +275,7 @@ class Connection(asyncio.BufferedProtocol):
         self._state = advance(self._state, ConnectionEvent.ANSWERED)
         self._lingering = Lingering(self._host.clock.now())
         self._update_reading()
-        self._host.enter(self, Phase.LINGER)
+        self._host.enter(self, ConnectionPhase.LINGER)
 
     def _discard(self) -> None:
         """Ignore input; while an answer is still owed, it ends the connection whatever comes."""
@@ -303,7 +303,7 @@ class Connection(asyncio.BufferedProtocol):
         elif self._exchanges:
             self._host.leave(self)  # the daemon owes an answer
         else:
-            self._host.enter(self, Phase.IDLE)
+            self._host.enter(self, ConnectionPhase.IDLE)
 
     def _watch_request(self) -> None:
         """Enter the deadline phase of the request that is being received, and count its body."""
@@ -311,9 +311,15 @@ class Connection(asyncio.BufferedProtocol):
         received, budget = receiver.body.count, receiver.budget
         if received and not self._await_body().count(received):
             self._update_reading()
-        wanted = Phase.ROOM if self._waits_for_room() else Phase.HEADERS if receiver.state == HEAD else Phase.BODY
+        wanted = (
+            ConnectionPhase.ROOM
+            if self._waits_for_room()
+            else ConnectionPhase.HEADERS
+            if receiver.state == HEAD
+            else ConnectionPhase.BODY
+        )
         phase = self._host.phase(self)
-        if phase is not wanted and not (wanted is Phase.BODY and phase is Phase.BODY_RATE):
+        if phase is not wanted and not (wanted is ConnectionPhase.BODY and phase is ConnectionPhase.BODY_RATE):
             self._host.enter(self, wanted)
         if budget is not None:
             self._await_body().limit(budget, receiver.body.began, self._end_with)
@@ -365,14 +371,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def enter_stuck(self) -> None:
         self._out.unsent = self._transport.get_write_buffer_size()
-        self._host.enter(self, Phase.STUCK)
+        self._host.enter(self, ConnectionPhase.STUCK)
 
     def _check_body(self, now: float) -> None:
         error = slow_body(self._host.limits, now - self._receiver.body.began, self._receiver.body.count)
         if error is not None:
             self._refuse(error)
         else:
-            self._host.enter(self, Phase.BODY_RATE)
+            self._host.enter(self, ConnectionPhase.BODY_RATE)
 
     def _update_reading(self) -> None:
         full = self._receiver.room <= 0 or self._receiver.kept

@@ -22,7 +22,7 @@ def read_budget(text: str) -> float:
     return min(int(digits[:13]), _LONGEST) / 1000
 
 
-class BodyBudget:
+class BodyDeadline:
     """Enforces a request's deadline while its body arrives; the dispatcher enforces the deadline afterwards.
 
     Args:

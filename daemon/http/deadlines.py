@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T", bound=Hashable)
 
 
-class Phase(IntEnum):  # its hash is not a Python call, as a plain Enum's is
+class ConnectionPhase(IntEnum):  # its hash is not a Python call, as a plain Enum's is
     IDLE = auto()  # nothing received, nothing owed: keep-alive
     HEADERS = auto()  # a request has begun; its headers are not complete
     BODY = auto()  # the body is not complete; its rate is checked first when this phase expires
@@ -22,21 +22,21 @@ class Phase(IntEnum):  # its hash is not a Python call, as a plain Enum's is
     LINGER = auto()  # answered and shut down; further input is discarded
 
 
-class Deadlines(Generic[T]):
+class ConnectionDeadlines(Generic[T]):
     """Args: `allowances`, the timeout of each phase in seconds."""
 
-    def __init__(self, allowances: Mapping[Phase, float]) -> None:
+    def __init__(self, allowances: Mapping[ConnectionPhase, float]) -> None:
         self._allowances = dict(allowances)
-        self._entered: dict[Phase, dict[T, float]] = {phase: {} for phase in Phase}
-        self._phase: dict[T, Phase] = {}
+        self._entered: dict[ConnectionPhase, dict[T, float]] = {phase: {} for phase in ConnectionPhase}
+        self._phase: dict[T, ConnectionPhase] = {}
 
     def __len__(self) -> int:
         return len(self._phase)
 
-    def phase(self, who: T) -> Phase | None:
+    def phase(self, who: T) -> ConnectionPhase | None:
         return self._phase.get(who)
 
-    def enter(self, who: T, phase: Phase, now: float) -> float:
+    def enter(self, who: T, phase: ConnectionPhase, now: float) -> float:
         """Start the phase's timeout anew, and return when it expires."""
         before = self._phase.get(who)
         if before is not None:
@@ -55,9 +55,9 @@ class Deadlines(Generic[T]):
         """Return when the first deadline expires, or None if there is none."""
         return min((next(iter(entered.values())) for entered in self._entered.values() if entered), default=None)
 
-    def expired(self, now: float) -> list[tuple[T, Phase]]:
+    def expired(self, now: float) -> list[tuple[T, ConnectionPhase]]:
         """Remove and return all expired connections, with their phases."""
-        over: list[tuple[T, Phase]] = []
+        over: list[tuple[T, ConnectionPhase]] = []
         for phase, entered in self._entered.items():
             while entered:
                 who, due = next(iter(entered.items()))

@@ -16,7 +16,7 @@ from daemon.http.messages import Framing, Request, Response, error_response, fra
 JOINED_BODY = 16 * 1024  # bytes; a smaller answer is joined with its head into one string, a larger one is not copied
 
 
-class Owner(Protocol):
+class ExchangeOwner(Protocol):
     """The connection, as its exchanges see it."""
 
     caller: Caller
@@ -49,7 +49,7 @@ class Exchange:
         "status", "written",
     )  # fmt: skip
 
-    def __init__(self, connection: Owner, request: Request) -> None:
+    def __init__(self, connection: ExchangeOwner, request: Request) -> None:
         self._connection = connection
         self.request = request
         self.on_leave: Callable[[bool], bool] | None = None

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from daemon.core.arena import Storage
 from daemon.core.clock import Clock, Timer
-from daemon.http.bounds.full import Full
-from daemon.http.bounds.receiving import PATIENCE, Receiving
-from daemon.http.bounds.sending import Sending
+from daemon.http.bounds.full import RejectingProtocol
+from daemon.http.bounds.receiving import PATIENCE, ReceiveBudget
+from daemon.http.bounds.sending import SendBudget
 from daemon.http.connection import Connection
-from daemon.http.deadlines import Deadlines, Phase
+from daemon.http.deadlines import ConnectionDeadlines, ConnectionPhase
 from daemon.http.exchange import Exchange
-from daemon.http.host import Watched
+from daemon.http.host import WatchedConnection
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request
 
@@ -58,8 +58,8 @@ class Listener:
         peer_allowed: Callable[[int], bool] = lambda uid: True,
         storage: Storage | None = None,
         admit: Callable[[Request], None] | None = None,
-        receiving: Receiving | None = None,
-        sending: Sending | None = None,
+        receiving: ReceiveBudget | None = None,
+        sending: SendBudget | None = None,
     ) -> None:
         self.application = application
         self.limits = limits
@@ -68,22 +68,22 @@ class Listener:
         self.peer_allowed = peer_allowed
         self.storage = storage
         self.admit = admit
-        self.receiving = receiving or Receiving()
-        self.sending = sending or Sending()
+        self.receiving = receiving or ReceiveBudget()
+        self.sending = sending or SendBudget()
         self.stopping = False
         self._told_full = -math.inf
-        self.connections: set[Watched] = set()
-        self._uploading: dict[Watched, None] = {}  # rejected, and still sending; the first one first
+        self.connections: set[WatchedConnection] = set()
+        self._uploading: dict[WatchedConnection, None] = {}  # rejected, and still sending; the first one first
         self._accepted = self._arrived = 0
         self._accepted_at = 0.0  # the latest
-        self._deadlines: Deadlines[Watched] = Deadlines({
-            Phase.IDLE: limits.keep_alive,
-            Phase.HEADERS: limits.header_timeout,
-            Phase.BODY: min(RATE_FROM, limits.body_timeout),
-            Phase.BODY_RATE: RATE_EVERY,
-            Phase.ROOM: PATIENCE,
-            Phase.STUCK: limits.body_timeout,
-            Phase.LINGER: LINGER,
+        self._deadlines: ConnectionDeadlines[WatchedConnection] = ConnectionDeadlines({
+            ConnectionPhase.IDLE: limits.keep_alive,
+            ConnectionPhase.HEADERS: limits.header_timeout,
+            ConnectionPhase.BODY: min(RATE_FROM, limits.body_timeout),
+            ConnectionPhase.BODY_RATE: RATE_EVERY,
+            ConnectionPhase.ROOM: PATIENCE,
+            ConnectionPhase.STUCK: limits.body_timeout,
+            ConnectionPhase.LINGER: LINGER,
         })  # fmt: skip
         self.leave = self._deadlines.leave  # not methods: they are called for each request
         self.phase = self._deadlines.phase
@@ -93,7 +93,7 @@ class Listener:
     def __repr__(self) -> str:
         return f"<Listener {len(self.connections)} connections{' stopping' if self.stopping else ''}>"
 
-    def connect(self) -> Connection | Full:
+    def connect(self) -> Connection | RejectingProtocol:
         """Return the protocol for an accepted connection (a factory); over TLS, the handshake is yet to come."""
         most, now = self.limits.connections, self.clock.now()
         if len(self.connections) < most:
@@ -103,19 +103,19 @@ class Listener:
         if now - self._told_full >= TELL_EVERY:
             self._told_full = now
             _log.warning("%d connections are open: rejecting further ones with 503", most)
-        return Full(most)
+        return RejectingProtocol(most)
 
-    def arrived(self, connection: Watched) -> None:
+    def arrived(self, connection: WatchedConnection) -> None:
         """Register an established connection."""
         self._arrived += 1
         self.connections.add(connection)
 
-    def left(self, connection: Watched) -> None:
+    def left(self, connection: WatchedConnection) -> None:
         """Forget a connection that is lost or closed."""
         self.connections.discard(connection)
         self._uploading.pop(connection, None)
 
-    def uploads_on(self, connection: Watched) -> None:
+    def uploads_on(self, connection: WatchedConnection) -> None:
         """Let a rejected client send on, to read the answer; beyond `LINGERING`, abort the first such connection."""
         uploading = self._uploading
         uploading[connection] = None
@@ -131,7 +131,7 @@ class Listener:
             return True
         return self._accepted > self._arrived and self.clock.now() < self._accepted_at + handshake_time(self.limits)
 
-    def enter(self, connection: Watched, phase: Phase) -> None:
+    def enter(self, connection: WatchedConnection, phase: ConnectionPhase) -> None:
         """Start a deadline for a connection, in place of the previous one."""
         due = self._deadlines.enter(connection, phase, self.clock.now())
         if self._timer is None:

@@ -11,11 +11,11 @@ from typing import Protocol
 
 from daemon.core.clock import Clock
 from daemon.core.errors import DaemonError
-from daemon.http.bounds.sending import PIECE, NoRoomToSend, Sending
+from daemon.http.bounds.sending import PIECE, NoRoomToSend, SendBudget
 from daemon.http.exchange import Exchange, write_all
 
 
-class Owner(Protocol):
+class OutgoingOwner(Protocol):
     """The connection, as its outgoing side sees it."""
 
     def enter_stuck(self) -> None:
@@ -35,7 +35,7 @@ class Outgoing:
 
     transport: asyncio.Transport
 
-    def __init__(self, owner: Owner, sending: Sending, clock: Clock) -> None:
+    def __init__(self, owner: OutgoingOwner, sending: SendBudget, clock: Clock) -> None:
         self.exchanges: deque[Exchange] = deque()
         self.paused = False
         self.unsent = 0

@@ -21,11 +21,11 @@ from daemon.config.config import Config
 from daemon.config.endpoints import Endpoint
 from daemon.core.errors import StartError
 from daemon.lifecycle import instance
-from daemon.lifecycle.instance import Place
+from daemon.lifecycle.instance import Instance
 from daemon.lifecycle.shutdown import first
 from daemon.lifecycle.upgrade.new import Predecessor, Report, check_snapshot, load
 from daemon.models.persistence.startup import Startup
-from daemon.models.registrar import Registration
+from daemon.models.registrar import Registrar
 from daemon.models.registry import Registry
 
 
@@ -33,9 +33,9 @@ from daemon.models.registry import Registry
 class BootParts:
     """The parts of a daemon that are brought into service."""
 
-    place: Place
+    place: Instance
     registry: Registry
-    registration: Registration
+    registrar: Registrar
     startup: Startup
 
 
@@ -46,14 +46,14 @@ class Boot(Protocol):
     def has_stand_in(self) -> bool:
         """Return whether another process stands in for the daemon before a supervisor (upgrade/shim.py)."""
 
-    def take_place(self, config: Config, endpoints: Sequence[Endpoint]) -> Place:
+    def take_place(self, config: Config, endpoints: Sequence[Endpoint]) -> Instance:
         """Acquire the sockets and locks.
 
         Raises:
             StartError: the daemon cannot listen, or cannot replace the other one.
         """
 
-    def plan(self, config: Config, registry: Registry, registration: Registration) -> Startup:
+    def plan(self, config: Config, registry: Registry, registrar: Registrar) -> Startup:
         """Decide which models are served from the start."""
 
     async def prepare(self, service: BootParts, stop: asyncio.Event) -> None:
@@ -80,12 +80,12 @@ class ColdStart:
 
     has_stand_in = False
 
-    def take_place(self, config: Config, endpoints: Sequence[Endpoint]) -> Place:
+    def take_place(self, config: Config, endpoints: Sequence[Endpoint]) -> Instance:
         return instance.take(config, endpoints)
 
-    def plan(self, config: Config, registry: Registry, registration: Registration) -> Startup:
-        registration.clean()
-        return Startup(config, registry, registration)
+    def plan(self, config: Config, registry: Registry, registrar: Registrar) -> Startup:
+        registrar.clean()
+        return Startup(config, registry, registrar)
 
     async def prepare(self, service: BootParts, stop: asyncio.Event) -> None:
         """Do nothing: the daemon listens while its models load."""
@@ -109,12 +109,12 @@ class Takeover:
     def has_stand_in(self) -> bool:
         return self._predecessor.inheritance.stand_in
 
-    def take_place(self, config: Config, endpoints: Sequence[Endpoint]) -> Place:
+    def take_place(self, config: Config, endpoints: Sequence[Endpoint]) -> Instance:
         check_snapshot(paths.snapshot(config.state_dir))
         return instance.inherit(self._predecessor.inheritance, config, endpoints)
 
-    def plan(self, config: Config, registry: Registry, registration: Registration) -> Startup:
-        return Startup(config, registry, registration, replacing=True)  # the old daemon still uses the directories
+    def plan(self, config: Config, registry: Registry, registrar: Registrar) -> Startup:
+        return Startup(config, registry, registrar, replacing=True)  # the old daemon still uses the directories
 
     async def prepare(self, service: BootParts, stop: asyncio.Event) -> None:
         async def work(report: Report) -> None:
@@ -129,10 +129,10 @@ class Takeover:
         finally:
             taking.cancel()
             await asyncio.gather(taking, return_exceptions=True)
-        service.registration.gate.close()  # until the other one knows that it is no longer the daemon
+        service.registrar.gate.close()  # until the other one knows that it is no longer the daemon
         service.place.claim()
 
     async def begin(self, service: BootParts) -> None:
         await self._predecessor.taken()
         service.place.ours = True
-        service.registration.gate.open()
+        service.registrar.gate.open()

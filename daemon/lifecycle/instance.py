@@ -20,7 +20,7 @@ from daemon.lifecycle.upgrade.messages import Bound, Expected, Inheritance
 
 
 @dataclass
-class Place:
+class Instance:
     """The daemon's sockets and locks.
 
     Attributes:
@@ -60,7 +60,7 @@ class Place:
                 lock.release()
 
 
-def take(config: Config, endpoints: Sequence[Endpoint]) -> Place:
+def take(config: Config, endpoints: Sequence[Endpoint]) -> Instance:
     """Bind and lock everything.
 
     Raises:
@@ -74,10 +74,10 @@ def take(config: Config, endpoints: Sequence[Endpoint]) -> Place:
         for lock in locks:
             lock.release()
         raise
-    return Place(config.socket, control, inode, bound, locks)
+    return Instance(config.socket, control, inode, bound, locks)
 
 
-def inherit(inheritance: Inheritance, config: Config, endpoints: Sequence[Endpoint]) -> Place:
+def inherit(inheritance: Inheritance, config: Config, endpoints: Sequence[Endpoint]) -> Instance:
     """Use another daemon's sockets and locks; until `claim`, nothing on the disk changes.
 
     Raises:
@@ -100,7 +100,7 @@ def inherit(inheritance: Inheritance, config: Config, endpoints: Sequence[Endpoi
     files = paths.pid_file(config.socket), config.state_dir / "lock"
     locks = Lock.inherited(files[0], inheritance.locks[0]), Lock.inherited(files[1], inheritance.locks[1])
     control = _listening(inheritance.control)
-    return Place(config.socket, control, inheritance.inode, bound, locks, ours=False)
+    return Instance(config.socket, control, inheritance.inode, bound, locks, ours=False)
 
 
 def _listening(descriptor: int) -> socket.socket:

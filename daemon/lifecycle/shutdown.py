@@ -24,7 +24,7 @@ from daemon.http.listener import Listener
 from daemon.lifecycle.upgrade.old import Upgrade
 from daemon.lifecycle.upgrade.shim import daemon_of, lives
 from daemon.lifecycle.upgrade.states import Drain, Step, drain, stops_successor
-from daemon.models.registrar import Registration
+from daemon.models.registrar import Registrar
 
 _LOOK_EVERY = 0.05  # seconds between two checks of the connections of a replaced daemon
 _LAST_ANSWERS = 50  # checks, for clients that are reading them
@@ -40,7 +40,7 @@ class Forms(Protocol):
     def refuse(self) -> None: ...
 
 
-class Ending:
+class Shutdown:
     """Detects when this daemon must end, and waits for the requests in flight.
 
     Args:
@@ -76,10 +76,10 @@ class Ending:
             if self.wanted.is_set():
                 self._pass_on(Step.HANDING)
 
-    def close(self, registration: Registration, servers: Sequence[asyncio.Server]) -> None:
+    def close(self, registrar: Registrar, servers: Sequence[asyncio.Server]) -> None:
         """Accept no connection. A client that cannot connect any more finds no model ready on the others either."""
         if self.successor is None:
-            registration.refuse()
+            registrar.refuse()
         for server in servers:
             server.close()
 
@@ -110,10 +110,10 @@ class Ending:
         for each in (reading, hurry):
             each.cancel()
 
-    async def stop_models(self, registration: Registration) -> None:
+    async def stop_models(self, registrar: Registrar) -> None:
         """Finish waiting and running requests, then end the workers."""
         _log.info("stopping; running requests have %g s", self._grace)
-        stopping = asyncio.ensure_future(registration.stop(self._grace))
+        stopping = asyncio.ensure_future(registrar.stop(self._grace))
         hurry = asyncio.ensure_future(self._hurry.wait())
         await asyncio.wait((stopping, hurry), return_when=asyncio.FIRST_COMPLETED)
         hurry.cancel()
@@ -121,7 +121,7 @@ class Ending:
             stopping.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await stopping
-            await registration.end()
+            await registrar.end()
         else:
             stopping.result()
 

@@ -12,7 +12,7 @@ MB = 1024**2
 GB = 1024**3
 
 
-class Host:
+class HostMonitor:
     """Reads the machine.
 
     Args:

@@ -12,7 +12,7 @@ Standard library only: the command line imports this package.
 """
 
 from daemon.model_settings.kinds import MOST as MOST
-from daemon.model_settings.kinds import Kind as Kind
+from daemon.model_settings.kinds import ValueKind as ValueKind
 from daemon.model_settings.row import ModelSetting as ModelSetting
 from daemon.model_settings.table import MODEL_SETTINGS as MODEL_SETTINGS
 from daemon.model_settings.table import MOST_WORKERS as MOST_WORKERS

@@ -18,7 +18,7 @@ from daemon.settings import parse_boolean
 MOST = 10**9
 
 
-class Kind:
+class ValueKind:
     """One kind of value.
 
     Attributes:
@@ -84,7 +84,7 @@ class Kind:
         return value
 
 
-class Whole(Kind):
+class Integer(ValueKind):
     """A whole number."""
 
     stored = int
@@ -119,7 +119,7 @@ class Whole(Kind):
         return int(text)
 
 
-class Duration(Kind):
+class Duration(ValueKind):
     """A time, in seconds inside the program.
 
     Attributes:
@@ -168,7 +168,7 @@ class Duration(Kind):
         return round(value * 1000, 3) if self.unit == "ms" else value
 
 
-class Boolean(Kind):
+class Boolean(ValueKind):
     """True or false; None for a default that the daemon works out."""
 
     stored = bool
@@ -187,7 +187,7 @@ class Boolean(Kind):
         return parse_boolean(text)
 
 
-class Word(Kind):
+class Choice(ValueKind):
     """One of a few words."""
 
     def __init__(self, words: tuple[str, ...]) -> None:
@@ -210,7 +210,7 @@ class Word(Kind):
         return str(value)
 
 
-class Document(Kind):
+class Document(ValueKind):
     """A value that only YAML can hold; shown unchanged."""
 
     stored = Any

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from daemon.model_settings.kinds import Kind
+from daemon.model_settings.kinds import ValueKind
 from daemon.settings import parse_size, size_text
 from handlers.names import NO_OPTIMIZATION, OPTIMIZATIONS, parse_optimizations
 
@@ -11,7 +11,7 @@ _LARGEST = 2**63 - 1  # bytes: the largest integer in the snapshot and in messag
 _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 
 
-class Optimizations(Kind):
+class Optimizations(ValueKind):
     """Names of `handlers.names.OPTIMIZATIONS`: a list, or text with commas; shown as a list."""
 
     stored = tuple[str, ...]
@@ -28,7 +28,7 @@ class Optimizations(Kind):
         return None if value is None else list(value)
 
 
-class Size(Kind):
+class Size(ValueKind):
     """A number of bytes, more than 0: `4GiB`, or a whole number."""
 
     stored = int
@@ -54,7 +54,7 @@ class Size(Kind):
         return None if value is None else size_text(value)
 
 
-class Cpus(Kind):
+class Cpus(ValueKind):
     """Processors by number, as taskset(1) takes them: `0-3,8`, one number, or a list of numbers."""
 
     stored = tuple[int, ...]

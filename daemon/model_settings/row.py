@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.model_settings.kinds import Kind
+from daemon.model_settings.kinds import ValueKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,13 +26,13 @@ class ModelSetting:
     """
 
     name: str
-    kind: Kind
+    kind: ValueKind
     help: str
     label: str = ""
     yaml: str = ""
     rest: str = ""
     flag: str = ""
-    yaml_kind: Kind | None = None
+    yaml_kind: ValueKind | None = None
     default: Any = None
     daemon: str = ""
     zero_is_unsaid: bool = False
@@ -40,6 +40,6 @@ class ModelSetting:
     why: str = ""
 
     @property
-    def written(self) -> Kind:
+    def written(self) -> ValueKind:
         """Return the kind in model-config.yaml; descriptions of a model use the same names and units."""
         return self.yaml_kind or self.kind

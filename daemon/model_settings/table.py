@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from daemon.model_settings.kinds import Boolean, Document, Duration, Whole, Word
+from daemon.model_settings.kinds import Boolean, Choice, Document, Duration, Integer
 from daemon.model_settings.resources import Cpus, Optimizations, Size
 from daemon.model_settings.row import ModelSetting
 
@@ -20,7 +20,7 @@ def _are_numbers(value: Any) -> bool:
 
 MODEL_SETTINGS: tuple[ModelSetting, ...] = (
     ModelSetting(
-        name="batch_size", kind=Whole(1), label="batch size",
+        name="batch_size", kind=Integer(1), label="batch size",
         help="Requests in one batch, at most.",
         yaml="batchSize", rest="batch_size", flag="--batch-size",
         default=1, changes=_NEXT_BATCH,
@@ -32,26 +32,26 @@ MODEL_SETTINGS: tuple[ModelSetting, ...] = (
         default=0.1, changes="from the next decision on",
     ),
     ModelSetting(
-        name="policy", kind=Word(POLICIES), label="batching",
+        name="policy", kind=Choice(POLICIES), label="batching",
         help="Batching policy.",
         yaml="batching", rest="batching", flag="--batching",
         default="auto", changes="from the next decision on",
     ),
     ModelSetting(
-        name="workers", kind=Whole(0, MOST_WORKERS), label="number of workers",
+        name="workers", kind=Integer(0, MOST_WORKERS), label="number of workers",
         help="Worker processes; by default the archive's number, the daemon's, or 1.",
         yaml="minWorkers", rest="initial_workers", flag="--workers",
         default=0, daemon="default_workers", zero_is_unsaid=True,
         why="`tsctl scale` (PUT, as in TorchServe) changes the number of workers.",
     ),
     ModelSetting(
-        name="max_workers", kind=Whole(0, MOST_WORKERS), label="largest number of workers",
+        name="max_workers", kind=Integer(0, MOST_WORKERS), label="largest number of workers",
         help="Worker processes at most; counts only beside a `minWorkers` from the same origin.",
         yaml="maxWorkers",
         default=0, why="A registration names one number, as in TorchServe; `tsctl scale` gives a range.",
     ),
     ModelSetting(
-        name="fallback_workers", kind=Whole(0, MOST_WORKERS),
+        name="fallback_workers", kind=Integer(0, MOST_WORKERS),
         help="Worker processes if neither the registration, the archive nor the daemon names a number.",
         rest="fallback_workers",
         default=0, why="The client's own default: `tsctl register` asks for 1, clients of TorchServe for none.",
@@ -69,7 +69,7 @@ MODEL_SETTINGS: tuple[ModelSetting, ...] = (
         daemon="startup_timeout", changes="for workers that start from now on",
     ),
     ModelSetting(
-        name="queue_jobs", kind=Whole(1), label="queue size",
+        name="queue_jobs", kind=Integer(1), label="queue size",
         help="Requests that may wait in the queue.",
         yaml="jobQueueSize", rest="job_queue_size", flag="--queue-jobs",
         daemon="queue_jobs", changes=f"{_NEXT_REQUEST}; requests that wait beyond the limit already are served",
@@ -135,7 +135,7 @@ MODEL_SETTINGS: tuple[ModelSetting, ...] = (
         default=(), why=_NEW_WORKER,
     ),
     ModelSetting(
-        name="device_type", kind=Word(("cpu", "gpu")), label="kind of device",
+        name="device_type", kind=Choice(("cpu", "gpu")), label="kind of device",
         help="`cpu` to serve the model without GPUs; by default GPUs are used if there are any.",
         yaml="deviceType",
         why="Only the archive can set this, because it holds the model in the form that a device runs.",

@@ -15,10 +15,10 @@ from daemon.models.archives.manifest import read_manifest
 from daemon.models.archives.model_yaml import read_yaml, without_effect
 from daemon.models.archives.requirements import Environments
 from daemon.models.archives.unpack import ArchiveMark
-from daemon.models.persistence.snapshot import Entry
-from daemon.models.request import Request
-from daemon.models.settings import Wishes, merge, without_zero_timeouts
-from daemon.models.version import Model, Source
+from daemon.models.persistence.snapshot import SnapshotEntry
+from daemon.models.request import Registration
+from daemon.models.settings import Overrides, merge, without_zero_timeouts
+from daemon.models.version import ModelVersion, Source
 from daemon.workers.cores import chosen_threads, usable_cores
 from daemon.workers.engine import Engine
 from daemon.workers.gpus import Placement, count_gpus
@@ -26,7 +26,7 @@ from daemon.workers.gpus import Placement, count_gpus
 _log = logging.getLogger("daemon.models")
 
 
-class Maker:
+class ModelFactory:
     """Makes models; registers and starts nothing."""
 
     def __init__(self, config: Config, engine: Engine, clock: Clock, logs: ModelLogs) -> None:
@@ -37,7 +37,7 @@ class Maker:
         self._placement = Placement(count_gpus())
         self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
 
-    def manifest(self, request: Request, directory: Path) -> Manifest:
+    def manifest(self, request: Registration, directory: Path) -> Manifest:
         """Read an archive's manifest; the request's values win.
 
         Raises:
@@ -59,9 +59,9 @@ class Maker:
         """
         await self._environments.install(directory, manifest, partial(progress, "installing"))
 
-    def make(
+    def build(
         self,
-        request: Request,
+        request: Registration,
         manifest: Manifest,
         directory: Path,
         unpacked: Path | None,
@@ -69,7 +69,7 @@ class Maker:
         *,
         listed: bool = False,
         restored: bool = False,
-    ) -> Model:
+    ) -> ModelVersion:
         """Make a model from a directory.
 
         Args:
@@ -94,13 +94,13 @@ class Maker:
         for key in without_effect(document):
             _log.warning("%s: `%s` in %s has no effect here", name, key, manifest.config_file)
         # As in TorchServe, a listed model without a number of workers gets one for each core.
-        wishes = request.wishes.changed({"fallback_workers": usable_cores()}) if listed else request.wishes
-        return Model(
+        overrides = request.overrides.changed({"fallback_workers": usable_cores()}) if listed else request.overrides
+        return ModelVersion(
             Source(
                 request.url, directory, unpacked, manifest, document, mark=mark, listed=listed,
                 python=self._environments.python(directory, manifest),
             ),
-            merge(wishes, document, self._config, block, gpus=self._placement.gpus),
+            merge(overrides, document, self._config, block, gpus=self._placement.gpus),
             self._engine,
             self._clock,
             cores=usable_cores(),
@@ -111,7 +111,7 @@ class Maker:
             request=request,
         )  # fmt: skip
 
-    def make_lost(self, entry: Entry, unpacked: Path | None, reason: str) -> Model:
+    def make_lost(self, entry: SnapshotEntry, unpacked: Path | None, reason: str) -> ModelVersion:
         """Make a model in the state FAILED whose files are gone, for the given reason."""
         request = entry.request
         values = {"modelName": entry.name, "modelVersion": entry.version, "handler": request.handler or "unknown"}
@@ -119,7 +119,7 @@ class Maker:
             request.url, unpacked or Path(request.url), unpacked, parse_manifest({"model": values}), {},
             mark=entry.archive, listed=entry.listed,
         )  # fmt: skip
-        settings = merge(Wishes(), {}, self._config)
-        model = Model(source, settings, self._engine, self._clock, cores=1, at_startup=True, request=request)
+        settings = merge(Overrides(), {}, self._config)
+        model = ModelVersion(source, settings, self._engine, self._clock, cores=1, at_startup=True, request=request)
         model.lose(reason)
         return model

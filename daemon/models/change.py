@@ -18,18 +18,18 @@ from typing import Any
 from daemon.core.errors import BadRequest
 from daemon.models.replace import check_unclaimed
 from daemon.models.settings import check
-from daemon.models.version import Model
+from daemon.models.version import ModelVersion
 
 _log = logging.getLogger("daemon.models")
 
 
-def check_files(model: Model) -> None:
+def check_files(model: ModelVersion) -> None:
     """Raise BadRequest if the model's files are gone."""
     if model.lost:
         raise BadRequest(f"The files of {model.name}/{model.version} are gone; register it again.")
 
 
-def change_settings(model: Model, asked: Mapping[str, Any]) -> None:
+def change_settings(model: ModelVersion, asked: Mapping[str, Any]) -> None:
     """Apply settings to a version, and add them to its request, so that the snapshot keeps them.
 
     Args:
@@ -42,7 +42,7 @@ def change_settings(model: Model, asked: Mapping[str, Any]) -> None:
     check_unclaimed(model)
     check_files(model)
     check(asked)
-    model.request = replace(model.request, wishes=model.request.wishes.changed(asked, "set"))
+    model.request = replace(model.request, overrides=model.request.overrides.changed(asked, "set"))
     model.change(model.settings.changed(asked, "set"))
     _log.info(
         "set %s of %s/%s", ", ".join(f"{name} {value}" for name, value in asked.items()), model.name, model.version

@@ -28,17 +28,17 @@ from daemon.models.archives.directories import Directories
 from daemon.models.archives.directories import Progress as Progress
 from daemon.models.archives.opening import Archives
 from daemon.models.archives.unpack import Limits
-from daemon.models.build import Maker
+from daemon.models.build import ModelFactory
 from daemon.models.change import check_files
 from daemon.models.gate import Gate
 from daemon.models.persistence.ledger import Ledger
-from daemon.models.persistence.snapshot_file import Memory
+from daemon.models.persistence.snapshot_file import SnapshotFile
 from daemon.models.registry import Registry
 from daemon.models.replace import Replacing, as_replacement, check_unclaimed
-from daemon.models.request import Request as Request  # re-exported for callers
+from daemon.models.request import Registration as Registration  # re-exported for callers
 from daemon.models.retirement import LiveVersions, Retiring
 from daemon.models.settings import check_workers
-from daemon.models.version import Model
+from daemon.models.version import ModelVersion
 from daemon.models.wait import all_ready
 from daemon.workers.engine import Engine
 
@@ -49,7 +49,7 @@ def no_progress(stage: str, done: int, total: int) -> None:
     """Ignore the progress."""
 
 
-class Registration:
+class Registrar:
     """Changes the registry, one step after the other; the parts are shared with the start (persistence/restore.py).
 
     Args:
@@ -79,11 +79,11 @@ class Registration:
         self._registry = registry
         self.gate = Gate()
         self.live = live or LiveVersions(registry, metrics or Metrics())
-        memory = Memory(paths.snapshot(config.state_dir))
+        memory = SnapshotFile(paths.snapshot(config.state_dir))
         limits = Limits(config.archive_bytes, config.archive_files)
         self.directories = Directories(paths.models_dir(config.state_dir), limits, memory.keeps)
         self.archives = Archives(config, self.directories)
-        self.maker = Maker(config, engine, clock, logs)
+        self.factory = ModelFactory(config, engine, clock, logs)
         self.ledger = Ledger(registry, memory, self.directories)
         self.retiring = Retiring(clock, logs, self.directories, self.live)
         self._replacing = Replacing(registry, self.live, self.retiring, self.ledger, self.gate)
@@ -93,7 +93,9 @@ class Registration:
         shutil.rmtree(paths.downloads_dir(self._config.state_dir), ignore_errors=True)
         self.directories.clean()
 
-    async def register(self, request: Request, progress: Progress = no_progress, *, replace: bool = False) -> Model:
+    async def register(
+        self, request: Registration, progress: Progress = no_progress, *, replace: bool = False
+    ) -> ModelVersion:
         """Register a version and start its workers.
 
         Args:
@@ -104,11 +106,11 @@ class Registration:
             NotRemembered: the model is served, but the snapshot could not be written.
         """
         async with self.archives.open(request, progress) as contents:
-            manifest = self.maker.manifest(request, contents.directory)
-            await self.maker.install(manifest, contents.directory, progress)
+            manifest = self.factory.manifest(request, contents.directory)
+            await self.factory.install(manifest, contents.directory, progress)
             old = self._replacing.replaceable(manifest.model_name, manifest.model_version) if replace else None
             wanted = request if old is None else as_replacement(request, old)
-            model = self.maker.make(wanted, manifest, *contents)
+            model = self.factory.build(wanted, manifest, *contents)
             if old is None:
                 self.live.add(model)
                 self.ledger.unsettled.add(model)
@@ -127,13 +129,13 @@ class Registration:
         await self.ledger.save()
         return model
 
-    async def begin(self, model: Model) -> None:
+    async def begin(self, model: ModelVersion) -> None:
         """Start the workers of a version that was added, in place of a failed one if there was one."""
         await self.retiring.retire_replaced(model)
         _log.info("registered %s/%s from %s", model.name, model.version, model.source.url)
         model.start()
 
-    async def scale(self, model: Model, least: int, most: int, *, synchronous: bool, progress: Progress) -> None:
+    async def scale(self, model: ModelVersion, least: int, most: int, *, synchronous: bool, progress: Progress) -> None:
         """Scale to at least `least` and at most `most` workers; retired workers finish their batch.
 
         Raises:
@@ -150,14 +152,14 @@ class Registration:
         check_files(model)
         model.scale(least, most)
         wanted = model.pool.wanted
-        wishes = model.request.wishes.changed({"workers": least}, "scale").changed({"max_workers": most})
-        model.request = replace(model.request, wishes=wishes)
+        overrides = model.request.overrides.changed({"workers": least}, "scale").changed({"max_workers": most})
+        model.request = replace(model.request, overrides=overrides)
         _log.info("scaled %s/%s to %d workers", model.name, model.version, model.pool.wanted)
         await self.ledger.remember(model)
         if synchronous:
             await all_ready(model, wanted, progress)
 
-    async def retry(self, model: Model, *, synchronous: bool, progress: Progress) -> None:
+    async def retry(self, model: ModelVersion, *, synchronous: bool, progress: Progress) -> None:
         """Start the workers of a failed or crashing version again, with a clean record.
 
         Quarantined requests are accepted again, too.
@@ -189,7 +191,7 @@ class Registration:
         self.ledger.choose_default(name, version)
         await self.ledger.remember(self._registry.find(name, version))
 
-    async def unregister(self, name: str, version: str | None) -> Model:
+    async def unregister(self, name: str, version: str | None) -> ModelVersion:
         """Take a version out of service; running requests finish within the grace time.
 
         Raises:
@@ -230,7 +232,7 @@ class Registration:
         self.live.stopping = True
         await asyncio.gather(*(self.retiring.end(model) for model in self.live))
 
-    async def _wait_or_discard(self, model: Model, progress: Progress) -> None:
+    async def _wait_or_discard(self, model: ModelVersion, progress: Progress) -> None:
         """Wait for the workers of a version; if one cannot load the model, the version is registered no more."""
         try:
             await all_ready(model, model.pool.wanted, progress)

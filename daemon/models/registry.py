@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from daemon.core.errors import BeingReplaced, Conflict, DefaultVersionKept, ModelNotFound, VersionNotFound
-from daemon.models.version import Model, ModelState
+from daemon.models.version import ModelState, ModelVersion
 
 
 @dataclass(slots=True)
 class _Versions:
     default: str
-    models: dict[str, Model] = field(default_factory=dict)
+    models: dict[str, ModelVersion] = field(default_factory=dict)
 
 
 class Registry:
@@ -22,12 +22,12 @@ class Registry:
     def __repr__(self) -> str:
         return f"<Registry {' '.join(f'{model.name}/{model.version}' for model in self)}>"
 
-    def __iter__(self) -> Iterator[Model]:
+    def __iter__(self) -> Iterator[ModelVersion]:
         """Yield every version of every model, by name."""
         for name in sorted(self._names):
             yield from self._names[name].models.values()
 
-    def find(self, name: str, version: str | None = None) -> Model:
+    def find(self, name: str, version: str | None = None) -> ModelVersion:
         """Find a version, or the default one.
 
         Raises:
@@ -46,7 +46,7 @@ class Registry:
         """Return whether this version of the model is registered."""
         return name in self._names and version in self._names[name].models
 
-    def versions(self, name: str) -> list[Model]:
+    def versions(self, name: str) -> list[ModelVersion]:
         """Return all versions of a model, in the order of their registration.
 
         Raises:
@@ -56,14 +56,14 @@ class Registry:
             raise ModelNotFound(name)
         return list(self._names[name].models.values())
 
-    def defaults(self) -> list[Model]:
+    def defaults(self) -> list[ModelVersion]:
         """Return the default version of each model, by name."""
         return [versions.models[versions.default] for _, versions in sorted(self._names.items())]
 
-    def is_default(self, model: Model) -> bool:
+    def is_default(self, model: ModelVersion) -> bool:
         return self._names[model.name].default == model.version
 
-    def add(self, model: Model) -> Model | None:
+    def add(self, model: ModelVersion) -> ModelVersion | None:
         """Register a version; the first of a model becomes its default.
 
         Returns:
@@ -82,7 +82,7 @@ class Registry:
         versions.models[model.version] = model
         return old
 
-    def replace(self, old: Model, new: Model) -> None:
+    def replace(self, old: ModelVersion, new: ModelVersion) -> None:
         """Replace a version by another one; a default version stays the default.
 
         Raises:
@@ -94,7 +94,7 @@ class Registry:
             raise VersionNotFound(old.name, old.version, sentence)
         versions.models[old.version] = new
 
-    def remove(self, name: str, version: str | None = None) -> Model:
+    def remove(self, name: str, version: str | None = None) -> ModelVersion:
         """Remove a version, or the default one, and return it.
 
         Raises:
@@ -109,7 +109,7 @@ class Registry:
         self.discard(model)
         return model
 
-    def discard(self, model: Model) -> None:
+    def discard(self, model: ModelVersion) -> None:
         """Remove a version that could not be started, if still registered."""
         versions = self._names.get(model.name)
         if versions is None or versions.models.get(model.version) is not model:

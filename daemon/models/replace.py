@@ -26,25 +26,25 @@ from daemon.models.gate import Gate
 from daemon.models.persistence.ledger import Ledger
 from daemon.models.registry import Registry
 from daemon.models.replacement import Replacement
-from daemon.models.request import Request
+from daemon.models.request import Registration
 from daemon.models.retirement import LiveVersions, Retiring
-from daemon.models.version import Model
+from daemon.models.version import ModelVersion
 from daemon.models.wait import all_ready
 
 _log = logging.getLogger("daemon.models")
 
 
-def check_unclaimed(model: Model) -> None:
+def check_unclaimed(model: ModelVersion) -> None:
     """Raise BeingReplaced if a replacement of the model is loading."""
     if model.being_replaced:
         raise BeingReplaced(model.name, model.version)
 
 
-def as_replacement(request: Request, old: Model) -> Request:
+def as_replacement(request: Registration, old: ModelVersion) -> Registration:
     """Return the request with the old version's number of workers as the fallback."""
     if not old.min_workers:
         return request
-    return replace(request, wishes=request.wishes.changed({"fallback_workers": old.min_workers}))
+    return replace(request, overrides=request.overrides.changed({"fallback_workers": old.min_workers}))
 
 
 class Replacing:
@@ -62,7 +62,7 @@ class Replacing:
         self._gate = gate
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def replaceable(self, name: str, version: str) -> Model | None:
+    def replaceable(self, name: str, version: str) -> ModelVersion | None:
         """Return the version to replace, None if there is none.
 
         Raises:
@@ -79,7 +79,7 @@ class Replacing:
         check_unclaimed(model)
         return model
 
-    def begin(self, old: Model, new: Model) -> None:
+    def begin(self, old: ModelVersion, new: ModelVersion) -> None:
         """Start the new version's workers, beside the old one's.
 
         Raises:
@@ -91,7 +91,7 @@ class Replacing:
         _log.info("replacing %s/%s from %s", new.name, new.version, new.source.url)
         new.start()
 
-    async def finish(self, new: Model, progress: Progress, *, synchronous: bool) -> None:
+    async def finish(self, new: ModelVersion, progress: Progress, *, synchronous: bool) -> None:
         """Switch to the new version as soon as its workers are ready, and write the snapshot.
 
         Args:
@@ -108,11 +108,11 @@ class Replacing:
             inside.enter_context(self._gate.change())  # now, while the request is inside the gate, too
             self._in_background(self._finish_alone(new, inside))
 
-    async def _finish_alone(self, new: Model, inside: contextlib.ExitStack) -> None:
+    async def _finish_alone(self, new: ModelVersion, inside: contextlib.ExitStack) -> None:
         with inside, contextlib.suppress(DaemonError):  # logged already
             await self._finish(new, lambda stage, done, total: None)
 
-    async def _finish(self, new: Model, progress: Progress) -> None:
+    async def _finish(self, new: ModelVersion, progress: Progress) -> None:
         old = self._live.loading[new]
         try:
             if new.settings.workers:
@@ -130,7 +130,7 @@ class Replacing:
         self._in_background(self._let_finish(old, new))
         await self._ledger.save()
 
-    async def _let_finish(self, old: Model, new: Model) -> None:
+    async def _let_finish(self, old: ModelVersion, new: ModelVersion) -> None:
         await self._retiring.retire(old, None)
         new.replaces = None
 

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from daemon.models.settings import Wishes
+from daemon.models.settings import Overrides
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Registration:
     """A registration. The snapshot keeps it, so a new field needs a default.
 
     Attributes:
@@ -19,6 +19,6 @@ class Request:
     model_name: str | None = None
     handler: str | None = None
     runtime: str | None = None
-    wishes: Wishes = field(default_factory=Wishes)
+    overrides: Overrides = field(default_factory=Overrides)
     synchronous: bool = True
     local_paths: bool = False

@@ -16,7 +16,7 @@ from daemon.core.logs import ModelLogs
 from daemon.metrics.metrics import Metrics
 from daemon.models.archives.directories import Directories
 from daemon.models.registry import Registry
-from daemon.models.version import Model
+from daemon.models.version import ModelVersion
 from daemon.models.wait import until
 
 LEAVE_TIME = 6.0  # seconds that an idle worker may take to exit before it is killed
@@ -32,13 +32,13 @@ class LiveVersions:
     """
 
     def __init__(self, registry: Registry, metrics: Metrics) -> None:
-        self.loading: dict[Model, Model] = {}
-        self.leaving: dict[Model, None] = {}
+        self.loading: dict[ModelVersion, ModelVersion] = {}
+        self.leaving: dict[ModelVersion, None] = {}
         self.stopping = False
         self._registry = registry
         self._metrics = metrics
 
-    def __iter__(self) -> Iterator[Model]:
+    def __iter__(self) -> Iterator[ModelVersion]:
         """Return an iterator over all of them, each once; they may change meanwhile."""
         return iter(dict.fromkeys((*self._registry, *self.loading, *self.leaving)))
 
@@ -47,7 +47,7 @@ class LiveVersions:
         if self.stopping:
             raise Stopping("The daemon is being stopped.")
 
-    def add(self, model: Model) -> None:
+    def add(self, model: ModelVersion) -> None:
         """Put a model into the registry: requests and metrics find it from now on.
 
         Raises:
@@ -58,7 +58,7 @@ class LiveVersions:
         model.replaces = self._registry.add(model)
         self._metrics.add(model.metrics)
 
-    def switch(self, new: Model) -> None:
+    def switch(self, new: ModelVersion) -> None:
         """Put a loaded model into the place of the version that it replaces.
 
         Raises:
@@ -70,7 +70,7 @@ class LiveVersions:
         self._metrics.replace(old.metrics, new.metrics)
         new.replaces, new.took_over = old, True
 
-    def gone(self, model: Model) -> None:
+    def gone(self, model: ModelVersion) -> None:
         """Note that a version is retired."""
         del self.leaving[model]
         self._metrics.remove(model.metrics)
@@ -85,7 +85,7 @@ class Retiring:
         self._directories = directories
         self._live = live
 
-    async def retire(self, model: Model, grace: float | None) -> None:
+    async def retire(self, model: ModelVersion, grace: float | None) -> None:
         """Let a version finish, then end its workers and release its unpacked directory.
 
         A second call meanwhile, with less grace, cuts the first one short.
@@ -109,13 +109,13 @@ class Retiring:
         await until(model, lambda: model.pool.empty, LEAVE_TIME)
         self._leave(model)
 
-    async def retire_replaced(self, model: Model) -> None:
+    async def retire_replaced(self, model: ModelVersion) -> None:
         """Retire the failed version whose place a registration has taken, if there was one."""
         if model.replaces is not None:
             replaced, model.replaces = model.replaces, None
             await self.retire(replaced, grace=0.0)
 
-    async def end(self, model: Model) -> None:
+    async def end(self, model: ModelVersion) -> None:
         """Refuse the waiting requests and kill the workers now; a `retire` in progress finishes, too."""
         self._live.leaving[model] = None
         model.stop()
@@ -124,7 +124,7 @@ class Retiring:
         await until(model, lambda: model.pool.empty, LEAVE_TIME)
         self._leave(model)
 
-    def _leave(self, model: Model) -> None:
+    def _leave(self, model: ModelVersion) -> None:
         if model.pool.empty:
             model.close()
         if model in self._live.leaving:  # else the other call has done this

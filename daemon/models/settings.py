@@ -68,7 +68,7 @@ class ModelSettings(_Values):
         return ModelSettings(**{**vars(self), **values, "origins": origins})
 
 
-class Wishes(_Values):
+class Overrides(_Values):
     """The values that a registration, or a later command, asks for; None for every other row.
 
     Attributes:
@@ -84,13 +84,13 @@ class Wishes(_Values):
         """Return row → value, for the rows that have one."""
         return {name: value for name, value in self._said().items() if name != "since"}
 
-    def changed(self, values: Mapping[str, Any], command: str = "") -> "Wishes":
-        """Return wishes with these values changed; `command` names a change after the registration."""
+    def changed(self, values: Mapping[str, Any], command: str = "") -> "Overrides":
+        """Return overrides with these values changed; `command` names a change after the registration."""
         since = {**self.since, **dict.fromkeys(values if command else (), command)}
-        return Wishes(**{**vars(self), **values, "since": since})
+        return Overrides(**{**vars(self), **values, "since": since})
 
 
-class _Said(dict[str, Any]):
+class _ArchiveValues(dict[str, Any]):
     """The archive's values over those of the `models` block, with their origins."""
 
     def __init__(self, document: Mapping[str, Any], block: Mapping[str, Any]) -> None:
@@ -117,7 +117,7 @@ class _Said(dict[str, Any]):
 
 
 def merge(
-    wishes: Wishes,
+    overrides: Overrides,
     document: Mapping[str, Any],
     config: Config,
     block: Mapping[str, Any] | None = None,
@@ -133,17 +133,17 @@ def merge(
         BadRequest: a value of the registration is outside its limits, or `cpus` names unusable processors.
         InvalidModel: a value of the archive or the block is wrong, or `deviceIds` names a GPU that does not exist.
     """
-    asked = wishes.said
+    asked = overrides.said
     check(asked)
-    said = _Said(document, block or {})
+    said = _ArchiveValues(document, block or {})
     values, origins = {}, {}
     for row in MODEL_SETTINGS:
-        values[row.name], origins[row.name] = _choose(row, asked, wishes.since, said, config)
+        values[row.name], origins[row.name] = _choose(row, asked, overrides.since, said, config)
     if not values["workers"] and origins["workers"] == "default":
         values["workers"] = values["fallback_workers"]
     # A largest number counts only from the same origin as the least number.
     written = said.read(ROWS["max_workers"]) if said.read(ROWS["workers"]) else None
-    most = written if wishes.workers is None else wishes.max_workers
+    most = written if overrides.workers is None else overrides.max_workers
     values["max_workers"], origins["max_workers"] = max(values["workers"], most or 0), origins["workers"]
     usable = missing_cpus(values["cpus"])
     if usable is not None:
@@ -152,7 +152,7 @@ def merge(
 
 
 def _choose(
-    row: ModelSetting, asked: Mapping[str, Any], since: Mapping[str, str], said: _Said, config: Config
+    row: ModelSetting, asked: Mapping[str, Any], since: Mapping[str, str], said: _ArchiveValues, config: Config
 ) -> tuple[Any, str]:
     """Return a row's value and its origin."""
     written = said.read(row)
@@ -186,14 +186,14 @@ def check_workers(count: int) -> None:
         raise BadRequest(f"{count} workers are requested, but a model version may have at most {MOST_WORKERS}.")
 
 
-def wishes_of(values: Mapping[str, Any]) -> Wishes:
+def overrides_of(values: Mapping[str, Any]) -> Overrides:
     """Read a version's values in TorchServe's snapshot, where they were given at registration or later.
 
     Raises:
         InvalidModel: a value has the wrong type or is outside its limits.
     """
-    said = _Said({}, values)
-    return Wishes(**{name: said.read(ROWS[name]) for name in _TORCHSERVE})
+    said = _ArchiveValues({}, values)
+    return Overrides(**{name: said.read(ROWS[name]) for name in _TORCHSERVE})
 
 
 def without_zero_timeouts(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

@@ -22,7 +22,7 @@ from daemon.metrics.version import VersionMetrics
 from daemon.models.archives.sample import Sample
 from daemon.models.archives.unpack import ArchiveMark
 from daemon.models.replacement import Replacement, ReplacementState
-from daemon.models.request import Request
+from daemon.models.request import Registration
 from daemon.models.settings import ModelSettings
 from daemon.workers.engine import BatchEvents, Engine, LoadFailure, WorkerSpec
 from daemon.workers.gpus import Placement
@@ -68,7 +68,7 @@ class Source:
     python: Path | None = None
 
 
-class Model:
+class ModelVersion:
     """A registered version of a model.
 
     Attributes:
@@ -97,19 +97,19 @@ class Model:
         placement: Placement | None = None,
         log: Callable[[str], None] = lambda line: None,
         at_startup: bool = False,
-        request: Request | None = None,
+        request: Registration | None = None,
     ) -> None:
         self.name = source.manifest.model_name
         self.version = source.manifest.model_version
         self.source = source
         self.settings = settings
         self.min_workers = self.max_workers = 0
-        self.request = request or Request(url=source.url)
+        self.request = request or Registration(url=source.url)
         self.at_startup = at_startup
         self.lost = False
         self.stopping = False
         self.was_ready = False
-        self.replaces: Model | None = None
+        self.replaces: ModelVersion | None = None
         self.took_over = False
         self.replacement: Replacement | None = None
         self.recorded: Sample | None = None
@@ -148,7 +148,7 @@ class Model:
         self._limit_waiting()
 
     def __repr__(self) -> str:
-        return f"<Model {self.name}/{self.version} {self.state.name} {self.queue!r} {self.pool!r}>"
+        return f"<ModelVersion {self.name}/{self.version} {self.state.name} {self.queue!r} {self.pool!r}>"
 
     @property
     def state(self) -> ModelState:

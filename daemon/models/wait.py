@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 from daemon.core.errors import OutOfResources, Stopping, WorkersFailed
 from daemon.models.archives.directories import Progress
-from daemon.models.version import Model
+from daemon.models.version import ModelVersion
 from daemon.workers.engine import LoadFailure
 
 
-async def all_ready(model: Model, wanted: int, progress: Progress) -> None:
+async def all_ready(model: ModelVersion, wanted: int, progress: Progress) -> None:
     """Wait until a model has `wanted` ready workers, or fewer after a scale down meanwhile; report the progress.
 
     Raises:
@@ -37,7 +37,7 @@ async def all_ready(model: Model, wanted: int, progress: Progress) -> None:
     raise kind(f"{sentence}\n\n{details}" if details else sentence)
 
 
-async def until(model: Model, condition: Callable[[], bool], timeout: float | None) -> None:
+async def until(model: ModelVersion, condition: Callable[[], bool], timeout: float | None) -> None:
     """Wait until a condition on a model holds, or for `timeout` seconds; check after each change."""
     done = asyncio.get_running_loop().create_future()
 

@@ -24,10 +24,10 @@ from daemon.core.errors import DaemonError
 from daemon.core.job import Job, Param, Reply
 from daemon.core.logs import ModelLogs
 from daemon.http.messages import new_request_id
-from daemon.models.registrar import Registration, Request
+from daemon.models.registrar import Registrar, Registration
 from daemon.models.registry import Registry
-from daemon.models.settings import Wishes
-from daemon.models.version import Model
+from daemon.models.settings import Overrides
+from daemon.models.version import ModelVersion
 from daemon.workers.local import LocalEngine
 
 
@@ -35,7 +35,7 @@ def tell(stage: str, **facts: Any) -> None:
     print(json.dumps({"stage": stage} | facts), flush=True)  # noqa: T201 - the reader is a program
 
 
-def describe(model: Model) -> dict[str, Any]:
+def describe(model: ModelVersion) -> dict[str, Any]:
     """Return the archive's description, and the settings of its service."""
     manifest, settings = model.source.manifest, model.settings
     return {
@@ -53,7 +53,7 @@ def describe(model: Model) -> dict[str, Any]:
     }
 
 
-async def predict(model: Model, body: bytes, content_type: str) -> Reply:
+async def predict(model: ModelVersion, body: bytes, content_type: str) -> Reply:
     """Run one request, and return its whole reply."""
     answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
     pieces: list[bytes] = []
@@ -73,12 +73,12 @@ async def check(archive: Path, sample: bytes | None, content_type: str, state_di
     logs = ModelLogs(partial(paths.model_log, state_dir), foreground=True)
     state_dir.joinpath("logs").mkdir()
     engine = LocalEngine(loop, clock, alone=True)
-    registration = Registration(resolve(settings, {}), Registry(), engine, clock, logs)
-    registration.clean()
+    registrar = Registrar(resolve(settings, {}), Registry(), engine, clock, logs)
+    registrar.clean()
     try:
         began = time.perf_counter()
-        asked = Request(url=str(archive), wishes=Wishes(fallback_workers=1), local_paths=True)
-        model = await registration.register(asked, lambda stage, done, total: tell(stage, done=done, total=total))
+        asked = Registration(url=str(archive), overrides=Overrides(fallback_workers=1), local_paths=True)
+        model = await registrar.register(asked, lambda stage, done, total: tell(stage, done=done, total=total))
         tell("loaded", seconds=time.perf_counter() - began, **describe(model))
         if sample is None:
             return True
@@ -91,7 +91,7 @@ async def check(archive: Path, sample: bytes | None, content_type: str, state_di
         tell("failed", status=error.status, message=str(error))
         return False
     finally:
-        await registration.stop(grace=0.0)
+        await registrar.stop(grace=0.0)
         engine.close()
         engine.end()
 

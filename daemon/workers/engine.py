@@ -1,12 +1,12 @@
 """The interface of this room: engines start workers, and workers run batches.
 
-A worker reports its life to its `WorkerEvents`, the pool, and what becomes of its batches to its `BatchEvents`, the
+A worker reports its life to its `WorkerListener`, the pool, and what becomes of its batches to its `BatchEvents`, the
 dispatcher. All calls are plain, so the same pool and dispatcher run over processes (`local.py`), over a fake on a
 virtual clock (`stub.py`), and later over a cluster.
 
 The order of events for one worker: `loaded` or `load_failed` at most once; then for each `predict`
 any number of `streamed` and one `ended`; `lost` at most once; `exited` exactly once, last. A worker that goes
-away with batches in hand first ends them, the last sent first, with their jobs returned.
+away with batches in flight first ends them, the last sent first, with their jobs returned.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from daemon.core.job import Batch, Job, Outcome, Reply
-from daemon.workers.inflight import Hand
-from daemon.workers.state import State
+from daemon.workers.inflight import InFlight
+from daemon.workers.state import WorkerState
 from handlers.wire import Isolation, Measurement, Optimized
 
 
@@ -102,7 +102,7 @@ class Exit:
 class Worker(Protocol):
     """One running copy of a model version. Never restarted, but replaced by the pool."""
 
-    state: State
+    state: WorkerState
     gpu_id: int | None
     answered: bool  # whether at least one batch was answered
     started: float  # wall-clock seconds since the epoch
@@ -110,7 +110,7 @@ class Worker(Protocol):
     optimized: Sequence[Optimized]  # the outcome of the model's optimisations; empty before the worker is ready
 
     @property
-    def hand(self) -> Hand:
+    def in_flight(self) -> InFlight:
         """The worker's batches, and how many fit."""
 
     @property
@@ -133,7 +133,7 @@ class Worker(Protocol):
         """End the worker now."""
 
 
-class WorkerEvents(Protocol):
+class WorkerListener(Protocol):
     """The receiver of the events of a worker's life: the pool."""
 
     def loaded(self, worker: Worker) -> None: ...
@@ -159,7 +159,7 @@ class BatchEvents(Protocol):
 class Engine(Protocol):
     """A place where workers can run: this machine, a cluster, a test."""
 
-    def start_worker(self, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents) -> Worker:
+    def start_worker(self, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents) -> Worker:
         """Begin to start a worker.
 
         Raises:

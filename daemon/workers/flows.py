@@ -11,7 +11,7 @@ from handlers.credit import GRANT, WINDOW
 Grant = Callable[[int, int, int], None]  # batch, row and bytes; 0 bytes: the row's pieces are not wanted any more
 
 
-class Flow:
+class RowFlow:
     """The pieces of one row; see `daemon.core.job.Flow`.
 
     Attributes:
@@ -27,7 +27,7 @@ class Flow:
         self._taken = 0  # bytes that were written, and not yet granted as credit
 
     def __repr__(self) -> str:
-        return f"<Flow {self._batch}:{self._row} unread={self._unread} taken={self._taken}>"
+        return f"<RowFlow {self._batch}:{self._row} unread={self._unread} taken={self._taken}>"
 
     @property
     def used_up(self) -> bool:
@@ -60,16 +60,16 @@ class Flows:
 
     def __init__(self, grant: Grant) -> None:
         self._grant = grant
-        self._flows: dict[int, dict[int, Flow]] = {}  # batch → row → its flow
+        self._flows: dict[int, dict[int, RowFlow]] = {}  # batch → row → its flow
 
     def __len__(self) -> int:
         return len(self._flows)
 
-    def of(self, batch: int, row: int) -> Flow:
+    def of(self, batch: int, row: int) -> RowFlow:
         rows = self._flows.setdefault(batch, {})
         flow = rows.get(row)
         if flow is None:
-            flow = rows[row] = Flow(batch, row, self._grant)
+            flow = rows[row] = RowFlow(batch, row, self._grant)
         return flow
 
     def used_up(self, batch: int) -> bool:

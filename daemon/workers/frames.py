@@ -4,7 +4,7 @@ import math
 import socket
 from collections.abc import Iterable
 
-from daemon.core.arena import Arena, Stored
+from daemon.core.arena import Arena, Lease
 from daemon.core.job import Batch, Flow, Outcome, Piece, Reply
 from handlers import wire
 
@@ -18,15 +18,15 @@ def share(sock: socket.socket, arena: Arena | None) -> None:
         socket.send_fds(sock, [wire.encode(wire.Share(arena.size))], [arena.descriptor])
 
 
-def predict_of(batch: Batch) -> tuple[wire.Predict, list[Stored]]:
+def predict_of(batch: Batch) -> tuple[wire.Predict, list[Lease]]:
     """Return the frame, and the values in the arena that the worker will read after that."""
     stored: list[wire.Stored] = []
-    leases: list[Stored] = []
+    leases: list[Lease] = []
     rows = []
     for number, job in enumerate(batch.jobs):
         params: list[tuple[str, str, wire.Payload]] = []
         for index, (name, kind, value) in enumerate(job.params):
-            if isinstance(value, Stored):
+            if isinstance(value, Lease):
                 stored.append(wire.Stored(number, index, value.offset, value.length))
                 leases.append(value)
                 params.append((name, kind, b""))

@@ -5,7 +5,7 @@ waking an idle process costs about 45 µs each way. So only the first can have s
 no handler has seen the others. A worker that runs several at the same time reports
 which it has started (handlers/process/pipeline.py).
 
-The hand also keeps the worker's leases of shared memory (daemon/core/arena.py). A lease outlives the request's fate:
+`InFlight` also keeps the worker's leases of shared memory (daemon/core/arena.py). A lease outlives the request's fate:
 the worker may read the memory until the batch is reported as done, or the process has ended.
 
     a batch is taken ──▶ LEASED ──finish: its Done──────────────────────────────▶ ended
@@ -17,17 +17,17 @@ the worker may read the memory until the batch is reported as done, or the proce
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from daemon.core.arena import Stored
+from daemon.core.arena import Lease
 from daemon.core.job import Batch, Blame, Outcome, Reply
 
 CAPACITY = 2  # batches: one runs, one is there when it ends
 
 
-class Hand:
+class InFlight:
     """The batches of one worker.
 
     Attributes:
-        capacity: the most batches in hand.
+        capacity: the most batches in flight.
         overdue: the id of a batch that was answered in place of the worker, which still runs it; else None.
     """
 
@@ -36,7 +36,7 @@ class Hand:
         self.overdue: int | None = None
         self._begun: set[int] = set()  # ids of batches reported as begun by a worker that runs several at the same time
         self._batches: deque[Batch] = deque()
-        self._leases: dict[int, Sequence[Stored]] = {}  # by the ids of batches that have any
+        self._leases: dict[int, Sequence[Lease]] = {}  # by the ids of batches that have any
 
     def __len__(self) -> int:
         return len(self._batches)
@@ -45,7 +45,7 @@ class Hand:
         return iter(self._batches)
 
     def __repr__(self) -> str:
-        return f"<Hand {' '.join(map(repr, self._batches)) or 'empty'}>"
+        return f"<InFlight {' '.join(map(repr, self._batches)) or 'empty'}>"
 
     @property
     def running(self) -> Batch | None:
@@ -83,7 +83,7 @@ class Hand:
         """Bytes of shared memory that the worker may still read."""
         return sum([len(lease) for leases in self._leases.values() for lease in leases])
 
-    def take(self, batch: Batch, leases: Sequence[Stored] = ()) -> None:
+    def take(self, batch: Batch, leases: Sequence[Lease] = ()) -> None:
         """Add a batch behind the others.
 
         Args:

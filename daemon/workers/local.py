@@ -17,18 +17,18 @@ from daemon.core.arena import Arena
 from daemon.core.clock import Clock, Timer
 from daemon.core.errors import ResponseTimeout
 from daemon.core.job import Batch, Piece, Reply
-from daemon.workers.engine import BatchEvents, Exit, LoadFailure, WorkerEvents, WorkerSpec
+from daemon.workers.engine import BatchEvents, Exit, LoadFailure, WorkerListener, WorkerSpec
 from daemon.workers.flows import Flows
 from daemon.workers.frames import check_measured, outcomes_of, piece_of, predict_of
-from daemon.workers.inflight import CAPACITY, Hand
+from daemon.workers.inflight import CAPACITY, InFlight
 from daemon.workers.processes.cgroups import Cgroups
 from daemon.workers.processes.leftovers import MARK
 from daemon.workers.processes.memory_limit import LOOK_EVERY, excess, memory_of
-from daemon.workers.processes.process import Life
+from daemon.workers.processes.process import WorkerProcess
 from daemon.workers.processes.reaper import Children
 from daemon.workers.processes.spawn import load_of
 from daemon.workers.processes.template_tree import Templates
-from daemon.workers.state import Event, State, advance
+from daemon.workers.state import WorkerEvent, WorkerState, advance
 from handlers import wire
 from handlers.credit import PATIENCE, cost_of
 
@@ -70,7 +70,7 @@ class LocalEngine:
         """Prepare for workers that will be started soon."""
         self._templates.warm()
 
-    def start_worker(self, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents) -> "LocalWorker":
+    def start_worker(self, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents) -> "LocalWorker":
         return LocalWorker(spec, events, batches, self._loop, self._clock, self._templates, self._arena)
 
     def close(self) -> None:
@@ -99,14 +99,14 @@ class LocalWorker(asyncio.Protocol):
     def __init__(
         self,
         spec: WorkerSpec,
-        events: WorkerEvents,
+        events: WorkerListener,
         batches: BatchEvents,
         loop: asyncio.AbstractEventLoop,
         clock: Clock,
         templates: Templates,
         arena: Arena | None,
     ) -> None:
-        self.state = State.STARTING
+        self.state = WorkerState.STARTING
         self.answered = False
         self.gpu_id = spec.gpu_id
         self.started = time.time()
@@ -120,12 +120,12 @@ class LocalWorker(asyncio.Protocol):
         self._told_batch_size = spec.batch_size
         self._reader = wire.FrameReader()
         self._transport: asyncio.Transport | None = None
-        self.hand = Hand(CAPACITY)
+        self.in_flight = InFlight(CAPACITY)
         self._flows = Flows(self._grant)
         self._retry = bool(spec.retry)
         self._stopped = False  # the daemon ends the worker, whatever that does
-        self._babbles = False  # the worker sent an invalid message: anything after that is ignored
-        self._life = Life(spec, self, templates, loop, clock, self._exited, arena)
+        self._protocol_error = False  # the worker sent an invalid message: anything after that is ignored
+        self._process = WorkerProcess(spec, self, templates, loop, clock, self._exited, arena)
         self._timer: Timer = clock.later(spec.startup_timeout, self._startup_timeout)
         self._leave_timer: Timer | None = None
         self._memory_timer: Timer | None = None
@@ -135,44 +135,44 @@ class LocalWorker(asyncio.Protocol):
             self._look_at_memory(spec.max_memory)
 
     def __repr__(self) -> str:
-        batch = f" with {self.hand.running!r}" if self.hand else ""
+        batch = f" with {self.in_flight.running!r}" if self.in_flight else ""
         return (
             f"<LocalWorker pid={self.pid} {self._spec.model_name}/{self._spec.model_version} {self.state.name}{batch}>"
         )
 
     @property
     def pid(self) -> int:
-        return self._life.pid
+        return self._process.pid
 
     # Calls from the pool and the dispatcher.
 
     def predict(self, batch: Batch) -> None:
-        assert self.state is State.READY and self._transport is not None, self
+        assert self.state is WorkerState.READY and self._transport is not None, self
         message, leases = predict_of(batch)
-        self.hand.take(batch, leases)
-        if len(self.hand) == 1:
+        self.in_flight.take(batch, leases)
+        if len(self.in_flight) == 1:
             self._time_response()
         self._transport.write(wire.encode(message))
 
     def set_threads(self, count: int) -> None:
-        if count != self._threads and self.state is State.READY and self._transport is not None:
+        if count != self._threads and self.state is WorkerState.READY and self._transport is not None:
             self._threads = count
             self._transport.write(wire.encode(wire.Threads(count)))
 
     def set_limits(self, batch_size: int, response_timeout: float) -> None:
         self._spec = replace(self._spec, batch_size=batch_size, response_timeout=response_timeout)
-        if batch_size != self._told_batch_size and self.state is State.READY and self._transport is not None:
+        if batch_size != self._told_batch_size and self.state is WorkerState.READY and self._transport is not None:
             self._told_batch_size = batch_size
             self._transport.write(wire.encode(wire.BatchSize(batch_size)))
 
     def drain(self, grace: float) -> None:
-        if self.state in (State.DRAINING, State.EXITED):
+        if self.state in (WorkerState.DRAINING, WorkerState.EXITED):
             return
-        loading = self.state is not State.READY
-        self.state = advance(self.state, Event.STOP)
+        loading = self.state is not WorkerState.READY
+        self.state = advance(self.state, WorkerEvent.STOP)
         if loading:
-            self._life.kill("it was stopped while it was loading")
-        elif not self.hand:
+            self._process.kill("it was stopped while it was loading")
+        elif not self.in_flight:
             self._leave()
         elif grace < math.inf:  # otherwise the response timeout ends the worker
             self._set_leave_timer(grace, lambda: self._stop("it did not finish within the grace time"))
@@ -184,13 +184,13 @@ class LocalWorker(asyncio.Protocol):
 
     def _stop(self, because: str) -> None:
         self._stopped = True
-        self._life.kill(because)
+        self._process.kill(because)
 
     def _leave(self) -> None:
         """Close the socket: the worker sees that and exits."""
         if self._transport is not None:
             self._transport.close()
-        self._set_leave_timer(LEAVE_TIME, lambda: self._life.kill("it did not leave when asked"))
+        self._set_leave_timer(LEAVE_TIME, lambda: self._process.kill("it did not leave when asked"))
 
     def _set_leave_timer(self, delay: float, call: Callable[[], None]) -> None:
         if self._leave_timer is not None:
@@ -198,7 +198,7 @@ class LocalWorker(asyncio.Protocol):
         self._leave_timer = self._clock.later(delay, call)
 
     def _exited(self, how: Exit) -> None:
-        self.state = advance(self.state, Event.EXITED)
+        self.state = advance(self.state, WorkerEvent.EXITED)
         self._timer.cancel()
         if self._leave_timer is not None:
             self._leave_timer.cancel()
@@ -206,11 +206,11 @@ class LocalWorker(asyncio.Protocol):
             self._memory_timer.cancel()
         if self._transport is not None:
             self._transport.abort()
-        self.hand.end()
+        self.in_flight.end()
         self._flows.close_all()
-        no_memory = self._too_large or self._life.died_of_sigkill
-        how = replace(how, busy=self.hand.busy or self._hung)
-        for batch, outcomes in self.hand.give_back(self._retry, how.reason, no_memory, self._stopped, how.crashed):
+        no_memory = self._too_large or self._process.died_of_sigkill
+        how = replace(how, busy=self.in_flight.busy or self._hung)
+        for batch, outcomes in self.in_flight.give_back(self._retry, how.reason, no_memory, self._stopped, how.crashed):
             self._batches.ended(self, batch, outcomes, 0.0)
         self._events.exited(self, how)
 
@@ -220,21 +220,21 @@ class LocalWorker(asyncio.Protocol):
             self._memory_timer = self._clock.later(LOOK_EVERY, lambda: self._look_at_memory(limit))
             return
         self._too_large = True
-        if self.state in (State.STARTING, State.LOADING):  # another one would need as much
+        if self.state in (WorkerState.STARTING, WorkerState.LOADING):  # another one would need as much
             self._events.load_failed(self, LoadFailure(f"the worker was killed: {why}", out_of_memory=True))
-        self._life.kill(why)
+        self._process.kill(why)
 
     # Timeouts.
 
     def _startup_timeout(self) -> None:
         seconds = self._spec.startup_timeout
-        if self.state in (State.STARTING, State.LOADING):
+        if self.state in (WorkerState.STARTING, WorkerState.LOADING):
             failure = LoadFailure(
                 f"the model was not loaded within the startup timeout of {seconds:g} s", permanent=False
             )
-            self.state = advance(self.state, Event.STOP)  # the worker may yet report that it is ready
+            self.state = advance(self.state, WorkerEvent.STOP)  # the worker may yet report that it is ready
             self._events.load_failed(self, failure)
-            self._life.kill(f"startup timeout of {seconds:g} s")
+            self._process.kill(f"startup timeout of {seconds:g} s")
 
     def _time_response(self) -> None:
         """Start the response timeout: with a batch, and again with each piece of its answers.
@@ -243,12 +243,12 @@ class LocalWorker(asyncio.Protocol):
         """
         self._timer.cancel()
         seconds = self._spec.response_timeout
-        if self._flows and self.hand.running is not None and self._flows.used_up(self.hand.running.id):
+        if self._flows and self.in_flight.running is not None and self._flows.used_up(self.in_flight.running.id):
             seconds += PATIENCE
         self._timer = self._clock.later(seconds, self._response_timeout)
 
     def _response_timeout(self) -> None:
-        if self.hand.running is None:
+        if self.in_flight.running is None:
             return
         self._hung = True
         error = ResponseTimeout(
@@ -256,10 +256,10 @@ class LocalWorker(asyncio.Protocol):
             " and is replaced."
         )
         reply = Reply(error.status, str(error).encode(), error=error.kind)
-        if self.state is State.READY:
-            self.state = advance(self.state, Event.STOP)  # nothing more is sent to the worker
-        self._life.kill(f"response timeout of {self._spec.response_timeout:g} s")
-        batch, outcomes = self.hand.expire(self._retry, reply)
+        if self.state is WorkerState.READY:
+            self.state = advance(self.state, WorkerEvent.STOP)  # nothing more is sent to the worker
+        self._process.kill(f"response timeout of {self._spec.response_timeout:g} s")
+        batch, outcomes = self.in_flight.expire(self._retry, reply)
         self._flows.close(batch.id)
         self._batches.ended(self, batch, outcomes, 0.0)
 
@@ -267,35 +267,35 @@ class LocalWorker(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        if self.state in (State.DRAINING, State.EXITED):
+        if self.state in (WorkerState.DRAINING, WorkerState.EXITED):
             self._transport.close()
 
     def data_received(self, data: bytes) -> None:
-        if self._babbles:
+        if self._protocol_error:
             return
         try:
             for frame in self._reader.feed(data):
                 self._received(wire.decode_for_daemon(frame))
         except wire.BrokenMessage as error:
-            self._babbles = True
-            self._lose()
-            self._life.kill(f"it sent an invalid message to the daemon ({error})")
+            self._protocol_error = True
+            self._disconnect()
+            self._process.kill(f"it sent an invalid message to the daemon ({error})")
 
     def eof_received(self) -> None:
         return None
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the pidfd says how it ended
-        if self.state is not State.DRAINING and self._life.running:
+        if self.state is not WorkerState.DRAINING and self._process.running:
             # The worker is exiting, most likely. If not, the handler closed the socket: nothing more can arrive.
             why = "its handler closed its connection to the daemon"
-            self._set_leave_timer(LEAVE_TIME, lambda: self._life.kill(why))
-        self._lose()
-        self._life.socket_closed()
+            self._set_leave_timer(LEAVE_TIME, lambda: self._process.kill(why))
+        self._disconnect()
+        self._process.socket_closed()
 
-    def _lose(self) -> None:
+    def _disconnect(self) -> None:
         """The connection is lost: stop dispatching; batches in flight return when the process exits."""
-        if self.state is State.READY:
-            self.state = advance(self.state, Event.STOP)
+        if self.state is WorkerState.READY:
+            self.state = advance(self.state, WorkerEvent.STOP)
             self._events.lost(self)
 
     def _received(self, message: wire.ToDaemon) -> None:
@@ -307,23 +307,23 @@ class LocalWorker(asyncio.Protocol):
             case wire.Cut():
                 self._cut(message)
             case wire.Started():
-                self.hand.start(message.batch)
-            case wire.Hello() if self.state is State.STARTING:
-                self.state = advance(self.state, Event.HELLO)
+                self.in_flight.start(message.batch)
+            case wire.Hello() if self.state is WorkerState.STARTING:
+                self.state = advance(self.state, WorkerEvent.HELLO)
                 self._send_model()
-            case wire.Loaded() if self.state is State.LOADING:
+            case wire.Loaded() if self.state is WorkerState.LOADING:
                 self._timer.cancel()
-                self.state = advance(self.state, Event.LOADED)
+                self.state = advance(self.state, WorkerEvent.LOADED)
                 self.load_time = self._clock.now() - self._began
                 self.optimized = message.optimized
                 self._measured(message.measured)
                 if self._spec.retry is None:
                     self._retry = not message.own_handle
                 self._events.loaded(self)
-            case wire.LoadFailed() if self.state is State.LOADING:
+            case wire.LoadFailed() if self.state is WorkerState.LOADING:
                 self._timer.cancel()
-                self.state = advance(self.state, Event.STOP)  # later messages about the load are ignored
-                self._set_leave_timer(LEAVE_TIME, lambda: self._life.kill("it did not leave after its load failed"))
+                self.state = advance(self.state, WorkerEvent.STOP)  # later messages about the load are ignored
+                self._set_leave_timer(LEAVE_TIME, lambda: self._process.kill("it did not leave after its load failed"))
                 failure = LoadFailure(message.error, message.traceback, out_of_memory=message.out_of_memory)
                 self._events.load_failed(self, failure)
             case _:
@@ -337,10 +337,10 @@ class LocalWorker(asyncio.Protocol):
     def _send_model(self) -> None:
         self._told_batch_size = self._spec.batch_size
         assert self._transport is not None
-        self._transport.write(wire.encode(load_of(self._spec, self._life.group)))
+        self._transport.write(wire.encode(load_of(self._spec, self._process.group)))
 
     def _streamed(self, chunk: wire.Chunk) -> None:
-        batch = self.hand.find(chunk.batch)
+        batch = self.in_flight.find(chunk.batch)
         if batch is None:
             return  # ended by the response timeout
         for row, piece in chunk.pieces:
@@ -352,12 +352,12 @@ class LocalWorker(asyncio.Protocol):
             self._batches.streamed(self, batch.jobs[row], piece_of(piece, flow))
             if not flow.wanted:
                 flow.refuse()  # the client has gone, or has its answer
-        if batch is self.hand.running:
+        if batch is self.in_flight.running:
             self._time_response()
 
     def _cut(self, cut: wire.Cut) -> None:
         """End the answers of a batch's clients that do not read."""
-        batch = self.hand.find(cut.batch)
+        batch = self.in_flight.find(cut.batch)
         if batch is None:
             return
         for row in cut.rows:
@@ -365,7 +365,7 @@ class LocalWorker(asyncio.Protocol):
                 raise wire.BrokenMessage(f"row {row} of {len(batch.jobs)} is cut")
             self._flows.of(batch.id, row).close()
             self._batches.streamed(self, batch.jobs[row], Piece(503, b"", unread=UNREAD))
-        if batch is self.hand.running:
+        if batch is self.in_flight.running:
             self._time_response()
 
     def _grant(self, batch: int, row: int, count: int) -> None:
@@ -374,18 +374,18 @@ class LocalWorker(asyncio.Protocol):
 
     def _done(self, done: wire.Done) -> None:
         self._measured(done.measured)
-        if done.batch == self.hand.overdue:
-            self.hand.settle()  # too late; but the worker has started the next batch
+        if done.batch == self.in_flight.overdue:
+            self.in_flight.settle()  # too late; but the worker has started the next batch
             return
-        batch = self.hand.running
+        batch = self.in_flight.running
         if batch is None:
             return
         if done.batch != batch.id or len(done.answers) != len(batch.jobs):
             raise wire.BrokenMessage(f"{len(done.answers)} answers to batch {done.batch} instead of {batch!r}")
-        self.hand.finish()
+        self.in_flight.finish()
         if self._flows:
             self._flows.close(batch.id)
-        if self.hand:
+        if self.in_flight:
             self._time_response()  # the worker has started the next one
         else:
             self._timer.cancel()
@@ -396,5 +396,5 @@ class LocalWorker(asyncio.Protocol):
             seconds = max(0.0, seconds - done.isolation.seconds)
             self._spec.isolated(done.isolation)
         self._batches.ended(self, batch, outcomes, seconds)
-        if self.state is State.DRAINING and not self.hand:
+        if self.state is WorkerState.DRAINING and not self.in_flight:
             self._leave()

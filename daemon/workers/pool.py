@@ -13,7 +13,7 @@ from daemon.workers.cores import oversubscription, threads_for
 from daemon.workers.engine import BatchEvents, Engine, Exit, LoadFailure, Worker, WorkerSpec
 from daemon.workers.gpus import Placement
 from daemon.workers.slot import RESTART_LIMIT, Slot, SlotState, after_exit, plan
-from daemon.workers.state import State
+from daemon.workers.state import WorkerState
 
 
 class PoolListener(Protocol):
@@ -83,7 +83,7 @@ class Pool:
     @property
     def unstarted(self) -> int:
         """The number of jobs sent ahead that no worker has started."""
-        return sum([slot.worker.hand.unstarted for slot in self.slots if slot.worker is not None])
+        return sum([slot.worker.in_flight.unstarted for slot in self.slots if slot.worker is not None])
 
     @property
     def ready(self) -> int:
@@ -117,21 +117,21 @@ class Pool:
     def take_idle(self, alone: bool = False) -> Worker:
         worker = next(iter(self._idle))
         del self._idle[worker]
-        if worker.hand.capacity > 1 and not alone:
+        if worker.in_flight.capacity > 1 and not alone:
             self._granting[worker] = None
         return worker
 
     def take_granting(self) -> Worker:
         worker = next(iter(self._granting))
-        if len(worker.hand) + 1 >= worker.hand.capacity:
+        if len(worker.in_flight) + 1 >= worker.in_flight.capacity:
             del self._granting[worker]
         return worker
 
     def take_back(self, worker: Worker, answered: bool) -> bool:
         self._take_out(worker)
         idle = False
-        if worker.state is State.READY:
-            idle = not worker.hand
+        if worker.state is WorkerState.READY:
+            idle = not worker.in_flight
             (self._idle if idle else self._granting)[worker] = None
         if self.crashes and answered:
             self.crashes = 0

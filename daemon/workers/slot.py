@@ -69,7 +69,7 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ReconcilePlan:
     """The actions of a reconciliation: slots by index, and when to check again (None: no need)."""
 
     start: Sequence[int]
@@ -78,7 +78,7 @@ class Plan:
     wake_at: float | None
 
 
-def plan(slots: Sequence[Slot], wanted: int, now: float) -> Plan:
+def plan(slots: Sequence[Slot], wanted: int, now: float) -> ReconcilePlan:
     """Compare wanted with actual.
 
     Slots without a loaded model are retired first, then the youngest.
@@ -94,7 +94,7 @@ def plan(slots: Sequence[Slot], wanted: int, now: float) -> Plan:
             start.append(index)
         elif slot.state is SlotState.BACKOFF:
             wake_at = slot.retry_at if wake_at is None else min(wake_at, slot.retry_at)
-    return Plan(start, sorted(retire, reverse=True), max(0, wanted - len(slots)), wake_at)
+    return ReconcilePlan(start, sorted(retire, reverse=True), max(0, wanted - len(slots)), wake_at)
 
 
 def after_exit(slot: Slot, answered: bool, now: float, busy: bool = False) -> bool:

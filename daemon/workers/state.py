@@ -15,7 +15,7 @@ from enum import Enum, auto
 from daemon.core.states import follow
 
 
-class State(Enum):
+class WorkerState(Enum):
     STARTING = auto()  # the process exists; no message has arrived yet
     LOADING = auto()  # the model was sent; handler.initialize() runs
     READY = auto()  # may be given batches
@@ -23,23 +23,31 @@ class State(Enum):
     EXITED = auto()  # the process is gone and its exit code is known
 
 
-class Event(Enum):
+class WorkerEvent(Enum):
     HELLO = auto()
     LOADED = auto()
     STOP = auto()
     EXITED = auto()
 
 
-TRANSITIONS: dict[State, dict[Event, State]] = {
-    State.STARTING: {Event.HELLO: State.LOADING, Event.STOP: State.DRAINING, Event.EXITED: State.EXITED},
-    State.LOADING: {Event.LOADED: State.READY, Event.STOP: State.DRAINING, Event.EXITED: State.EXITED},
-    State.READY: {Event.STOP: State.DRAINING, Event.EXITED: State.EXITED},
-    State.DRAINING: {Event.EXITED: State.EXITED},
-    State.EXITED: {},
+TRANSITIONS: dict[WorkerState, dict[WorkerEvent, WorkerState]] = {
+    WorkerState.STARTING: {
+        WorkerEvent.HELLO: WorkerState.LOADING,
+        WorkerEvent.STOP: WorkerState.DRAINING,
+        WorkerEvent.EXITED: WorkerState.EXITED,
+    },
+    WorkerState.LOADING: {
+        WorkerEvent.LOADED: WorkerState.READY,
+        WorkerEvent.STOP: WorkerState.DRAINING,
+        WorkerEvent.EXITED: WorkerState.EXITED,
+    },
+    WorkerState.READY: {WorkerEvent.STOP: WorkerState.DRAINING, WorkerEvent.EXITED: WorkerState.EXITED},
+    WorkerState.DRAINING: {WorkerEvent.EXITED: WorkerState.EXITED},
+    WorkerState.EXITED: {},
 }
 
 
-def advance(state: State, event: Event) -> State:
+def advance(state: WorkerState, event: WorkerEvent) -> WorkerState:
     """Return the next state, by one arrow of the drawing.
 
     Raises:

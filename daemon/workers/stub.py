@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 
 from daemon.core.clock import Clock, Timer
 from daemon.core.job import Batch, Job, Outcome, Reply
-from daemon.workers.engine import BatchEvents, Exit, LoadFailure, WorkerEvents, WorkerSpec
-from daemon.workers.inflight import CAPACITY, Hand
-from daemon.workers.state import Event, State, advance
+from daemon.workers.engine import BatchEvents, Exit, LoadFailure, WorkerListener, WorkerSpec
+from daemon.workers.inflight import CAPACITY, InFlight
+from daemon.workers.state import WorkerEvent, WorkerState, advance
 from handlers.wire import Optimized
 
 
@@ -44,7 +44,7 @@ class StubEngine:
     optimized: Sequence[Optimized] = ()
     workers: list["StubWorker"] = field(default_factory=list)
 
-    def start_worker(self, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents) -> "StubWorker":
+    def start_worker(self, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents) -> "StubWorker":
         worker = StubWorker(self, spec, events, batches, pid=len(self.workers) + 1)
         self.workers.append(worker)
         return worker
@@ -61,9 +61,9 @@ class StubWorker:
     _ids = itertools.count(1)
 
     def __init__(
-        self, engine: StubEngine, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents, pid: int
+        self, engine: StubEngine, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents, pid: int
     ) -> None:
-        self.state = State.STARTING
+        self.state = WorkerState.STARTING
         self.pid = pid
         self.answered = False
         self.gpu_id = spec.gpu_id
@@ -73,20 +73,20 @@ class StubWorker:
         self.spec = spec
         self.threads = spec.threads
         self.batches: list[Batch] = []  # all batches ever sent to the worker
-        self.hand = Hand(engine.capacity)
+        self.in_flight = InFlight(engine.capacity)
         self._engine = engine
         self._events = events
         self._batch_events = batches
         self._timer: Timer = engine.clock.later(engine.load_time, self._load)
 
     def __repr__(self) -> str:
-        return f"<StubWorker {self.pid} {self.state.name}{' busy' if self.hand else ''}>"
+        return f"<StubWorker {self.pid} {self.state.name}{' busy' if self.in_flight else ''}>"
 
     def predict(self, batch: Batch) -> None:
-        assert self.state is State.READY, self
-        self.hand.take(batch)
+        assert self.state is WorkerState.READY, self
+        self.in_flight.take(batch)
         self.batches.append(batch)
-        if len(self.hand) == 1:
+        if len(self.in_flight) == 1:
             self._begin(batch)
 
     def set_threads(self, count: int) -> None:
@@ -96,46 +96,46 @@ class StubWorker:
         self.spec = replace(self.spec, batch_size=batch_size, response_timeout=response_timeout)
 
     def drain(self, grace: float) -> None:  # noqa: ARG002 - a stub's batch always ends
-        self.state = advance(self.state, Event.STOP)
-        if not self.hand:
+        self.state = advance(self.state, WorkerEvent.STOP)
+        if not self.in_flight:
             self._exit(0, "stopped")
 
     def kill(self) -> None:
-        if self.state is not State.EXITED:
+        if self.state is not WorkerState.EXITED:
             self._exit(None, "it was stopped", stopped=True)
 
     def die(self, reason: str = "killed by SIGKILL", retry: bool = True, killed: bool = False) -> None:
         """End like a killed process: the batches come back, then the worker exits."""
-        if self.state is not State.EXITED:
+        if self.state is not WorkerState.EXITED:
             self._exit(None, reason, retry, killed)
 
     def crash(self, reason: str = "it exited with code 7", retry: bool = True) -> None:
         """End like a crashed process: the batches come back, then the worker exits."""
-        if self.state is not State.EXITED:
+        if self.state is not WorkerState.EXITED:
             self._exit(7, reason, retry, crashed=True)
 
     def hang(self, reply: Reply, retry: bool = True) -> None:
         """Reach the response timeout of the running batch: the batch ends with this reply, then the process."""
-        if self.state is State.READY:
-            self.state = advance(self.state, Event.STOP)
-        batch, outcomes = self.hand.expire(retry, reply)
+        if self.state is WorkerState.READY:
+            self.state = advance(self.state, WorkerEvent.STOP)
+        batch, outcomes = self.in_flight.expire(retry, reply)
         self._batch_events.ended(self, batch, outcomes, 0.0)
         self._exit(None, "killed: response timeout")
 
     def stream(self, body: bytes) -> None:
         """Send a piece of the answer to each job of the running batch."""
-        assert self.hand.running is not None
-        for job in self.hand.running.jobs:
+        assert self.in_flight.running is not None
+        for job in self.in_flight.running.jobs:
             self._batch_events.streamed(self, job, Reply(200, body))
 
     def _load(self) -> None:
-        self.state = advance(self.state, Event.HELLO)
+        self.state = advance(self.state, WorkerEvent.HELLO)
         failure = self._engine.load_failure
         if failure is not None:
             self._events.load_failed(self, failure)
             self._exit(3, failure.error)
             return
-        self.state = advance(self.state, Event.LOADED)
+        self.state = advance(self.state, WorkerEvent.LOADED)
         self.load_time = self._engine.clock.now() - self.started
         self.optimized = self._engine.optimized
         self._events.loaded(self)
@@ -145,11 +145,11 @@ class StubWorker:
 
     def _finish(self, seconds: float) -> None:
         self.answered = True
-        batch = self.hand.finish()
-        if self.hand.running is not None:
-            self._begin(self.hand.running)
+        batch = self.in_flight.finish()
+        if self.in_flight.running is not None:
+            self._begin(self.in_flight.running)
         self._batch_events.ended(self, batch, [Outcome(job, self._engine.answer(job)) for job in batch.jobs], seconds)
-        if self.state is State.DRAINING and not self.hand:
+        if self.state is WorkerState.DRAINING and not self.in_flight:
             self._exit(0, "stopped")
 
     def _exit(
@@ -162,8 +162,8 @@ class StubWorker:
         crashed: bool = False,
     ) -> None:
         self._timer.cancel()
-        self.state = advance(self.state, Event.EXITED)
-        how = Exit(code, reason, crashed=crashed, busy=self.hand.busy)
-        for batch, outcomes in self.hand.give_back(retry, reason, killed, stopped, crashed):
+        self.state = advance(self.state, WorkerEvent.EXITED)
+        how = Exit(code, reason, crashed=crashed, busy=self.in_flight.busy)
+        for batch, outcomes in self.in_flight.give_back(retry, reason, killed, stopped, crashed):
             self._batch_events.ended(self, batch, outcomes, 0.0)
         self._events.exited(self, how)

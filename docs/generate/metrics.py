@@ -6,7 +6,7 @@ from prometheus_client import Metric
 
 from daemon.metrics import families
 from daemon.metrics.gpu import Gpu
-from daemon.metrics.host import Host
+from daemon.metrics.host import HostMonitor
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.version import VersionMetrics
 from docs.generate.markdown import code, table
@@ -36,7 +36,7 @@ def _all() -> Iterator[Metric]:
     yield from families.answered(everything)
     yield from families.sums(everything)
     yield from families.last_batches(everything)
-    yield from families.machine(Host().read())
+    yield from families.machine(HostMonitor().read())
     yield from families.gpus([Gpu(index="0", busy=0.0, used=1.0, total=2.0)])
     yield from families.ours(everything)
 

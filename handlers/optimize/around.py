@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from torch import nn
 
 
-class Around(nn.Module):
+class ModelWrapper(nn.Module):
     """Forwards all other members to the wrapped model.
 
     Attributes:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from handlers.optimize.around import Around
+from handlers.optimize.around import ModelWrapper
 from handlers.optimize.trees import map_tensors
 
 # Flags of /proc/cpuinfo: Intel and AMD, then ARM.
@@ -39,7 +39,7 @@ def refusal(device: torch.device, cpuinfo: str | None = None) -> str:
     return ""
 
 
-class Bfloat16(Around):
+class Bfloat16(ModelWrapper):
     """A model in bfloat16 with float32 inputs and outputs. Its other members are the model's own."""
 
     within = "narrow"

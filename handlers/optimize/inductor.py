@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from handlers.optimize.around import Around
+from handlers.optimize.around import ModelWrapper
 from handlers.optimize.drift import drift
 from handlers.optimize.trees import map_tensors
 
@@ -49,7 +49,7 @@ def refusal(model: Any, device: torch.device) -> str:
     return ""
 
 
-class Compiled(Around):
+class Compiled(ModelWrapper):
     """A compiled model. Its other members are the model's own.
 
     Attributes:

@@ -47,7 +47,7 @@ class Disconnected(Exception):
         super().__init__("the handler closed the worker's connection to the daemon")
 
 
-class Connection:
+class DaemonConnection:
     """Blocking messages from and to the daemon. One thread may send while another receives.
 
     Reads are buffered: a small frame takes one system call, and a frame already buffered takes none.

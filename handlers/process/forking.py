@@ -25,7 +25,7 @@ _PR_SET_PDEATHSIG = 1  # prctl(2)
 _ADOPTION = 10.0  # seconds until the intermediate process must have ended
 
 
-class NotFit(Exception):
+class NotForkable(Exception):
     """This process must not be forked; the message gives the reason."""
 
 
@@ -51,7 +51,7 @@ def fork_for(daemon: int) -> int:
 
     Raises:
         OSError: there is no memory or no pid for a process.
-        NotFit: the new process ended before the daemon adopted it.
+        NotForkable: the new process ended before the daemon adopted it.
     """
     reading, writing = os.pipe()
     try:
@@ -81,7 +81,7 @@ def fork_for(daemon: int) -> int:
     with open(reading, "rb") as pipe:
         said = pipe.read(8)
     if len(said) < 8:
-        raise NotFit("the new process ended at once, or there is no memory for it")
+        raise NotForkable("the new process ended at once, or there is no memory for it")
     return int.from_bytes(said, "little")
 
 
@@ -115,22 +115,22 @@ def check_fit(descriptors: Collection[str] | None = None) -> None:
         descriptors: the descriptors that may be open; None for any.
 
     Raises:
-        NotFit: the process has a thread, a child, an initialized CUDA driver or a further descriptor.
+        NotForkable: the process has a thread, a child, an initialized CUDA driver or a further descriptor.
     """
     threads = len(os.listdir("/proc/self/task"))
     if threads != 1:
-        raise NotFit(f"it has {threads} threads")
+        raise NotForkable(f"it has {threads} threads")
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
-        raise NotFit("it has initialized CUDA")
+        raise NotForkable("it has initialized CUDA")
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
         pass
     else:
-        raise NotFit("it has started a process")
+        raise NotForkable("it has started a process")
     if descriptors is not None and (further := open_descriptors() - set(descriptors)):
-        raise NotFit(f"it has opened {', '.join(sorted(each.partition(' ')[2] for each in further))}")
+        raise NotForkable(f"it has opened {', '.join(sorted(each.partition(' ')[2] for each in further))}")
 
 
 def freeze() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from handlers import wire
-from handlers.process.connection import Connection
+from handlers.process.connection import DaemonConnection
 from handlers.process.pieces import Pieces
 from handlers.process.threads import set_threads
 from handlers.runtime.runtime import Runtime
@@ -31,7 +31,7 @@ class Running(Protocol):
         """Finish the batches in flight; raises as `run` does."""
 
 
-def running(runtime: Runtime, connection: Connection, threads: int) -> Running:
+def running(runtime: Runtime, connection: DaemonConnection, threads: int) -> Running:
     """Return the way to run this model.
 
     Raises:
@@ -59,7 +59,7 @@ def _is_ours(handler: object) -> bool:
 class InTurn:
     """Runs one batch after the other, on the main thread."""
 
-    def __init__(self, runtime: Runtime, connection: Connection) -> None:
+    def __init__(self, runtime: Runtime, connection: DaemonConnection) -> None:
         self._runtime = runtime
         self._connection = connection
 
@@ -81,7 +81,7 @@ class InTurn:
 class Overlapped:
     """Starts the next batch while one runs; each start is reported to the daemon."""
 
-    def __init__(self, runtime: Runtime, connection: Connection, threads: int) -> None:
+    def __init__(self, runtime: Runtime, connection: DaemonConnection, threads: int) -> None:
         from handlers.process.pipeline import Pipeline
 
         self._runtime = runtime

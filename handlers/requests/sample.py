@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from handlers.sdk.errors import HandlerError
 
 
-class Sample(NamedTuple):
+class SampleRequest(NamedTuple):
     """A request from the archive."""
 
     name: str
@@ -15,7 +15,7 @@ class Sample(NamedTuple):
     content_type: str
 
 
-def sample_of(model_dir: Path, config: Mapping[str, Any]) -> Sample | None:
+def sample_of(model_dir: Path, config: Mapping[str, Any]) -> SampleRequest | None:
     """Read the sample that `model-config.yaml` names; return None if no sample is named.
 
     Raises:
@@ -30,4 +30,4 @@ def sample_of(model_dir: Path, config: Mapping[str, Any]) -> Sample | None:
     file = model_dir / Path(options["file"]).name
     if not file.is_file():
         raise HandlerError(f"model-config.yaml: `warmup` names `{options['file']}`, and the archive does not hold it")
-    return Sample(file.name, file.read_bytes(), str(options.get("contentType") or ""))
+    return SampleRequest(file.name, file.read_bytes(), str(options.get("contentType") or ""))

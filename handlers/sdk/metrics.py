@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
-from handlers.sdk.pending_metrics import Tally
+from handlers.sdk.pending_metrics import PendingMetrics
 
 
 class MetricTypes(Enum):
@@ -41,14 +41,14 @@ class CachingMetric:
         dimension_names: Sequence[str],
         metric_type: MetricTypes,
         model_name: str,
-        tally: Tally | None = None,
+        tally: PendingMetrics | None = None,
     ) -> None:
         self.metric_name = metric_name
         self.unit = unit
         self.dimension_names = list(dimension_names)
         self.metric_type = metric_type
         self._model_name = model_name
-        self._tally = tally if tally is not None else Tally()
+        self._tally = tally if tally is not None else PendingMetrics()
         self._hostname = socket.gethostname()
 
     def add_or_update(self, value: float, dimension_values: Sequence[str], request_id: str = "") -> None:
@@ -79,7 +79,7 @@ class MetricsCache:
 
     def __init__(self, model_name: str) -> None:
         self.model_name = model_name
-        self.tally = Tally()
+        self.tally = PendingMetrics()
         self.request_ids: Mapping[int, str] = {}
         self.cache: dict[MetricTypes, dict[str, CachingMetric]] = {kind: {} for kind in MetricTypes}
 

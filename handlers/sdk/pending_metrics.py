@@ -17,7 +17,7 @@ def _short(value: object) -> str:
     return sendable(value)[:LONGEST_LABEL]
 
 
-class Tally:
+class PendingMetrics:
     """Measurements not yet sent. Handlers may report from any thread."""
 
     def __init__(self) -> None:

@@ -19,12 +19,12 @@ from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
 from daemon.http.router import Router, join
 from daemon.metrics.gpu import Gpus
-from daemon.metrics.host import Host
+from daemon.metrics.host import HostMonitor
 from daemon.metrics.metrics import Metrics
-from daemon.models.registrar import Registration
-from daemon.models.registrar import Request as Wanted
+from daemon.models.registrar import Registrar
+from daemon.models.registrar import Registration as Wanted
 from daemon.models.registry import Registry
-from daemon.models.version import Model
+from daemon.models.version import ModelVersion
 from daemon.workers.stub import StubEngine
 from tests.http.peer import Answer, Peer, Server
 
@@ -62,13 +62,13 @@ class House:
         self.engine = StubEngine(self.clock)
         logs = ModelLogs(partial(paths.model_log, root), foreground=False)
         config = resolve(flags | settings, {})
-        self.registration = Registration(config, self.registry, self.engine, self.clock, logs, self.metrics)
-        self.registration.clean()
+        self.registrar = Registrar(config, self.registry, self.engine, self.clock, logs, self.metrics)
+        self.registrar.clean()
         self.turns = Turns(self.clock.now)
         self.started = True  # what is served from the start has been registered
         told = {"status": {"pid": 1}}.get if own else None
-        self._commands = management_routes(self.registry, self.registration, told, local_paths=local_paths)
-        self._measured = metrics_routes(self.registry, self.metrics, Host(), Gpus(self.clock, nvidia_smi))
+        self._commands = management_routes(self.registry, self.registrar, told, local_paths=local_paths)
+        self._measured = metrics_routes(self.registry, self.metrics, HostMonitor(), Gpus(self.clock, nvidia_smi))
         self._predictions = inference_routes(self.registry, lambda: self.started, self.turns)
         self._router = Router(join(self._predictions, self._commands, self._measured))
 
@@ -90,10 +90,10 @@ class House:
         (directory / "MAR-INF/MANIFEST.json").write_text(json.dumps({"runtime": "python", "model": model}))
         return directory
 
-    async def serve(self, name: str, version: str = "1.0", workers: int = 1, config: str = "") -> Model:
+    async def serve(self, name: str, version: str = "1.0", workers: int = 1, config: str = "") -> ModelVersion:
         """Register a version, with workers that are ready."""
         self.put(name, version, config, place=f"{name}-{version}")
-        model = await self.registration.register(Wanted(url=f"{name}-{version}"))
+        model = await self.registrar.register(Wanted(url=f"{name}-{version}"))
         model.scale(workers, workers)
         self.clock.settle()
         return model

@@ -9,7 +9,7 @@ from daemon.batching.ahead import may_send_ahead
 from daemon.batching.policies.collector import Facts
 from daemon.core.arena import SHARED_FROM, Arena
 from daemon.core.errors import QueueFull
-from daemon.core.job import Job, Param, Phase, Reply
+from daemon.core.job import Job, JobPhase, Param, Reply
 from tests.kit.version import StubVersion
 
 
@@ -107,7 +107,7 @@ def test_a_job_that_travels_alone_is_not_sent_ahead() -> None:
     bench = pairs()
     bench.send(*"ab")
 
-    bench.submit("X", solo=True)
+    bench.submit("X", exclusive=True)
     bench.send(*"cdef")
 
     assert bench.batches == ["a b"]
@@ -120,7 +120,7 @@ def test_only_the_batch_that_had_started_is_charged_when_a_worker_dies() -> None
     bench.workers[0].die()
 
     assert [job.attempt for job in jobs] == [1, 1, 0, 0, 0]
-    assert {job.phase for job in jobs} == {Phase.QUEUED}
+    assert {job.phase for job in jobs} == {JobPhase.QUEUED}
 
 
 def test_after_a_death_what_had_started_goes_alone_and_the_rest_as_it_was() -> None:
@@ -178,7 +178,7 @@ def test_a_job_sent_ahead_whose_client_left_does_not_come_back() -> None:
     bench.workers[0].die(retry=False)
     bench.clock.advance(10.0)
 
-    assert left.phase is Phase.ENDED
+    assert left.phase is JobPhase.ENDED
     assert bench.batches[2:] == ["d"]
 
 

@@ -7,17 +7,17 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.batching.deadlines import Deadlines
-from daemon.core.job import Budget, Job
+from daemon.batching.deadlines import JobDeadlines
+from daemon.core.job import Job, TimeBudget
 from tests.kit.client import Client
 
 
 def job(deadline: float) -> Job:
-    return Client().job("j", budget=Budget(deadline, 0.0, "the test"))
+    return Client().job("j", budget=TimeBudget(deadline, 0.0, "the test"))
 
 
 def test_the_earliest_is_the_first() -> None:
-    deadlines = Deadlines()
+    deadlines = JobDeadlines()
     late, early = job(9.0), job(5.0)
     deadlines.add(late)
     deadlines.add(early)
@@ -30,7 +30,7 @@ def test_the_earliest_is_the_first() -> None:
 
 
 def test_a_job_without_a_deadline_is_not_watched() -> None:
-    deadlines = Deadlines()
+    deadlines = JobDeadlines()
     free = Client().job("j")
     deadlines.add(free)
     deadlines.discard(free)
@@ -41,7 +41,7 @@ def test_a_job_without_a_deadline_is_not_watched() -> None:
 
 
 def test_one_that_is_not_watched_can_be_discarded() -> None:
-    deadlines = Deadlines()
+    deadlines = JobDeadlines()
     deadlines.add(job(1.0))
     deadlines.discard(job(1.0))
 
@@ -49,7 +49,7 @@ def test_one_that_is_not_watched_can_be_discarded() -> None:
 
 
 def test_a_job_that_has_gone_is_not_kept_alive() -> None:
-    deadlines = Deadlines()
+    deadlines = JobDeadlines()
     gone = job(1000.0)
     deadlines.add(gone)
     deadlines.discard(gone)
@@ -58,7 +58,7 @@ def test_a_job_that_has_gone_is_not_kept_alive() -> None:
 
 
 def test_what_has_gone_takes_no_room() -> None:
-    deadlines = Deadlines()
+    deadlines = JobDeadlines()
     for _ in range(10_000):
         short = job(1000.0)
         deadlines.add(short)
@@ -69,7 +69,7 @@ def test_what_has_gone_takes_no_room() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from(["add", "discard"]), st.integers(0, 9)), max_size=300), st.integers(0, 99))
 def test_it_always_knows_the_next(steps: list[tuple[str, int]], seed: int) -> None:
-    deadlines, inside, dice = Deadlines(), list[Job](), random.Random(seed)
+    deadlines, inside, dice = JobDeadlines(), list[Job](), random.Random(seed)
     for step, deadline in steps:
         if step == "add":
             inside.append(job(1.0 + deadline))

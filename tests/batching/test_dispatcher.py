@@ -4,7 +4,7 @@ import pytest
 
 from daemon.batching.policies.collector import Facts, Send, Wait
 from daemon.core.errors import QueueFull, Stopping
-from daemon.core.job import Phase, Reply
+from daemon.core.job import JobPhase, Reply
 from tests.kit.version import StubVersion
 
 LATE = Reply(500, b"late")
@@ -226,7 +226,7 @@ def test_a_queued_job_whose_client_left_is_not_run() -> None:
     bench.clock.advance(5.0)
 
     assert bench.batches == ["b"]
-    assert a.phase is Phase.ENDED and bench.client.answered == ["b"]
+    assert a.phase is JobPhase.ENDED and bench.client.answered == ["b"]
 
 
 def test_the_delay_starts_anew_after_everybody_left() -> None:
@@ -251,7 +251,7 @@ def test_a_running_job_whose_client_left_ends_with_its_batch_and_tells_nobody() 
     assert bench.dispatcher.running == 2
     bench.clock.advance(1.0)
 
-    assert a.phase is Phase.ENDED and bench.client.answered == ["b"]
+    assert a.phase is JobPhase.ENDED and bench.client.answered == ["b"]
     assert bench.dispatcher.running == 0
 
 
@@ -264,7 +264,7 @@ def test_a_job_whose_client_left_is_not_run_again() -> None:
     bench.clock.advance(5.0)
 
     assert bench.batches == ["a b", "b"]
-    assert a.phase is Phase.ENDED
+    assert a.phase is JobPhase.ENDED
 
 
 def test_a_client_that_leaves_after_the_answer_changes_nothing() -> None:
@@ -274,7 +274,7 @@ def test_a_client_that_leaves_after_the_answer_changes_nothing() -> None:
 
     bench.model.abandon(job)
 
-    assert job.phase is Phase.ENDED and bench.client.answered == ["a"]
+    assert job.phase is JobPhase.ENDED and bench.client.answered == ["a"]
 
 
 def test_a_stop_sends_what_waits_without_further_delay() -> None:
@@ -295,7 +295,7 @@ def test_what_nobody_will_come_for_is_refused() -> None:
     bench.dispatcher.refuse_all(Stopping("going away"))
 
     assert bench.client.statuses == {"a": 503, "b": 503}
-    assert {job.phase for job in (a, b)} == {Phase.ENDED} and len(bench.model.queue) == 0
+    assert {job.phase for job in (a, b)} == {JobPhase.ENDED} and len(bench.model.queue) == 0
 
 
 def test_a_refused_reply_says_when_to_come_again() -> None:

@@ -14,10 +14,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from daemon.batching.policies.fixed import Fixed
 from daemon.core.clock import FakeClock
 from daemon.core.errors import DaemonError
-from daemon.core.job import MAX_ATTEMPTS, Batch, Budget, Job, Param, Phase, Reply
-from daemon.models.version import Model
+from daemon.core.job import MAX_ATTEMPTS, Batch, Job, JobPhase, Param, Reply, TimeBudget
+from daemon.models.version import ModelVersion
 from daemon.workers.slot import SlotState
-from daemon.workers.state import State
+from daemon.workers.state import WorkerState
 from daemon.workers.stub import StubEngine, StubWorker
 from tests.kit.build import make_model
 
@@ -54,7 +54,7 @@ class Service(RuleBasedStateMachine):
         self.clock = FakeClock()
         self.engine = StubEngine(self.clock, load_time=0.02, batch_time=lambda size: batch_time)
         self.batch_size, self.batch_time = batch_size, batch_time
-        self.model: Model = make_model(
+        self.model: ModelVersion = make_model(
             self.engine, self.clock, batch_size=batch_size, policy=policy, max_delay=MAX_DELAY, queue_jobs=queue_jobs,
             queue_timeout=queue_timeout,
         )  # fmt: skip
@@ -73,9 +73,9 @@ class Service(RuleBasedStateMachine):
     def jobs_arrive(self, count: int, size: int, low: bool, budget: float | None) -> None:
         for _ in range(count):
             name, now = str(len(self.sent)), self.clock.now()
-            limit = None if budget is None else Budget(budget, now, "the test")
+            limit = None if budget is None else TimeBudget(budget, now, "the test")
             params = [Param("body", "", bytes(size))]
-            sent = Sent(Job(name, params, [], now, partial(self.answered, name), low=low, budget=limit), [])
+            sent = Sent(Job(name, params, [], now, partial(self.answered, name), low_priority=low, budget=limit), [])
             self.sent[name] = sent
             try:
                 self.model.submit(sent.job)
@@ -98,16 +98,16 @@ class Service(RuleBasedStateMachine):
     @rule(data=st.data(), retry=st.booleans())
     def a_worker_dies(self, data: st.DataObject, retry: bool) -> None:
         worker = data.draw(st.sampled_from(self.running_workers()))
-        started = worker.hand.running
+        started = worker.in_flight.running
         if started is not None:
             self.died_in = {job.id: started.id for job in started.jobs} | self.died_in
         worker.die(retry=retry)
 
-    @precondition(lambda self: any(worker.hand.running for worker in self.running_workers()))
+    @precondition(lambda self: any(worker.in_flight.running for worker in self.running_workers()))
     @rule(data=st.data(), retry=st.booleans())
     def a_worker_hangs(self, data: st.DataObject, retry: bool) -> None:
-        worker = data.draw(st.sampled_from([each for each in self.running_workers() if each.hand.running]))
-        started = worker.hand.running
+        worker = data.draw(st.sampled_from([each for each in self.running_workers() if each.in_flight.running]))
+        started = worker.in_flight.running
         assert started is not None
         self.died_in = {job.id: started.id for job in started.jobs} | self.died_in
         worker.hang(Reply(500, b"late"), retry)
@@ -123,7 +123,7 @@ class Service(RuleBasedStateMachine):
     @invariant()
     def a_job_ends_once_and_is_sent_at_most_twice(self) -> None:
         for sent in self.sent.values():
-            ended = sent.job.phase is Phase.ENDED
+            ended = sent.job.phase is JobPhase.ENDED
             assert len(sent.replies) <= 1
             assert bool(sent.replies) == (ended and not sent.left) or (sent.left and ended), sent
             assert sent.job.attempt <= MAX_ATTEMPTS
@@ -131,13 +131,13 @@ class Service(RuleBasedStateMachine):
     @invariant()
     def every_job_is_somewhere(self) -> None:
         phases = [sent.job.phase for sent in self.sent.values()]
-        in_workers = {job for worker in self.engine.workers for batch in worker.hand for job in batch.jobs}
-        assert phases.count(Phase.QUEUED) == len(self.model.queue)
+        in_workers = {job for worker in self.engine.workers for batch in worker.in_flight for job in batch.jobs}
+        assert phases.count(JobPhase.QUEUED) == len(self.model.queue)
         assert self.model.dispatcher.running == len(in_workers)
         late = {sent.job for sent in self.sent.values() if sent.late}  # a worker may still have one
-        assert {sent.job for sent in self.sent.values() if sent.job.phase is Phase.SENT} == in_workers - late
+        assert {sent.job for sent in self.sent.values() if sent.job.phase is JobPhase.SENT} == in_workers - late
         assert self.model.dispatcher.running >= 0
-        waiting = [sent.job for sent in self.sent.values() if sent.job.phase is Phase.QUEUED]
+        waiting = [sent.job for sent in self.sent.values() if sent.job.phase is JobPhase.QUEUED]
         assert self.model.queue.bytes == sum(job.size for job in waiting)
 
     @invariant()
@@ -158,7 +158,7 @@ class Service(RuleBasedStateMachine):
         for batch in self.batches():
             seen |= {job.id: job for job in batch.jobs if job.id not in seen}
         for low in (False, True):
-            numbers = [int(name) for name, job in seen.items() if job.low is low]
+            numbers = [int(name) for name, job in seen.items() if job.low_priority is low]
             assert numbers == sorted(numbers)
 
     @invariant()
@@ -166,9 +166,9 @@ class Service(RuleBasedStateMachine):
         self.clock.settle()
         now = self.clock.now()
         for sent in self.sent.values():
-            if sent.job.phase is not Phase.ENDED and not sent.left:
+            if sent.job.phase is not JobPhase.ENDED and not sent.left:
                 assert now < sent.job.deadline
-            if sent.job.phase is Phase.QUEUED and self.queue_timeout:
+            if sent.job.phase is JobPhase.QUEUED and self.queue_timeout:
                 assert now < sent.job.queued + self.queue_timeout
 
     @invariant()
@@ -189,8 +189,8 @@ class Service(RuleBasedStateMachine):
     def deadlines_are_watched_where_there_are_any(self) -> None:
         dispatcher, queue = self.model.dispatcher, self.model.queue
         jobs = [sent.job for sent in self.sent.values() if sent.job.budget is not None and not sent.left]
-        assert len(queue.deadlines) == sum(job.phase is Phase.QUEUED for job in jobs)
-        assert len(dispatcher.expiry.sent) == sum(job.phase is Phase.SENT for job in jobs)
+        assert len(queue.deadlines) == sum(job.phase is JobPhase.QUEUED for job in jobs)
+        assert len(dispatcher.expiry.sent) == sum(job.phase is JobPhase.SENT for job in jobs)
 
     @invariant()
     def no_idle_worker_stands_beside_a_batch_that_is_due(self) -> None:
@@ -214,11 +214,11 @@ class Service(RuleBasedStateMachine):
         pool = self.model.pool
         assert len(pool.slots) == pool.wanted
         up = [slot.worker for slot in pool.slots if slot.state is SlotState.UP]
-        assert all(worker is not None and worker.state is State.READY for worker in up)
-        assert pool.idle == sum(worker is not None and not worker.hand for worker in up)
-        assert pool.granting == sum(worker is not None and len(worker.hand) == 1 for worker in up)
+        assert all(worker is not None and worker.state is WorkerState.READY for worker in up)
+        assert pool.idle == sum(worker is not None and not worker.in_flight for worker in up)
+        assert pool.granting == sum(worker is not None and len(worker.in_flight) == 1 for worker in up)
         leaving = [worker for worker in self.running_workers() if worker not in pool.workers]
-        assert all(worker.state is State.DRAINING for worker in leaving)
+        assert all(worker.state is WorkerState.DRAINING for worker in leaving)
 
     def teardown(self) -> None:
         """Whatever happened: with one healthy worker and time, everybody is answered or gone."""
@@ -231,10 +231,10 @@ class Service(RuleBasedStateMachine):
         assert self.model.idle and not self.alive()
 
     def alive(self) -> list[Sent]:
-        return [sent for sent in self.sent.values() if sent.job.phase is not Phase.ENDED and not sent.left]
+        return [sent for sent in self.sent.values() if sent.job.phase is not JobPhase.ENDED and not sent.left]
 
     def running_workers(self) -> list[StubWorker]:
-        return [worker for worker in self.engine.workers if worker.state is not State.EXITED]
+        return [worker for worker in self.engine.workers if worker.state is not WorkerState.EXITED]
 
     def batches(self) -> list[Batch]:
         sent = (batch for worker in self.engine.workers for batch in worker.batches)

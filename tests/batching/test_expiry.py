@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from daemon.core.job import Phase
+from daemon.core.job import JobPhase
 from tests.batching.limited import learn, limited, told
 
 
@@ -20,7 +20,7 @@ def test_one_that_waits_is_told_at_its_deadline_and_never_sent() -> None:
         " Allow more time, or add workers."
     )
     assert bench.client.took["late"] == pytest.approx(0.25)
-    assert late.phase is Phase.ENDED and bench.sent == ["first"]
+    assert late.phase is JobPhase.ENDED and bench.sent == ["first"]
     assert bench.dispatcher.expired == {"queue": 1}
 
 
@@ -93,7 +93,7 @@ def test_a_running_one_is_told_at_its_deadline_and_its_late_answer_is_dropped() 
         "The model did not answer in time: of the 1.75 s that x-request-deadline-ms allows, it waited 1 s in the queue"
         " and has run for 750 ms. Its answer will be dropped. Allow more time."
     )
-    assert late.phase is Phase.ENDED and other.phase is Phase.SENT
+    assert late.phase is JobPhase.ENDED and other.phase is JobPhase.SENT
     assert bench.dispatcher.running == 2, "the worker still has both"
 
     bench.clock.advance(0.25)
@@ -153,7 +153,7 @@ def test_a_client_that_has_left_is_told_nothing() -> None:
 
     assert bench.client.replies == []
     assert not bench.dispatcher.expired
-    assert {running.phase, waiting.phase} == {Phase.ENDED}
+    assert {running.phase, waiting.phase} == {JobPhase.ENDED}
 
 
 def test_a_client_that_leaves_after_it_was_told_changes_nothing() -> None:

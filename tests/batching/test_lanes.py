@@ -5,14 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.batching.queue import Queue, patience
-from daemon.core.job import Budget, Job
+from daemon.core.job import Job, TimeBudget
 from tests.kit.client import Client
 from tests.lab.simulation.invariants import in_order
 
 
 def make(name: str, at: float = 0.0) -> Job:
     """Make a job: `low-…` is of low priority, one in capitals travels alone."""
-    return Client().job(name, b"12", at, low=name.startswith("low"), solo=name.isupper())
+    return Client().job(name, b"12", at, low_priority=name.startswith("low"), exclusive=name.isupper())
 
 
 def filled(*names: str, waits: float = 10.0) -> tuple[Queue, dict[str, Job]]:
@@ -131,7 +131,7 @@ def test_the_longest_waiting_of_each_lane_are_known() -> None:
 
 def test_the_deadlines_are_those_of_the_jobs_that_wait() -> None:
     queue = Queue("m", 10, 1000)
-    early, late = (Client().job("j", budget=Budget(seconds, 0.0, "the test")) for seconds in (1.0, 2.0))
+    early, late = (Client().job("j", budget=TimeBudget(seconds, 0.0, "the test")) for seconds in (1.0, 2.0))
     for job in (late, early):
         queue.put(job)
     assert queue.deadlines.next == 1.0
@@ -170,7 +170,7 @@ def test_first_in_is_first_out_within_a_priority(steps: list[str]) -> None:
     left += queue.take(1000)
 
     for low in (False, True):
-        assert [job for job in left if job.low is low] == [job for job in came if job.low is low]
+        assert [job for job in left if job.low_priority is low] == [job for job in came if job.low_priority is low]
 
 
 @settings(max_examples=400)

@@ -7,7 +7,7 @@ import pytest
 from daemon.batching import quarantine
 from daemon.batching.quarantine import AT_ONCE
 from daemon.core.errors import QueueFull
-from daemon.core.job import Budget, Phase, Reply
+from daemon.core.job import JobPhase, Reply, TimeBudget
 from tests.batching.poisoned import LARGE, SMALL, PoisonedVersion, hashed
 
 __all__ = ["hashed"]  # a fixture
@@ -50,10 +50,10 @@ def test_one_that_is_no_suspect_takes_its_place_by_the_time_that_it_came() -> No
 
 def test_its_deadline_holds_meanwhile() -> None:
     bench = Parked()
-    job = bench.ask("large", LARGE, budget=Budget(0.5, bench.clock.now(), "its client"))
+    job = bench.ask("large", LARGE, budget=TimeBudget(0.5, bench.clock.now(), "its client"))
 
     bench.clock.advance(0.6)
-    assert job.phase is Phase.ENDED and bench.client.reply("large").status == 504
+    assert job.phase is JobPhase.ENDED and bench.client.reply("large").status == 504
 
     bench.clock.release()
     bench.clock.settle()
@@ -76,7 +76,7 @@ def test_the_queue_timeout_holds_for_one_that_comes_back_unbegun_and_is_the_only
     bench.ask("bad", LARGE)
     ahead, waiting = bench.submit("bad-2", LARGE), bench.submit("good-2", b"words")
     bench.clock.settle()
-    assert ahead.phase is Phase.SENT
+    assert ahead.phase is JobPhase.SENT
     bench.model.abandon(waiting)
     crashing.crash(retry=False)
     bench.clock.held = []
@@ -95,7 +95,7 @@ def test_its_client_may_leave_meanwhile() -> None:
     bench.clock.release()
     bench.clock.settle()
 
-    assert job.phase is Phase.ENDED and bench.model.idle and bench.model.queue.bytes == 0
+    assert job.phase is JobPhase.ENDED and bench.model.idle and bench.model.queue.bytes == 0
 
 
 def test_a_stop_answers_it_meanwhile() -> None:
@@ -169,7 +169,7 @@ def test_the_one_that_has_waited_longest_is_the_first_of_the_suspects_whatever_i
     bench = PoisonedVersion(queue_timeout=10.0)
     bench.ask("bad")
     for name, low in (("low", True), ("normal", False), ("normal-2", False)):
-        bench.ask(name, SMALL, low=low)
+        bench.ask(name, SMALL, low_priority=low)
         bench.clock.advance(0.01)
 
     bench.worker.crash(retry=False)

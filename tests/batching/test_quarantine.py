@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from daemon.batching.quarantine import Quarantined
-from daemon.core.job import Budget, Phase, Reply
+from daemon.core.job import JobPhase, Reply, TimeBudget
 from tests.batching.poisoned import LARGE, SMALL, PoisonedVersion, hashed
 
 __all__ = ["hashed"]  # a fixture
@@ -150,7 +150,7 @@ def test_nothing_is_sent_ahead_behind_a_suspect() -> None:
     bench.ask("good-1", b"w")
     bench.ask("good-2", b"w")
 
-    assert [len(worker.hand) for worker in bench.workers][-1] == 1
+    assert [len(worker.in_flight) for worker in bench.workers][-1] == 1
     assert bench.model.pool.granting == 0
 
 
@@ -182,7 +182,7 @@ def test_what_the_worker_had_not_begun_is_no_suspect(hashed: list[int]) -> None:
     bench.worker.crash(retry=False)
 
     assert hashed == [len(SMALL)]
-    assert second.suspect is None and second.phase is Phase.QUEUED
+    assert second.suspect is None and second.phase is JobPhase.QUEUED
 
 
 def test_what_comes_back_unbegun_is_compared_with_those_that_died_meanwhile_elsewhere() -> None:
@@ -198,7 +198,7 @@ def test_what_comes_back_unbegun_is_compared_with_those_that_died_meanwhile_else
 
     hanging.hang(Reply(500, b"late"), retry=False)
 
-    assert ahead.phase is Phase.QUEUED and ahead.suspect is not None
+    assert ahead.phase is JobPhase.QUEUED and ahead.suspect is not None
 
 
 def test_nothing_is_hashed_without_suspects(hashed: list[int]) -> None:
@@ -265,7 +265,7 @@ def test_a_setting_turns_it_off(hashed: list[int]) -> None:
 def test_one_whose_time_was_over_before_its_worker_ended_is_known_as_well(body: bytes) -> None:
     bench = PoisonedVersion()
     for name in ("first", "second"):
-        bench.ask(name, body, budget=Budget(0.1, bench.clock.now(), "its client"))
+        bench.ask(name, body, budget=TimeBudget(0.1, bench.clock.now(), "its client"))
         bench.clock.advance(0.2)
         assert bench.client.reply(name).status == 504
         bench.crash()

@@ -51,7 +51,7 @@ def test_the_queue_timeout_begins_anew_when_a_job_comes_back() -> None:
 def test_low_priority_has_the_same_queue_timeout() -> None:
     bench = limited(queue_timeout=2.5, max_delay=100.0)
     bench.ask("running")
-    bench.ask("low", low=True)
+    bench.ask("low", low_priority=True)
     for index in range(3):
         bench.ask(str(index))
 
@@ -64,7 +64,7 @@ def test_low_priority_has_the_same_queue_timeout() -> None:
 def test_low_priority_goes_when_it_has_waited_four_delays() -> None:
     bench = limited(max_delay=0.5)
     bench.ask("running")
-    bench.ask("low", low=True)
+    bench.ask("low", low_priority=True)
     for index in range(5):
         bench.ask(str(index))
 

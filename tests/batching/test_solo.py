@@ -11,7 +11,7 @@ from tests.kit.version import StubVersion
 def submit(bench: StubVersion, *names: str) -> None:
     """Let requests arrive; those in capitals travel alone."""
     for name in names:
-        bench.submit(name, solo=name.isupper())
+        bench.submit(name, exclusive=name.isupper())
 
 
 def test_it_goes_at_once_and_the_others_go_on_waiting_for_company() -> None:

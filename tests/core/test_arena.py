@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.core.arena import GIVEN_AT_ONCE, KEPT, SHARED_FROM, Arena, Stored, gather, open_arena
+from daemon.core.arena import GIVEN_AT_ONCE, KEPT, SHARED_FROM, Arena, Lease, gather, open_arena
 from daemon.core.clock import FakeClock
 from daemon.core.places import PAGE, Allocator, Places, pages
 
@@ -53,14 +53,14 @@ def test_the_lowest_gap_that_is_large_enough_is_taken() -> None:
 class Cycle:
     """Garbage that only the collector finds, with a lease in it."""
 
-    def __init__(self, lease: Stored) -> None:
+    def __init__(self, lease: Lease) -> None:
         self.lease = lease
         self.itself = self
 
 
 @pytest.mark.parametrize("threshold", [5, 7, 11, 23])
 def test_a_collection_in_the_middle_of_a_call_gives_no_place_to_two(threshold: int) -> None:
-    arena, chance, kept = Arena(MIB), random.Random(threshold), list[Stored]()
+    arena, chance, kept = Arena(MIB), random.Random(threshold), list[Lease]()
     before = gc.get_threshold()
     gc.set_threshold(threshold)
     try:
@@ -200,7 +200,7 @@ def test_a_body_of_many_pieces_is_gathered_in_the_arena_if_it_is_large() -> None
     arena = Arena(MIB)
     large = gather(bytearray(b"x" * SHARED_FROM), arena)
 
-    assert isinstance(large, Stored) and bytes(large) == b"x" * SHARED_FROM
+    assert isinstance(large, Lease) and bytes(large) == b"x" * SHARED_FROM
     assert gather(bytearray(b"small"), arena) == b"small"
     assert gather(bytearray(b"x" * SHARED_FROM), None) == b"x" * SHARED_FROM
     assert gather(bytearray(b"x" * 2 * MIB), arena) == b"x" * 2 * MIB

@@ -5,26 +5,26 @@ from collections.abc import Callable
 
 import pytest
 
-from daemon.core.job import MAX_ATTEMPTS, TRANSITIONS, Batch, Budget, Event, Job, Phase, Reply
+from daemon.core.job import MAX_ATTEMPTS, TRANSITIONS, Batch, Job, JobEvent, JobPhase, Reply, TimeBudget
 from daemon.core.states import IllegalTransition
 from tests.kit.client import Client
 
 REPLY = Reply(200, b"yes")
-MOVES: dict[Event, Callable[[Job], None]] = {
-    Event.SEND: Job.send,
-    Event.RETURN: Job.give_back,
-    Event.ANSWER: lambda job: job.answer(REPLY),
-    Event.EXPIRE: lambda job: job.expire(REPLY),
-    Event.ABANDON: Job.abandon,
+MOVES: dict[JobEvent, Callable[[Job], None]] = {
+    JobEvent.SEND: Job.send,
+    JobEvent.RETURN: Job.give_back,
+    JobEvent.ANSWER: lambda job: job.answer(REPLY),
+    JobEvent.EXPIRE: lambda job: job.expire(REPLY),
+    JobEvent.ABANDON: Job.abandon,
 }
-PATHS: dict[Phase, list[Event]] = {
-    Phase.QUEUED: [],
-    Phase.SENT: [Event.SEND],
-    Phase.ENDED: [Event.SEND, Event.ANSWER],
+PATHS: dict[JobPhase, list[JobEvent]] = {
+    JobPhase.QUEUED: [],
+    JobPhase.SENT: [JobEvent.SEND],
+    JobPhase.ENDED: [JobEvent.SEND, JobEvent.ANSWER],
 }
 
 
-def job_in(phase: Phase, client: Client) -> Job:
+def job_in(phase: JobPhase, client: Client) -> Job:
     job = client.job("j")
     for event in PATHS[phase]:
         MOVES[event](job)
@@ -32,9 +32,9 @@ def job_in(phase: Phase, client: Client) -> Job:
     return job
 
 
-@pytest.mark.parametrize("event", Event)
-@pytest.mark.parametrize("phase", Phase)
-def test_a_job_follows_the_drawing_and_nothing_else(phase: Phase, event: Event) -> None:
+@pytest.mark.parametrize("event", JobEvent)
+@pytest.mark.parametrize("phase", JobPhase)
+def test_a_job_follows_the_drawing_and_nothing_else(phase: JobPhase, event: JobEvent) -> None:
     client = Client()
     job = job_in(phase, client)
 
@@ -49,7 +49,7 @@ def test_a_job_follows_the_drawing_and_nothing_else(phase: Phase, event: Event) 
 
 
 def test_an_ended_job_has_no_way_on() -> None:
-    assert TRANSITIONS[Phase.ENDED] == {}
+    assert TRANSITIONS[JobPhase.ENDED] == {}
 
 
 def test_a_job_returns_once() -> None:
@@ -76,7 +76,7 @@ def test_an_answer_is_delivered_and_an_abandoned_job_tells_nobody() -> None:
 def test_a_budget_counts_from_the_headers_not_from_the_arrival() -> None:
     client = Client()
 
-    assert client.job("j", arrived=7.0, budget=Budget(0.5, 6.9, "the test")).deadline == 7.4
+    assert client.job("j", arrived=7.0, budget=TimeBudget(0.5, 6.9, "the test")).deadline == 7.4
     assert client.job("j", arrived=7.0).deadline == math.inf
 
 

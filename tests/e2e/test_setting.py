@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.served import PATIENCE, Served, eventually
-from tsctl.client import Client
+from tsctl.client import DaemonClient
 
 CLIENTS = 8
 
@@ -111,7 +111,7 @@ def test_a_request_that_is_recorded_can_be_had_on_the_control_socket_only(served
     served.ask("/predictions/sized", b"after")
 
     over_tcp = served.ask("/tsctl/input/sized", method="GET")
-    on_the_socket = Client(Path(served.environment["TSCTL_SOCKET"])).request("GET", "/tsctl/input/sized")
+    on_the_socket = DaemonClient(Path(served.environment["TSCTL_SOCKET"])).request("GET", "/tsctl/input/sized")
 
     assert over_tcp.status == 404
     assert (on_the_socket.status, on_the_socket.body) == (200, b"after")

@@ -212,4 +212,4 @@ def test_it_forks_no_more_once_it_has_a_thread(tmp_path: Path) -> None:
         assert isinstance(peer.hear(), orders.Ready)
         report, _, _ = peer.order(orders.Fork(1, str(tmp_path)))
 
-        assert report == orders.Refused("it has 2 threads")
+        assert report == orders.OrderRefused("it has 2 threads")

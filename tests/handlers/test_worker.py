@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from handlers import wire
-from handlers.process.connection import Connection
+from handlers.process.connection import DaemonConnection
 from handlers.worker import alike, load_failure, serve
 from tests.handlers.samples import row, write
 
@@ -34,7 +34,7 @@ def converse(messages: Sequence[wire.ToWorker], rest: bytes = b"") -> tuple[int,
     with ours, theirs:
         ours.sendall(b"".join(map(wire.encode, messages)) + rest)
         ours.shutdown(socket.SHUT_WR)
-        code = serve(Connection(theirs))
+        code = serve(DaemonConnection(theirs))
         theirs.shutdown(socket.SHUT_WR)
         said = b"".join(iter(lambda: ours.recv(65536), b""))
     return code, [wire.decode_for_daemon(frame) for frame in wire.FrameReader().feed(said)]

@@ -3,21 +3,21 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.http.deadlines import Deadlines, Phase
+from daemon.http.deadlines import ConnectionDeadlines, ConnectionPhase
 
 ALLOWANCES = {
-    Phase.IDLE: 75.0,
-    Phase.HEADERS: 10.0,
-    Phase.BODY: 10.0,
-    Phase.BODY_RATE: 1.0,
-    Phase.ROOM: 1.0,
-    Phase.STUCK: 60.0,
-    Phase.LINGER: 2.0,
+    ConnectionPhase.IDLE: 75.0,
+    ConnectionPhase.HEADERS: 10.0,
+    ConnectionPhase.BODY: 10.0,
+    ConnectionPhase.BODY_RATE: 1.0,
+    ConnectionPhase.ROOM: 1.0,
+    ConnectionPhase.STUCK: 60.0,
+    ConnectionPhase.LINGER: 2.0,
 }
 
 
-def make() -> Deadlines[str]:
-    return Deadlines(ALLOWANCES)
+def make() -> ConnectionDeadlines[str]:
+    return ConnectionDeadlines(ALLOWANCES)
 
 
 def test_nobody_is_watched_at_first() -> None:
@@ -31,22 +31,22 @@ def test_nobody_is_watched_at_first() -> None:
 def test_entering_a_phase_says_when_it_ends() -> None:
     deadlines = make()
 
-    assert deadlines.enter("a", Phase.HEADERS, 5.0) == 15.0
+    assert deadlines.enter("a", ConnectionPhase.HEADERS, 5.0) == 15.0
     assert deadlines.next() == 15.0
-    assert deadlines.phase("a") is Phase.HEADERS
+    assert deadlines.phase("a") is ConnectionPhase.HEADERS
 
 
 def test_a_deadline_expires_at_its_moment_and_not_before() -> None:
     deadlines = make()
-    deadlines.enter("a", Phase.HEADERS, 0.0)
+    deadlines.enter("a", ConnectionPhase.HEADERS, 0.0)
 
     assert deadlines.expired(9.999) == []
-    assert deadlines.expired(10.0) == [("a", Phase.HEADERS)]
+    assert deadlines.expired(10.0) == [("a", ConnectionPhase.HEADERS)]
 
 
 def test_who_expired_is_not_watched_any_more() -> None:
     deadlines = make()
-    deadlines.enter("a", Phase.HEADERS, 0.0)
+    deadlines.enter("a", ConnectionPhase.HEADERS, 0.0)
 
     deadlines.expired(10.0)
 
@@ -56,29 +56,29 @@ def test_who_expired_is_not_watched_any_more() -> None:
 
 def test_a_new_phase_replaces_the_old_one() -> None:
     deadlines = make()
-    deadlines.enter("a", Phase.HEADERS, 0.0)
+    deadlines.enter("a", ConnectionPhase.HEADERS, 0.0)
 
-    deadlines.enter("a", Phase.IDLE, 1.0)
+    deadlines.enter("a", ConnectionPhase.IDLE, 1.0)
 
     assert len(deadlines) == 1
     assert deadlines.expired(75.0) == []
-    assert deadlines.expired(76.0) == [("a", Phase.IDLE)]
+    assert deadlines.expired(76.0) == [("a", ConnectionPhase.IDLE)]
 
 
 def test_entering_the_same_phase_again_starts_it_anew() -> None:
     deadlines = make()
-    deadlines.enter("a", Phase.HEADERS, 0.0)
-    deadlines.enter("b", Phase.HEADERS, 1.0)
+    deadlines.enter("a", ConnectionPhase.HEADERS, 0.0)
+    deadlines.enter("b", ConnectionPhase.HEADERS, 1.0)
 
-    deadlines.enter("a", Phase.HEADERS, 2.0)
+    deadlines.enter("a", ConnectionPhase.HEADERS, 2.0)
 
-    assert deadlines.expired(11.0) == [("b", Phase.HEADERS)]
+    assert deadlines.expired(11.0) == [("b", ConnectionPhase.HEADERS)]
     assert deadlines.next() == 12.0
 
 
 def test_leaving_twice_does_no_harm() -> None:
     deadlines = make()
-    deadlines.enter("a", Phase.BODY, 0.0)
+    deadlines.enter("a", ConnectionPhase.BODY, 0.0)
 
     deadlines.leave("a")
     deadlines.leave("a")
@@ -89,13 +89,13 @@ def test_leaving_twice_does_no_harm() -> None:
 @settings(max_examples=60)
 @given(
     st.lists(
-        st.tuples(st.sampled_from("abcd"), st.sampled_from([*Phase, None]), st.floats(0.0, 20.0)),
+        st.tuples(st.sampled_from("abcd"), st.sampled_from([*ConnectionPhase, None]), st.floats(0.0, 20.0)),
         max_size=30,
     )
 )
-def test_it_agrees_with_a_plain_table(steps: list[tuple[str, Phase | None, float]]) -> None:
+def test_it_agrees_with_a_plain_table(steps: list[tuple[str, ConnectionPhase | None, float]]) -> None:
     deadlines = make()
-    table: dict[str, tuple[float, Phase]] = {}
+    table: dict[str, tuple[float, ConnectionPhase]] = {}
     now = 0.0
     for who, phase, pause in steps:
         now += pause

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.core.arena import Arena, Stored
+from daemon.core.arena import Arena, Lease
 from daemon.core.places import PAGE
 from daemon.http.connection import Connection
 from daemon.http.exchange import Exchange
@@ -57,7 +57,7 @@ def test_a_large_body_is_received_into_the_arena_wherever_the_stream_is_cut() ->
         peer.send(stream[cut:])
 
         assert peer.bodies == [BODY], cut
-        assert kinds(peer) == ["Stored"]
+        assert kinds(peer) == ["Lease"]
         assert server.arena.used == 0
 
 
@@ -69,7 +69,7 @@ def test_byte_by_byte() -> None:
         peer.send(bytes([byte]))
 
     assert peer.bodies == [BODY, BODY]
-    assert kinds(peer) == ["Stored", "Stored"]
+    assert kinds(peer) == ["Lease", "Lease"]
 
 
 @given(cuts=st.lists(st.integers(0, 400), max_size=8))
@@ -118,7 +118,7 @@ def test_a_head_that_is_repeated_is_not_parsed_again() -> None:
 
     assert parsed[1] is parsed[0] and parsed[2] is parsed[0]  # only the first was parsed
     assert peer.bodies == REPEATED[:3]
-    assert kinds(peer) == ["Stored"] * 3
+    assert kinds(peer) == ["Lease"] * 3
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["parsed", "known"])
@@ -154,7 +154,7 @@ def test_a_body_that_is_refused_is_the_last_of_its_connection(
     ("stream", "kind"),
     [
         pytest.param(post(BODY[: LARGE - 1]), "bytes", id="a small body"),
-        pytest.param(post(BODY[:LARGE]), "Stored", id="a body that is just large"),
+        pytest.param(post(BODY[:LARGE]), "Lease", id="a body that is just large"),
         pytest.param(chunked(BODY), "bytes", id="a body of unknown length"),
     ],
 )
@@ -187,7 +187,7 @@ def test_a_body_that_is_announced_keeps_nobody_out() -> None:
 
     peer = server.connect()
     peer.send(post(LONG))
-    assert kinds(peer) == ["Stored"] and peer.bodies == [LONG]
+    assert kinds(peer) == ["Lease"] and peer.bodies == [LONG]
 
     idle.send(LONG[1:])
     assert kinds(idle) == ["bytes"] and idle.bodies == [LONG]
@@ -205,7 +205,7 @@ def test_what_has_come_of_a_large_body_is_not_copied_for_others(monkeypatch: pyt
 
     peer.send(LONG[2 * PAGE - 1 : 2 * PAGE])
     slow.send(LONG[2 * PAGE :])
-    assert (kinds(peer), kinds(slow)) == (["Stored"], ["bytes"])
+    assert (kinds(peer), kinds(slow)) == (["Lease"], ["bytes"])
     assert slow.bodies == [LONG]
     assert server.arena.used == 0
 
@@ -311,7 +311,7 @@ def test_a_place_is_kept_until_the_answer() -> None:
     peer.send(post(BODY))
     assert arena.used == PAGE
     (exchange,) = server.exchanges
-    assert isinstance(exchange.request.body, Stored)
+    assert isinstance(exchange.request.body, Lease)
 
     echo(exchange)
     server.exchanges.clear()

@@ -7,7 +7,7 @@ from daemon.config.config import Config, resolve
 from daemon.core.clock import Clock
 from daemon.marfile import parse_manifest
 from daemon.models.settings import ModelSettings
-from daemon.models.version import Model, Source
+from daemon.models.version import ModelVersion, Source
 from daemon.workers.engine import Engine, WorkerSpec
 
 
@@ -42,11 +42,11 @@ def make_settings(**changes: Any) -> ModelSettings:
 
 def make_model(
     engine: Engine, clock: Clock, *, name: str = "m", version: str = "1.0", cores: int = 4, **settings: Any
-) -> Model:
+) -> ModelVersion:
     """Make a model without workers; `settings` are those of `ModelSettings`."""
     manifest = parse_manifest({"model": {"modelName": name, "modelVersion": version, "handler": "base_handler"}})
     source = Source(f"{name}.mar", Path("/nowhere"), None, manifest, {})
-    return Model(source, make_settings(**settings), engine, clock, cores=cores)
+    return ModelVersion(source, make_settings(**settings), engine, clock, cores=cores)
 
 
 def make_config(directory: Path, **flags: str) -> Config:

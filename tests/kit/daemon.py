@@ -9,12 +9,12 @@ from typing import Any
 from daemon import paths
 from daemon.core.clock import LoopClock
 from daemon.core.logs import ModelLogs
-from daemon.models.persistence.snapshot import Entry, read_snapshot
+from daemon.models.persistence.snapshot import SnapshotEntry, read_snapshot
 from daemon.models.persistence.startup import Startup
-from daemon.models.registrar import Registration, Request
+from daemon.models.registrar import Registrar, Registration
 from daemon.models.registry import Registry
-from daemon.models.settings import Wishes
-from daemon.models.version import Model
+from daemon.models.settings import Overrides
+from daemon.models.version import ModelVersion
 from daemon.workers.stub import StubEngine
 from tests.kit.archives import model_files, write_mar
 from tests.kit.build import make_config
@@ -46,23 +46,23 @@ class StubDaemon:
         self.config = config
         self.client = Client()
         self.use(self.engine)
-        self.registration.clean()
+        self.registrar.clean()
 
     def use(self, engine: StubEngine) -> None:
         self.engine = engine
-        self.registration = Registration(self.config, self.registry, engine, engine.clock, self.logs)
+        self.registrar = Registrar(self.config, self.registry, engine, engine.clock, self.logs)
 
     def mar(self, name: str = "m", version: str = "1.0", **model: Any) -> str:
         url = f"{name}-{version}.mar"
         write_mar(self.store / url, model_files(name, version, **model))
         return url
 
-    async def register(self, url: str, *, workers: int | None = 1, **request: Any) -> Model:
-        return await self.registration.register(Request(url=url, wishes=Wishes(workers=workers), **request))
+    async def register(self, url: str, *, workers: int | None = 1, **request: Any) -> ModelVersion:
+        return await self.registrar.register(Registration(url=url, overrides=Overrides(workers=workers), **request))
 
     async def start(self) -> None:
         """Bring up what is to be served from the start, as the daemon does."""
-        startup = Startup(self.config, self.registry, self.registration)
+        startup = Startup(self.config, self.registry, self.registrar)
         startup.restore()
         await startup.load()
 
@@ -73,7 +73,7 @@ class StubDaemon:
         return bench
 
     @property
-    def remembered(self) -> dict[str, Entry]:
+    def remembered(self) -> dict[str, SnapshotEntry]:
         """The file on the disk: `MODEL/VERSION` → entry."""
         kept = read_snapshot(self.snapshot)
         return {} if kept is None else {f"{entry.name}/{entry.version}": entry for entry in kept.models}

@@ -4,9 +4,9 @@ from typing import Any
 
 from daemon.batching.dispatcher import Dispatcher
 from daemon.core.clock import FakeClock
-from daemon.core.job import Budget, Job
+from daemon.core.job import Job, TimeBudget
 from daemon.metrics.version import VersionMetrics
-from daemon.models.version import Model
+from daemon.models.version import ModelVersion
 from daemon.workers.engine import LoadFailure
 from daemon.workers.inflight import CAPACITY
 from daemon.workers.stub import StubEngine, StubWorker
@@ -39,7 +39,7 @@ class StubVersion:
     ) -> None:
         self.clock = FakeClock()
         self.engine = StubEngine(self.clock, load_time, lambda size: batch_time, load_failure, capacity=capacity)
-        self.model: Model = make_model(self.engine, self.clock, **settings)
+        self.model: ModelVersion = make_model(self.engine, self.clock, **settings)
         self.client = Client(self.clock.now)
         if workers:
             self.model.scale(workers, workers)
@@ -61,7 +61,7 @@ class StubVersion:
             further: those of `Client.job`.
         """
         if seconds is not None:
-            further["budget"] = Budget(seconds, self.clock.now() - receipt, HEADER)
+            further["budget"] = TimeBudget(seconds, self.clock.now() - receipt, HEADER)
         job = self.client.job(name, body, **further)
         self.model.submit(job)
         return job

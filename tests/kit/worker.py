@@ -9,7 +9,7 @@ from daemon.core.arena import Arena
 from daemon.core.clock import FakeClock
 from daemon.core.job import Batch, Job, Outcome, Reply
 from daemon.workers import local
-from daemon.workers.engine import BatchEvents, Exit, LoadFailure, Worker, WorkerEvents, WorkerSpec
+from daemon.workers.engine import BatchEvents, Exit, LoadFailure, Worker, WorkerListener, WorkerSpec
 from daemon.workers.local import LocalWorker
 from handlers import wire
 from tests.http.fake import FakeTransport
@@ -97,15 +97,15 @@ class PlayedProcess:
     def __init__(
         self,
         spec: WorkerSpec,
-        events: WorkerEvents,
+        events: WorkerListener,
         batches: BatchEvents,
         clock: FakeClock,
         arena: Arena | None = None,
     ) -> None:
         loop: Any = None
-        with patch.object(local, "Life", FakeLife):
+        with patch.object(local, "WorkerProcess", FakeLife):
             self.worker = LocalWorker(spec, events, batches, loop, clock, loop, arena)
-        self.life: FakeLife = self.worker._life  # type: ignore[assignment]
+        self.life: FakeLife = self.worker._process  # type: ignore[assignment]
         self.transport = FakeTransport(self.worker, clock.soon)
         self._clock = clock
 

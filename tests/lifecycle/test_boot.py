@@ -11,16 +11,16 @@ from daemon import paths
 from daemon.config.endpoints import choose_endpoints
 from daemon.core.errors import StartError, Upgrading
 from daemon.lifecycle.boot import Boot, BootParts, ColdStart, Takeover
-from daemon.lifecycle.instance import Place
+from daemon.lifecycle.instance import Instance
 from daemon.lifecycle.upgrade.channel import Channel
 from daemon.lifecycle.upgrade.messages import (
     Bound,
     Expected,
     Inheritance,
-    Loaded,
     Progress,
-    Taken,
-    Yours,
+    ReadyToTakeOver,
+    TakenOver,
+    TakeOver,
     decode_from_new,
     encode,
 )
@@ -33,12 +33,10 @@ LEFTOVER = "0" * 40  # a directory in which no model is
 
 def boot(bench: StubDaemon, way: Boot) -> BootParts:
     place = way.take_place(bench.config, choose_endpoints(bench.config))
-    return BootParts(
-        place, bench.registry, bench.registration, way.plan(bench.config, bench.registry, bench.registration)
-    )
+    return BootParts(place, bench.registry, bench.registrar, way.plan(bench.config, bench.registry, bench.registrar))
 
 
-def close(*places: Place) -> None:
+def close(*places: Instance) -> None:
     for each in places:
         for sock in (each.control, *(listening for _, listening in each.bound)):
             sock.close()
@@ -46,7 +44,7 @@ def close(*places: Place) -> None:
 
 def changes_are_admitted(service: BootParts) -> bool:
     try:
-        with service.registration.gate.change():
+        with service.registrar.gate.change():
             return True
     except Upgrading:
         return False
@@ -107,17 +105,17 @@ async def test_a_takeover_has_its_models_ready_before_it_listens(tmp_path: Path)
     heard = [decode_from_new(await channel.hear())]
     while isinstance(heard[-1], Progress):
         heard.append(decode_from_new(await channel.hear()))
-    assert heard[-1] == Loaded("2.0")
+    assert heard[-1] == ReadyToTakeOver("2.0")
     assert bench.registry.find("m").pool.ready == 1
     assert not pid_file_is_claimed(bench)  # nothing changes on the disk before the old daemon agrees
-    await channel.tell(Yours())
+    await channel.tell(TakeOver())
     await preparing
 
     assert pid_file_is_claimed(bench)
     assert not service.place.ours
     assert not changes_are_admitted(service)  # until the old daemon knows
     await way.begin(service)
-    assert decode_from_new(await channel.hear()) == Taken()
+    assert decode_from_new(await channel.hear()) == TakenOver()
     assert service.place.ours
     assert changes_are_admitted(service)
     channel.close()
@@ -152,9 +150,9 @@ async def test_only_a_cold_start_cleans_up_since_an_old_daemon_still_uses_its_fi
     leftover = bench.models_dir / LEFTOVER
     leftover.mkdir(parents=True)
 
-    Takeover(old.predecessor, "2.0").plan(bench.config, bench.registry, bench.registration)
+    Takeover(old.predecessor, "2.0").plan(bench.config, bench.registry, bench.registrar)
     assert leftover.exists()
-    ColdStart().plan(bench.config, bench.registry, bench.registration)
+    ColdStart().plan(bench.config, bench.registry, bench.registrar)
     assert not leftover.exists()
     old.channel_end.close()
     old.predecessor.close()
@@ -168,7 +166,7 @@ async def test_a_takeover_serves_exactly_the_models_of_the_old_daemon_whatever_a
 
     async def started(way: Boot) -> list[str]:
         bench = StubDaemon(tmp_path, models=other)
-        startup = way.plan(bench.config, bench.registry, bench.registration)
+        startup = way.plan(bench.config, bench.registry, bench.registrar)
         startup.restore()
         await startup.load()
         return bench.names

@@ -11,7 +11,7 @@ from daemon.config.config import Config
 from daemon.config.endpoints import choose_endpoints
 from daemon.core.errors import StartError
 from daemon.lifecycle import instance
-from daemon.lifecycle.instance import Place
+from daemon.lifecycle.instance import Instance
 from daemon.lifecycle.sockets import take_place
 from daemon.lifecycle.upgrade.messages import Inheritance
 from tests.kit.build import make_config
@@ -21,11 +21,11 @@ def config_of(folder: Path, **flags: str) -> Config:
     return make_config(folder, **{"inference_address": "127.0.0.1:0"} | flags)
 
 
-def take(config: Config) -> Place:
+def take(config: Config) -> Instance:
     return instance.take(config, choose_endpoints(config))
 
 
-def inherit(of: Place, config: Config) -> Place:
+def inherit(of: Instance, config: Config) -> Instance:
     """As another process would, with descriptors of its own."""
     said = of.inheritance([], stand_in=False)
     bound = [type(each)(each.flag, each.host, each.port, os.dup(each.descriptor)) for each in said.endpoints]
@@ -35,7 +35,7 @@ def inherit(of: Place, config: Config) -> Place:
     )
 
 
-def close(*places: Place) -> None:
+def close(*places: Instance) -> None:
     for each in places:
         for sock in (each.control, *(listening for _, listening in each.bound)):
             sock.close()

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from daemon.lifecycle.shutdown import Ending
+from daemon.lifecycle.shutdown import Shutdown
 from daemon.models.version import ModelState
 from tests.kit.daemon import StubDaemon
 
@@ -31,11 +31,11 @@ async def test_when_connections_are_refused_no_model_of_a_daemon_that_is_stopped
     bench = StubDaemon(tmp_path)
     for name in ("a", "b"):
         await bench.register(bench.mar(name))
-    ending = Ending(600.0, tmp_path / "pid", supervised=False)
-    ending.successor = successor
+    shutdown = Shutdown(600.0, tmp_path / "pid", supervised=False)
+    shutdown.successor = successor
     server = Server(bench)
 
-    ending.close(bench.registration, [cast(asyncio.Server, server)])
+    shutdown.close(bench.registrar, [cast(asyncio.Server, server)])
 
     assert server.states == [state, state]
-    await bench.registration.stop(grace=0.0)
+    await bench.registrar.stop(grace=0.0)

@@ -9,7 +9,7 @@ from prometheus_client import Metric
 from daemon.metrics.exposition import render
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.version import VersionMetrics
-from handlers.sdk.pending_metrics import Tally
+from handlers.sdk.pending_metrics import PendingMetrics
 from handlers.wire import Kind
 
 HOSTNAME = socket.gethostname()
@@ -48,7 +48,7 @@ def report(
     version: VersionMetrics, kind: Kind, name: str, value: float, unit: str = "", /, **dimensions: str
 ) -> VersionMetrics:
     """Report a value of this version's handler, as its worker would send it."""
-    tally = Tally()
+    tally = PendingMetrics()
     tally.add(kind, name, unit, dimensions.items(), value)
     version.emitted.take(tally.take())
     return version

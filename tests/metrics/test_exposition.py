@@ -15,7 +15,7 @@ from daemon.metrics import families
 from daemon.metrics.exposition import family, histograms, render
 from daemon.metrics.gpu import Gpu
 from daemon.metrics.histogram import Histogram
-from daemon.metrics.host import Host
+from daemon.metrics.host import HostMonitor
 from daemon.metrics.merged import emitted
 from daemon.metrics.metrics import Metrics
 from handlers.wire import Kind
@@ -34,7 +34,7 @@ def everything(metrics: Metrics) -> Iterator[Metric]:
     yield from families.answered(metrics)
     yield from families.sums(metrics)
     yield from families.last_batches(metrics)
-    yield from families.machine(Host().read())
+    yield from families.machine(HostMonitor().read())
     yield from families.gpus([Gpu("0", 1.0, 2.0, 3.0)])
     yield from families.ours(metrics)
     yield from emitted(metrics)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from daemon.metrics.families import machine
-from daemon.metrics.host import GB, Host
+from daemon.metrics.host import GB, HostMonitor
 from tests.metrics.reading import shown
 
 MEMINFO = "MemTotal:        8192 kB\nMemFree:         1024 kB\nMemAvailable:    2048 kB\nHugePages_Total:       0\n"
@@ -33,7 +33,7 @@ def tick(proc: Path, user: int = 0, system: int = 0, idle: int = 0, iowait: int 
     ],
 )
 def test_the_processor_is_measured_since_the_last_time(proc: Path, ticks: dict[str, int], percent: float) -> None:
-    host = Host(proc)
+    host = HostMonitor(proc)
 
     tick(proc, **ticks)
 
@@ -41,18 +41,18 @@ def test_the_processor_is_measured_since_the_last_time(proc: Path, ticks: dict[s
 
 
 def test_two_who_ask_within_a_tick_hear_the_same(proc: Path) -> None:
-    host = Host(proc)
+    host = HostMonitor(proc)
     tick(proc, user=1, idle=3)
 
     assert host.processor() == host.processor() == {"CPUUtilization": 25.0}
 
 
 def test_memory_is_what_the_kernel_thinks_available(proc: Path) -> None:
-    assert Host(proc).memory() == {"MemoryUsed": 6.0, "MemoryAvailable": 2.0, "MemoryUtilization": 75.0}
+    assert HostMonitor(proc).memory() == {"MemoryUsed": 6.0, "MemoryAvailable": 2.0, "MemoryUtilization": 75.0}
 
 
 def test_a_disk_is_used_and_available(proc: Path) -> None:
-    disk = Host(proc, str(proc)).disk()
+    disk = HostMonitor(proc, str(proc)).disk()
 
     found = os.statvfs(proc)
     assert disk["DiskUsage"] + disk["DiskAvailable"] <= found.f_blocks * found.f_frsize / GB
@@ -61,16 +61,16 @@ def test_a_disk_is_used_and_available(proc: Path) -> None:
 
 
 def test_what_cannot_be_read_is_left_out(proc: Path) -> None:
-    host = Host(proc, "/nowhere")
+    host = HostMonitor(proc, "/nowhere")
     (proc / "meminfo").write_text("MemTotal: 8192 kB\n")
     (proc / "stat").unlink()
 
     assert host.read() == {}
-    assert Host(proc / "nowhere", str(proc)).read().keys() == {"DiskUsage", "DiskAvailable", "DiskUtilization"}
+    assert HostMonitor(proc / "nowhere", str(proc)).read().keys() == {"DiskUsage", "DiskAvailable", "DiskUtilization"}
 
 
 def test_torchserves_names_and_units(proc: Path) -> None:
-    families = list(machine(Host(proc).read()))
+    families = list(machine(HostMonitor(proc).read()))
 
     assert {each.name: each.documentation.rpartition(", ")[2] for each in families} == {
         "CPUUtilization": "percent",
@@ -85,4 +85,4 @@ def test_torchserves_names_and_units(proc: Path) -> None:
 
 
 def test_this_machine_can_be_read() -> None:
-    assert len(Host().read()) == 7
+    assert len(HostMonitor().read()) == 7

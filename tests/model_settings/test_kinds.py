@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.model_settings import MODEL_SETTINGS, MOST, Kind, ModelSetting
-from daemon.model_settings.kinds import Boolean, Document, Duration, Whole, Word
+from daemon.model_settings import MODEL_SETTINGS, MOST, ModelSetting, ValueKind
+from daemon.model_settings.kinds import Boolean, Choice, Document, Duration, Integer
 
 LIST = Document("a list", lambda value: isinstance(value, list))
 values = st.recursive(st.none() | st.booleans() | st.floats() | st.integers() | st.text(), st.lists, max_leaves=3)
@@ -16,48 +16,48 @@ values = st.recursive(st.none() | st.booleans() | st.floats() | st.integers() | 
 @pytest.mark.parametrize(
     ("kind", "value", "read"),
     [
-        (Whole(1), 1, 1),
-        pytest.param(Whole(1), 8.0, 8, id="a float without a fraction is whole"),
+        (Integer(1), 1, 1),
+        pytest.param(Integer(1), 8.0, 8, id="a float without a fraction is whole"),
         (Duration(), 2, 2.0),
         pytest.param(Duration("ms"), 25, 0.025, id="milliseconds are seconds inside"),
         (Duration(), 0, 0.0),
         (Duration(positive=True), 1e-3, 1e-3),
         (Boolean(), False, False),
-        (Word(("a", "b")), "b", "b"),
+        (Choice(("a", "b")), "b", "b"),
         (LIST, [1], [1]),
     ],
 )
-def test_a_value_is_read(kind: Kind, value: Any, read: Any) -> None:
+def test_a_value_is_read(kind: ValueKind, value: Any, read: Any) -> None:
     assert kind.read(value) == read
     assert type(kind.read(value)) is type(read)
 
 
 @pytest.mark.parametrize(
     ("kind", "text", "read"),
-    [(Whole(), "7", 7), (Duration("ms"), "2.5", 0.0025), (Boolean(), "TRUE", True), (Word(("a", "b")), "a", "a")],
+    [(Integer(), "7", 7), (Duration("ms"), "2.5", 0.0025), (Boolean(), "TRUE", True), (Choice(("a", "b")), "a", "a")],
 )
-def test_text_is_read(kind: Kind, text: str, read: Any) -> None:
+def test_text_is_read(kind: ValueKind, text: str, read: Any) -> None:
     assert kind.parse(text) == read
 
 
 @pytest.mark.parametrize(
     ("kind", "value", "sentence"),
     [
-        (Whole(1), 0, "a whole number of at least 1"),
-        (Whole(1), True, "a whole number of at least 1"),
-        (Whole(1), "8", "a whole number of at least 1"),
-        (Whole(0, 9), 10, "a whole number from 0 to 9"),
-        (Whole(), MOST + 1, "at most 1000000000"),
+        (Integer(1), 0, "a whole number of at least 1"),
+        (Integer(1), True, "a whole number of at least 1"),
+        (Integer(1), "8", "a whole number of at least 1"),
+        (Integer(0, 9), 10, "a whole number from 0 to 9"),
+        (Integer(), MOST + 1, "at most 1000000000"),
         (Duration(), -1, "a number from 0 to 1e9"),
         (Duration(), float("nan"), "a number from 0 to 1e9"),
         (Duration(), 10**400, "a number from 0 to 1e9"),
         (Duration(positive=True), 0, "more than 0 seconds; leave it out for the daemon's default"),
         (Boolean(), 1, "true or false"),
-        (Word(("a", "b")), ["a"], "one of a, b"),
+        (Choice(("a", "b")), ["a"], "one of a, b"),
         (LIST, 1, "a list"),
     ],
 )
-def test_a_value_that_cannot_be_is_told_what_it_should_be(kind: Kind, value: Any, sentence: str) -> None:
+def test_a_value_that_cannot_be_is_told_what_it_should_be(kind: ValueKind, value: Any, sentence: str) -> None:
     with pytest.raises(ValueError) as caught:
         kind.read(value)
 

@@ -16,10 +16,10 @@ import asyncio, json, sys
 from pathlib import Path
 
 import daemon.model_settings as model_settings
-from daemon.model_settings.kinds import Whole
+from daemon.model_settings.kinds import Integer
 
 row = model_settings.ModelSetting(
-    name="shelves", kind=Whole(1, 9), help="Shelves that a model stands on.", label="number of shelves",
+    name="shelves", kind=Integer(1, 9), help="Shelves that a model stands on.", label="number of shelves",
     yaml="shelfCount", rest="shelves", flag="--shelves", default=3, changes="from the next shelf on",
 )
 model_settings.MODEL_SETTINGS += (row,)
@@ -50,7 +50,7 @@ print(json.dumps({
     "refused": ask("POST", "/models?url=m&shelves=10")[1]["message"],
     "archive": [ask("POST", "/models?url=m")[0], settings()],
     "patch": [ask("PATCH", "/models/m?shelves=7")[1]["changes"], settings()],
-    "snapshot": read_snapshot(root / "snapshot.json").models[0].request.wishes.said,
+    "snapshot": read_snapshot(root / "snapshot.json").models[0].request.overrides.said,
     "removed": ask("DELETE", "/models/m")[0],
     "register": [ask("POST", "/models?url=m&shelves=5")[0], settings()],
     "page": page(),

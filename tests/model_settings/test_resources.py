@@ -7,7 +7,7 @@ import pytest
 
 from daemon.core.errors import BadRequest, InvalidModel
 from daemon.model_settings.resources import Cpus, Size, cpus_text
-from daemon.models.settings import Wishes, merge, missing_cpus
+from daemon.models.settings import Overrides, merge, missing_cpus
 from tests.kit.build import make_config
 
 
@@ -61,20 +61,20 @@ def test_a_processor_that_the_daemon_may_not_use_is_missed(monkeypatch: pytest.M
 def test_the_registration_wins_over_the_archive(tmp_path: Any) -> None:
     config, document = make_config(tmp_path), {"maxMemory": "1GiB", "cpus": "0"}
 
-    ours = merge(Wishes(max_memory=5), document, config)
+    ours = merge(Overrides(max_memory=5), document, config)
 
     assert (ours.max_memory, ours.cpus) == (5, (0,))
     assert (ours.origins["max_memory"], ours.origins["cpus"]) == ("register", "model-config.yaml")
-    assert merge(Wishes(), document, config).max_memory == 2**30
+    assert merge(Overrides(), document, config).max_memory == 2**30
 
 
 def test_what_the_archive_says_wrongly_names_the_key(tmp_path: Any) -> None:
     with pytest.raises(InvalidModel, match=r"`maxMemory` is `lots`; expected a size, such as 4GiB\."):
-        merge(Wishes(), {"maxMemory": "lots"}, make_config(tmp_path))
+        merge(Overrides(), {"maxMemory": "lots"}, make_config(tmp_path))
 
 
 def test_processors_that_are_not_there_are_refused(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
 
     with pytest.raises(BadRequest, match=r"cpus is 0-3, but the daemon may only use 0-1\."):
-        merge(Wishes(cpus=(0, 1, 2, 3)), {}, make_config(tmp_path))
+        merge(Overrides(cpus=(0, 1, 2, 3)), {}, make_config(tmp_path))

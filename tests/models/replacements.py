@@ -3,9 +3,9 @@
 import asyncio
 from typing import Any
 
-from daemon.models.registrar import Request
-from daemon.models.settings import Wishes
-from daemon.models.version import Model
+from daemon.models.registrar import Registration
+from daemon.models.settings import Overrides
+from daemon.models.version import ModelVersion
 from tests.kit.archives import model_files, write_mar
 from tests.kit.daemon import NEVER, StubDaemon, until
 
@@ -16,16 +16,16 @@ def other(bench: StubDaemon, name: str = "m", version: str = "1.0", content: byt
     return "other.mar"
 
 
-async def replace(bench: StubDaemon, url: str, *, synchronous: bool = True, **wishes: Any) -> Model:
-    request = Request(url=url, wishes=Wishes(**wishes), synchronous=synchronous)
-    return await bench.registration.register(request, replace=True)
+async def replace(bench: StubDaemon, url: str, *, synchronous: bool = True, **overrides: Any) -> ModelVersion:
+    request = Registration(url=url, overrides=Overrides(**overrides), synchronous=synchronous)
+    return await bench.registrar.register(request, replace=True)
 
 
-async def begin(bench: StubDaemon, url: str, **wishes: Any) -> "asyncio.Future[Model]":
+async def begin(bench: StubDaemon, url: str, **overrides: Any) -> "asyncio.Future[ModelVersion]":
     """Start a replacement whose workers stay on their way."""
     bench.engine.load_time = NEVER
     before = len(bench.engine.workers)
-    loading = asyncio.ensure_future(replace(bench, url, **wishes))
+    loading = asyncio.ensure_future(replace(bench, url, **overrides))
     await until(lambda: len(bench.engine.workers) > before)
     return loading
 

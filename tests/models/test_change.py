@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from daemon.core.errors import BadRequest, QueueFull
 from daemon.models.archives.sample import RECORDED, Sample
 from daemon.models.change import change_settings
-from daemon.models.settings import Wishes
+from daemon.models.settings import Overrides
 from tests.kit.daemon import StubDaemon
 from tests.kit.version import StubVersion
 
@@ -178,15 +178,15 @@ def test_the_other_settings_stay_and_the_changed_ones_say_who_changed_them() -> 
 async def test_it_is_remembered_as_a_wish(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
     model = await bench.register(bench.mar(), workers=2)
-    await bench.registration.scale(model, 1, 1, synchronous=False, progress=lambda stage, done, total: None)
+    await bench.registrar.scale(model, 1, 1, synchronous=False, progress=lambda stage, done, total: None)
     change_settings(model, {"batch_size": 4, "queue_jobs": 7})
-    await bench.registration.ledger.save()
+    await bench.registrar.ledger.save()
 
     restored = (await bench.restart()).registry.find("m")
 
     since = {"workers": "scale", "batch_size": "set", "queue_jobs": "set"}
-    wishes = Wishes(workers=1, max_workers=1, batch_size=4, queue_jobs=7, since=since)
-    assert restored.request.wishes == wishes
+    overrides = Overrides(workers=1, max_workers=1, batch_size=4, queue_jobs=7, since=since)
+    assert restored.request.overrides == overrides
     assert (restored.settings.batch_size, restored.queue.max_jobs) == (4, 7)
     origins = restored.settings.origins
     assert (origins["batch_size"], origins["workers"], origins["policy"]) == ("set", "scale", "default")

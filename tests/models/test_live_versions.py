@@ -7,7 +7,7 @@ from daemon.core.errors import Conflict, Stopping, VersionNotFound
 from daemon.metrics.metrics import Metrics
 from daemon.models.registry import Registry
 from daemon.models.retirement import LiveVersions
-from daemon.models.version import Model
+from daemon.models.version import ModelVersion
 from daemon.workers.stub import StubEngine
 from tests.kit.build import make_model
 
@@ -17,8 +17,8 @@ class Lives:
         self.registry, self.metrics = Registry(), Metrics()
         self.live = LiveVersions(self.registry, self.metrics)
         clock = FakeClock()
-        self.old: Model = make_model(StubEngine(clock), clock)
-        self.new: Model = make_model(StubEngine(clock), clock)
+        self.old: ModelVersion = make_model(StubEngine(clock), clock)
+        self.new: ModelVersion = make_model(StubEngine(clock), clock)
 
     @property
     def shown(self) -> list[object]:

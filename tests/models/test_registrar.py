@@ -7,11 +7,11 @@ import pytest
 
 from daemon.core.errors import ArchiveNotFound, Conflict, DaemonError, InvalidModel, OutOfResources, WorkersFailed
 from daemon.models.archives import directories, unpack
-from daemon.models.registrar import Request, no_progress
-from daemon.models.settings import Wishes
+from daemon.models.registrar import Registration, no_progress
+from daemon.models.settings import Overrides
 from daemon.models.version import ModelState
-from daemon.workers.engine import BatchEvents, LoadFailure, WorkerEvents, WorkerSpec
-from daemon.workers.state import State
+from daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
+from daemon.workers.state import WorkerState
 from daemon.workers.stub import StubEngine, StubWorker
 from tests.kit.archives import model_files, write_files, write_mar
 from tests.kit.daemon import StubDaemon, until
@@ -42,24 +42,24 @@ async def test_a_directory_is_served_in_place(tmp_path: Path) -> None:
     model = await bench.register("m")
     assert model.source.directory == directory and bench.unpacked == 0
 
-    await bench.registration.unregister("m", None)
+    await bench.registrar.unregister("m", None)
     assert (directory / "handler.py").is_file()
 
 
 @pytest.mark.parametrize(
-    ("model", "wishes", "error"),
+    ("model", "overrides", "error"),
     [
-        pytest.param({"handler": "missing.py"}, Wishes(workers=1), InvalidModel, id="a manifest that is wrong"),
-        pytest.param({"configFile": "c.yaml"}, Wishes(workers=1), InvalidModel, id="a config that is missing"),
-        pytest.param({}, Wishes(workers=1, batch_size=0), DaemonError, id="a wish that cannot be"),
+        pytest.param({"handler": "missing.py"}, Overrides(workers=1), InvalidModel, id="a manifest that is wrong"),
+        pytest.param({"configFile": "c.yaml"}, Overrides(workers=1), InvalidModel, id="a config that is missing"),
+        pytest.param({}, Overrides(workers=1, batch_size=0), DaemonError, id="a wish that cannot be"),
     ],
 )
 async def test_a_registration_that_is_refused_leaves_nothing(
-    model: dict[str, str], wishes: Wishes, error: type[DaemonError], tmp_path: Path
+    model: dict[str, str], overrides: Overrides, error: type[DaemonError], tmp_path: Path
 ) -> None:
     bench = StubDaemon(tmp_path)
     with pytest.raises(error):
-        await bench.registration.register(Request(url=bench.mar(**model), wishes=wishes))
+        await bench.registrar.register(Registration(url=bench.mar(**model), overrides=overrides))
 
     assert (bench.names, bench.unpacked, bench.engine.workers) == ([], 0, [])
 
@@ -87,7 +87,7 @@ async def test_a_load_that_fails_leaves_nothing_and_tells_the_traceback(tmp_path
         "Traceback (most recent call last): …"
     )
     assert (bench.names, bench.unpacked) == ([], 0)
-    assert {worker.state for worker in bench.engine.workers} == {State.EXITED}
+    assert {worker.state for worker in bench.engine.workers} == {WorkerState.EXITED}
 
 
 async def test_a_load_out_of_memory_is_a_507(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ async def test_a_load_out_of_memory_is_a_507(tmp_path: Path) -> None:
 class HalfBroken(StubEngine):
     """Only the first worker cannot load; the others come up in the same turn of the loop."""
 
-    def start_worker(self, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents) -> StubWorker:
+    def start_worker(self, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents) -> StubWorker:
         self.load_failure = None if self.workers else BROKEN
         worker = super().start_worker(spec, events, batches)
         worker._engine = StubEngine(self.clock, load_failure=self.load_failure)
@@ -151,9 +151,9 @@ async def test_one_archive_under_two_names_is_unpacked_once_and_kept_until_both_
     two = await bench.register(bench.mar(), model_name="two")
     assert one.source.directory == two.source.directory and bench.unpacked == 1
 
-    await bench.registration.unregister("one", None)
+    await bench.registrar.unregister("one", None)
     assert bench.unpacked == 1
-    await bench.registration.unregister("two", None)
+    await bench.registrar.unregister("two", None)
     assert bench.unpacked == 0
 
 
@@ -180,7 +180,7 @@ async def test_scaling_waits_for_the_workers(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
     model = await bench.register(bench.mar())
 
-    await bench.registration.scale(model, 3, 3, synchronous=True, progress=no_progress)
+    await bench.registrar.scale(model, 3, 3, synchronous=True, progress=no_progress)
 
     assert model.pool.ready == 3
 
@@ -191,7 +191,7 @@ async def test_scaling_says_why_a_worker_failed_and_the_others_serve_on(tmp_path
     bench.engine.load_failure = BROKEN
 
     with pytest.raises(WorkersFailed, match="ValueError: bad weights"):
-        await bench.registration.scale(model, 4, 4, synchronous=True, progress=no_progress)
+        await bench.registrar.scale(model, 4, 4, synchronous=True, progress=no_progress)
 
     assert model.state is ModelState.READY and model.pool.ready == 3
 
@@ -199,9 +199,9 @@ async def test_scaling_says_why_a_worker_failed_and_the_others_serve_on(tmp_path
 async def test_progress_tells_of_loading(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
     told: list[tuple[str, int, int]] = []
-    request = Request(url=bench.mar(), wishes=Wishes(workers=2))
+    request = Registration(url=bench.mar(), overrides=Overrides(workers=2))
 
-    await bench.registration.register(request, lambda *step: told.append(step))
+    await bench.registrar.register(request, lambda *step: told.append(step))
 
     loading = [step for step in told if step[0] == "loading"]
     assert loading[0] == ("loading", 0, 2) and loading[-1] == ("loading", 2, 2)
@@ -213,6 +213,6 @@ async def test_what_a_crash_left_behind_is_removed(tmp_path: Path) -> None:
     write_files(bench.models_dir / ".unpacking-x", {"a": b""})
     write_files(bench.models_dir / "0123", {"a": b""})
 
-    bench.registration.clean()
+    bench.registrar.clean()
 
     assert list(bench.models_dir.iterdir()) == [model.source.unpacked]

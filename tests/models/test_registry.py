@@ -5,18 +5,18 @@ import pytest
 from daemon.core.clock import FakeClock
 from daemon.core.errors import Conflict, DefaultVersionKept, ModelNotFound, VersionNotFound
 from daemon.models.registry import Registry
-from daemon.models.version import Model, ModelState
+from daemon.models.version import ModelState, ModelVersion
 from daemon.workers.engine import LoadFailure
 from daemon.workers.stub import StubEngine
 from tests.kit.build import make_model
 
 
-def model(name: str = "m", version: str = "1.0") -> Model:
+def model(name: str = "m", version: str = "1.0") -> ModelVersion:
     clock = FakeClock()
     return make_model(StubEngine(clock), clock, name=name, version=version)
 
 
-def failed_model() -> Model:
+def failed_model() -> ModelVersion:
     clock = FakeClock()
     model = make_model(StubEngine(clock, load_failure=LoadFailure("broken")), clock)
     model.scale(1, 1)
@@ -25,7 +25,7 @@ def failed_model() -> Model:
     return model
 
 
-def registry_of(*models: Model) -> Registry:
+def registry_of(*models: ModelVersion) -> Registry:
     registry = Registry()
     for each in models:
         registry.add(each)

@@ -7,11 +7,11 @@ import pytest
 
 from daemon.core.errors import InvalidModel, WorkersFailed
 from daemon.models.change import change_settings
-from daemon.models.registrar import Request, no_progress
-from daemon.models.settings import Wishes
+from daemon.models.registrar import Registration, no_progress
+from daemon.models.settings import Overrides
 from daemon.models.version import ModelState
 from daemon.workers.engine import LoadFailure
-from daemon.workers.state import State
+from daemon.workers.state import WorkerState
 from tests.kit.archives import model_files, write_files, write_mar
 from tests.kit.daemon import NEVER, StubDaemon, until
 from tests.models.replacements import begin, other, ready, replace
@@ -85,7 +85,11 @@ async def test_one_that_cannot_be_loaded_leaves_the_old_one_and_nothing_else(tmp
     assert bench.registry.find("m") is old and old.state is ModelState.READY and not old.being_replaced
     assert bench.unpacked == 1 and bench.snapshot.read_bytes() == before
     assert old.replacement is not None and "bad weights" in old.replacement.error
-    assert [worker.state for worker in bench.engine.workers] == [State.READY, State.EXITED, State.EXITED]
+    assert [worker.state for worker in bench.engine.workers] == [
+        WorkerState.READY,
+        WorkerState.EXITED,
+        WorkerState.EXITED,
+    ]
     bench.engine.load_failure = None
     assert (await replace(bench, other(bench))).took_over
 
@@ -130,9 +134,9 @@ async def test_without_waiting_it_is_a_change_that_an_upgrade_waits_for(tmp_path
 
     await replace(bench, other(bench), synchronous=False)
 
-    gate = bench.registration.gate
+    gate = bench.registrar.gate
     assert repr(gate) == "<Gate open, 1 inside>"
-    await bench.registration.end()
+    await bench.registrar.end()
     await gate.emptied()
 
 
@@ -212,7 +216,7 @@ async def test_the_default_and_the_order_of_versions_stay(tmp_path: Path) -> Non
     bench = StubDaemon(tmp_path)
     for version in ("1.0", "2.0"):
         await bench.register(bench.mar(version=version))
-    await bench.registration.set_default("m", "2.0")
+    await bench.registrar.set_default("m", "2.0")
 
     for version in ("1.0", "2.0"):
         await replace(bench, other(bench, version=version, content=version.encode()))
@@ -222,7 +226,7 @@ async def test_the_default_and_the_order_of_versions_stay(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("config", "wishes", "workers"),
+    ("config", "overrides", "workers"),
     [
         pytest.param(b"", {}, 3, id="as many as before where nobody says"),
         pytest.param(b"", {"workers": 2}, 2, id="as many as the registration says"),
@@ -230,16 +234,16 @@ async def test_the_default_and_the_order_of_versions_stay(tmp_path: Path) -> Non
     ],
 )
 async def test_settings_are_those_of_a_registration_but_for_the_number_of_workers(
-    config: bytes, wishes: dict[str, Any], workers: int, tmp_path: Path
+    config: bytes, overrides: dict[str, Any], workers: int, tmp_path: Path
 ) -> None:
     bench = StubDaemon(tmp_path)
-    request = Request(url=bench.mar(), wishes=Wishes(workers=1, batch_size=4))
-    old = await bench.registration.register(request)
-    await bench.registration.scale(old, 3, 3, synchronous=True, progress=no_progress)
+    request = Registration(url=bench.mar(), overrides=Overrides(workers=1, batch_size=4))
+    old = await bench.registrar.register(request)
+    await bench.registrar.scale(old, 3, 3, synchronous=True, progress=no_progress)
     change_settings(old, {"max_delay": 0.5})
     write_files(bench.store / "m", model_files(configFile="c.yaml") | {"c.yaml": config})
 
-    new = await replace(bench, "m", **wishes)
+    new = await replace(bench, "m", **overrides)
 
     assert (new.settings.batch_size, new.settings.max_delay) == (1, 0.1)
     assert (new.pool.ready, new.min_workers) == (workers, workers)
@@ -259,6 +263,6 @@ async def test_both_count_as_one_version_in_the_metrics(tmp_path: Path) -> None:
     bench.engine.workers[0]._finish(1.0)
     await until(lambda: new.replaces is None)
 
-    (version,) = bench.registration.live._metrics.versions
+    (version,) = bench.registrar.live._metrics.versions
     assert version is new.metrics and version.named.requests + version.unnamed.requests == 2
     assert sum(version.latency.counts) == 1

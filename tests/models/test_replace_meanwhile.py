@@ -10,7 +10,7 @@ from daemon.models import retirement
 from daemon.models.change import change_settings
 from daemon.models.persistence import snapshot
 from daemon.models.registrar import no_progress
-from daemon.workers.state import State
+from daemon.workers.state import WorkerState
 from tests.kit.daemon import NEVER, StubDaemon, until
 from tests.models.replacements import begin, other, ready, replace
 
@@ -19,19 +19,19 @@ async def test_while_it_is_being_replaced_nothing_else_changes_it(tmp_path: Path
     bench = StubDaemon(tmp_path)
     old = await bench.register(bench.mar())
     loading = await begin(bench, other(bench))
-    registration = bench.registration
+    registrar = bench.registrar
 
     with pytest.raises(BeingReplaced, match=r"is being replaced\. Try again after the replacement"):
         await replace(bench, bench.mar())
     with pytest.raises(BeingReplaced):
         await bench.register(bench.mar())
     with pytest.raises(BeingReplaced):
-        await registration.unregister("m", None)
+        await registrar.unregister("m", None)
     with pytest.raises(BeingReplaced):
-        await registration.scale(old, 2, 2, synchronous=False, progress=no_progress)
+        await registrar.scale(old, 2, 2, synchronous=False, progress=no_progress)
     with pytest.raises(BeingReplaced) as caught:
         change_settings(old, {"batch_size": 2})
-    await registration.set_default("m", "1.0")
+    await registrar.set_default("m", "1.0")
 
     assert caught.value.status == 409 and bench.unpacked == 2
     ready(bench)
@@ -69,11 +69,11 @@ async def test_a_stop_ends_old_and_new(tmp_path: Path) -> None:
     await bench.register(bench.mar())
     loading = await begin(bench, other(bench))
 
-    await bench.registration.stop(grace=1.0)
+    await bench.registrar.stop(grace=1.0)
 
     with pytest.raises(Stopping):
         await loading
-    assert {worker.state for worker in bench.engine.workers} == {State.EXITED} and bench.unpacked == 1
+    assert {worker.state for worker in bench.engine.workers} == {WorkerState.EXITED} and bench.unpacked == 1
     with pytest.raises(Stopping):
         await replace(bench, other(bench))
 
@@ -82,7 +82,7 @@ async def test_after_a_stop_the_old_one_is_restored(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
     old = await bench.register(bench.mar())
     loading = await begin(bench, other(bench))
-    await bench.registration.stop(grace=1.0)
+    await bench.registrar.stop(grace=1.0)
     with pytest.raises(Stopping):
         await loading
 
@@ -104,7 +104,7 @@ async def test_a_stop_gives_what_was_replaced_its_grace_time_and_no_more(
     old.submit(bench.client.job("waiting"))
     new = await replace(bench, other(bench))
 
-    await bench.registration.stop(grace=0.0)
+    await bench.registrar.stop(grace=0.0)
 
     assert bench.client.statuses == {"waiting": 503, "running": 503}
     assert old.pool.empty and new.pool.empty and bench.unpacked == 1

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from daemon.core.errors import BadRequest, BeingReplaced, NotFailed, Stopping, WorkersFailed
-from daemon.models.registrar import Request, no_progress
-from daemon.models.version import Model, ModelState
+from daemon.models.registrar import Registration, no_progress
+from daemon.models.version import ModelState, ModelVersion
 from daemon.workers.engine import LoadFailure
 from tests.kit.daemon import NEVER, StubDaemon, until
 
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback (most recent call last): …")
 
 
-async def failed(bench: StubDaemon, workers: int = 1) -> Model:
+async def failed(bench: StubDaemon, workers: int = 1) -> ModelVersion:
     bench.engine.load_failure = BROKEN
     model = await bench.register(bench.mar(), workers=workers, synchronous=False)
     await until(lambda: model.state is ModelState.FAILED)
@@ -22,8 +22,8 @@ async def failed(bench: StubDaemon, workers: int = 1) -> Model:
     return model
 
 
-async def retry(bench: StubDaemon, model: Model, *, synchronous: bool = True) -> None:
-    await bench.registration.retry(model, synchronous=synchronous, progress=no_progress)
+async def retry(bench: StubDaemon, model: ModelVersion, *, synchronous: bool = True) -> None:
+    await bench.registrar.retry(model, synchronous=synchronous, progress=no_progress)
 
 
 async def test_one_that_could_not_load_comes_up_with_all_its_workers(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ async def test_where_only_some_workers_failed_it_says_how_they_are_started_again
     model = await bench.register(bench.mar())
     bench.engine.load_failure = BROKEN
     with pytest.raises(WorkersFailed):
-        await bench.registration.scale(model, 3, 3, synchronous=True, progress=no_progress)
+        await bench.registrar.scale(model, 3, 3, synchronous=True, progress=no_progress)
     await until(lambda: model.pool.given_up == 2)
 
     with pytest.raises(NotFailed, match=r"2 of 3 workers failed: `tsctl scale m/1\.0 --workers 3` starts them"):
@@ -117,8 +117,8 @@ async def test_one_that_is_being_replaced_is_not_tried_again(tmp_path: Path) -> 
     bench = StubDaemon(tmp_path)
     model = await failed(bench)
     bench.engine.load_time = NEVER
-    request = Request(url="m-1.0.mar", synchronous=False)
-    await bench.registration.register(request, replace=True)
+    request = Registration(url="m-1.0.mar", synchronous=False)
+    await bench.registrar.register(request, replace=True)
 
     with pytest.raises(BeingReplaced):
         await retry(bench, model)
@@ -131,7 +131,7 @@ async def test_one_that_is_unregistered_meanwhile_says_so(tmp_path: Path) -> Non
     retrying = asyncio.ensure_future(retry(bench, model))
     await until(lambda: model.state is ModelState.LOADING)
 
-    await bench.registration.unregister("m", None)
+    await bench.registrar.unregister("m", None)
 
     with pytest.raises(Stopping):
         await retrying

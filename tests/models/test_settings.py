@@ -8,7 +8,7 @@ import pytest
 from daemon.config.config import Config, resolve
 from daemon.core.errors import BadRequest, InvalidModel
 from daemon.models.archives.model_yaml import read_yaml, without_effect
-from daemon.models.settings import ModelSettings, Wishes, merge
+from daemon.models.settings import ModelSettings, Overrides, merge
 from tests.kit.build import make_config
 
 MERGES = b"a0: &a0 {x: 1}\n" + b"".join(
@@ -22,7 +22,7 @@ def config(tmp_path: Path) -> Config:
 
 
 def test_the_defaults(config: Config) -> None:
-    assert merge(Wishes(), {}, config) == ModelSettings(
+    assert merge(Overrides(), {}, config) == ModelSettings(
         batch_size=1,
         max_delay=0.1,
         policy="auto",
@@ -52,7 +52,7 @@ def test_the_archive_wins_over_the_defaults(config: Config) -> None:
         "somethingElse": {"deep": True},
     }
 
-    assert merge(Wishes(), document, config) == ModelSettings(
+    assert merge(Overrides(), document, config) == ModelSettings(
         batch_size=8,
         max_delay=0.025,
         policy="greedy",
@@ -85,24 +85,24 @@ def test_the_archive_wins_over_the_defaults(config: Config) -> None:
 def test_the_registration_wins_over_the_archive(
     wish: dict[str, Any], document: dict[str, Any], field: str, value: object, config: Config
 ) -> None:
-    assert getattr(merge(Wishes(**wish), document, config), field) == value
+    assert getattr(merge(Overrides(**wish), document, config), field) == value
 
 
 @pytest.mark.parametrize(
-    ("wishes", "document", "workers"),
+    ("overrides", "document", "workers"),
     [
-        pytest.param(Wishes(), {}, (0, 0), id="nobody asks for any"),
-        pytest.param(Wishes(fallback_workers=1), {}, (1, 1), id="then the caller's usual number"),
-        pytest.param(Wishes(fallback_workers=1), {"minWorkers": 3}, (3, 3), id="the archive's least"),
-        pytest.param(Wishes(), {"minWorkers": 3, "maxWorkers": 2}, (3, 3), id="the most is at least the least"),
-        pytest.param(Wishes(), {"minWorkers": 2, "maxWorkers": 5}, (2, 5), id="a range"),
-        pytest.param(Wishes(fallback_workers=1), {"minWorkers": 0}, (1, 1), id="zero says nothing"),
-        pytest.param(Wishes(workers=2), {"minWorkers": 3, "maxWorkers": 5}, (2, 2), id="the registration's number"),
-        pytest.param(Wishes(workers=2, max_workers=4), {"minWorkers": 3}, (2, 4), id="or its range"),
+        pytest.param(Overrides(), {}, (0, 0), id="nobody asks for any"),
+        pytest.param(Overrides(fallback_workers=1), {}, (1, 1), id="then the caller's usual number"),
+        pytest.param(Overrides(fallback_workers=1), {"minWorkers": 3}, (3, 3), id="the archive's least"),
+        pytest.param(Overrides(), {"minWorkers": 3, "maxWorkers": 2}, (3, 3), id="the most is at least the least"),
+        pytest.param(Overrides(), {"minWorkers": 2, "maxWorkers": 5}, (2, 5), id="a range"),
+        pytest.param(Overrides(fallback_workers=1), {"minWorkers": 0}, (1, 1), id="zero says nothing"),
+        pytest.param(Overrides(workers=2), {"minWorkers": 3, "maxWorkers": 5}, (2, 2), id="the registration's number"),
+        pytest.param(Overrides(workers=2, max_workers=4), {"minWorkers": 3}, (2, 4), id="or its range"),
     ],
 )
-def test_workers(wishes: Wishes, document: dict[str, Any], workers: tuple[int, int], config: Config) -> None:
-    chosen = merge(wishes, document, config)
+def test_workers(overrides: Overrides, document: dict[str, Any], workers: tuple[int, int], config: Config) -> None:
+    chosen = merge(overrides, document, config)
 
     assert (chosen.workers, chosen.max_workers) == workers
 
@@ -125,7 +125,7 @@ def test_workers(wishes: Wishes, document: dict[str, Any], workers: tuple[int, i
 )  # fmt: skip
 def test_a_wrong_value_of_the_archive_is_named(key: str, value: object, config: Config) -> None:
     with pytest.raises(InvalidModel, match=rf"^model-config.yaml: `{key}` is `.*`; expected "):
-        merge(Wishes(), {key: value}, config)
+        merge(Overrides(), {key: value}, config)
 
 
 def test_a_large_value_is_shown_shortened(config: Config) -> None:
@@ -134,32 +134,32 @@ def test_a_large_value_is_shown_shortened(config: Config) -> None:
         aliased = [aliased] * 10
 
     with pytest.raises(InvalidModel) as caught:
-        merge(Wishes(), {"batchSize": aliased}, config)
+        merge(Overrides(), {"batchSize": aliased}, config)
 
     assert len(str(caught.value)) < 1000
 
 
 @pytest.mark.parametrize(
-    ("wishes", "sentence"),
+    ("overrides", "sentence"),
     [
-        (Wishes(batch_size=0), "batch_size is 0; expected a whole number of at least 1."),
+        (Overrides(batch_size=0), "batch_size is 0; expected a whole number of at least 1."),
         (
-            Wishes(response_timeout=0.0),
+            Overrides(response_timeout=0.0),
             "response_timeout is 0; expected more than 0 seconds; leave it out for the daemon's default.",
         ),
         (
-            Wishes(startup_timeout=0.0),
+            Overrides(startup_timeout=0.0),
             "startup_timeout is 0; expected more than 0 seconds; leave it out for the daemon's default.",
         ),
-        (Wishes(policy="soon"), "batching is 'soon'; expected one of auto, fixed, greedy."),
+        (Overrides(policy="soon"), "batching is 'soon'; expected one of auto, fixed, greedy."),
         pytest.param(
-            Wishes(workers=1025), "initial_workers is 1025; expected a whole number from 0 to 1024.", id="workers"
+            Overrides(workers=1025), "initial_workers is 1025; expected a whole number from 0 to 1024.", id="workers"
         ),
     ],
 )
-def test_a_wrong_wish_is_named(wishes: Wishes, sentence: str, config: Config) -> None:
+def test_a_wrong_wish_is_named(overrides: Overrides, sentence: str, config: Config) -> None:
     with pytest.raises(BadRequest) as caught:
-        merge(wishes, {}, config)
+        merge(overrides, {}, config)
 
     assert str(caught.value) == sentence
 
@@ -168,26 +168,30 @@ BLOCK = {"batchSize": 2, "maxBatchDelay": 50, "minWorkers": 2, "maxWorkers": 3, 
 
 
 @pytest.mark.parametrize(
-    ("wishes", "document", "batch_size", "origin"),
+    ("overrides", "document", "batch_size", "origin"),
     [
-        pytest.param(Wishes(), {}, 2, "the models block of config.properties", id="the block over the default"),
-        pytest.param(Wishes(), {"batchSize": 3}, 3, "model-config.yaml", id="the archive over the block"),
-        pytest.param(Wishes(batch_size=4), {"batchSize": 3}, 4, "register", id="the registration over both"),
+        pytest.param(Overrides(), {}, 2, "the models block of config.properties", id="the block over the default"),
+        pytest.param(Overrides(), {"batchSize": 3}, 3, "model-config.yaml", id="the archive over the block"),
+        pytest.param(Overrides(batch_size=4), {"batchSize": 3}, 4, "register", id="the registration over both"),
         pytest.param(
-            Wishes(), {"batchSize": None}, 2, "the models block of config.properties", id="an empty value says nothing"
+            Overrides(),
+            {"batchSize": None},
+            2,
+            "the models block of config.properties",
+            id="an empty value says nothing",
         ),
     ],
 )
 def test_the_models_block_has_its_place(
-    wishes: Wishes, document: dict[str, Any], batch_size: int, origin: str, config: Config
+    overrides: Overrides, document: dict[str, Any], batch_size: int, origin: str, config: Config
 ) -> None:
-    settings = merge(wishes, document, config, BLOCK)
+    settings = merge(overrides, document, config, BLOCK)
 
     assert (settings.batch_size, settings.origins["batch_size"]) == (batch_size, origin)
 
 
 def test_every_value_of_the_models_block_counts(config: Config) -> None:
-    settings = merge(Wishes(fallback_workers=1), {}, config, BLOCK)
+    settings = merge(Overrides(fallback_workers=1), {}, config, BLOCK)
 
     assert (settings.max_delay, settings.response_timeout) == (0.05, 9.0)
     assert (settings.workers, settings.max_workers) == (2, 3)
@@ -196,28 +200,30 @@ def test_every_value_of_the_models_block_counts(config: Config) -> None:
 
 def test_a_wrong_value_of_the_models_block_is_named(config: Config) -> None:
     with pytest.raises(InvalidModel, match=r"^the models block of config\.properties: `batchSize` is `0`"):
-        merge(Wishes(), {}, config, {"batchSize": 0})
+        merge(Overrides(), {}, config, {"batchSize": 0})
     with pytest.raises(
         InvalidModel, match=r"^the models block of config\.properties: `responseTimeout` is `0`; expected "
     ):
-        merge(Wishes(), {}, config, {"responseTimeout": 0})
+        merge(Overrides(), {}, config, {"responseTimeout": 0})
 
 
 @pytest.mark.parametrize(
-    ("wishes", "document", "default", "workers", "origin"),
+    ("overrides", "document", "default", "workers", "origin"),
     [
         pytest.param(
-            Wishes(fallback_workers=1), {}, "3", 3, "the daemon's flag", id="the operator's over the caller's"
+            Overrides(fallback_workers=1), {}, "3", 3, "the daemon's flag", id="the operator's over the caller's"
         ),
-        pytest.param(Wishes(fallback_workers=1), {}, "0", 1, "default", id="none says nothing"),
-        pytest.param(Wishes(), {"minWorkers": 2}, "3", 2, "model-config.yaml", id="the archive's over the operator's"),
-        pytest.param(Wishes(workers=0), {}, "3", 0, "register", id="the registration's over all"),
+        pytest.param(Overrides(fallback_workers=1), {}, "0", 1, "default", id="none says nothing"),
+        pytest.param(
+            Overrides(), {"minWorkers": 2}, "3", 2, "model-config.yaml", id="the archive's over the operator's"
+        ),
+        pytest.param(Overrides(workers=0), {}, "3", 0, "register", id="the registration's over all"),
     ],
 )
 def test_the_usual_number_of_workers(
-    wishes: Wishes, document: dict[str, Any], default: str, workers: int, origin: str, tmp_path: Path
+    overrides: Overrides, document: dict[str, Any], default: str, workers: int, origin: str, tmp_path: Path
 ) -> None:
-    settings = merge(wishes, document, make_config(tmp_path, default_workers=default))
+    settings = merge(overrides, document, make_config(tmp_path, default_workers=default))
 
     assert (settings.workers, settings.origins["workers"]) == (workers, origin)
 
@@ -229,7 +235,7 @@ def test_the_daemons_own_setting_is_told_with_its_origin(border: str, tmp_path: 
     flags = {"flag": {"response_timeout": "7"}, "environment": {}, "file": {"ts_config": str(file)}}[border]
     environment = {"TSCTL_RESPONSE_TIMEOUT": "7"} if border == "environment" else {}
 
-    settings = merge(Wishes(), {}, resolve({"state_dir": str(tmp_path)} | flags, environment))
+    settings = merge(Overrides(), {}, resolve({"state_dir": str(tmp_path)} | flags, environment))
 
     origin = f"file {file}" if border == "file" else border
     assert (settings.response_timeout, settings.origins["response_timeout"]) == (7.0, f"the daemon's {origin}")
@@ -310,12 +316,12 @@ def test_the_config_is_not_looked_for_outside(tmp_path: Path) -> None:
     ],
 )
 def test_devices(document: dict[str, Any], gpus: int, devices: tuple[int, ...], config: Config) -> None:
-    assert merge(Wishes(), document, config, gpus=gpus).devices == devices
+    assert merge(Overrides(), document, config, gpus=gpus).devices == devices
 
 
 def test_a_gpu_that_is_not_there_is_named(config: Config) -> None:
     with pytest.raises(InvalidModel) as caught:
-        merge(Wishes(), {"deviceIds": [0, 2]}, config, gpus=2)
+        merge(Overrides(), {"deviceIds": [0, 2]}, config, gpus=2)
 
     assert str(caught.value) == "model-config.yaml: `deviceIds` is [0, 2], but this machine has GPUs 0 to 1."
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from daemon.core.errors import CleaningTimedOut, ModelNotFound, Stopping
-from daemon.core.job import Budget, Job
+from daemon.core.job import Job, TimeBudget
 from daemon.models import retirement
 from daemon.models.registrar import no_progress
 from daemon.workers.stub import StubWorker
@@ -20,7 +20,7 @@ async def test_unregistering_what_is_still_loading_leaves_the_archive_to_its_oth
     loading = asyncio.ensure_future(bench.register(bench.mar(), model_name="loading"))
     await until(lambda: len(bench.engine.workers) == 2)
 
-    await bench.registration.unregister("loading", None)
+    await bench.registrar.unregister("loading", None)
 
     with pytest.raises(Stopping, match="was stopped while it was loading"):
         await loading
@@ -34,12 +34,12 @@ async def test_unregistering_lets_requests_finish(tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
         model.submit(bench.client.job(name))
 
-    await bench.registration.unregister("m", None)
+    await bench.registrar.unregister("m", None)
 
     assert bench.client.statuses == {"a": 200, "b": 200, "c": 200}
     assert (bench.names, bench.unpacked, model.pool.empty) == ([], 0, True)
     with pytest.raises(ModelNotFound):
-        await bench.registration.unregister("m", None)
+        await bench.registrar.unregister("m", None)
 
 
 async def test_a_stop_answers_everybody_ends_every_worker_and_keeps_what_the_next_run_restores(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ async def test_a_stop_answers_everybody_ends_every_worker_and_keeps_what_the_nex
         for number in range(3):
             model.submit(bench.client.job(f"{model.name}{number}"))
 
-    await bench.registration.stop(grace=5.0)
+    await bench.registrar.stop(grace=5.0)
 
     assert bench.client.statuses == {f"{name}{number}": 200 for name in "ab" for number in range(3)}
     assert all(model.pool.empty for model in models)
@@ -69,7 +69,7 @@ async def test_a_stop_without_grace_refuses_who_waits_and_kills_who_does_not_lea
     await until(lambda: model.dispatcher.running == 1)
     model.submit(bench.client.job("waiting"))
 
-    await bench.registration.stop(grace=0.0)
+    await bench.registrar.stop(grace=0.0)
 
     assert bench.client.statuses == {"running": 503, "waiting": 503}
     assert model.pool.empty
@@ -83,10 +83,10 @@ async def test_an_end_answers_everybody_and_kills_at_once_whatever_a_stop_would_
         for number in range(3):
             model.submit(bench.client.job(f"{model.name}{number}"))
     await until(lambda: all(model.dispatcher.running for model in models))
-    stopping = asyncio.ensure_future(bench.registration.stop(grace=NEVER))
+    stopping = asyncio.ensure_future(bench.registrar.stop(grace=NEVER))
     await until(lambda: all(model.stopping for model in models))
 
-    await bench.registration.end()
+    await bench.registrar.end()
 
     assert bench.client.statuses == {f"{name}{number}": 503 for name in "ab" for number in range(3)}
     assert all(model.pool.empty for model in models) and bench.unpacked == 2
@@ -104,14 +104,14 @@ async def test_a_worker_that_cannot_be_ended_is_told(tmp_path: Path, monkeypatch
     await until(lambda: model.dispatcher.running == 1)
 
     with pytest.raises(CleaningTimedOut, match="Timed out while cleaning resources: m"):
-        await bench.registration.unregister("m", None)
+        await bench.registrar.unregister("m", None)
 
     assert (bench.names, bench.remembered) == ([], {})
 
 
 async def test_nothing_is_registered_after_a_stop(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
-    await bench.registration.stop(grace=0.0)
+    await bench.registrar.stop(grace=0.0)
 
     with pytest.raises(Stopping):
         await bench.register(bench.mar())
@@ -127,10 +127,10 @@ async def test_a_stop_ends_what_is_being_unregistered(tmp_path: Path, monkeypatc
     model = await bench.register(bench.mar())
     model.submit(bench.client.job("running"))
     await until(lambda: model.dispatcher.running == 1)
-    leaving = asyncio.ensure_future(bench.registration.unregister("m", None))
+    leaving = asyncio.ensure_future(bench.registrar.unregister("m", None))
     await until(lambda: model.stopping)
 
-    await bench.registration.stop(grace=0.0)
+    await bench.registrar.stop(grace=0.0)
 
     assert model.pool.empty
     assert (await leaving) is model
@@ -147,12 +147,12 @@ async def test_a_hurried_stop_ends_what_was_still_loading(tmp_path: Path, monkey
     await until(lambda: len(bench.engine.workers) == 1)
     (model,) = bench.registry
 
-    stopping = asyncio.ensure_future(bench.registration.stop(grace=NEVER))
+    stopping = asyncio.ensure_future(bench.registrar.stop(grace=NEVER))
     with pytest.raises(Stopping):
         await loading
     assert bench.names == []
     stopping.cancel()
-    await bench.registration.stop(grace=0.0)
+    await bench.registrar.stop(grace=0.0)
 
     assert model.pool.empty
 
@@ -160,12 +160,12 @@ async def test_a_hurried_stop_ends_what_was_still_loading(tmp_path: Path, monkey
 async def test_no_timer_keeps_a_version_that_has_gone(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
     model = await bench.register(bench.mar())
-    budget = Budget(NEVER, bench.engine.clock.now(), "the test")
+    budget = TimeBudget(NEVER, bench.engine.clock.now(), "the test")
     model.submit(Job("a", [], [], bench.engine.clock.now(), lambda reply: None, budget=budget))
     await until(lambda: model.idle)
     assert model.dispatcher._alarm is not None
 
-    await bench.registration.unregister("m", None)
+    await bench.registrar.unregister("m", None)
 
     armed = [model.dispatcher._alarm, model.dispatcher._timer]
     assert armed == [None, None]
@@ -179,6 +179,6 @@ async def test_a_version_that_was_unregistered_before_its_workers_started_starts
 
     model.start()
     with pytest.raises(Stopping):
-        await bench.registration.scale(model, 1, 1, synchronous=False, progress=no_progress)
+        await bench.registrar.scale(model, 1, 1, synchronous=False, progress=no_progress)
 
     assert bench.engine.workers == []

@@ -6,8 +6,8 @@ import pytest
 
 from daemon.core.clock import FakeClock
 from daemon.core.errors import Loading, NoReadyWorker, QueueFull, Stopping
-from daemon.models.version import Model, ModelState
-from daemon.workers.engine import BatchEvents, LoadFailure, WorkerEvents, WorkerSpec
+from daemon.models.version import ModelState, ModelVersion
+from daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
 from daemon.workers.stub import StubEngine, StubWorker
 from tests.kit.build import make_model
 from tests.kit.version import StubVersion
@@ -213,7 +213,7 @@ def test_a_model_says_its_state() -> None:
     bench = serving()
 
     assert repr(bench.model) == (
-        "<Model m/1.0 READY <Queue 0/100 jobs 0/1000000 bytes> <Pool 1/1 ready, 1 idle, 0 leaving: UP>>"
+        "<ModelVersion m/1.0 READY <Queue 0/100 jobs 0/1000000 bytes> <Pool 1/1 ready, 1 idle, 0 leaving: UP>>"
     )
 
 
@@ -277,7 +277,7 @@ def test_a_retry_ends_the_crashing_and_the_pause() -> None:
 class Introduced(StubEngine):
     """Notes to whom its workers report."""
 
-    def start_worker(self, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents) -> StubWorker:
+    def start_worker(self, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents) -> StubWorker:
         self.reports = events, batches
         return super().start_worker(spec, events, batches)
 
@@ -285,7 +285,7 @@ class Introduced(StubEngine):
 def test_a_worker_reports_its_batches_to_the_dispatcher_and_its_life_to_the_pool() -> None:
     clock = FakeClock()
     engine = Introduced(clock)
-    model: Model = make_model(engine, clock)
+    model: ModelVersion = make_model(engine, clock)
 
     model.scale(1, 1)
 

@@ -11,7 +11,7 @@ from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl import generator
 from tsctl.commands.bench import notes
-from tsctl.loadgen.processor import Processor
+from tsctl.loadgen.processor import ProcessorTime
 from tsctl.loadgen.tally import Tally
 
 # Stands for the load generator: writes down its order, then says what the file says.
@@ -51,7 +51,7 @@ def figures(*seconds: float, **more: Any) -> dict[str, Any]:
     tally = Tally()
     for each in seconds:
         tally.answered(200, 5, each)
-    return {"stage": "done", "brokenOff": False, "first": 0.02} | tally.document(2.0, Processor(0.5, 0.0)) | more
+    return {"stage": "done", "brokenOff": False, "first": 0.02} | tally.document(2.0, ProcessorTime(0.5, 0.0)) | more
 
 
 def describe(sizes: dict[str, int]) -> list[dict[str, Any]]:

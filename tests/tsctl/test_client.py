@@ -8,22 +8,22 @@ import click
 import pytest
 
 from tests.tsctl.fake_daemon import FakeDaemon
-from tsctl.client import NDJSON, Answer, Client, checked, model_path
+from tsctl.client import NDJSON, DaemonClient, DaemonResponse, checked, model_path
 from tsctl.errors import CliError, NoDaemon
 
 CUT = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
 EVENTS = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-def as_json(client: Client) -> object:
+def as_json(client: DaemonClient) -> object:
     return client.json("GET", "/x")
 
 
-def as_answer(client: Client) -> object:
+def as_answer(client: DaemonClient) -> object:
     return client.request("GET", "/x")
 
 
-def as_events(client: Client) -> object:
+def as_events(client: DaemonClient) -> object:
     return list(client.events("GET", "/x"))
 
 
@@ -33,10 +33,10 @@ every_way = pytest.mark.parametrize("ask", [as_json, as_answer, as_events])
 def test_a_request_brings_method_target_headers_and_body(daemon: FakeDaemon) -> None:
     daemon.answer_body("POST /predictions/net", b"\x00\xff", "image/png", 507)
 
-    answer = Client().request("POST", "/predictions/net", b"body", {"Content-Type": "text/plain"})
+    answer = DaemonClient().request("POST", "/predictions/net", b"body", {"Content-Type": "text/plain"})
 
     (request,) = daemon.requests
-    assert answer == Answer(507, "image/png", b"\x00\xff")
+    assert answer == DaemonResponse(507, "image/png", b"\x00\xff")
     assert (request.method, request.target, request.body) == ("POST", "/predictions/net", b"body")
     assert request.headers["Content-Type"] == "text/plain"
     assert request.headers["Connection"] == "close"
@@ -45,13 +45,13 @@ def test_a_request_brings_method_target_headers_and_body(daemon: FakeDaemon) -> 
 def test_an_answer_without_a_content_type_has_an_empty_one(daemon: FakeDaemon) -> None:
     daemon.answer_raw("GET /x", b"HTTP/1.1 200 \r\nContent-Length: 1\r\n\r\n3")
 
-    assert Client().request("GET", "/x") == Answer(200, "", b"3")
+    assert DaemonClient().request("GET", "/x") == DaemonResponse(200, "", b"3")
 
 
 def test_parameters_are_a_query_without_those_that_are_none(daemon: FakeDaemon) -> None:
     daemon.answer("POST /models", {"status": "done"})
 
-    document = Client().json("POST", "/models", url="/a b/ä&c.mar", workers=2, handler=None)
+    document = DaemonClient().json("POST", "/models", url="/a b/ä&c.mar", workers=2, handler=None)
 
     (request,) = daemon.requests
     assert document == {"status": "done"}
@@ -62,7 +62,7 @@ def test_a_refusal_is_its_first_line_and_the_rest_as_details(daemon: FakeDaemon)
     daemon.answer("GET /x", {"code": 500, "message": "It failed\nTraceback:\n  line\n"}, 500)
 
     with pytest.raises(CliError) as refused:
-        Client().json("GET", "/x")
+        DaemonClient().json("GET", "/x")
     assert refused.value.message == "It failed"
     assert refused.value.details == "Traceback:\n  line"
     assert refused.value.exit_code == 1
@@ -90,7 +90,7 @@ def test_events_come_line_by_line(daemon: FakeDaemon) -> None:
     chunks = b'd\r\n{"stage": 1}\n\r\n1a\r\n{"stage": 2}\n{"stage": 3}\n\r\n0\r\n\r\n'
     daemon.answer_raw("POST /models", EVENTS + chunks)
 
-    events = list(Client().events("POST", "/models", url="a.mar"))
+    events = list(DaemonClient().events("POST", "/models", url="a.mar"))
 
     (request,) = daemon.requests
     assert events == [{"stage": 1}, {"stage": 2}, {"stage": 3}]
@@ -102,7 +102,7 @@ def test_a_refusal_instead_of_events_is_an_error(daemon: FakeDaemon) -> None:
     daemon.answer("POST /models", {"message": "Model not found: a.mar"}, 404)
 
     with pytest.raises(CliError, match=r"^Model not found: a\.mar$"):
-        list(Client().events("POST", "/models"))
+        list(DaemonClient().events("POST", "/models"))
 
 
 @pytest.mark.parametrize(
@@ -115,12 +115,12 @@ def test_a_refusal_instead_of_events_is_an_error(daemon: FakeDaemon) -> None:
     ],
 )
 def test_an_answer_that_breaks_off_is_an_error_with_a_hint(
-    daemon: FakeDaemon, ask: Callable[[Client], object], answer: bytes
+    daemon: FakeDaemon, ask: Callable[[DaemonClient], object], answer: bytes
 ) -> None:
     daemon.answer_raw("GET /x", answer)
 
     with pytest.raises(CliError) as broken:
-        ask(Client())
+        ask(DaemonClient())
     assert type(broken.value) is CliError
     assert broken.value.message.startswith("the connection to the daemon broke off: ")
     assert broken.value.hint == "see `tsctl logs`"
@@ -128,26 +128,26 @@ def test_an_answer_that_breaks_off_is_an_error_with_a_hint(
 
 @every_way
 def test_a_connection_that_closes_without_an_answer_is_an_error(
-    daemon: FakeDaemon, ask: Callable[[Client], object]
+    daemon: FakeDaemon, ask: Callable[[DaemonClient], object]
 ) -> None:
     daemon.answer_raw("GET /x", b"")
 
     with pytest.raises(CliError, match="the connection to the daemon broke off"):
-        ask(Client())
+        ask(DaemonClient())
 
 
 @pytest.mark.parametrize("ask", [as_json, as_events])
-def test_an_answer_that_is_no_json_is_an_error(daemon: FakeDaemon, ask: Callable[[Client], object]) -> None:
+def test_an_answer_that_is_no_json_is_an_error(daemon: FakeDaemon, ask: Callable[[DaemonClient], object]) -> None:
     daemon.answer_body("GET /x", b"<html>", "text/html")
 
     with pytest.raises(CliError, match=r"the daemon at `.*control\.sock` did not answer with JSON"):
-        ask(Client())
+        ask(DaemonClient())
 
 
 @every_way
-def test_nobody_there_is_no_daemon(tmp_path: Path, ask: Callable[[Client], object]) -> None:
+def test_nobody_there_is_no_daemon(tmp_path: Path, ask: Callable[[DaemonClient], object]) -> None:
     with pytest.raises(NoDaemon):
-        ask(Client(tmp_path / "nothing.sock"))
+        ask(DaemonClient(tmp_path / "nothing.sock"))
 
 
 def test_a_socket_that_a_dead_daemon_left_is_no_daemon(tmp_path: Path) -> None:
@@ -156,14 +156,14 @@ def test_a_socket_that_a_dead_daemon_left_is_no_daemon(tmp_path: Path) -> None:
         left.bind(str(path))
 
     with pytest.raises(NoDaemon, match="no daemon at"):
-        Client(path).json("GET", "/x")
+        DaemonClient(path).json("GET", "/x")
 
 
 def test_a_path_below_a_file_is_no_daemon(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     with pytest.raises(NoDaemon):
-        Client(tmp_path / "file" / "control.sock").json("GET", "/x")
+        DaemonClient(tmp_path / "file" / "control.sock").json("GET", "/x")
 
 
 def test_a_socket_of_another_user_is_not_ours_to_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,25 +173,27 @@ def test_a_socket_of_another_user_is_not_ours_to_use(tmp_path: Path, monkeypatch
     monkeypatch.setattr("tsctl.client._UnixConnection.connect", refused)
 
     with pytest.raises(CliError, match=r"^not allowed to use `.*`: the daemon belongs to another user$"):
-        Client(tmp_path / "theirs.sock").json("GET", "/x")
+        DaemonClient(tmp_path / "theirs.sock").json("GET", "/x")
 
 
 @every_way
-def test_a_daemon_that_does_not_answer_in_time_is_an_error(tmp_path: Path, ask: Callable[[Client], object]) -> None:
+def test_a_daemon_that_does_not_answer_in_time_is_an_error(
+    tmp_path: Path, ask: Callable[[DaemonClient], object]
+) -> None:
     path = tmp_path / "deaf.sock"
     with socket.socket(socket.AF_UNIX) as deaf:
         deaf.bind(str(path))
         deaf.listen()
 
         with pytest.raises(CliError, match=r"^the daemon at `.*deaf\.sock` does not answer$"):
-            ask(Client(path, timeout=0.01))
+            ask(DaemonClient(path, timeout=0.01))
 
 
 def test_a_socket_path_that_the_kernel_cannot_take_is_told_with_its_length(tmp_path: Path) -> None:
     path = tmp_path / ("x" * (108 - len(str(tmp_path)) - 1))
 
     with pytest.raises(CliError, match="the socket path has 108 bytes, and a Unix socket takes at most 107"):
-        Client(path).json("GET", "/x")
+        DaemonClient(path).json("GET", "/x")
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import pytest
 
 from daemon.core.clock import FakeClock
 from tests.http.fake import FakeTransport
-from tsctl.loadgen.connection import Connection, State
+from tsctl.loadgen.connection import LoadConnection, LoadConnectionState
 from tsctl.loadgen.order import read
-from tsctl.loadgen.repeated import know
+from tsctl.loadgen.repeated import remember
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -20,13 +20,13 @@ class Recorder:
     def __init__(self) -> None:
         self.events: list[str] = []
 
-    def free(self, connection: Connection) -> None:
+    def free(self, connection: LoadConnection) -> None:
         self.events.append("free")
 
-    def answered(self, connection: Connection, status: int, length: int) -> None:
+    def answered(self, connection: LoadConnection, status: int, length: int) -> None:
         self.events.append(f"answered {status} with {length}")
 
-    def lost(self, connection: Connection, owing: bool) -> None:
+    def lost(self, connection: LoadConnection, owing: bool) -> None:
         self.events.append("lost, owing" if owing else "lost")
 
 
@@ -34,7 +34,7 @@ class Peer:
     def __init__(self) -> None:
         self.clock = FakeClock()
         self.client = Recorder()
-        self.connection = Connection(self.client, b"request")
+        self.connection = LoadConnection(self.client, b"request")
         self.transport = FakeTransport(self.connection, self.clock.soon)
         self.client.events.clear()
         self.connection.send(1.0)
@@ -50,7 +50,7 @@ def test_an_answer_frees_the_connection() -> None:
 
     assert peer.transport.written == b"request"
     assert peer.receive(ANSWER) == ["answered 200 with 2", "free"]
-    assert peer.connection.state is State.IDLE
+    assert peer.connection.state is LoadConnectionState.IDLE
 
 
 @pytest.mark.parametrize("cut", range(1, len(ANSWER)))
@@ -75,7 +75,7 @@ NAMED = b"HTTP/1.1 200 OK\r\nX-Request-Id: %s\r\nContent-Length: 2\r\n\r\n%s"
     ],
 )
 def test_an_answer_is_known_again_by_its_head(data: bytes, again: bool) -> None:
-    known = know(NAMED % (b"a", b"ok"), 200)
+    known = remember(NAMED % (b"a", b"ok"), 200)
 
     assert known is not None
     assert known.is_again(data) is again
@@ -87,14 +87,14 @@ def test_an_answer_is_known_again_by_its_head(data: bytes, again: bool) -> None:
     ids=["a piece", "more than one", "one without a length", "one after an interim one"],
 )
 def test_only_one_whole_answer_is_remembered(data: bytes) -> None:
-    assert know(data, 200) is None
+    assert remember(data, 200) is None
 
 
 @pytest.mark.parametrize("cut", range(1, len(ANSWER)))
 def test_a_known_answer_may_come_in_pieces_again(cut: int) -> None:
     peer = Peer()
     for pieces in ([ANSWER], [ANSWER], [ANSWER[:cut], ANSWER[cut:]], [ANSWER]):
-        if peer.connection.state is State.IDLE:
+        if peer.connection.state is LoadConnectionState.IDLE:
             peer.connection.send(1.0)
         for piece in pieces:
             peer.receive(piece)

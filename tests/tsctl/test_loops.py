@@ -11,8 +11,8 @@ import pytest
 from tsctl.loadgen.closed import ClosedLoop
 from tsctl.loadgen.loop import Loop
 from tsctl.loadgen.open import OpenLoop
-from tsctl.loadgen.order import Order, Sending
-from tsctl.loadgen.timer import Timer
+from tsctl.loadgen.order import LoadOrder, PreparedOrder
+from tsctl.loadgen.timer import TimerFd
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 LAST = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
@@ -61,7 +61,7 @@ def run(kind: type[Loop], path: Path, behaviour: Behaviour | None, *, cut: bool 
         broken_off = asyncio.Event()
         if cut:
             broken_off.set()
-        sending = Sending(Order(target="/", unix=str(path), **order), b"r", {"path": str(path)})  # type: ignore[arg-type]
+        sending = PreparedOrder(LoadOrder(target="/", unix=str(path), **order), b"r", {"path": str(path)})  # type: ignore[arg-type]
         running = kind(sending, loop)
         await running.run(broken_off)
         if server is not None:
@@ -154,7 +154,7 @@ def test_the_timer_calls_back_once_for_each_moment() -> None:
     async def main() -> float:
         loop = asyncio.get_running_loop()
         called = loop.create_future()
-        timer = Timer(loop, lambda: called.set_result(loop.time()))
+        timer = TimerFd(loop, lambda: called.set_result(loop.time()))
         wanted = loop.time() + 0.005
         timer.at(wanted)
         late: float = await called - wanted

@@ -19,6 +19,6 @@ def test_a_kernel_may_count_the_waiting(
 
 
 def test_between_two_looks_is_what_was_added() -> None:
-    found = processor.Processor(3.0, 1.5) - processor.Processor(1.0, 1.0)
+    found = processor.ProcessorTime(3.0, 1.5) - processor.ProcessorTime(1.0, 1.0)
 
-    assert found == processor.Processor(2.0, 0.5)
+    assert found == processor.ProcessorTime(2.0, 0.5)

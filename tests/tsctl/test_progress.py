@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl import render
-from tsctl.client import NDJSON, Client
+from tsctl.client import NDJSON, DaemonClient
 from tsctl.errors import CliError, Interrupted
 from tsctl.progress import work
 
@@ -30,7 +30,7 @@ def answer_events(daemon: FakeDaemon, *events: dict[str, Any]) -> None:
     daemon.answer_body("POST /models", lines.encode(), NDJSON)
 
 
-def register(client: Client) -> Any:
+def register(client: DaemonClient) -> Any:
     return work(client, "POST", "/models", subject="net.mar", hint="`tsctl ls` shows it", url="net.mar")
 
 
@@ -44,7 +44,7 @@ def test_the_last_event_is_the_answer(daemon: FakeDaemon, terminal: io.StringIO)
         {"stage": "done", "status": 200, "document": {"status": "registered"}},
     )
 
-    document = register(Client())
+    document = register(DaemonClient())
 
     assert document == {"status": "registered"}
     assert daemon.requests[0].headers["Accept"] == NDJSON
@@ -56,7 +56,7 @@ def test_a_refusal_at_the_end_is_an_error(daemon: FakeDaemon, terminal: io.Strin
     answer_events(daemon, {"stage": "loading"}, refusal)
 
     with pytest.raises(CliError) as refused:
-        register(Client())
+        register(DaemonClient())
     assert (refused.value.message, refused.value.details) == ("Failed to load", "Traceback")
 
 
@@ -64,21 +64,21 @@ def test_a_daemon_that_ends_before_it_is_done_is_an_error(daemon: FakeDaemon, te
     answer_events(daemon, {"stage": "loading"})
 
     with pytest.raises(CliError, match="the daemon exited before the command was done") as broken:
-        register(Client())
+        register(DaemonClient())
     assert broken.value.hint == "see `tsctl logs`"
 
 
 def test_without_a_terminal_one_answer_is_awaited(daemon: FakeDaemon) -> None:
     daemon.answer("POST /models", {"status": "registered"})
 
-    document = register(Client())
+    document = register(DaemonClient())
 
     assert document == {"status": "registered"}
     assert "Accept" not in daemon.requests[0].headers
 
 
 def test_ctrl_c_leaves_the_daemon_to_it_and_says_how_to_see_more() -> None:
-    class Pressed(Client):
+    class Pressed(DaemonClient):
         def json(self, method: str, target: str, **parameters: Any) -> Any:
             raise KeyboardInterrupt
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tsctl.loadgen.processor import Processor
+from tsctl.loadgen.processor import ProcessorTime
 from tsctl.loadgen.tally import Latencies, Tally, bounds_between
 
 
@@ -84,7 +84,7 @@ def test_latencies_are_those_of_good_answers() -> None:
     tally.answered(503, 10, 0.001)
     tally.failed("closed")
 
-    document = tally.document(2.0, Processor(used=1.0, waited=0.5))
+    document = tally.document(2.0, ProcessorTime(used=1.0, waited=0.5))
 
     assert document["statuses"] == {"200": 1, "503": 1}
     assert document["failures"] == {"closed": 1}
@@ -100,7 +100,7 @@ def test_what_comes_after_the_end_counts_as_latency_and_not_as_throughput() -> N
     tally.close(5.0)
     tally.answered(200, 0, 0.9)
 
-    document = tally.document(1.0, Processor(0.0, 0.0))
+    document = tally.document(1.0, ProcessorTime(0.0, 0.0))
 
     assert document["requestsPerSecond"] == 1.0
     assert document["latency"]["max"] == 0.9

@@ -9,7 +9,7 @@ from daemon.core.arena import Arena
 from daemon.core.job import Batch, Job, Param
 from daemon.workers.frames import predict_of, share
 from handlers import wire
-from handlers.process.connection import Connection
+from handlers.process.connection import DaemonConnection
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_a_worker_finds_values_of_the_frame_and_of_the_arena(pair: tuple[socket.
     stored = arena.take(100_000)
     assert stored is not None
     stored.view[:] = b"ab" * 50_000
-    worker = Connection(theirs)
+    worker = DaemonConnection(theirs)
     jobs = [job(Param("x", "t", b"small"), Param("y", "", stored)), job(Param("z", "", stored.part(1, 4)))]
 
     share(ours, arena)
@@ -46,7 +46,7 @@ def test_a_worker_finds_values_of_the_frame_and_of_the_arena(pair: tuple[socket.
 
 def test_without_an_arena_the_first_message_is_just_that(pair: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = pair
-    worker = Connection(theirs)
+    worker = DaemonConnection(theirs)
 
     share(ours, None)
     ours.sendall(wire.encode(wire.Threads(3)) + wire.encode(wire.Threads(4)))
@@ -57,7 +57,7 @@ def test_without_an_arena_the_first_message_is_just_that(pair: tuple[socket.sock
 
 def test_a_daemon_that_has_gone_is_seen(pair: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = pair
-    worker = Connection(theirs)
+    worker = DaemonConnection(theirs)
     ours.close()
 
     worker.map_arena()

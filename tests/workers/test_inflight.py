@@ -3,7 +3,7 @@
 import pytest
 
 from daemon.core.job import Batch, Blame, Reply
-from daemon.workers.inflight import Hand
+from daemon.workers.inflight import InFlight
 from tests.kit.client import Client
 
 LATE = Reply(500, b"late")
@@ -13,28 +13,28 @@ def batch(number: int, size: int = 2) -> Batch:
     return Batch(number, [Client().job(f"{number}.{place}") for place in range(size)], "full")
 
 
-def hand(*batches: Batch) -> Hand:
-    made = Hand(capacity=len(batches))
+def in_flight(*batches: Batch) -> InFlight:
+    made = InFlight(capacity=len(batches))
     for each in batches:
         made.take(each)
     return made
 
 
-def given_back(held: Hand) -> list[tuple[int, bool, bool]]:
+def given_back(held: InFlight) -> list[tuple[int, bool, bool]]:
     """Of each batch: its id, whether it may run again, whether it had started."""
     back = held.give_back(retry=False, reason="killed", killed=True)
     return [(each.id, outcomes[0].retry, outcomes[0].started) for each, outcomes in back]
 
 
 def test_the_first_has_started_and_the_others_wait() -> None:
-    held = hand(batch(1), batch(2), batch(3, size=4))
+    held = in_flight(batch(1), batch(2), batch(3, size=4))
 
     assert held.running is not None and held.running.id == 1
     assert held.unstarted == 6
 
 
 def test_the_last_comes_back_first_and_only_the_first_had_started() -> None:
-    held = hand(batch(1), batch(2), batch(3))
+    held = in_flight(batch(1), batch(2), batch(3))
 
     assert given_back(held) == [(3, True, False), (2, True, False), (1, False, True)]
     assert not held
@@ -50,7 +50,7 @@ def test_the_last_comes_back_first_and_only_the_first_had_started() -> None:
     ],
 )
 def test_whom_the_end_of_a_worker_may_be_due_to(sizes: list[int], begun: list[int], expected: dict[int, Blame]) -> None:
-    held = hand(*(batch(number, size) for number, size in enumerate(sizes, 1)))
+    held = in_flight(*(batch(number, size) for number, size in enumerate(sizes, 1)))
     for number in begun:
         held.start(number)
 
@@ -60,24 +60,24 @@ def test_whom_the_end_of_a_worker_may_be_due_to(sizes: list[int], begun: list[in
 
 
 def test_nobody_is_to_blame_for_a_worker_that_was_killed() -> None:
-    back = hand(batch(1, 1)).give_back(retry=True, reason="killed", killed=True)
+    back = in_flight(batch(1, 1)).give_back(retry=True, reason="killed", killed=True)
 
     assert [outcome.blame for _, outcomes in back for outcome in outcomes] == [Blame.NONE]
 
 
 def test_a_hand_is_busy_while_its_worker_has_started_something() -> None:
-    held = hand(batch(1), batch(2))
+    held = in_flight(batch(1), batch(2))
     assert held.busy
 
     held.expire(retry=False, reply=LATE)
     list(held.give_back(retry=False, reason="killed", killed=False))
 
     assert not held and held.busy, "it still runs what is overdue"
-    assert not Hand(2).busy
+    assert not InFlight(2).busy
 
 
 def test_when_one_is_finished_the_next_has_started() -> None:
-    held = hand(batch(1), batch(2))
+    held = in_flight(batch(1), batch(2))
 
     assert held.finish().id == 1
 
@@ -86,7 +86,7 @@ def test_when_one_is_finished_the_next_has_started() -> None:
 
 
 def test_behind_one_that_is_overdue_nothing_has_started() -> None:
-    held = hand(batch(1), batch(2))
+    held = in_flight(batch(1), batch(2))
 
     expired, _ = held.expire(retry=False, reply=LATE)
 
@@ -104,20 +104,20 @@ def test_behind_one_that_is_overdue_nothing_has_started() -> None:
     ],
 )
 def test_who_may_run_again_after_the_response_timeout(size: int, retry: bool, again: bool) -> None:
-    _, outcomes = hand(batch(1, size)).expire(retry, LATE)
+    _, outcomes = in_flight(batch(1, size)).expire(retry, LATE)
 
     assert [(each.reply, each.retry, each.started) for each in outcomes] == [(LATE, again, True)] * size
 
 
 def test_it_holds_no_more_than_its_capacity() -> None:
-    held = hand(batch(1))
+    held = in_flight(batch(1))
 
     with pytest.raises(AssertionError):
         held.take(batch(2))
 
 
 def test_of_a_worker_that_says_so_several_have_started() -> None:
-    held = hand(batch(1), batch(2), batch(3))
+    held = in_flight(batch(1), batch(2), batch(3))
 
     held.start(2)
 
@@ -127,7 +127,7 @@ def test_of_a_worker_that_says_so_several_have_started() -> None:
 
 
 def test_what_had_started_beside_one_that_is_overdue_has_started() -> None:
-    held = hand(batch(1), batch(2))
+    held = in_flight(batch(1), batch(2))
     held.start(1)
     held.start(2)
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from daemon.core.arena import SHARED_FROM, Arena, Stored
+from daemon.core.arena import SHARED_FROM, Arena, Lease
 from daemon.core.clock import FakeClock
-from daemon.core.job import Budget, Job, Param, Phase, Reply
-from daemon.workers.engine import BatchEvents, Exit, WorkerEvents, WorkerSpec
+from daemon.core.job import Job, JobPhase, Param, Reply, TimeBudget
+from daemon.workers.engine import BatchEvents, Exit, WorkerListener, WorkerSpec
 from daemon.workers.local import LocalWorker
 from handlers import wire
 from tests.kit.build import make_model
@@ -24,7 +24,7 @@ class Process(PlayedProcess):
     """A worker process that is a test: what it was sent, and what it reads of that."""
 
     def __init__(
-        self, arena: Arena, clock: FakeClock, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents
+        self, arena: Arena, clock: FakeClock, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents
     ) -> None:
         super().__init__(spec, events, batches, clock, arena)
         self.unanswered: dict[int, wire.Predict] = {}
@@ -87,7 +87,7 @@ class Rig:
             self.ask(name)
             self.processes[0].done()
 
-    def start_worker(self, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents) -> LocalWorker:
+    def start_worker(self, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents) -> LocalWorker:
         self.processes.append(Process(self.arena, self.clock, spec, events, batches))
         return self.processes[-1].worker
 
@@ -104,7 +104,7 @@ class Rig:
         size = SHARED_FROM // parts
         params = [Param(f"{part}", "", stored.part(part * size, (part + 1) * size)) for part in range(parts)]
         now = self.clock.now()
-        budget = None if seconds is None else Budget(seconds, now, "a test")
+        budget = None if seconds is None else TimeBudget(seconds, now, "a test")
         self.jobs[name] = Job(
             name, params, [], now, lambda reply: self.replies.update({name: reply}), lambda piece: None, budget=budget
         )
@@ -115,7 +115,7 @@ class Rig:
         self.model.abandon(self.jobs[name])
         self.clock.settle()
 
-    def receive_others(self) -> list[Stored]:
+    def receive_others(self) -> list[Lease]:
         """Fill all memory that is free with bodies that are still being received."""
         others = []
         while (place := self.arena.take(1)) is not None:
@@ -180,7 +180,7 @@ def its_deadline_after_a_piece(rig: Rig) -> Finish:
     rig.ask("a", seconds=1.0)
     rig.processes[0].say(wire.Chunk(rig.processes[0].batches[0], [(0, wire.Answer(200, b"piece"))]))
     rig.clock.advance(1.0)
-    assert rig.jobs["a"].phase is Phase.ENDED
+    assert rig.jobs["a"].phase is JobPhase.ENDED
     return lambda rig: rig.processes[0].done()
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from daemon.workers.engine import Exit
 from daemon.workers.local import LocalWorker
-from daemon.workers.state import State
+from daemon.workers.state import WorkerState
 from handlers import wire
 from tests.kit.build import make_spec
 from tests.kit.worker import LoneWorker, PlayedProcess
@@ -97,7 +97,7 @@ def test_a_worker_whose_connection_has_ended_gets_nothing_more() -> None:
     bench.process.transport.receive_eof()
     bench.clock.settle()
 
-    assert bench.worker.state is State.DRAINING
+    assert bench.worker.state is WorkerState.DRAINING
     assert bench.log.events == ["loaded", "lost"]
 
 
@@ -109,7 +109,7 @@ def test_a_worker_that_loads_too_late_is_not_ready() -> None:
 
     assert bench.process.life.killed == ["startup timeout of 5 s"]
     assert bench.log.events == ["load failed: the model was not loaded within the startup timeout of 5 s"]
-    assert bench.worker.state is State.DRAINING
+    assert bench.worker.state is WorkerState.DRAINING
 
 
 def test_a_worker_that_is_not_wanted_any_more_has_the_response_timeout_for_each_batch() -> None:

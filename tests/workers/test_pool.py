@@ -3,10 +3,10 @@
 import pytest
 
 from daemon.core.clock import FakeClock
-from daemon.workers.engine import BatchEvents, LoadFailure, WorkerEvents, WorkerSpec
+from daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
 from daemon.workers.pool import Pool
 from daemon.workers.slot import SlotState
-from daemon.workers.state import Event, State, advance
+from daemon.workers.state import WorkerEvent, WorkerState, advance
 from daemon.workers.stub import StubEngine, StubWorker
 from tests.kit.build import make_spec
 from tests.kit.pool import Heard, StubPool
@@ -208,7 +208,7 @@ def test_scaling_down_lets_a_batch_finish() -> None:
     worker = bench.give_batch()
 
     bench.pool.scale(0)
-    assert (bench.pool.ready, bench.pool.empty, worker.state) == (0, False, State.DRAINING)
+    assert (bench.pool.ready, bench.pool.empty, worker.state) == (0, False, WorkerState.DRAINING)
     bench.clock.advance(1.0)
 
     assert bench.pool.empty and len(bench.heard.outcomes) == 1
@@ -222,7 +222,7 @@ def test_scaling_down_retires_an_idle_worker_at_once() -> None:
     bench.pool.scale(1)
 
     assert (bench.pool.ready, bench.pool.idle) == (1, 1)
-    assert [worker.state for worker in bench.workers] == [State.READY, State.EXITED, State.EXITED]
+    assert [worker.state for worker in bench.workers] == [WorkerState.READY, WorkerState.EXITED, WorkerState.EXITED]
 
 
 def test_a_worker_retired_while_it_loads_never_becomes_idle() -> None:
@@ -253,7 +253,7 @@ def test_killing_ends_even_those_that_are_leaving() -> None:
 
     bench.pool.kill()
 
-    assert bench.pool.empty and {worker.state for worker in bench.workers} == {State.EXITED}
+    assert bench.pool.empty and {worker.state for worker in bench.workers} == {WorkerState.EXITED}
 
 
 def test_nobody_is_started_after_a_drain() -> None:
@@ -303,11 +303,11 @@ class Lingering(StubWorker):
     """A worker whose process needs a moment to leave, as real ones do."""
 
     def drain(self, grace: float) -> None:
-        self.state = advance(self.state, Event.STOP)
+        self.state = advance(self.state, WorkerEvent.STOP)
 
 
 class LingeringEngine(StubEngine):
-    def start_worker(self, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents) -> StubWorker:
+    def start_worker(self, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents) -> StubWorker:
         self.workers.append(Lingering(self, spec, events, batches, pid=len(self.workers) + 1))
         return self.workers[-1]
 
@@ -332,7 +332,7 @@ class ExhaustedEngine(StubEngine):
 
     failures = 2
 
-    def start_worker(self, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents) -> StubWorker:
+    def start_worker(self, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents) -> StubWorker:
         if self.failures:
             self.failures -= 1
             raise BlockingIOError(11, "Resource temporarily unavailable")

@@ -9,7 +9,7 @@ from daemon.workers.slot import (
     LONGEST_PAUSE,
     RESTART_LIMIT,
     RESTART_WINDOW,
-    Plan,
+    ReconcilePlan,
     Slot,
     SlotState,
     after_exit,
@@ -23,19 +23,21 @@ NOW = 100.0
 @pytest.mark.parametrize(
     ("states", "wanted", "expected"),
     [
-        pytest.param([], 0, Plan([], [], 0, None), id="nothing is wanted and nothing is there"),
-        pytest.param([], 3, Plan([], [], 3, None), id="slots are added"),
-        pytest.param([UP, UP], 3, Plan([], [], 1, None), id="only the missing ones"),
-        pytest.param([UP, EMPTY], 2, Plan([1], [], 0, None), id="an empty slot gets a worker"),
-        pytest.param([UP, STARTING, GAVE_UP], 3, Plan([], [], 0, None), id="who is there or gave up is left alone"),
-        pytest.param([UP, UP, UP], 1, Plan([], [2, 1], 0, None), id="the youngest retire first"),
-        pytest.param([STARTING, UP], 1, Plan([], [0], 0, None), id="who is not loaded retires before who is"),
-        pytest.param([GAVE_UP, UP, BACKOFF, UP], 1, Plan([], [3, 2, 0], 0, None), id="then the youngest"),
-        pytest.param([EMPTY, EMPTY], 1, Plan([0], [1], 0, None), id="who retires is not started"),
-        pytest.param([UP, UP], 0, Plan([], [1, 0], 0, None), id="zero retires everybody"),
+        pytest.param([], 0, ReconcilePlan([], [], 0, None), id="nothing is wanted and nothing is there"),
+        pytest.param([], 3, ReconcilePlan([], [], 3, None), id="slots are added"),
+        pytest.param([UP, UP], 3, ReconcilePlan([], [], 1, None), id="only the missing ones"),
+        pytest.param([UP, EMPTY], 2, ReconcilePlan([1], [], 0, None), id="an empty slot gets a worker"),
+        pytest.param(
+            [UP, STARTING, GAVE_UP], 3, ReconcilePlan([], [], 0, None), id="who is there or gave up is left alone"
+        ),
+        pytest.param([UP, UP, UP], 1, ReconcilePlan([], [2, 1], 0, None), id="the youngest retire first"),
+        pytest.param([STARTING, UP], 1, ReconcilePlan([], [0], 0, None), id="who is not loaded retires before who is"),
+        pytest.param([GAVE_UP, UP, BACKOFF, UP], 1, ReconcilePlan([], [3, 2, 0], 0, None), id="then the youngest"),
+        pytest.param([EMPTY, EMPTY], 1, ReconcilePlan([0], [1], 0, None), id="who retires is not started"),
+        pytest.param([UP, UP], 0, ReconcilePlan([], [1, 0], 0, None), id="zero retires everybody"),
     ],
 )
-def test_a_plan(states: Sequence[SlotState], wanted: int, expected: Plan) -> None:
+def test_a_plan(states: Sequence[SlotState], wanted: int, expected: ReconcilePlan) -> None:
     assert plan([Slot(state) for state in states], wanted, NOW) == expected
 
 
@@ -51,7 +53,7 @@ def test_a_plan(states: Sequence[SlotState], wanted: int, expected: Plan) -> Non
 def test_a_slot_in_back_off(retry_at: Sequence[float], start: list[int], wake_at: float | None) -> None:
     slots = [Slot(BACKOFF, retry_at=at) for at in retry_at]
 
-    assert plan(slots, len(slots), NOW) == Plan(start, [], 0, wake_at)
+    assert plan(slots, len(slots), NOW) == ReconcilePlan(start, [], 0, wake_at)
 
 
 def test_a_worker_that_had_answered_is_replaced_at_once() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from daemon.workers.engine import LoadFailure
-from daemon.workers.state import State
+from daemon.workers.state import WorkerState
 from daemon.workers.stub import StubEngine, StubWorker
 from tests.kit.build import make_spec
 from tests.kit.worker import LoneWorker
@@ -26,7 +26,7 @@ def test_loading_takes_its_time() -> None:
     bench.clock.advance(0.1)
 
     assert bench.log.events == ["loaded"]
-    assert bench.worker.state is State.READY and bench.worker.threads == 3
+    assert bench.worker.state is WorkerState.READY and bench.worker.threads == 3
 
 
 def test_a_load_failure_is_told_and_then_the_exit() -> None:
@@ -43,12 +43,12 @@ def test_a_batch_takes_its_time_and_echoes() -> None:
     bench.clock.settle()
 
     bench.predict(1, "01")
-    assert bench.worker.hand and not bench.worker.answered
+    assert bench.worker.in_flight and not bench.worker.answered
     bench.clock.advance(0.2)
 
     assert bench.log.events == ["loaded", "ended 1 after 0.2"]
     assert [outcome.reply and outcome.reply.body for outcome in bench.log.outcomes] == [b"0", b"1"]
-    assert not bench.worker.hand and bench.worker.answered
+    assert not bench.worker.in_flight and bench.worker.answered
 
 
 def test_an_idle_worker_leaves_when_drained() -> None:
@@ -58,7 +58,7 @@ def test_an_idle_worker_leaves_when_drained() -> None:
     bench.worker.drain(grace=1.0)
 
     assert bench.log.events == ["loaded", "exited: stopped"]
-    assert bench.worker.state is State.EXITED
+    assert bench.worker.state is WorkerState.EXITED
 
 
 def test_a_busy_worker_finishes_before_it_leaves() -> None:
@@ -67,7 +67,7 @@ def test_a_busy_worker_finishes_before_it_leaves() -> None:
     bench.predict(1, "0")
 
     bench.worker.drain(grace=1.0)
-    assert bench.worker.state is State.DRAINING
+    assert bench.worker.state is WorkerState.DRAINING
     bench.clock.advance(0.1)
 
     assert bench.log.events == ["loaded", "ended 1 after 0.1", "exited: stopped"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tsctl.client import Client, content_type_of, model_path
+from tsctl.client import DaemonClient, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.options import json_option, model_argument
 
@@ -90,7 +90,7 @@ def command(
     if rate is not None and connections is not None:
         raise click.UsageError("`--connections` and `--rate` are two kinds of load: use one of them")
     body = _read(file)
-    client = Client(socket)
+    client = DaemonClient(socket)
     before = _batching(client, model)
     order = way_to_order(client, model, file, content_type, token_file) | {
         "connections": connections or (8 if rate is None else MOST_CONNECTIONS),
@@ -124,7 +124,7 @@ def _read(file: Path) -> bytes:
 
 
 def way_to_order(
-    client: Client, model: str, file: Path, content_type: str | None, token_file: Path | None
+    client: DaemonClient, model: str, file: Path, content_type: str | None, token_file: Path | None
 ) -> dict[str, Any]:
     """Return the part of an order that holds the target, the headers and the address."""
     from tsctl.generator import way_to
@@ -135,7 +135,7 @@ def way_to_order(
     return way | {"target": f"/predictions/{model_path(model)}", "headers": headers}
 
 
-def _batching(client: Client, model: str) -> dict[str, dict[str, int]]:
+def _batching(client: DaemonClient, model: str) -> dict[str, dict[str, int]]:
     document = client.json("GET", f"/models/{model_path(model)}")[0]
     batching: dict[str, dict[str, int]] = document["tsctl"]["batching"]
     return batching

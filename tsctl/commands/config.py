@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from daemon.model_settings import MODEL_SETTINGS
-from tsctl.client import Client, model_path
+from tsctl.client import DaemonClient, model_path
 from tsctl.options import json_option, optional_model_argument
 
 _UNITS = {row.yaml: f" {row.written.unit}" for row in MODEL_SETTINGS if row.written.unit}
@@ -29,7 +29,7 @@ def command(socket: Path | None, model: str | None, as_json: bool) -> None:
     For a model, the last column shows when a change by `tsctl set` takes effect. `-` means that
     `tsctl set` cannot change the setting: use `tsctl register --replace`, or `tsctl scale` for workers.
     """
-    client = Client(socket)
+    client = DaemonClient(socket)
     if model is None:
         settings = client.json("GET", "/tsctl/config")
     else:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from tsctl.client import Client, model_path
+from tsctl.client import DaemonClient, model_path
 from tsctl.options import model_argument
 
 
@@ -15,5 +15,5 @@ def command(socket: Path | None, model: str) -> None:
     """Set MODEL/VERSION as the default: the version that answers requests without a version."""
     if "/" not in model:
         raise click.BadParameter(f"`{model}` has no version: write MODEL/VERSION", param_hint="MODEL")
-    document = Client(socket).json("PUT", f"/models/{model_path(model)}/set-default")
+    document = DaemonClient(socket).json("PUT", f"/models/{model_path(model)}/set-default")
     click.echo(document["status"])

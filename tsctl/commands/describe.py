@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tsctl.client import Client, model_path
+from tsctl.client import DaemonClient, model_path
 from tsctl.errors import hint
 from tsctl.options import json_option, model_argument
 
@@ -24,7 +24,7 @@ def command(socket: Path | None, model: str, as_json: bool) -> None:
     Prints a readable view on a terminal. Otherwise, and with --json, prints TorchServe's describe
     document: a list of versions, each with the additions to TorchServe under the key `tsctl`.
     """
-    documents = Client(socket).json("GET", f"/models/{model_path(model)}")
+    documents = DaemonClient(socket).json("GET", f"/models/{model_path(model)}")
     if as_json or not sys.stdout.isatty():
         click.echo(json.dumps(documents, indent=2))
         return

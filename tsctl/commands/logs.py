@@ -10,7 +10,7 @@ from typing import TextIO
 import click
 
 from daemon import paths
-from tsctl.client import Client, model_path
+from tsctl.client import DaemonClient, model_path
 from tsctl.errors import CliError
 from tsctl.options import optional_model_argument
 
@@ -36,7 +36,7 @@ def command(
 
     Reads the log files, so also works while no daemon is running.
     """
-    client = Client(socket)
+    client = DaemonClient(socket)
     if state_dir is None:
         state_dir = _state_dir(client)
     if access:
@@ -52,7 +52,7 @@ def command(
             click.echo(line, nl=False)
 
 
-def _state_dir(client: Client) -> Path:
+def _state_dir(client: DaemonClient) -> Path:
     """Return the running daemon's state directory, or the default without a daemon."""
     with contextlib.suppress(CliError):
         return Path(client.json("GET", "/tsctl/status")["stateDir"])
@@ -62,7 +62,7 @@ def _state_dir(client: Client) -> Path:
         raise CliError(str(error), "name the directory with `--state-dir`") from None
 
 
-def _model_log(client: Client, state_dir: Path, model: str) -> Path:
+def _model_log(client: DaemonClient, state_dir: Path, model: str) -> Path:
     """Return the log of a model's version (by default the default version); the model may be unregistered."""
     name, _, version = model.partition("/")
     if not version:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from tsctl.client import Client
+from tsctl.client import DaemonClient
 from tsctl.errors import hint
 from tsctl.options import json_option
 
@@ -18,7 +18,7 @@ def command(socket: Path | None, as_json: bool) -> None:
 
     REQ/S is the recent arrival rate.
     """
-    models = Client(socket).json("GET", "/tsctl/status")["models"]
+    models = DaemonClient(socket).json("GET", "/tsctl/status")["models"]
     if as_json:
         click.echo(json.dumps(models, indent=2))
         return

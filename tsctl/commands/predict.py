@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from tsctl.client import Client, checked, content_type_of, model_path
+from tsctl.client import DaemonClient, checked, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.options import model_argument
 
@@ -26,7 +26,7 @@ def command(socket: Path | None, model: str, file: Path, content_type: str | Non
     if content_type is None:
         content_type = content_type_of(file)
     headers = {"Content-Type": content_type} if content_type else {}
-    answer = Client(socket).request("POST", f"/predictions/{model_path(model)}", body, headers)
+    answer = DaemonClient(socket).request("POST", f"/predictions/{model_path(model)}", body, headers)
     if answer.status >= 400:
         _fail(answer.status, answer.body)
     sys.stdout.buffer.write(answer.body)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from tsctl.client import Client
+from tsctl.client import DaemonClient
 from tsctl.completion import complete_archive
 from tsctl.options import model_parameters, register_options
 from tsctl.progress import warn, work
@@ -61,7 +61,7 @@ def command(
     """
     path = Path(archive).expanduser()
     document = work(
-        Client(socket),
+        DaemonClient(socket),
         "POST",
         "/models",
         subject=path.name,

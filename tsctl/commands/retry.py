@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from tsctl.client import Client, model_path
+from tsctl.client import DaemonClient, model_path
 from tsctl.options import model_argument
 from tsctl.progress import work
 
@@ -27,7 +27,7 @@ def command(socket: Path | None, model: str, no_wait: bool) -> None:
 
     If the cause is in the archive, use `tsctl register --replace` instead.
     """
-    client = Client(socket)
+    client = DaemonClient(socket)
     named = client.json("GET", f"/models/{model_path(model)}")[0]
     path = f"/models/{model_path(named['modelName'] + '/' + named['modelVersion'])}/retry"
     hint = f"`tsctl describe {model}` shows its progress"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from tsctl.client import Client, model_path
+from tsctl.client import DaemonClient, model_path
 from tsctl.options import model_argument
 from tsctl.progress import warn, work
 
@@ -15,7 +15,7 @@ from tsctl.progress import warn, work
 @click.pass_obj
 def command(socket: Path | None, model: str, workers: int) -> None:
     """Change the number of workers of MODEL. Workers that are removed finish their batch first."""
-    client = Client(socket)
+    client = DaemonClient(socket)
     path = f"/models/{model_path(model)}"
     before = client.json("GET", path)[0]
     hint = f"`tsctl describe {model}` shows its progress"

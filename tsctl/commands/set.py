@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from daemon.model_settings import MODEL_SETTINGS, ModelSetting
-from tsctl.client import Client, model_path
+from tsctl.client import DaemonClient, model_path
 from tsctl.options import model_argument, model_parameters, set_options
 
 _ROWS = {row.yaml: row for row in MODEL_SETTINGS}
@@ -31,7 +31,7 @@ def command(socket: Path | None, /, model: str, **settings: Any) -> None:
     asked = model_parameters(settings)
     if all(value is None for value in asked.values()):
         raise click.UsageError("no change requested: add at least one option, such as `--batch-size 8`")
-    document = Client(socket).json("PATCH", f"/models/{model_path(model)}", **asked)
+    document = DaemonClient(socket).json("PATCH", f"/models/{model_path(model)}", **asked)
     for change in document["changes"]:
         click.echo(_sentence(change, f"`{document['modelName']}` {document['modelVersion']}"))
 

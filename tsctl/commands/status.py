@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tsctl.client import Client
+from tsctl.client import DaemonClient
 from tsctl.options import json_option
 
 
@@ -15,7 +15,7 @@ from tsctl.options import json_option
 @click.pass_obj
 def command(socket: Path | None, as_json: bool) -> None:
     """Show the daemon and a summary of its models. Exit code 3 means that no daemon is running."""
-    status = Client(socket).json("GET", "/tsctl/status")
+    status = DaemonClient(socket).json("GET", "/tsctl/status")
     if as_json:
         click.echo(json.dumps(status, indent=2))
         return

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from tsctl.client import Client
+from tsctl.client import DaemonClient
 from tsctl.launch import stop
 from tsctl.render import live
 
@@ -19,7 +19,7 @@ def command(socket: Path | None) -> None:
     The daemon rejects new requests, finishes waiting and running ones (for at most its --grace), and
     stops its workers. Returns when the daemon has exited.
     """
-    status = Client(socket).json("GET", "/tsctl/status")
+    status = DaemonClient(socket).json("GET", "/tsctl/status")
     with live() as progress:
         progress.show("waiting for running requests to finish")
         stop(status["pid"], status["grace"] + MARGIN, progress.tick)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tsctl.client import Client, checked, content_type_of, model_path
+from tsctl.client import DaemonClient, checked, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.options import json_option, model_argument
 
@@ -85,7 +85,7 @@ def command(
     """
     if clients is not None and rate is not None:
         raise click.UsageError("`--clients` and `--rate` are two kinds of load: use one of them")
-    client = Client(socket)
+    client = DaemonClient(socket)
     path = model_path(model)
     trace = client.json("GET", f"/tsctl/trace/{path}")
     worker = client.json("GET", f"/tsctl/worker/{path}")
@@ -139,7 +139,7 @@ def commands(name: str, best: dict[str, Any], trace: dict[str, Any]) -> list[str
     return asked
 
 
-def _apply(client: Client, path: str, best: dict[str, Any], trace: dict[str, Any]) -> None:
+def _apply(client: DaemonClient, path: str, best: dict[str, Any], trace: dict[str, Any]) -> None:
     from tsctl.progress import work
 
     client.json(
@@ -161,7 +161,7 @@ def _apply(client: Client, path: str, best: dict[str, Any], trace: dict[str, Any
     )
 
 
-def _input(client: Client, path: str, sample: Path | None, content_type: str | None) -> tuple[bytes, str, str]:
+def _input(client: DaemonClient, path: str, sample: Path | None, content_type: str | None) -> tuple[bytes, str, str]:
     """Return the request to measure with: body, content type, source."""
     if sample is not None:
         return sample.read_bytes(), content_type_of(sample) if content_type is None else content_type, str(sample)

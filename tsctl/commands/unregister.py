@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from tsctl.client import Client, model_path
+from tsctl.client import DaemonClient, model_path
 from tsctl.errors import Interrupted
 from tsctl.options import model_argument
 from tsctl.render import live
@@ -22,7 +22,7 @@ def command(socket: Path | None, model: str) -> None:
     try:
         with live() as progress:
             progress.show(f"waiting for the requests of {model}")
-            document = Client(socket).json("DELETE", f"/models/{model_path(model)}")
+            document = DaemonClient(socket).json("DELETE", f"/models/{model_path(model)}")
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted: the daemon continues unregistering `{model}`") from None
     click.echo(document["status"])

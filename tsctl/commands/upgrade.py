@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tsctl.client import Client, checked
+from tsctl.client import DaemonClient, checked
 from tsctl.errors import CliError, Interrupted
 from tsctl.options import json_option
 from tsctl.render import LiveProgress, live
@@ -48,7 +48,7 @@ def command(socket: Path | None, grace: float, timeout: float, check_memory: boo
     and rejects changes. If any step fails, the old daemon keeps serving. After the handover, the old
     daemon finishes its requests and exits.
     """
-    client = Client(socket)
+    client = DaemonClient(socket)
     parameters = {
         "grace": grace, "timeout": timeout, "check_memory": str(check_memory).lower(), "python": sys.executable,
     }  # fmt: skip
@@ -68,7 +68,7 @@ def command(socket: Path | None, grace: float, timeout: float, check_memory: boo
     click.echo(f"The old daemon finishes its requests; idle connections close after {grace:g} s", err=True)
 
 
-def _watched(client: Client, progress: LiveProgress, parameters: dict[str, Any]) -> Any:
+def _watched(client: DaemonClient, progress: LiveProgress, parameters: dict[str, Any]) -> Any:
     said = ""
     for event in client.events("POST", "/tsctl/upgrade", **parameters):
         done, total = event.get("done", 0), event.get("total", 0)

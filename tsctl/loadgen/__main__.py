@@ -13,9 +13,9 @@ import uvloop
 from tsctl.loadgen.closed import ClosedLoop
 from tsctl.loadgen.loop import Loop
 from tsctl.loadgen.open import OpenLoop
-from tsctl.loadgen.order import Sending, read
+from tsctl.loadgen.order import PreparedOrder, read
 from tsctl.loadgen.processor import look
-from tsctl.loadgen.single import Failed, ask_once
+from tsctl.loadgen.single import NoResponse, ask_once
 
 EVERY = 0.2  # seconds between two `running` lines
 SHOWN = 2000  # characters of a response body
@@ -25,14 +25,14 @@ def tell(stage: str, **facts: Any) -> None:
     print(json.dumps({"stage": stage} | facts), flush=True)  # noqa: T201 - read by the command
 
 
-async def run(sending: Sending) -> int:
+async def run(sending: PreparedOrder) -> int:
     """Send one request, then run; return 1 if the first request failed, else 0."""
     loop = asyncio.get_running_loop()
     broken_off = asyncio.Event()
     loop.add_reader(sys.stdin.fileno(), lambda: _stdin_ended(loop, broken_off))
     try:
         first = await ask_once(sending, loop)
-    except Failed as error:
+    except NoResponse as error:
         tell("failed", message=str(error))
         return 1
     if first.status >= 400:

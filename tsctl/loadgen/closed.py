@@ -2,7 +2,7 @@
 
 import time
 
-from tsctl.loadgen.connection import Connection
+from tsctl.loadgen.connection import LoadConnection
 from tsctl.loadgen.loop import Loop
 
 
@@ -14,7 +14,7 @@ class ClosedLoop(Loop):
         for _ in range(wanted if self._left is None else min(wanted, self._left)):
             self._open()
 
-    def free(self, connection: Connection) -> None:
+    def free(self, connection: LoadConnection) -> None:
         if self._take():
             connection.send(time.monotonic())
         elif self._idle_now():

@@ -13,30 +13,30 @@ from typing import Protocol, cast
 import httptools
 
 from tsctl.loadgen.order import no_delay
-from tsctl.loadgen.repeated import Repeated, know
+from tsctl.loadgen.repeated import RepeatedResponse, remember
 
 
-class State(Enum):
+class LoadConnectionState(Enum):
     CONNECTING = auto()  # not yet usable
     IDLE = auto()  # ready for a request
     BUSY = auto()  # waiting for a response
     CLOSED = auto()  # closed or lost
 
 
-class Client(Protocol):
+class ConnectionUser(Protocol):
     """The user of a connection: one of the loops."""
 
-    def free(self, connection: "Connection") -> None:
+    def free(self, connection: "LoadConnection") -> None:
         """The connection is ready for a request."""
 
-    def answered(self, connection: "Connection", status: int, length: int) -> None:
+    def answered(self, connection: "LoadConnection", status: int, length: int) -> None:
         """The response is complete; `free` or `lost` follows."""
 
-    def lost(self, connection: "Connection", owing: bool) -> None:
+    def lost(self, connection: "LoadConnection", owing: bool) -> None:
         """The connection is closed; `owing`: before or in the middle of a response."""
 
 
-class Connection(asyncio.Protocol):
+class LoadConnection(asyncio.Protocol):
     """A connection, and its current request.
 
     Attributes:
@@ -45,8 +45,8 @@ class Connection(asyncio.Protocol):
         body: the last response's, if `keep` is set.
     """
 
-    def __init__(self, client: Client, request: bytes, *, keep: bool = False) -> None:
-        self.state = State.CONNECTING
+    def __init__(self, client: ConnectionUser, request: bytes, *, keep: bool = False) -> None:
+        self.state = LoadConnectionState.CONNECTING
         self.intended = 0.0
         self.sent = 0.0
         self.body = b""
@@ -55,17 +55,17 @@ class Connection(asyncio.Protocol):
         self._keep = keep
         self._length = 0
         self._parsing = False  # in the middle of a response
-        self._known: Repeated | None = None
+        self._known: RepeatedResponse | None = None
         self._parser = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
 
     def __repr__(self) -> str:
-        return f"<Connection {self.state.name}>"
+        return f"<LoadConnection {self.state.name}>"
 
     def send(self, intended: float) -> None:
         """Send the request; the connection must be idle."""
-        assert self.state is State.IDLE
-        self.state = State.BUSY
+        assert self.state is LoadConnectionState.IDLE
+        self.state = LoadConnectionState.BUSY
         self.intended = intended
         self.sent = time.monotonic()
         self._length = 0
@@ -74,7 +74,7 @@ class Connection(asyncio.Protocol):
 
     def abort(self) -> None:
         """Close the connection now; the client's `lost` follows."""
-        if self.state is not State.CONNECTING:
+        if self.state is not LoadConnectionState.CONNECTING:
             self._transport.abort()
 
     # asyncio.Protocol
@@ -84,13 +84,13 @@ class Connection(asyncio.Protocol):
         sock = transport.get_extra_info("socket")
         if sock is not None:
             no_delay(sock)
-        self.state = State.IDLE
+        self.state = LoadConnectionState.IDLE
         self._client.free(self)
 
     def data_received(self, data: bytes) -> None:
         known = self._known
-        if known is not None and known.is_again(data) and self.state is State.BUSY and not self._parsing:
-            self.state = State.IDLE
+        if known is not None and known.is_again(data) and self.state is LoadConnectionState.BUSY and not self._parsing:
+            self.state = LoadConnectionState.IDLE
             self._client.answered(self, known.status, known.length)
             self._client.free(self)
         else:
@@ -105,11 +105,11 @@ class Connection(asyncio.Protocol):
             self.abort()
             return
         if whole and not self._parsing and not self._keep and not self._transport.is_closing():
-            self._known = know(data, self._parser.get_status_code())
+            self._known = remember(data, self._parser.get_status_code())
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the reason does not matter
-        owing = self.state is State.BUSY
-        self.state = State.CLOSED
+        owing = self.state is LoadConnectionState.BUSY
+        self.state = LoadConnectionState.CLOSED
         self._client.lost(self, owing)
 
     # The parser's callbacks. There is no `on_header`: a call for each header would be wasted.
@@ -123,9 +123,9 @@ class Connection(asyncio.Protocol):
         if self._parser.get_status_code() < 200:
             return
         self._parsing = False
-        if self.state is not State.BUSY:
+        if self.state is not LoadConnectionState.BUSY:
             return
-        self.state = State.IDLE
+        self.state = LoadConnectionState.IDLE
         self._client.answered(self, self._parser.get_status_code(), self._length)
         if not self._parser.should_keep_alive():
             self._transport.close()

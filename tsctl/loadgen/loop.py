@@ -5,8 +5,8 @@ import time
 from abc import ABC, abstractmethod
 from typing import Literal
 
-from tsctl.loadgen.connection import Connection, State
-from tsctl.loadgen.order import Sending
+from tsctl.loadgen.connection import LoadConnection, LoadConnectionState
+from tsctl.loadgen.order import PreparedOrder
 from tsctl.loadgen.tally import Tally
 
 AGAIN = 0.1  # seconds until a refused connection is retried
@@ -22,7 +22,7 @@ class Loop(ABC):
         stopping: no more requests start.
     """
 
-    def __init__(self, sending: Sending, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, sending: PreparedOrder, loop: asyncio.AbstractEventLoop) -> None:
         self.tally = Tally()
         self.began = 0.0
         self.stopping = False
@@ -30,7 +30,7 @@ class Loop(ABC):
         self._order = sending.order
         self._loop = loop
         self._left = sending.order.requests  # requests not yet started; None for no limit
-        self._connections: set[Connection] = set()
+        self._connections: set[LoadConnection] = set()
         self._opening: set[asyncio.Task[None]] = set()
         self._ended = asyncio.Event()
 
@@ -68,7 +68,7 @@ class Loop(ABC):
             task.cancel()
         left, self._connections = self._connections, set()
         for connection in left:
-            if connection.state is State.BUSY:
+            if connection.state is LoadConnectionState.BUSY:
                 self.tally.failed("unanswered")
             connection.abort()
 
@@ -79,7 +79,7 @@ class Loop(ABC):
         """Start sending."""
 
     @abstractmethod
-    def free(self, connection: Connection) -> None:
+    def free(self, connection: LoadConnection) -> None:
         """Use an idle connection."""
 
     @abstractmethod
@@ -92,12 +92,12 @@ class Loop(ABC):
 
     # The connections' callbacks.
 
-    def answered(self, connection: Connection, status: int, length: int) -> None:
+    def answered(self, connection: LoadConnection, status: int, length: int) -> None:
         self.tally.answered(status, length, time.monotonic() - connection.intended)
         if self.stopping:
             self._look_for_end()
 
-    def lost(self, connection: Connection, owing: bool) -> None:
+    def lost(self, connection: LoadConnection, owing: bool) -> None:
         if connection not in self._connections:
             return  # the run is over, and the request was counted
         self._connections.discard(connection)
@@ -125,7 +125,7 @@ class Loop(ABC):
         task.add_done_callback(self._opening.discard)
 
     async def _connect(self) -> None:
-        connection = Connection(self, self._sending.request)
+        connection = LoadConnection(self, self._sending.request)
         self._connections.add(connection)
         options = self._sending.connect_options
         try:
@@ -142,7 +142,7 @@ class Loop(ABC):
 
     def _expire(self, now: float) -> None:
         for connection in list(self._connections):
-            if connection.state is State.BUSY and now - connection.sent >= self._order.timeout:
+            if connection.state is LoadConnectionState.BUSY and now - connection.sent >= self._order.timeout:
                 connection.abort()
 
     def _stop_sending(self) -> None:
@@ -152,7 +152,7 @@ class Loop(ABC):
         self._look_for_end()
 
     def _look_for_end(self) -> None:
-        if not any(connection.state is State.BUSY for connection in self._connections):
+        if not any(connection.state is LoadConnectionState.BUSY for connection in self._connections):
             self._ended.set()
 
     async def _wait(self, seconds: float, cut: "asyncio.Task[Literal[True]]") -> None:

@@ -9,16 +9,16 @@ import random
 import time
 from collections import deque
 
-from tsctl.loadgen.connection import Connection, State
+from tsctl.loadgen.connection import LoadConnection, LoadConnectionState
 from tsctl.loadgen.loop import Loop
-from tsctl.loadgen.order import Sending
-from tsctl.loadgen.timer import Timer
+from tsctl.loadgen.order import PreparedOrder
+from tsctl.loadgen.timer import TimerFd
 
 
 class OpenLoop(Loop):
     """Sends `rate` requests a second, over as many connections as needed, at most `connections`."""
 
-    def __init__(self, sending: Sending, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, sending: PreparedOrder, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(sending, loop)
         assert sending.order.rate is not None
         self._gap = 1.0 / sending.order.rate
@@ -26,21 +26,21 @@ class OpenLoop(Loop):
         self._random = random.Random()
         self._next = 0.0
         self._due: deque[float] = deque()  # intended starts of requests without a connection
-        self._idle: list[Connection] = []
-        self._timer = Timer(loop, self._arrive)
+        self._idle: list[LoadConnection] = []
+        self._timer = TimerFd(loop, self._arrive)
 
     def _start(self) -> None:
         self._next = self.began
         self._arrive()
 
-    def free(self, connection: Connection) -> None:
+    def free(self, connection: LoadConnection) -> None:
         if self._due:
             connection.send(self._due.popleft())
         else:
             self._idle.append(connection)
             self._finish()
 
-    def lost(self, connection: Connection, owing: bool) -> None:
+    def lost(self, connection: LoadConnection, owing: bool) -> None:
         if connection in self._idle:
             self._idle.remove(connection)
         super().lost(connection, owing)
@@ -67,7 +67,9 @@ class OpenLoop(Loop):
             self._timer.at(self._next)
 
     def _open_more(self) -> None:
-        coming = sum(connection.state is State.CONNECTING for connection in self._connections) + len(self._opening)
+        coming = sum(connection.state is LoadConnectionState.CONNECTING for connection in self._connections) + len(
+            self._opening
+        )
         room = self._order.connections - len(self._connections)
         for _ in range(min(room, len(self._due) - coming)):
             self._open()

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Literal
 import msgspec
 
 
-class Order(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class LoadOrder(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One run of the load generator.
 
     Attributes:
@@ -39,7 +39,7 @@ class Order(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Sending:
+class PreparedOrder:
     """An order, ready to send.
 
     Attributes:
@@ -47,7 +47,7 @@ class Sending:
         connect_options: for `loop.create_connection`, or with `unix` for `create_unix_connection`.
     """
 
-    order: Order
+    order: LoadOrder
     request: bytes
     connect_options: dict[str, Any]
 
@@ -61,14 +61,14 @@ def tls_context(certificate: str) -> ssl.SSLContext:
     return context
 
 
-def read(stream: BinaryIO) -> Sending:
+def read(stream: BinaryIO) -> PreparedOrder:
     """Read an order and its body.
 
     Raises:
         ValueError: the body is shorter than `body_bytes`, or the order is not valid JSON (msgspec's errors are
             ValueErrors).
     """
-    order = msgspec.json.decode(stream.readline(), type=Order)
+    order = msgspec.json.decode(stream.readline(), type=LoadOrder)
     body = bytearray()
     while len(body) < order.body_bytes:
         piece = stream.read(order.body_bytes - len(body))
@@ -82,10 +82,10 @@ def read(stream: BinaryIO) -> Sending:
         *(f"{name}: {value}" for name, value in order.headers),
         f"Content-Length: {len(body)}",
     ]
-    return Sending(order, "\r\n".join((*lines, "", "")).encode("latin-1") + body, connect_options(order))
+    return PreparedOrder(order, "\r\n".join((*lines, "", "")).encode("latin-1") + body, connect_options(order))
 
 
-def connect_options(order: Order) -> dict[str, Any]:
+def connect_options(order: LoadOrder) -> dict[str, Any]:
     """Return the arguments to connect; over TLS all connections share a context."""
     if order.unix:
         return {"path": order.unix}

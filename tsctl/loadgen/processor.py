@@ -8,20 +8,20 @@ _SCHEDSTAT = Path("/proc/self/schedstat")  # nanoseconds of the main thread: run
 
 
 @dataclass(frozen=True, slots=True)
-class Processor:
+class ProcessorTime:
     """Seconds since the process began, or between two readings."""
 
     used: float
     waited: float
 
-    def __sub__(self, before: "Processor") -> "Processor":
-        return Processor(self.used - before.used, self.waited - before.waited)
+    def __sub__(self, before: "ProcessorTime") -> "ProcessorTime":
+        return ProcessorTime(self.used - before.used, self.waited - before.waited)
 
 
-def look() -> Processor:
+def look() -> ProcessorTime:
     """Read the clocks; `waited` is 0.0 if the kernel does not count it."""
     try:
         waited = int(_SCHEDSTAT.read_bytes().split()[1]) / 1e9
     except (OSError, ValueError, IndexError):
         waited = 0.0
-    return Processor(time.process_time(), waited)
+    return ProcessorTime(time.process_time(), waited)

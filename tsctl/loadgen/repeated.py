@@ -15,7 +15,7 @@ _LONGEST = 2048  # bytes of a head worth remembering
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class RepeatedResponse:
     """One response.
 
     Attributes:
@@ -37,7 +37,7 @@ class Repeated:
         return len(data) == self.size and data.startswith(self.before) and data.startswith(self.after, self.place)
 
 
-def know(data: bytes, status: int) -> Repeated | None:
+def remember(data: bytes, status: int) -> RepeatedResponse | None:
     """Remember `data` if it is one whole response; return None if it is not, or not worth remembering."""
     end = data.find(_END, 0, _LONGEST)
     if end < 0:
@@ -48,4 +48,4 @@ def know(data: bytes, status: int) -> Repeated | None:
         return None
     found = _ID.search(data, 0, end)
     start, place = found.span(1) if found is not None else (end, end)
-    return Repeated(data[:start], data[place:end], place, len(data), status, int(length[1]))
+    return RepeatedResponse(data[:start], data[place:end], place, len(data), status, int(length[1]))

@@ -4,16 +4,16 @@ import asyncio
 import time
 from dataclasses import dataclass
 
-from tsctl.loadgen.connection import Connection
-from tsctl.loadgen.order import Sending
+from tsctl.loadgen.connection import LoadConnection
+from tsctl.loadgen.order import PreparedOrder
 
 
-class Failed(Exception):
+class NoResponse(Exception):
     """There was no response."""
 
 
 @dataclass(frozen=True, slots=True)
-class First:
+class FirstResponse:
     """The first response; `seconds` from the connection's start."""
 
     status: int
@@ -27,26 +27,26 @@ class _Once:
     def __init__(self, answer: "asyncio.Future[int]") -> None:
         self._answer = answer
 
-    def free(self, connection: Connection) -> None:
+    def free(self, connection: LoadConnection) -> None:
         if not self._answer.done():
             connection.send(time.monotonic())
 
-    def answered(self, connection: Connection, status: int, length: int) -> None:  # noqa: ARG002
+    def answered(self, connection: LoadConnection, status: int, length: int) -> None:  # noqa: ARG002
         self._answer.set_result(status)
 
-    def lost(self, connection: Connection, owing: bool) -> None:  # noqa: ARG002
+    def lost(self, connection: LoadConnection, owing: bool) -> None:  # noqa: ARG002
         if not self._answer.done():
-            self._answer.set_exception(Failed("the connection was closed before the first answer"))
+            self._answer.set_exception(NoResponse("the connection was closed before the first answer"))
 
 
-async def ask_once(sending: Sending, loop: asyncio.AbstractEventLoop) -> First:
+async def ask_once(sending: PreparedOrder, loop: asyncio.AbstractEventLoop) -> FirstResponse:
     """Send the request on a separate connection.
 
     Raises:
-        Failed: the request could not be sent, or was not answered in time.
+        NoResponse: the request could not be sent, or was not answered in time.
     """
     answer: asyncio.Future[int] = loop.create_future()
-    connection = Connection(_Once(answer), sending.request, keep=True)
+    connection = LoadConnection(_Once(answer), sending.request, keep=True)
     began = time.monotonic()
     try:
         if sending.order.unix:
@@ -54,11 +54,11 @@ async def ask_once(sending: Sending, loop: asyncio.AbstractEventLoop) -> First:
         else:
             await loop.create_connection(lambda: connection, **sending.connect_options)
     except OSError as error:
-        raise Failed(f"cannot connect: {error.strerror or error}") from None
+        raise NoResponse(f"cannot connect: {error.strerror or error}") from None
     try:
         status = await asyncio.wait_for(answer, sending.order.timeout)
     except TimeoutError:
-        raise Failed(f"the first request was not answered within {sending.order.timeout:g} s") from None
+        raise NoResponse(f"the first request was not answered within {sending.order.timeout:g} s") from None
     finally:
         connection.abort()
-    return First(status, connection.body, time.monotonic() - began)
+    return FirstResponse(status, connection.body, time.monotonic() - began)

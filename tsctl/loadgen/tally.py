@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections import Counter
 from typing import Any
 
-from tsctl.loadgen.processor import Processor
+from tsctl.loadgen.processor import ProcessorTime
 
 PARTS = 128  # buckets for each doubling
 PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.9)
@@ -144,7 +144,7 @@ class Tally:
     def failed(self, kind: str) -> None:
         self.failures[kind] += 1
 
-    def document(self, seconds: float, processor: Processor) -> dict[str, Any]:
+    def document(self, seconds: float, processor: ProcessorTime) -> dict[str, Any]:
         """Return all figures, for JSON.
 
         Args:

@@ -23,7 +23,7 @@ class _Times(ctypes.Structure):
     )  # fmt: skip
 
 
-class Timer:
+class TimerFd:
     """Calls back at a time of `time.monotonic()`; one call at a time.
 
     Raises:

@@ -17,7 +17,7 @@ from typing import Final
 from daemon.api.inference.multipart import FILE_TYPE, Multipart
 from daemon.api.inference.options import parse_options
 from daemon.api.inference.urlencoded import SLICE, Urlencoded, read_fields
-from daemon.core.arena import Payload, Stored
+from daemon.core.arena import Lease, Payload
 from daemon.core.errors import BadRequest
 from daemon.core.job import Param
 
@@ -60,7 +60,7 @@ def read_body(content_type: str, body: Payload) -> list[Param] | Form:
     if kind == "multipart/form-data" and options.get("boundary"):
         form = Multipart(options["boundary"].encode("latin-1"), body)
     elif kind == "application/x-www-form-urlencoded":
-        if not isinstance(body, Stored) and len(body) <= SLICE:
+        if not isinstance(body, Lease) and len(body) <= SLICE:
             return read_fields(body)
         form = Urlencoded(body)
     else:

@@ -15,7 +15,7 @@ import re
 from typing import Final
 
 from daemon.api.inference.options import parse_options
-from daemon.core.arena import Payload, Stored
+from daemon.core.arena import Lease, Payload
 from daemon.core.errors import BadRequest
 from daemon.core.job import Param
 
@@ -73,7 +73,7 @@ class Multipart:
         body, start, size = self._body, self._at, len(self._body)
         # The slice, and room for headers or a boundary that begin in the slice and end after.
         stop = min(size, start + _SLICE + MOST_HEADER_BYTES + len(self._delimiter))
-        if isinstance(body, Stored):
+        if isinstance(body, Lease):
             window = bytes(body.part(start, stop).view)
         else:
             window = body if stop - start == size else body[start:stop]
@@ -115,7 +115,7 @@ class Multipart:
         if found < 0:
             return _SLICE if limit < len(window) else len(window)
         body, begin, end = self._body, self._begin, start + found
-        value = body.part(begin, end) if isinstance(body, Stored) else body[begin:end]
+        value = body.part(begin, end) if isinstance(body, Lease) else body[begin:end]
         self.params[self._name] = Param(self._name, self._kind, value)
         return self._after(window, found + len(delimiter))
 

@@ -5,13 +5,13 @@ from functools import partial
 
 from daemon.api.inference.forms import Form, read_body
 from daemon.core.errors import BadRequest, PredictionFailed
-from daemon.core.job import Budget, Job, Param, Phase, Piece, Reply
+from daemon.core.job import Job, JobPhase, Param, Piece, Reply, TimeBudget
 from daemon.http.bounds.sending import NotRead
 from daemon.http.deadline_header import HEADER, PRIORITY_HEADER, read_budget
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Request, Response, reply_response
 from daemon.models.archives.sample import MOST_BYTES, RECORDED, Sample
-from daemon.models.version import Model
+from daemon.models.version import ModelVersion
 
 CLIENT_TIMEOUT = "clientTimeoutInMills"
 
@@ -36,7 +36,7 @@ def with_query(request: Request, params: list[Param]) -> list[Param]:
     return params + [Param(name, "", text.encode()) for name, text in request.query.items() if name not in named]
 
 
-def budget_of(request: Request, most: float) -> Budget | None:
+def budget_of(request: Request, most: float) -> TimeBudget | None:
     """Return the time that a request may take, counted from the end of its headers; None without a limit.
 
     Args:
@@ -50,8 +50,8 @@ def budget_of(request: Request, most: float) -> Budget | None:
     if request.budget is not None:
         asked = read_budget(request.budget)
         if not most or asked <= most:
-            return Budget(asked, request.began, HEADER)
-    return Budget(most, request.began, CLIENT_TIMEOUT) if most else None
+            return TimeBudget(asked, request.began, HEADER)
+    return TimeBudget(most, request.began, CLIENT_TIMEOUT) if most else None
 
 
 def is_low(request: Request) -> bool:
@@ -69,7 +69,7 @@ def is_low(request: Request) -> bool:
 
 def predict(
     exchange: Exchange,
-    model: Model,
+    model: ModelVersion,
     params: Sequence[Param],
     injected: Sequence[tuple[str, str]],
     *,
@@ -97,7 +97,7 @@ def predict(
     waiter = Waiter(exchange, model, kept)
     job = Job(
         request.id, params, [*request.headers, *injected], request.received, waiter.deliver, waiter.stream,
-        unnamed=unnamed, low=low, budget=budget, caller=exchange.caller,
+        unnamed=unnamed, low_priority=low, budget=budget, caller=exchange.caller,
     )  # fmt: skip
     model.submit(job)
     request.body = b""  # the job owns the body now
@@ -115,7 +115,7 @@ class Waiter:
 
     __slots__ = ("_exchange", "_kept", "_model")
 
-    def __init__(self, exchange: Exchange, model: Model, kept: Sample | None) -> None:
+    def __init__(self, exchange: Exchange, model: ModelVersion, kept: Sample | None) -> None:
         self._exchange = exchange
         self._model = model
         self._kept = kept
@@ -146,9 +146,9 @@ class Waiter:
         exchange.send(piece.body, flow)
 
 
-def _leave(model: Model, job: Job, gone: bool) -> bool:
+def _leave(model: ModelVersion, job: Job, gone: bool) -> bool:
     """Handle a client that closed its side or disconnected; return whether the answer is still to come."""
-    if gone or job.phase is Phase.QUEUED:
+    if gone or job.phase is JobPhase.QUEUED:
         model.abandon(job)
         return False
     return True

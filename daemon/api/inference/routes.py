@@ -25,7 +25,7 @@ from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response, status_response
 from daemon.http.router import Route
 from daemon.models.registry import Registry
-from daemon.models.version import Model, ModelState
+from daemon.models.version import ModelState, ModelVersion
 
 Work = Coroutine[Any, Any, None] | None
 INVOKE = "invoke"
@@ -56,7 +56,7 @@ def inference_routes(
     forms = turns or Turns()
 
     def run(
-        exchange: Exchange, model: Model, explain: bool, url_path: str | None = None, version: str | None = None
+        exchange: Exchange, model: ModelVersion, explain: bool, url_path: str | None = None, version: str | None = None
     ) -> Work:
         if exchange.request.method == "OPTIONS":
             exchange.respond(json_response(describe_model(model.name)))
@@ -91,7 +91,7 @@ def inference_routes(
             raise ResourceNotFound
         return run(exchange, registry.find(path[1]), path[2] == "explain")
 
-    def invoke(exchange: Exchange, model: Model) -> Work:
+    def invoke(exchange: Exchange, model: ModelVersion) -> Work:
         if exchange.request.method == "OPTIONS":
             exchange.respond(json_response(describe_model(model.name)))
             return None

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from daemon.api.inference.forms import Form
 from daemon.api.inference.predict import budget_of
 from daemon.core.errors import DaemonError, Stopping, WaitedTooLong, duration
-from daemon.core.job import Budget, Param
+from daemon.core.job import Param, TimeBudget
 from daemon.http.exchange import Exchange
 
 MOST_BYTES = 256 * 1024**2  # of all forms being read; `queue_bytes` is the same for requests that wait for a worker
@@ -93,7 +93,7 @@ class Turns:
         if read:
             then(list(form.params.values()))
 
-    async def _read(self, form: Form, exchange: Exchange, budget: Budget | None) -> bool:
+    async def _read(self, form: Form, exchange: Exchange, budget: TimeBudget | None) -> bool:
         """Read a form; return whether the end was reached before the client disconnected."""
         while not exchange.done:
             async with self._turn:

@@ -16,7 +16,7 @@ import re
 from binascii import a2b_qp
 from typing import Final
 
-from daemon.core.arena import Payload, Stored
+from daemon.core.arena import Lease, Payload
 from daemon.core.errors import BadRequest
 from daemon.core.job import Param
 
@@ -101,7 +101,7 @@ class Urlencoded:
         self._fields = 0
         self._name = b""
         self._pieces: list[bytes] = []  # of the value being read, decoded
-        self._place: Stored | None = None  # the block for large decoded values
+        self._place: Lease | None = None  # the block for large decoded values
         self._used = 0  # bytes of that block
         self._begin = 0  # of the value being read, in that block
         self._there = False  # the value being read is in that block
@@ -114,7 +114,7 @@ class Urlencoded:
         """
         body, start, size = self._body, self._at, len(self._body)
         stop = min(size, start + SLICE)
-        if isinstance(body, Stored):
+        if isinstance(body, Lease):
             window = bytes(body.part(start, stop).view)
         else:
             window = body if stop - start == size else body[start:stop]
@@ -199,7 +199,7 @@ class Urlencoded:
         """Store a decoded piece of a value; `whole` if this piece completes the value."""
         body = self._body
         large = len(piece) >= _LARGE or not whole
-        if large and not self._pieces and not self._there and isinstance(body, Stored):
+        if large and not self._pieces and not self._there and isinstance(body, Lease):
             if self._place is None:
                 self._place = body.beside(len(body))
             self._there = self._place is not None

@@ -19,10 +19,10 @@ expired                                 requests that expired in the queue, and 
 from typing import Any
 
 from daemon.batching.policies.collector import REASONS
-from daemon.models.version import Model
+from daemon.models.version import ModelVersion
 
 
-def batching_of(model: Model) -> dict[str, Any]:
+def batching_of(model: ModelVersion) -> dict[str, Any]:
     """Return the present state of a version's batching."""
     settings, dispatcher, traffic = model.settings, model.dispatcher, model.traffic
     times, now = traffic.times, model.clock.now()
@@ -32,8 +32,8 @@ def batching_of(model: Model) -> dict[str, Any]:
         "maxBatchDelay": _ms(settings.max_delay),
         "running": model.running,
         "learned": {
-            "batchMs": _ms(times.a) if times.known else None,
-            "requestMs": _ms(times.c) if times.known else None,
+            "batchMs": _ms(times.per_batch) if times.known else None,
+            "requestMs": _ms(times.per_job) if times.known else None,
             "guess": times.known and not times.spread,
             "together": [
                 {"busy": kind.busy, "size": kind.size, "ms": _ms(kind.seconds)} for kind in traffic.together.measured()

@@ -29,7 +29,7 @@ from daemon.http.messages import JSON, Response, json_response
 from daemon.http.router import Route
 from daemon.models.archives.sample import warmup_sample
 from daemon.models.registry import Registry
-from daemon.models.version import Model
+from daemon.models.version import ModelVersion
 
 
 def own_route(registry: Registry, own: Callable[[str], Any | None]) -> Route:
@@ -60,7 +60,7 @@ def own_route(registry: Registry, own: Callable[[str], Any | None]) -> Route:
     return route
 
 
-def trace_of(model: Model) -> dict[str, Any]:
+def trace_of(model: ModelVersion) -> dict[str, Any]:
     """Return the arrival times of the latest requests in seconds, for replaying them."""
     traffic = model.traffic
     trace = list(traffic.trace)
@@ -75,7 +75,7 @@ def trace_of(model: Model) -> dict[str, Any]:
     }
 
 
-def worker_of(model: Model) -> dict[str, Any]:
+def worker_of(model: ModelVersion) -> dict[str, Any]:
     """Return the facts needed to start the same workers elsewhere and to simulate the clients."""
     source, traffic = model.source, model.traffic
     return {
@@ -90,7 +90,7 @@ def worker_of(model: Model) -> dict[str, Any]:
     }
 
 
-async def _input(model: Model) -> Response:
+async def _input(model: ModelVersion) -> Response:
     sample = model.recorded
     if sample is None:
         sample = await asyncio.to_thread(warmup_sample, model.source.directory, model.source.document)

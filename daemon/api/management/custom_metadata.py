@@ -9,12 +9,12 @@ import json
 from typing import Any
 
 from daemon.core.errors import DescribeFailed, NoReadyWorker
-from daemon.core.job import Job, Phase, Reply
+from daemon.core.job import Job, JobPhase, Reply
 from daemon.http.exchange import Exchange
-from daemon.models.version import Model
+from daemon.models.version import ModelVersion
 
 
-async def customized_metadata(model: Model, exchange: Exchange) -> dict[str, Any] | None:
+async def customized_metadata(model: ModelVersion, exchange: Exchange) -> dict[str, Any] | None:
     """Return the metadata that a model's handler reports; None if the handler's answer is empty.
 
     Raises:
@@ -37,7 +37,7 @@ async def customized_metadata(model: Model, exchange: Exchange) -> dict[str, Any
     pieces: list[bytes] = []  # handlers may stream any answer
 
     def leave(gone: bool) -> bool:
-        if not gone and job.phase is not Phase.QUEUED:
+        if not gone and job.phase is not JobPhase.QUEUED:
             return True
         model.abandon(job)
         answered.cancel()
@@ -46,7 +46,9 @@ async def customized_metadata(model: Model, exchange: Exchange) -> dict[str, Any
     request = exchange.request
     # Without the token: handlers must not see the key to the management API.
     headers = [*(pair for pair in request.headers if pair[0].lower() != "authorization"), ("describe", "True")]
-    job = Job(request.id, [], headers, request.received, deliver, lambda piece: pieces.append(piece.body), solo=True)
+    job = Job(
+        request.id, [], headers, request.received, deliver, lambda piece: pieces.append(piece.body), exclusive=True
+    )
     model.submit(job)
     exchange.on_leave = leave
     reply = await answered

@@ -7,15 +7,15 @@ from typing import Any
 
 from daemon.api.management.batching import batching_of
 from daemon.model_settings import MODEL_SETTINGS
-from daemon.models.version import Model, ModelState
+from daemon.models.version import ModelState, ModelVersion
 from daemon.workers.engine import Worker
-from daemon.workers.state import State
+from daemon.workers.state import WorkerState
 
 FIRST_WORKER_ID = 9000  # TorchServe numbers workers by their ports, from this one
 _PAGE = 4096  # bytes
 
 
-def describe(model: Model, customized: dict[str, Any] | None = None) -> dict[str, Any]:
+def describe(model: ModelVersion, customized: dict[str, Any] | None = None) -> dict[str, Any]:
     """Return the document of one version that answers `GET /models/MODEL/VERSION`.
 
     Args:
@@ -65,7 +65,7 @@ def _worker(index: int, worker: Worker) -> dict[str, Any]:
     return {
         "id": str(FIRST_WORKER_ID + index),
         "startTime": time.strftime("%Y-%m-%dT%H:%M:%S", started) + f".{milliseconds:03d}Z",
-        "status": "READY" if worker.state is State.READY else "UNLOADING",
+        "status": "READY" if worker.state is WorkerState.READY else "UNLOADING",
         "memoryUsage": _resident_bytes(worker.pid),
         "pid": worker.pid,
         "gpu": worker.gpu_id is not None,
@@ -81,7 +81,7 @@ def _resident_bytes(pid: int) -> int:
         return 0
 
 
-def _ours(model: Model) -> dict[str, Any]:
+def _ours(model: ModelVersion) -> dict[str, Any]:
     pool = model.pool
     failure, suspects = pool.failure, model.dispatcher.quarantine.suspects
     refused = suspects.refused(model.clock.now())
@@ -110,7 +110,7 @@ def _ours(model: Model) -> dict[str, Any]:
     }
 
 
-def _replacement(model: Model) -> dict[str, Any] | None:
+def _replacement(model: ModelVersion) -> dict[str, Any] | None:
     """Return the archive that is replacing this one, or failed to; or the replaced one that still finishes; or None."""
     if model.replacement is not None:
         attempt = model.replacement
@@ -128,7 +128,7 @@ def _replacement(model: Model) -> dict[str, Any] | None:
     return None
 
 
-def _optimized(model: Model) -> list[dict[str, Any]]:
+def _optimized(model: ModelVersion) -> list[dict[str, Any]]:
     """Return the result of each optimisation, from the youngest worker that has loaded the model."""
     reports = [worker.optimized for worker in model.pool.workers if worker.optimized]
     return [
@@ -143,7 +143,7 @@ def _optimized(model: Model) -> list[dict[str, Any]]:
     ]
 
 
-def settings_of(model: Model) -> dict[str, Any]:
+def settings_of(model: ModelVersion) -> dict[str, Any]:
     """Return each setting of `model-config.yaml` by its name there, in that file's units."""
     values = vars(model.settings) | {"workers": model.min_workers, "max_workers": model.max_workers}
     return {
@@ -153,12 +153,12 @@ def settings_of(model: Model) -> dict[str, Any]:
     }
 
 
-def _settings(model: Model) -> list[dict[str, Any]]:
+def _settings(model: ModelVersion) -> list[dict[str, Any]]:
     """Return each setting with its value, its source, and when a change takes effect while the version serves."""
     origins = dict(model.settings.origins)
-    wishes, values = model.request.wishes, settings_of(model)
-    if wishes.workers is not None:
-        origins["workers"] = origins["max_workers"] = wishes.since.get("workers", "register")
+    overrides, values = model.request.overrides, settings_of(model)
+    if overrides.workers is not None:
+        origins["workers"] = origins["max_workers"] = overrides.since.get("workers", "register")
     return [
         {
             "name": row.yaml,

@@ -12,7 +12,7 @@ from daemon.api.management.parameters import Parameters
 from daemon.core.errors import BadRequest
 from daemon.model_settings import MODEL_SETTINGS, ModelSetting
 from daemon.models.change import change_settings
-from daemon.models.version import Model
+from daemon.models.version import ModelVersion
 
 CHANGEABLE: Mapping[str, ModelSetting] = {row.rest: row for row in MODEL_SETTINGS if row.changes}
 _ELSE = "Scale workers with PUT; other settings take a new registration."
@@ -37,7 +37,7 @@ def asked_of(given: Parameters) -> dict[str, Any]:
     return asked
 
 
-def change(model: Model, asked: Mapping[str, Any]) -> dict[str, Any]:
+def change(model: ModelVersion, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Change settings of a version; return the document of the answer.
 
     Raises:

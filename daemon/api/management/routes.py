@@ -30,10 +30,10 @@ from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response, status_response
 from daemon.http.router import Route
 from daemon.model_settings import MODEL_SETTINGS
-from daemon.models.registrar import Progress, Registration, Request
+from daemon.models.registrar import Progress, Registrar, Registration
 from daemon.models.registry import Registry
-from daemon.models.settings import Wishes
-from daemon.models.version import Model
+from daemon.models.settings import Overrides
+from daemon.models.version import ModelVersion
 
 PAGE = 100
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -42,7 +42,7 @@ _IN_PROGRESS = "Workers scaling in progress..."
 
 
 def management_routes(
-    registry: Registry, registration: Registration, own: Callable[[str], Any | None] | None, *, local_paths: bool
+    registry: Registry, registrar: Registrar, own: Callable[[str], Any | None] | None, *, local_paths: bool
 ) -> dict[str, Route]:
     """Return the routes.
 
@@ -56,13 +56,13 @@ def management_routes(
         if exchange.request.method in _READING:
             await answer(exchange, path)
         else:
-            with registration.gate.change():
+            with registrar.gate.change():
                 await answer(exchange, path)
 
     async def answer(exchange: Exchange, path: list[str]) -> None:
         method = exchange.request.method
         if method == "POST" and not path:
-            await run(exchange, _register(registration, exchange, local_paths))
+            await run(exchange, _register(registrar, exchange, local_paths))
         elif method == "GET" and not path:
             exchange.respond(json_response(_list(registry, Parameters(exchange.request))))
         elif method == "GET" and len(path) in (1, 2):
@@ -70,20 +70,20 @@ def management_routes(
         elif method == "OPTIONS" and len(path) in (0, 1, 2):
             exchange.respond(json_response(describe_management(own=own is not None)))
         elif method == "PUT" and len(path) == 3 and path[2] == "set-default":
-            await registration.set_default(path[0], path[1])
+            await registrar.set_default(path[0], path[1])
             sentence = f'Default version successfully updated for model "{path[0]}" to "{path[1]}"'
             exchange.respond(status_response(sentence))
         elif method == "POST" and len(path) == 3 and path[2] == "retry":
-            await run(exchange, _retry(registry.find(path[0], path[1]), registration, exchange))
+            await run(exchange, _retry(registry.find(path[0], path[1]), registrar, exchange))
         elif method == "PUT" and len(path) in (1, 2):
-            await run(exchange, _scale(registry, registration, exchange, *path))
+            await run(exchange, _scale(registry, registrar, exchange, *path))
         elif method == "PATCH" and len(path) in (1, 2):
             model = registry.find(*path)
             document = change(model, asked_of(Parameters(exchange.request)))
-            await registration.ledger.remember(model)
+            await registrar.ledger.remember(model)
             exchange.respond(json_response(document))
         elif method == "DELETE" and len(path) in (1, 2):
-            model = await registration.unregister(path[0], path[1] if path[1:] else None)
+            model = await registrar.unregister(path[0], path[1] if path[1:] else None)
             exchange.respond(status_response(f'Model "{model.name}" unregistered'))
         else:
             raise MethodNotAllowed if len(path) < 3 else ResourceNotFound
@@ -112,7 +112,7 @@ async def _describe(registry: Registry, exchange: Exchange, name: str, version: 
     exchange.respond(json_response(document))
 
 
-def _register(registration: Registration, exchange: Exchange, local_paths: bool) -> Command:
+def _register(registrar: Registrar, exchange: Exchange, local_paths: bool) -> Command:
     given = Parameters(exchange.request)
     url = given.text("url", empty=True)
     if url is None:
@@ -124,18 +124,18 @@ def _register(registration: Registration, exchange: Exchange, local_paths: bool)
     if given.flag("s3_sse_kms", False):
         raise BadRequest("s3_sse_kms is true, but requests to S3 are not signed: use a presigned URL.")
     replace = given.boolean("replace") or False
-    request = Request(
+    request = Registration(
         url=url,
         model_name=given.text("model_name"),
         handler=given.text("handler"),
         runtime=runtime,
-        wishes=Wishes(**{row.name: given.setting(row, absent=True) for row in MODEL_SETTINGS if row.rest}),
+        overrides=Overrides(**{row.name: given.setting(row, absent=True) for row in MODEL_SETTINGS if row.rest}),
         synchronous=given.flag("synchronous", True),
         local_paths=local_paths,
     )
 
     async def command(progress: Progress) -> tuple[int, Any]:
-        model = await registration.register(request, progress, replace=replace)
+        model = await registrar.register(request, progress, replace=replace)
         workers = model.pool.wanted
         if workers and not request.synchronous:
             return 202, {"status": "Processing worker updates..."}
@@ -151,7 +151,7 @@ def _register(registration: Registration, exchange: Exchange, local_paths: bool)
 
 
 def _scale(
-    registry: Registry, registration: Registration, exchange: Exchange, name: str, version: str | None = None
+    registry: Registry, registrar: Registrar, exchange: Exchange, name: str, version: str | None = None
 ) -> Command:
     given = Parameters(exchange.request)
     least = given.whole("min_worker", absent=None)
@@ -165,7 +165,7 @@ def _scale(
     synchronous, warnings = given.flag("synchronous", False), given.flag("warnings", False)
 
     async def command(progress: Progress) -> tuple[int, Any]:
-        await registration.scale(model, least, most, synchronous=synchronous, progress=progress)
+        await registrar.scale(model, least, most, synchronous=synchronous, progress=progress)
         if not synchronous:
             return 202, {"status": "Processing worker updates..."}
         if model.pool.ready < model.pool.wanted:
@@ -176,11 +176,11 @@ def _scale(
     return command
 
 
-def _retry(model: Model, registration: Registration, exchange: Exchange) -> Command:
+def _retry(model: ModelVersion, registrar: Registrar, exchange: Exchange) -> Command:
     synchronous = Parameters(exchange.request).flag("synchronous", True)
 
     async def command(progress: Progress) -> tuple[int, Any]:
-        await registration.retry(model, synchronous=synchronous, progress=progress)
+        await registrar.retry(model, synchronous=synchronous, progress=progress)
         if not synchronous:
             return 202, {"status": "Processing worker updates..."}
         workers = f"{model.pool.ready} of {model.pool.wanted} workers"
@@ -189,7 +189,7 @@ def _retry(model: Model, registration: Registration, exchange: Exchange) -> Comm
     return command
 
 
-def _done(model: Model, sentence: str, warnings: bool) -> dict[str, Any]:
+def _done(model: ModelVersion, sentence: str, warnings: bool) -> dict[str, Any]:
     """Return TorchServe's sentence; with `warnings`, also a warning about too many threads, if any."""
     warning = model.pool.oversubscription if warnings else None
     return {"status": sentence} if warning is None else {"status": sentence, "warning": warning}
@@ -199,7 +199,7 @@ def _list(registry: Registry, given: Parameters) -> dict[str, Any]:
     limit = given.whole("limit", least=None)
     limit = PAGE if limit is None or not 0 <= limit <= PAGE else limit
     start = max(0, given.whole("next_page_token", least=None) or 0)
-    models: list[Model] = registry.defaults()
+    models: list[ModelVersion] = registry.defaults()
     document: dict[str, Any] = {}
     if start + limit <= len(models):  # TorchServe sends a token even if the page ends at the last model
         document["nextPageToken"] = str(start + limit)

@@ -83,7 +83,7 @@ class Auto:
             return Wait(due) if company else self._send(facts, "nobody_left")
         # 7. Too little can be won by a timer. But pending input is read first, while that brings more jobs: eight
         # clients of a handler that does nothing come in batches of 8, not 4, at 40 µs of CPU a request, not 50.
-        if times.a < LEAST_GAIN:
+        if times.per_batch < LEAST_GAIN:
             if traffic.missing and waiting > self._seen:
                 self._seen = waiting
                 return Wait(now)
@@ -154,7 +154,7 @@ class Auto:
         """Return the seconds to hold for the next arrival, 0.0 if that does not pay."""
         gaps, times = self._traffic.gaps, self._traffic.times
         cost = waiting + gaps.rate * times.of(waiting)  # jobs that a second of waiting delays
-        return _best(gaps, now - self._traffic.last_arrival, 1, OPTIMISM * times.a / cost)
+        return _best(gaps, now - self._traffic.last_arrival, 1, OPTIMISM * times.per_batch / cost)
 
     def _missing(self) -> int:
         """Return how many clients are between an answer and their next request, of the last batch or of all known."""
@@ -166,7 +166,7 @@ class Auto:
         if missing <= 0:
             return 0.0
         traffic = self._traffic
-        return _best(traffic.turnarounds, now - traffic.last_return, missing, traffic.times.a)
+        return _best(traffic.turnarounds, now - traffic.last_return, missing, traffic.times.per_batch)
 
 
 def _best(law: Survival, elapsed: float, count: int, gain: float) -> float:

@@ -14,7 +14,7 @@ LEAST_WHILE = 1.0  # seconds
 WHILE = 10.0  # times the median from a reply to the next arrival
 
 
-class Standing:
+class CallerStats:
     """One connection at one version: its jobs there, and whether it is a regular."""
 
     __slots__ = ("last", "outstanding", "regular", "replied", "requests", "waiting")
@@ -28,7 +28,7 @@ class Standing:
         self.replied = float("-inf")  # when its last job ended
 
     def __repr__(self) -> str:
-        return f"<Standing {'regular' if self.regular else 'stranger'} {self.waiting}/{self.outstanding}>"
+        return f"<CallerStats {'regular' if self.regular else 'stranger'} {self.waiting}/{self.outstanding}>"
 
 
 class Callers:
@@ -46,8 +46,8 @@ class Callers:
         self.present = 0
         self.strangers = 0
         self._home = home
-        self._known: dict[Caller, Standing] = {}
-        self._regulars: OrderedDict[Standing, None] = OrderedDict()  # the last to have sent a request is last
+        self._known: dict[Caller, CallerStats] = {}
+        self._regulars: OrderedDict[CallerStats, None] = OrderedDict()  # the last to have sent a request is last
 
     def __repr__(self) -> str:
         return f"<Callers {self.present}/{self.regulars} regulars present, {self.open} open, {self.strangers} strange>"
@@ -63,70 +63,70 @@ class Callers:
 
     def arrived(self, job: Job) -> None:
         caller = job.caller
-        standing = None if caller is None else self._known.get(caller)
-        if standing is None:
-            standing = Standing()
+        caller_stats = None if caller is None else self._known.get(caller)
+        if caller_stats is None:
+            caller_stats = CallerStats()
             if caller is not None:
                 caller.enter(self._home)
-                self._known[caller] = standing
-        elif not standing.regular:
-            standing.regular = True
-            self._regulars[standing] = None
-            self.strangers -= standing.waiting
-            self.present += standing.outstanding > 0
+                self._known[caller] = caller_stats
+        elif not caller_stats.regular:
+            caller_stats.regular = True
+            self._regulars[caller_stats] = None
+            self.strangers -= caller_stats.waiting
+            self.present += caller_stats.outstanding > 0
         else:
-            self._regulars.move_to_end(standing)
-        job.standing = standing
-        standing.last = job.arrived
-        standing.requests += 1
-        standing.outstanding += 1
-        standing.waiting += 1  # as in `queued`
-        if not standing.regular:
+            self._regulars.move_to_end(caller_stats)
+        job.caller_stats = caller_stats
+        caller_stats.last = job.arrived
+        caller_stats.requests += 1
+        caller_stats.outstanding += 1
+        caller_stats.waiting += 1  # as in `queued`
+        if not caller_stats.regular:
             self.strangers += 1
-        elif standing.outstanding == 1:
+        elif caller_stats.outstanding == 1:
             self.present += 1
 
     def queued(self, job: Job) -> None:
         """Count a new or requeued job as waiting."""
-        standing: Standing = job.standing
-        standing.waiting += 1
-        self.strangers += not standing.regular
+        caller_stats: CallerStats = job.caller_stats
+        caller_stats.waiting += 1
+        self.strangers += not caller_stats.regular
 
     def taken(self, job: Job) -> None:
         """Count a job as no longer waiting."""
-        standing: Standing = job.standing
-        standing.waiting -= 1
-        self.strangers -= not standing.regular
+        caller_stats: CallerStats = job.caller_stats
+        caller_stats.waiting -= 1
+        self.strangers -= not caller_stats.regular
 
     def ended(self, job: Job, now: float) -> None:
-        standing: Standing = job.standing
-        standing.outstanding -= 1
-        standing.replied = now
-        if standing.regular and not standing.outstanding:
+        caller_stats: CallerStats = job.caller_stats
+        caller_stats.outstanding -= 1
+        caller_stats.replied = now
+        if caller_stats.regular and not caller_stats.outstanding:
             self.present -= 1
 
-    def left(self, caller: Caller) -> Standing:
+    def left(self, caller: Caller) -> CallerStats:
         """Forget a connection that closed, or went to another version; return its record."""
-        standing = self._known.pop(caller)
-        if standing.regular:
-            self._demote(standing)
-        return standing
+        caller_stats = self._known.pop(caller)
+        if caller_stats.regular:
+            self._demote(caller_stats)
+        return caller_stats
 
     def forget_silent(self, now: float, turnarounds: Survival) -> None:
         """Demote the regulars that have been silent for a while."""
         while self._regulars:
-            standing = next(iter(self._regulars))
-            silent = now - standing.last
+            caller_stats = next(iter(self._regulars))
+            silent = now - caller_stats.last
             if silent <= LEAST_WHILE or silent <= WHILE * turnarounds.median:
                 return
-            if standing.outstanding:
-                standing.last = now  # the client waits for us, not we for the client
-                self._regulars.move_to_end(standing)
+            if caller_stats.outstanding:
+                caller_stats.last = now  # the client waits for us, not we for the client
+                self._regulars.move_to_end(caller_stats)
             else:
-                self._demote(standing)
+                self._demote(caller_stats)
 
-    def _demote(self, standing: Standing) -> None:
-        standing.regular = False
-        del self._regulars[standing]
-        self.strangers += standing.waiting
-        self.present -= standing.outstanding > 0
+    def _demote(self, caller_stats: CallerStats) -> None:
+        caller_stats.regular = False
+        del self._regulars[caller_stats]
+        self.strangers += caller_stats.waiting
+        self.present -= caller_stats.outstanding > 0

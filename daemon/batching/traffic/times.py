@@ -1,8 +1,8 @@
-"""Predict how long a batch takes: l(n) = a + c·n, learned from finished batches.
+"""Predict how long a batch takes: l(n) = per_batch + per_job·n, learned from finished batches.
 
 The linear model is that of Nexus (l(b) = αb + β; Shen et al., SOSP '19). The fit is recursive least squares with
 exponential forgetting, from running sums. Until sizes have spread, the slope is unknown: the first time is halved
-between a and c, and later times change only the level. A batch that took ten times too long (a page fault, a garbage
+between the two, and later times change only the level. A batch that took ten times too long (a page fault, a garbage
 collection) counts as three times the prediction.
 """
 
@@ -12,27 +12,28 @@ SPREAD = 0.05  # of the mean squared: the variance of sizes from which a slope c
 
 
 class BatchTimes:
-    """The linear model. Attributes: `a` seconds a batch, `c` seconds a job; both 0.0 until `known`."""
+    """The linear model. Attributes: `per_batch` and `per_job` in seconds, both 0.0 until `known`."""
 
     def __init__(self) -> None:
-        self.a = 0.0
-        self.c = 0.0
+        self.per_batch = 0.0
+        self.per_job = 0.0
         self.known = False
         self.spread = False  # sizes have differed, so that the slope is from data
         self._w = self._x = self._y = self._xx = self._xy = 0.0
 
     def __repr__(self) -> str:
-        return f"<BatchTimes {self.a * 1000:.3g} ms + {self.c * 1000:.3g} ms a job{'' if self.spread else ', a guess'}>"
+        guess = "" if self.spread else ", a guess"
+        return f"<BatchTimes {self.per_batch * 1000:.3g} ms + {self.per_job * 1000:.3g} ms a job{guess}>"
 
     def of(self, size: float) -> float:
         """Predict the seconds of a batch; 0.0 while nothing is known."""
-        return self.a + self.c * size
+        return self.per_batch + self.per_job * size
 
     def add(self, size: int, seconds: float) -> None:
         """Learn from the time of a batch, in seconds as measured in the worker."""
         if not self.known:
             self.known = True
-            self.a, self.c = seconds / 2, seconds / 2 / size
+            self.per_batch, self.per_job = seconds / 2, seconds / 2 / size
         seconds = min(seconds, CLIP * self.of(size))
         self._w = self._w * FORGETTING + 1.0
         self._x = self._x * FORGETTING + size
@@ -43,11 +44,11 @@ class BatchTimes:
         variance = self._xx / self._w - x * x
         if variance > SPREAD * x * x:
             self.spread = True
-            self.c = max(0.0, (self._xy / self._w - x * y) / variance)
-            self.a = y - self.c * x
-            if self.a < 0.0:
-                self.a, self.c = 0.0, y / x
+            self.per_job = max(0.0, (self._xy / self._w - x * y) / variance)
+            self.per_batch = y - self.per_job * x
+            if self.per_batch < 0.0:
+                self.per_batch, self.per_job = 0.0, y / x
         else:
             level = y / self.of(x)  # the known slope stays
-            self.a *= level
-            self.c *= level
+            self.per_batch *= level
+            self.per_job *= level

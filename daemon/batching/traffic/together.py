@@ -27,7 +27,7 @@ CAUTION = 1.5  # times the usual deviation, and …
 DOUBT = 0.1  # … of the time: a kind measured once may be so much shorter
 
 
-class Kind:
+class BatchKind:
     """Batches of one size beside as many busy workers.
 
     Attributes:
@@ -73,12 +73,12 @@ class Together:
         self.changes = 0
         self.deviation = 0.0
         self._times = times
-        self._kinds: dict[tuple[int, int], Kind] = {}
+        self._kinds: dict[tuple[int, int], BatchKind] = {}
 
     def __repr__(self) -> str:
         return f"<Together {' '.join(repr(kind) for kind in self._kinds.values())}>"
 
-    def measured(self) -> list[Kind]:
+    def measured(self) -> list[BatchKind]:
         """Return the known kinds, in order."""
         return [self._kinds[key] for key in sorted(self._kinds) if self._known(self._kinds[key])]
 
@@ -161,23 +161,23 @@ class Together:
                 least = max(least, bound)
         return least
 
-    def _at_best(self, kind: Kind, count: float) -> float:
+    def _at_best(self, kind: BatchKind, count: float) -> float:
         return kind.seconds * max(0.5, 1.0 - (CAUTION * self.deviation + DOUBT) / math.sqrt(count))
 
-    def _kind(self, busy: int, size: int) -> Kind:
+    def _kind(self, busy: int, size: int) -> BatchKind:
         """Return the kind, to be changed: its weights are updated to now."""
         key = min(busy, MOST), _rounded(size)
         kind = self._kinds.get(key)
         if kind is None:
-            kind = self._kinds[key] = Kind(*key)
+            kind = self._kinds[key] = BatchKind(*key)
         kind.count, kind.misses, kind.last = self._count(kind), self._misses(kind), self.total
         return kind
 
-    def _count(self, kind: Kind) -> float:
+    def _count(self, kind: BatchKind) -> float:
         return kind.count * float(FORGETTING ** (self.total - kind.last))
 
-    def _misses(self, kind: Kind) -> float:
+    def _misses(self, kind: BatchKind) -> float:
         return kind.misses * float(FORGETTING ** (self.total - kind.last))
 
-    def _known(self, kind: Kind) -> bool:
+    def _known(self, kind: BatchKind) -> bool:
         return self._count(kind) >= FORGOTTEN

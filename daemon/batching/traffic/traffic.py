@@ -11,7 +11,7 @@ from daemon.batching.traffic.callers import Callers
 from daemon.batching.traffic.survival import Survival
 from daemon.batching.traffic.times import BatchTimes
 from daemon.batching.traffic.together import Together
-from daemon.core.job import Batch, Caller, Job, Phase
+from daemon.core.job import Batch, Caller, Job, JobPhase
 
 REPLY_LIFE = 2.0  # seconds until an unmatched reply is forgotten
 TRACE_LENGTH = 20_000  # arrivals kept for replaying them
@@ -130,7 +130,9 @@ class Traffic:
             self.times.add(len(batch.jobs), seconds)
             self.together.add(busy, len(batch.jobs), seconds)
         self.last_time = seconds or self.last_time
-        answered = sum(job.phase is Phase.SENT for job in batch.jobs)  # others have expired: they were answered before
+        answered = sum(
+            job.phase is JobPhase.SENT for job in batch.jobs
+        )  # others have expired: they were answered before
         self.last_return = now
         self.missing = answered
         self._replied(answered, now)
@@ -147,8 +149,8 @@ class Traffic:
 
     def left(self, caller: Caller) -> None:
         """Note that a connection closed, or now sends its jobs to another version."""
-        standing = self.callers.left(caller)
+        caller_stats = self.callers.left(caller)
         # A client that opens a connection for each request conveys nothing by closing it.
-        kept = standing.requests > 1
-        if self.missing and kept and standing.replied == self.last_return and not standing.outstanding:
+        kept = caller_stats.requests > 1
+        if self.missing and kept and caller_stats.replied == self.last_return and not caller_stats.outstanding:
             self.missing -= 1

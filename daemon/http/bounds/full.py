@@ -31,7 +31,7 @@ def connections_within(files: int) -> int:
     return max(1, files - min(KEPT, files // 2))
 
 
-class Full(asyncio.Protocol):
+class RejectingProtocol(asyncio.Protocol):
     """Answers 503, and closes the connection.
 
     Args:

@@ -44,7 +44,7 @@ class Waiting(Protocol):
         """Resume reading; `granted` more bytes are already counted."""
 
 
-class Receiving:
+class ReceiveBudget:
     """The budget for bodies that are being received.
 
     Args:
@@ -58,7 +58,7 @@ class Receiving:
         self._waiting: dict[Waiting, None] = {}
 
     def __repr__(self) -> str:
-        return f"<Receiving {self.used}/{self.limit} bytes, {len(self._waiting)} wait>"
+        return f"<ReceiveBudget {self.used}/{self.limit} bytes, {len(self._waiting)} wait>"
 
     @property
     def at_once(self) -> float:

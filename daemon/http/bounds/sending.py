@@ -60,7 +60,7 @@ class Holder(Protocol):
         """Close the connection at once, and release its buffers."""
 
 
-class Sending:
+class SendBudget:
     """The budget for answers that wait for their clients.
 
     Args:
@@ -73,7 +73,7 @@ class Sending:
         self._since: dict[Holder, float] = {}  # when each holder's client last read something, the longest ago first
 
     def __repr__(self) -> str:
-        return f"<Sending {self.used}/{self.limit} bytes of {len(self._since)} connections>"
+        return f"<SendBudget {self.used}/{self.limit} bytes of {len(self._since)} connections>"
 
     def hold(self, who: Holder, count: int, now: float) -> bool:
         """Count bytes that have to wait. Return False, and count nothing, if there is no room for them."""

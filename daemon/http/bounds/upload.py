@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from daemon.core.clock import Clock
 from daemon.core.errors import DaemonError
-from daemon.http.bounds.receiving import Receiving, Waiting
-from daemon.http.deadline_header import BodyBudget
+from daemon.http.bounds.receiving import ReceiveBudget, Waiting
+from daemon.http.deadline_header import BodyDeadline
 
 
 class Upload:
@@ -21,14 +21,14 @@ class Upload:
         continue_owed: the client waits for `100 Continue`, which has not been sent yet.
     """
 
-    def __init__(self, receiving: Receiving, owner: Waiting, clock: Clock) -> None:
+    def __init__(self, receiving: ReceiveBudget, owner: Waiting, clock: Clock) -> None:
         self.counted = 0
         self.waits = False
         self.continue_owed = False
         self._receiving = receiving
         self._owner = owner
         self._clock = clock
-        self._deadline: BodyBudget | None = None
+        self._deadline: BodyDeadline | None = None
 
     def count(self, received: int) -> bool:
         """Count all received bytes of the body; return False if it has to wait for room."""
@@ -54,7 +54,7 @@ class Upload:
             began: when its head was complete, in seconds on the clock.
         """
         if self._deadline is None:
-            self._deadline = BodyBudget(self._clock, budget, began)
+            self._deadline = BodyDeadline(self._clock, budget, began)
             self._deadline.start(refuse)
 
     def end(self) -> None:

@@ -1,6 +1,6 @@
 """The body of the request that is being received: in memory, or a large one where it stays, in the arena."""
 
-from daemon.core.arena import SHARED_FROM, Payload, Storage, Stored, Unshared, gather
+from daemon.core.arena import SHARED_FROM, Lease, Payload, Storage, Unshared, gather
 
 CHEAP = 64 * 1024  # bytes of a body that are copied to free arena memory: 5 µs
 
@@ -22,7 +22,7 @@ class Body:
         self.length = -1
         self.count = 0
         self.began = 0.0
-        self.place: Stored | Unshared | None = None
+        self.place: Lease | Unshared | None = None
         self._storage = storage
         self._data: bytes | bytearray = b""
 
@@ -66,7 +66,7 @@ class Body:
         place = self.place
         if place is not None:
             self.drop()
-            return place if isinstance(place, Stored) else bytes(place)
+            return place if isinstance(place, Lease) else bytes(place)
         data, self._data = self._data, b""
         return data if isinstance(data, bytes) else gather(data, self._storage)
 
@@ -80,7 +80,7 @@ class Body:
     def give_up_place(self) -> None:
         """Move the body out of the arena: at once if little of it has come, else from the end of the received part."""
         place = self.place
-        if isinstance(place, Stored):
+        if isinstance(place, Lease):
             place.cut(max(1, self.count))
             if self.count <= CHEAP:
                 self.place = Unshared(self.length, place.view[: self.count])

@@ -2,8 +2,8 @@
 
 from daemon.core.errors import MethodNotAllowed
 from daemon.http.limits import HttpLimits
-from daemon.http.parsing.headers import LENGTHS, NAMES, Ours
-from daemon.http.parsing.refusals import Refused, head_too_large
+from daemon.http.parsing.headers import LENGTHS, NAMES, InterpretedHeaders
+from daemon.http.parsing.refusals import RequestRejected, head_too_large
 from daemon.http.parsing.target import check_target
 
 
@@ -26,7 +26,7 @@ class Head:
         self.url = b""
         self.version = ""
         self.headers: list[tuple[str, str]] = []
-        self.said = Ours()
+        self.said = InterpretedHeaders()
         self._limits = limits
         self._ours: list[tuple[bytes, str]] = []
         self._size = 0
@@ -44,7 +44,7 @@ class Head:
         """Add a part of the target.
 
         Raises:
-            Refused: the head is too large.
+            RequestRejected: the head is too large.
         """
         self.url = self.url + url if self.url else url
         self.count(len(url))
@@ -53,7 +53,7 @@ class Head:
         """Add a header.
 
         Raises:
-            Refused: the head is too large, or has too many lines.
+            RequestRejected: the head is too large, or has too many lines.
         """
         self.count(len(name) + len(value) + 4)
         text = value.rstrip(b" \t").decode("latin-1")
@@ -68,7 +68,7 @@ class Head:
         """Count bytes of the head, or of trailers.
 
         Raises:
-            Refused: the head is too large.
+            RequestRejected: the head is too large.
         """
         self._size += size
         if self._size > self._limits.max_head:
@@ -78,24 +78,24 @@ class Head:
         """Check the first line, of which the parser accepts more than the daemon.
 
         Raises:
-            Refused: the version is not supported (505).
+            RequestRejected: the version is not supported (505).
             MethodNotAllowed: the method is CONNECT.
             BadRequest: the target is none.
         """
         if version != "1.1" and version != "1.0":
-            raise Refused(505, "BadRequestException", f"HTTP/{version} is not supported; use HTTP/1.1.")
+            raise RequestRejected(505, "BadRequestException", f"HTTP/{version} is not supported; use HTTP/1.1.")
         if method == b"CONNECT":
             raise MethodNotAllowed
         if self.url[:1] != b"/" or b"#" in self.url:
             check_target(self.url.decode("latin-1"), method)
         self.version = version
 
-    def read(self) -> Ours:
+    def read(self) -> InterpretedHeaders:
         """Interpret the complete headers.
 
         Raises:
-            BadRequest: as `Ours.read`.
-            Refused: as `Ours.read`.
+            BadRequest: as `InterpretedHeaders.read`.
+            RequestRejected: as `InterpretedHeaders.read`.
         """
         self.said.read(self._ours, self.version)
         return self.said

@@ -19,7 +19,7 @@ LONGEST = 2048  # bytes of a head that is worth remembering
 PATIENCE = 8  # unlike heads in a row, after which none is remembered: they all differ, say by a request id
 
 
-class Repeated(msgspec.Struct, frozen=True):
+class CachedHead(msgspec.Struct, frozen=True):
     """One head, and the request that it began.
 
     Attributes:
@@ -69,7 +69,7 @@ class Repeated(msgspec.Struct, frozen=True):
         )  # fmt: skip
 
 
-def know(head: bytes, request: Request) -> Repeated | None:
+def cached_head_of(head: bytes, request: Request) -> CachedHead | None:
     """Return the remembered head; None if this head cannot be recognised again.
 
     Args:
@@ -79,10 +79,10 @@ def know(head: bytes, request: Request) -> Repeated | None:
     found = _LENGTH.search(head)
     framing = [index for index, (name, _) in enumerate(request.headers) if name.lower() in _FRAMING]
     if found is None:
-        return None if framing else Repeated(head, b"", b"0", request, 0)
+        return None if framing else CachedHead(head, b"", b"0", request, 0)
     if len(framing) != 1:
         return None
-    return Repeated(head[: found.start(1)], head[found.end(1) :], found[1], request, framing[0])
+    return CachedHead(head[: found.start(1)], head[found.end(1) :], found[1], request, framing[0])
 
 
 class HeadCache:
@@ -96,7 +96,7 @@ class HeadCache:
     """
 
     def __init__(self, *, compares: bool) -> None:
-        self.known: Repeated | None = None
+        self.known: CachedHead | None = None
         self._unlike = 0 if compares else PATIENCE  # heads since one was like the one before
         self._parsed: bytes | None = None  # the head that is being parsed, if it may be remembered
 
@@ -128,5 +128,5 @@ class HeadCache:
         head, self._parsed = self._parsed, None
         if head is not None and repeatable:
             kind = request.content_type
-            self.known = know(head, msgspec.structs.replace(request, body=b"", id=named, kind=kind))
+            self.known = cached_head_of(head, msgspec.structs.replace(request, body=b"", id=named, kind=kind))
             self._unlike += 1

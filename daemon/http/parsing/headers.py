@@ -1,7 +1,7 @@
 """The request headers that the daemon interprets: the body's length, and the client's expectations of the answer."""
 
 from daemon.core.errors import BadRequest
-from daemon.http.parsing.refusals import Refused
+from daemon.http.parsing.refusals import RequestRejected
 from daemon.http.parsing.target import check_host
 
 NAMES = frozenset((
@@ -12,7 +12,7 @@ LENGTHS = frozenset(map(len, NAMES))  # so that most names need not be made lowe
 LONGEST_ID = 128  # characters of an `x-request-id` that is accepted from the client
 
 
-class Ours:
+class InterpretedHeaders:
     """The interpreted headers of one request.
 
     Attributes:
@@ -41,7 +41,7 @@ class Ours:
         Raises:
             BadRequest: the Host header is missing (in HTTP/1.1), repeated or invalid.
             BadRequest: HTTP/1.0 comes with a transfer encoding.
-            Refused: the transfer encoding (501) or the expectation (417) is not supported.
+            RequestRejected: the transfer encoding (501) or the expectation (417) is not supported.
         """
         hosts, old = 0, version == "1.0"
         self.length = -1
@@ -60,13 +60,13 @@ class Ours:
                 case b"transfer-encoding" if old:
                     raise BadRequest("HTTP/1.0 has no transfer encodings; send a Content-Length.")
                 case b"transfer-encoding" if value.lower() != "chunked":
-                    raise Refused(
+                    raise RequestRejected(
                         501, "BadRequestException", f"Unsupported transfer encoding `{value}`; expected `chunked`."
                     )
                 case b"transfer-encoding":
                     self.chunked = True
                 case b"expect" if value.lower() != "100-continue":
-                    raise Refused(
+                    raise RequestRejected(
                         417, "BadRequestException", f"Unsupported expectation `{value}`; expected `100-continue`."
                     )
                 case b"expect":

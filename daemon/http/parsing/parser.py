@@ -28,7 +28,7 @@ from daemon.http.messages import Request, new_request_id
 from daemon.http.parsing.body import Body
 from daemon.http.parsing.boundaries import Boundaries
 from daemon.http.parsing.head import Head
-from daemon.http.parsing.head_cache import HeadCache, Repeated
+from daemon.http.parsing.head_cache import CachedHead, HeadCache
 from daemon.http.parsing.refusals import body_too_large, head_too_large
 from daemon.http.states.receiver import BODY, CLOSED, HEAD, IDLE, STORED
 
@@ -156,7 +156,7 @@ class Receiver:
         self._cache.hit()
         return True
 
-    def _take_known(self, known: Repeated, data: bytes, digits: bytes) -> bool:
+    def _take_known(self, known: CachedHead, data: bytes, digits: bytes) -> bool:
         """Take a request whose head is known, whole or with its body to come; return whether that was possible."""
         length = int(digits)
         if length > self._limits.max_body:

@@ -6,7 +6,7 @@ from daemon.http.limits import HttpLimits
 MIN_RATE = 1000.0  # bytes a second: the lowest average rate of a body
 
 
-class Refused(DaemonError):
+class RequestRejected(DaemonError):
     """An incomplete request is rejected."""
 
     def __init__(self, status: int, kind: str, message: str) -> None:
@@ -15,22 +15,22 @@ class Refused(DaemonError):
         self.kind = kind
 
 
-def head_too_large(limits: HttpLimits) -> Refused:
+def head_too_large(limits: HttpLimits) -> RequestRejected:
     message = f"The headers are too large: at most {limits.max_head} bytes and {limits.max_headers} lines."
-    return Refused(431, "BadRequestException", message)
+    return RequestRejected(431, "BadRequestException", message)
 
 
-def body_too_large(limits: HttpLimits, size: str) -> Refused:
+def body_too_large(limits: HttpLimits, size: str) -> RequestRejected:
     """Return the error for a body of this size, as in `1000 bytes or more`."""
     message = f"The body has {size}; the limit is {limits.max_body} (max_request_size)."
-    return Refused(413, "RequestEntityTooLargeException", message)
+    return RequestRejected(413, "RequestEntityTooLargeException", message)
 
 
-def slow_head(limits: HttpLimits) -> Refused:
+def slow_head(limits: HttpLimits) -> RequestRejected:
     return _too_slow(f"The headers took longer than {limits.header_timeout:g} s to arrive.")
 
 
-def slow_body(limits: HttpLimits, seconds: float, count: int) -> Refused | None:
+def slow_body(limits: HttpLimits, seconds: float, count: int) -> RequestRejected | None:
     """Return the error for a body of which `count` bytes came in so many seconds; None if the rate suffices."""
     if seconds >= limits.body_timeout:
         return _too_slow(f"The body took longer than {limits.body_timeout:g} s to arrive.")
@@ -39,5 +39,5 @@ def slow_body(limits: HttpLimits, seconds: float, count: int) -> Refused | None:
     return None
 
 
-def _too_slow(message: str) -> Refused:
-    return Refused(408, "RequestTimeoutException", message)
+def _too_slow(message: str) -> RequestRejected:
+    return RequestRejected(408, "RequestTimeoutException", message)

@@ -6,7 +6,7 @@ import socket
 
 import msgspec
 
-from daemon.lifecycle.upgrade.messages import LONGEST, BrokenWord, encode
+from daemon.lifecycle.upgrade.messages import LONGEST, BrokenUpgradeMessage, encode
 
 _LAST_TIME = 5.0  # seconds
 
@@ -45,7 +45,7 @@ class Channel:
 
         Raises:
             HungUp: the other side has closed its end, and all lines have been received.
-            BrokenWord: the line exceeds `LONGEST` bytes.
+            BrokenUpgradeMessage: the line exceeds `LONGEST` bytes.
         """
         while b"\n" not in self._rest:
             try:
@@ -56,7 +56,7 @@ class Channel:
                 raise HungUp
             self._rest += data
             if len(self._rest) > LONGEST:
-                raise BrokenWord("a line without an end")
+                raise BrokenUpgradeMessage("a line without an end")
         line, _, self._rest = self._rest.partition(b"\n")
         return line
 

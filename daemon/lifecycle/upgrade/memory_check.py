@@ -20,7 +20,7 @@ _FILES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryCheck:
     """Sizes in bytes; `where` names the owner of the limit behind `available`."""
 
     needed: int
@@ -28,7 +28,7 @@ class Memory:
     where: str = "this machine"
 
 
-def shortage(memory: Memory) -> str | None:
+def shortage(memory: MemoryCheck) -> str | None:
     """Return why a second daemon does not fit, or None if there is room."""
     if memory.needed <= memory.available:
         return None
@@ -39,7 +39,7 @@ def shortage(memory: Memory) -> str | None:
     )
 
 
-def measure(pid: int, proc: Path = PROC) -> Memory:
+def measure(pid: int, proc: Path = PROC) -> MemoryCheck:
     """Measure needed and available memory; blocks, for milliseconds for each large process.
 
     Args:
@@ -47,7 +47,7 @@ def measure(pid: int, proc: Path = PROC) -> Memory:
     """
     needed = sum(_taken(each, proc) for each in (pid, *descendants(_parents(proc), pid)))
     least = min(_available(proc), key=lambda found: found[0])
-    return Memory(needed, *least)
+    return MemoryCheck(needed, *least)
 
 
 def descendants(parents: Mapping[int, int], root: int) -> list[int]:

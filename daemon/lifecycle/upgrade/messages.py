@@ -1,10 +1,10 @@
 """The messages between the old and the new daemon: JSON, a line each, on a socketpair.
 
-    old ── Inheritance ─────────────────▶ new    the inherited descriptors, by number
-    old ◀─ Progress … ─────────────────── new
-    old ◀─ Loaded, or Failed ──────────── new    Loaded asks to take over
-    old ── Yours ───────────────────────▶ new    nothing has changed since, and will not
-    old ◀─ Taken ──────────────────────── new    the new one accepts connections, and now changes too
+    old ── Inheritance ──────────────────────────▶ new    the inherited descriptors, by number
+    old ◀─ Progress … ──────────────────────────── new
+    old ◀─ ReadyToTakeOver, or TakeoverFailed ──── new    the former asks to take over
+    old ── TakeOver ─────────────────────────────▶ new    nothing has changed since, and will not
+    old ◀─ TakenOver ───────────────────────────── new    the new one accepts connections, and now changes too
 
 Closing the socket leaves the other side on its own. Either side may be of another version: unknown
 fields are ignored, and a new form gets a new number.
@@ -66,32 +66,32 @@ class Progress(msgspec.Struct, frozen=True, tag="progress"):
     total: int
 
 
-class Loaded(msgspec.Struct, frozen=True, tag="loaded"):
+class ReadyToTakeOver(msgspec.Struct, frozen=True, tag="loaded"):
     """All expected models are ready."""
 
     version: str
 
 
-class Taken(msgspec.Struct, frozen=True, tag="taken"):
+class TakenOver(msgspec.Struct, frozen=True, tag="taken"):
     """The new daemon serves."""
 
 
-class Failed(msgspec.Struct, frozen=True, tag="failed"):
+class TakeoverFailed(msgspec.Struct, frozen=True, tag="failed"):
     """The new daemon will not take over, and ends."""
 
     reason: str
     details: str = ""
 
 
-class Yours(msgspec.Struct, frozen=True, tag="yours"):
+class TakeOver(msgspec.Struct, frozen=True, tag="yours"):
     """The new daemon shall take over."""
 
 
-FromNew = Progress | Loaded | Taken | Failed
+FromNew = Progress | ReadyToTakeOver | TakenOver | TakeoverFailed
 _FROM_NEW: msgspec.json.Decoder[FromNew] = msgspec.json.Decoder(FromNew)
 
 
-class BrokenWord(Exception):
+class BrokenUpgradeMessage(Exception):
     """The other side sent an invalid message."""
 
 
@@ -103,7 +103,7 @@ def decode(line: bytes, kind: type[T]) -> T:
     """Decode a line.
 
     Raises:
-        BrokenWord: the line is no message of this kind.
+        BrokenUpgradeMessage: the line is no message of this kind.
     """
     return _decoded(line, msgspec.json.Decoder(kind))
 
@@ -112,7 +112,7 @@ def decode_from_new(line: bytes) -> FromNew:
     """Decode a line of the new daemon.
 
     Raises:
-        BrokenWord: the line is no message of the new daemon.
+        BrokenUpgradeMessage: the line is no message of the new daemon.
     """
     return _decoded(line, _FROM_NEW)
 
@@ -121,4 +121,4 @@ def _decoded(line: bytes, decoder: "msgspec.json.Decoder[T]") -> T:
     try:
         return decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise BrokenWord(f"{line[:80]!r}: {error}") from None
+        raise BrokenUpgradeMessage(f"{line[:80]!r}: {error}") from None

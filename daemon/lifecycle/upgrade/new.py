@@ -15,14 +15,14 @@ from daemon.core.errors import DaemonError, StartError
 from daemon.lifecycle.upgrade.channel import Channel, HungUp, first_line
 from daemon.lifecycle.upgrade.messages import (
     FORM,
-    BrokenWord,
+    BrokenUpgradeMessage,
     Expected,
-    Failed,
     Inheritance,
-    Loaded,
     Progress,
-    Taken,
-    Yours,
+    ReadyToTakeOver,
+    TakenOver,
+    TakeOver,
+    TakeoverFailed,
     decode,
 )
 from daemon.models.persistence.snapshot import BrokenSnapshot, read_snapshot
@@ -78,9 +78,9 @@ class Predecessor:
                 raise HungUp
             loading.result()
             await asyncio.gather(*telling)
-            await self._tell(Loaded(version))
-            decode(await answer, Yours)
-        except (HungUp, BrokenWord):
+            await self._tell(ReadyToTakeOver(version))
+            decode(await answer, TakeOver)
+        except (HungUp, BrokenUpgradeMessage):
             raise _abandoned() from None
         finally:
             loading.cancel()
@@ -94,7 +94,7 @@ class Predecessor:
             StartError: we were too slow, and the old daemon goes on without us.
         """
         try:
-            await self._channel.tell(Taken())
+            await self._channel.tell(TakenOver())
         except HungUp:
             raise _abandoned() from None
 
@@ -102,13 +102,13 @@ class Predecessor:
         """Report why this daemon will not take over; blocks, and needs no loop."""
         reason, _, details = str(error).partition("\n")
         hint = error.hint if isinstance(error, StartError) else ""
-        self._channel.tell_last(Failed(f"{reason}; {hint}" if hint else reason, details.strip("\n")))
+        self._channel.tell_last(TakeoverFailed(f"{reason}; {hint}" if hint else reason, details.strip("\n")))
 
     def close(self) -> None:
         """Close the channel: for the old daemon, this one has ended."""
         self._channel.close()
 
-    async def _tell(self, word: Progress | Loaded) -> None:
+    async def _tell(self, word: Progress | ReadyToTakeOver) -> None:
         with suppress(HungUp):  # the receiver of the answer notices
             await self._channel.tell(word)
 
@@ -116,7 +116,7 @@ class Predecessor:
 def _read_inheritance(sock: socket.socket) -> Inheritance:
     try:
         inheritance = decode(first_line(sock), Inheritance)
-    except BrokenWord as error:
+    except BrokenUpgradeMessage as error:
         raise StartError(f"the running daemon sent an invalid inheritance: {error}") from None
     if inheritance.form != FORM:
         raise StartError(

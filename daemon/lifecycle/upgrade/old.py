@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from daemon.core.errors import DaemonError, Loading, NotRemembered, Stopping, UpgradeFailed, Upgrading
-from daemon.lifecycle.upgrade.memory_check import Memory, measure, shortage
-from daemon.lifecycle.upgrade.messages import Expected, Failed, Loaded, Progress, Taken
-from daemon.lifecycle.upgrade.states import Event, Step, advance
-from daemon.lifecycle.upgrade.successor import Gone, Successor
+from daemon.lifecycle.upgrade.memory_check import MemoryCheck, measure, shortage
+from daemon.lifecycle.upgrade.messages import Expected, Progress, ReadyToTakeOver, TakenOver, TakeoverFailed
+from daemon.lifecycle.upgrade.states import Step, UpgradeEvent, advance
+from daemon.lifecycle.upgrade.successor import Successor, SuccessorGone
 from daemon.models.archives.directories import Progress as Report
-from daemon.models.registrar import Registration
+from daemon.models.registrar import Registrar
 from daemon.models.registry import Registry
 from daemon.models.version import ModelState
 
@@ -34,7 +34,7 @@ _log = logging.getLogger("daemon.upgrade")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class UpgradeRequest:
     """A requested upgrade.
 
     Attributes:
@@ -69,19 +69,19 @@ class Upgrade:
     def __init__(
         self,
         registry: Registry,
-        registration: Registration,
+        registrar: Registrar,
         start: Start,
         ready: Callable[[], bool],
         reclaim: Callable[[], None],
         version: str,
-        measure_memory: Callable[[int], Memory] = measure,
+        measure_memory: Callable[[int], MemoryCheck] = measure,
     ) -> None:
         self.step = Step.SERVING
         self.given = asyncio.Event()
         self.grace = 0.0
         self.successor: Successor | None = None
         self._registry = registry
-        self._registration = registration
+        self._registrar = registrar
         self._start = start
         self._ready = ready
         self._reclaim = reclaim
@@ -105,10 +105,10 @@ class Upgrade:
 
         Args:
             report: told of each step.
-            grace: as in `Asked`; None for its default, as for `timeout`.
-            timeout: as in `Asked`.
-            python: as in `Asked`.
-            check_memory: as in `Asked`.
+            grace: as in `UpgradeRequest`; None for its default, as for `timeout`.
+            timeout: as in `UpgradeRequest`.
+            python: as in `UpgradeRequest`.
+            check_memory: as in `UpgradeRequest`.
 
         Raises:
             Upgrading: an upgrade is in progress.
@@ -120,8 +120,10 @@ class Upgrade:
             raise Upgrading
         if not self._ready():
             raise Loading("The daemon is still loading its initial models. Upgrade it later.")
-        asked = Asked(GRACE if grace is None else grace, TIMEOUT if timeout is None else timeout, python, check_memory)
-        self._move(Event.ASKED)
+        asked = UpgradeRequest(
+            GRACE if grace is None else grace, TIMEOUT if timeout is None else timeout, python, check_memory
+        )
+        self._move(UpgradeEvent.ASKED)
         self._task = asyncio.get_running_loop().create_task(self._run(asked, report))
         try:
             return await asyncio.shield(self._task)  # the client may go away
@@ -136,18 +138,18 @@ class Upgrade:
             if self.step is not Step.HANDING:
                 self._task.cancel()
             await asyncio.wait((self._task,))
-        self._move(Event.STOPPED)
+        self._move(UpgradeEvent.STOPPED)
 
     def finish(self) -> None:
         """Note that no connection is left, or that remaining ones are not awaited."""
         if self.step is Step.DRAINING:
-            self._move(Event.FINISHED)
+            self._move(UpgradeEvent.FINISHED)
 
-    def _move(self, event: Event) -> None:
+    def _move(self, event: UpgradeEvent) -> None:
         self.step = advance(self.step, event)
 
-    async def _run(self, asked: Asked, report: Report) -> dict[str, Any]:
-        gate = self._registration.gate
+    async def _run(self, asked: UpgradeRequest, report: Report) -> dict[str, Any]:
+        gate = self._registrar.gate
         gate.close()
         began = time.monotonic()
         _log.info("upgrading: a new daemon has %g s to be ready", asked.timeout)
@@ -155,7 +157,7 @@ class Upgrade:
             try:
                 async with asyncio.timeout(asked.timeout):
                     await self._check(asked, report)
-                    self._move(Event.FITS)
+                    self._move(UpgradeEvent.FITS)
                     version = await self._load(asked, report)
             except TimeoutError:
                 late = (
@@ -163,21 +165,21 @@ class Upgrade:
                     if self.step is Step.CHECKING
                     else "the new daemon was not ready"
                 )
-                raise Gone(f"{late} within {asked.timeout:g} s") from None
-            self._move(Event.LOADED)
+                raise SuccessorGone(f"{late} within {asked.timeout:g} s") from None
+            self._move(UpgradeEvent.LOADED)
             report("handing", 0, 0)
             await self._hand_over()
-        except (Gone, DaemonError) as error:
+        except (SuccessorGone, DaemonError) as error:
             await self._fail()
             _log.error("the upgrade failed: %s", error)
-            details = error.details if isinstance(error, Gone) else ""
+            details = error.details if isinstance(error, SuccessorGone) else ""
             raise UpgradeFailed(str(error), details) from None
         except BaseException:  # a stop, or a bug: the new one must not live on
             await self._fail()
             raise
         assert self.successor is not None
         self.grace = asked.grace
-        self._move(Event.TAKEN)
+        self._move(UpgradeEvent.TAKEN)
         self.given.set()
         return {
             "status": f"Upgraded the daemon from pid {os.getpid()} to {self.successor.pid}",
@@ -187,28 +189,28 @@ class Upgrade:
             "grace": asked.grace,
         }
 
-    async def _check(self, asked: Asked, report: Report) -> None:
+    async def _check(self, asked: UpgradeRequest, report: Report) -> None:
         """Finish changes in progress, and check that another daemon fits.
 
         Raises:
-            Gone: the snapshot cannot be written, or the memory does not suffice.
+            SuccessorGone: the snapshot cannot be written, or the memory does not suffice.
         """
         report("checking", 0, 0)
-        await self._registration.gate.emptied()
+        await self._registrar.gate.emptied()
         try:  # it is on the disk already, unless a write failed, or nothing was to be restored
-            await self._registration.ledger.save()
+            await self._registrar.ledger.save()
         except NotRemembered as error:
-            raise Gone(f"the snapshot for the new daemon cannot be written: {error.reason}") from None
+            raise SuccessorGone(f"the snapshot for the new daemon cannot be written: {error.reason}") from None
         if asked.check_memory:
             short = shortage(await asyncio.to_thread(self._measure, os.getpid()))
             if short is not None:
-                raise Gone(short)
+                raise SuccessorGone(short)
 
-    async def _load(self, asked: Asked, report: Report) -> str:
+    async def _load(self, asked: UpgradeRequest, report: Report) -> str:
         """Start the new daemon and wait until it is ready; return its version.
 
         Raises:
-            Gone: the new daemon failed, or broke the protocol.
+            SuccessorGone: the new daemon failed, or broke the protocol.
         """
         report("starting", 0, 0)
         self.successor = self._start(asked.python, expected(self._registry))
@@ -218,40 +220,40 @@ class Upgrade:
             match await self.successor.hear():
                 case Progress(done, total):
                     report("loading", done, total)
-                case Loaded(version):
+                case ReadyToTakeOver(version):
                     return version
-                case Failed(reason, details):
-                    raise Gone(reason, details)
-                case Taken():
-                    raise Gone("the new daemon took over before its time")
+                case TakeoverFailed(reason, details):
+                    raise SuccessorGone(reason, details)
+                case TakenOver():
+                    raise SuccessorGone("the new daemon took over before its time")
 
     async def _hand_over(self) -> None:
         assert self.successor is not None
         try:
             async with asyncio.timeout(TAKE_TIME):
                 await self.successor.give()
-                while not isinstance(word := await self.successor.hear(), Taken):
-                    if isinstance(word, Failed):
-                        raise Gone(word.reason, word.details)
+                while not isinstance(word := await self.successor.hear(), TakenOver):
+                    if isinstance(word, TakeoverFailed):
+                        raise SuccessorGone(word.reason, word.details)
         except TimeoutError:
-            raise Gone(f"the new daemon was ready, and did not take over within {TAKE_TIME:g} s") from None
+            raise SuccessorGone(f"the new daemon was ready, and did not take over within {TAKE_TIME:g} s") from None
 
     async def _fail(self) -> None:
         """Roll back: kill the successor, reclaim the sockets, reopen the gate."""
         if self.successor is not None:
             # Before anything else: there are never two.
             await self.successor.end(at_once=self.step is Step.HANDING)
-            if self.step is Step.HANDING and not self._registration.ledger.memory.is_current():
+            if self.step is Step.HANDING and not self._registrar.ledger.memory.is_current():
                 # The successor had taken over and changed something before its end. The disk has the state that its
                 # clients were told of, and this daemon has not.
                 _log.critical("the new daemon took over and died: this one stops; the next start uses the snapshot")
-                self._move(Event.TAKEN)
+                self._move(UpgradeEvent.TAKEN)
                 self.given.set()
                 return
             self.successor = None
             self._reclaim()
-        self._move(Event.FAILED)
-        self._registration.gate.open()
+        self._move(UpgradeEvent.FAILED)
+        self._registrar.gate.open()
 
 
 def expected(registry: Registry) -> list[Expected]:

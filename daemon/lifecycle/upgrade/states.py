@@ -25,7 +25,7 @@ class Step(Enum):
     STOPPING = auto()  # nothing more is accepted
 
 
-class Event(Enum):
+class UpgradeEvent(Enum):
     ASKED = auto()
     FITS = auto()
     LOADED = auto()
@@ -35,17 +35,25 @@ class Event(Enum):
     FINISHED = auto()  # no connection is left
 
 
-TRANSITIONS: dict[Step, dict[Event, Step]] = {
-    Step.SERVING: {Event.ASKED: Step.CHECKING, Event.STOPPED: Step.STOPPING},
-    Step.CHECKING: {Event.FITS: Step.LOADING, Event.FAILED: Step.SERVING, Event.STOPPED: Step.STOPPING},
-    Step.LOADING: {Event.LOADED: Step.HANDING, Event.FAILED: Step.SERVING, Event.STOPPED: Step.STOPPING},
-    Step.HANDING: {Event.TAKEN: Step.DRAINING, Event.FAILED: Step.SERVING},
-    Step.DRAINING: {Event.STOPPED: Step.STOPPING, Event.FINISHED: Step.STOPPING},
+TRANSITIONS: dict[Step, dict[UpgradeEvent, Step]] = {
+    Step.SERVING: {UpgradeEvent.ASKED: Step.CHECKING, UpgradeEvent.STOPPED: Step.STOPPING},
+    Step.CHECKING: {
+        UpgradeEvent.FITS: Step.LOADING,
+        UpgradeEvent.FAILED: Step.SERVING,
+        UpgradeEvent.STOPPED: Step.STOPPING,
+    },
+    Step.LOADING: {
+        UpgradeEvent.LOADED: Step.HANDING,
+        UpgradeEvent.FAILED: Step.SERVING,
+        UpgradeEvent.STOPPED: Step.STOPPING,
+    },
+    Step.HANDING: {UpgradeEvent.TAKEN: Step.DRAINING, UpgradeEvent.FAILED: Step.SERVING},
+    Step.DRAINING: {UpgradeEvent.STOPPED: Step.STOPPING, UpgradeEvent.FINISHED: Step.STOPPING},
     Step.STOPPING: {},
 }
 
 
-def advance(step: Step, event: Event) -> Step:
+def advance(step: Step, event: UpgradeEvent) -> Step:
     """Return the next step, by one arrow of the drawing.
 
     Raises:

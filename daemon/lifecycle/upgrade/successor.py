@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from daemon.lifecycle.upgrade.channel import Channel, HungUp
-from daemon.lifecycle.upgrade.messages import BrokenWord, FromNew, Inheritance, Yours, decode_from_new
+from daemon.lifecycle.upgrade.messages import BrokenUpgradeMessage, FromNew, Inheritance, TakeOver, decode_from_new
 
 LEAVE_TIME = 10.0  # seconds that an unwanted successor has to end its workers
 _TAIL = 20  # lines
@@ -38,7 +38,7 @@ class Launch:
     supervised: bool = False
 
 
-class Gone(Exception):
+class SuccessorGone(Exception):
     """The new daemon will not take over.
 
     Args:
@@ -63,7 +63,7 @@ class Successor(Protocol):
         """Receive a message.
 
         Raises:
-            Gone: the new daemon has ended, or broke the protocol.
+            SuccessorGone: the new daemon has ended, or broke the protocol.
         """
         ...
 
@@ -71,7 +71,7 @@ class Successor(Protocol):
         """Hand the service over to the new daemon.
 
         Raises:
-            Gone: the new daemon has ended.
+            SuccessorGone: the new daemon has ended.
         """
         ...
 
@@ -107,18 +107,18 @@ class NewDaemon:
     async def hear(self) -> FromNew:
         try:
             return decode_from_new(await self._channel.hear())
-        except BrokenWord as error:
-            raise Gone(f"the new daemon sent an invalid message: {error}") from None
+        except BrokenUpgradeMessage as error:
+            raise SuccessorGone(f"the new daemon sent an invalid message: {error}") from None
         except HungUp:
             await self._ended(LEAVE_TIME)
-            raise Gone(f"the new daemon {self._how()} before it was ready", self._printed.tail()) from None
+            raise SuccessorGone(f"the new daemon {self._how()} before it was ready", self._printed.tail()) from None
 
     async def give(self) -> None:
         try:
-            await self._channel.tell(Yours())
+            await self._channel.tell(TakeOver())
         except HungUp:
             await self._ended(LEAVE_TIME)
-            raise Gone(f"the new daemon {self._how()} before it had taken over") from None
+            raise SuccessorGone(f"the new daemon {self._how()} before it had taken over") from None
 
     async def end(self, *, at_once: bool) -> None:
         self._channel.close()
@@ -129,7 +129,7 @@ class NewDaemon:
         os.close(self._pidfd)
 
     async def outlive(self) -> None:
-        with contextlib.suppress(HungUp, BrokenWord):
+        with contextlib.suppress(HungUp, BrokenUpgradeMessage):
             while True:
                 await self._channel.hear()  # and leave its exit code to the stand-in
 
@@ -173,7 +173,7 @@ def start(launch: Launch, python: str | None, inheritance: Inheritance) -> NewDa
     """Start the new daemon.
 
     Raises:
-        Gone: the process cannot be started.
+        SuccessorGone: the process cannot be started.
     """
     ours, theirs = socket.socketpair()
     printed = Printed()
@@ -202,4 +202,4 @@ def _execute(launch: Launch, python: str, inheritance: Inheritance, channel: int
             cwd=launch.directory if os.path.isdir(launch.directory) else "/",
         )
     except OSError as error:
-        raise Gone(f"cannot start `{python}`: {error.strerror}") from None
+        raise SuccessorGone(f"cannot start `{python}`: {error.strerror}") from None

@@ -10,7 +10,7 @@ from daemon.config.config import Config
 from daemon.models.archives.directories import Directories, Progress
 from daemon.models.archives.download import archive_of, is_remote
 from daemon.models.archives.unpack import ArchiveMark, mark_of, model_root
-from daemon.models.request import Request
+from daemon.models.request import Registration
 
 
 class Contents(NamedTuple):
@@ -29,7 +29,7 @@ class Archives:
         self._directories = directories
 
     @asynccontextmanager
-    async def open(self, request: Request, progress: Progress) -> AsyncIterator[Contents]:
+    async def open(self, request: Registration, progress: Progress) -> AsyncIterator[Contents]:
         """Open an archive for the block, which makes a model of it; if the block fails, the unpacked files go.
 
         Raises:

@@ -4,10 +4,10 @@ Each change writes the snapshot before the answer: every acknowledged change is 
 """
 
 from daemon.models.archives.directories import Directories
-from daemon.models.persistence.snapshot import Entry
-from daemon.models.persistence.snapshot_file import Memory
+from daemon.models.persistence.snapshot import SnapshotEntry
+from daemon.models.persistence.snapshot_file import SnapshotFile
 from daemon.models.registry import Registry
-from daemon.models.version import Model
+from daemon.models.version import ModelVersion
 
 
 class Ledger:
@@ -19,10 +19,10 @@ class Ledger:
         unsettled: registrations that may still fail and leave nothing registered; they are not written.
     """
 
-    def __init__(self, registry: Registry, memory: Memory, directories: Directories) -> None:
+    def __init__(self, registry: Registry, memory: SnapshotFile, directories: Directories) -> None:
         self.memory = memory
-        self.pending: list[Entry] = []
-        self.unsettled: set[Model] = set()
+        self.pending: list[SnapshotEntry] = []
+        self.unsettled: set[ModelVersion] = set()
         self._registry = registry
         self._directories = directories
         self._chosen: dict[str, str] = {}  # default versions that were chosen by a client
@@ -38,7 +38,7 @@ class Ledger:
         for name in before - (self.memory.kept or frozenset()):
             self._directories.remove_unused(self._directories.named(name))
 
-    async def remember(self, model: Model) -> None:
+    async def remember(self, model: ModelVersion) -> None:
         """Write the snapshot, including this version even if its registration is still in progress.
 
         A change of the version is about to be answered, and a restart must keep both the change and the version.
@@ -60,13 +60,13 @@ class Ledger:
         self._registry.set_default(name, version)
         self._chosen[name] = version
 
-    def _entries(self) -> list[Entry]:
+    def _entries(self) -> list[SnapshotEntry]:
         settled = (model for model in self._registry if model not in self.unsettled)
         return [self._entry(model) for model in settled] + self.pending
 
-    def _entry(self, model: Model) -> Entry:
+    def _entry(self, model: ModelVersion) -> SnapshotEntry:
         source, default = model.source, self._registry.is_default(model)
-        return Entry(
+        return SnapshotEntry(
             name=model.name,
             version=model.version,
             request=model.request,

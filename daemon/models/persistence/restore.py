@@ -10,12 +10,12 @@ from daemon.core.errors import ArchiveNotFound, Conflict
 from daemon.models.archives.download import archive_of
 from daemon.models.archives.store import locate
 from daemon.models.archives.unpack import model_root
-from daemon.models.persistence.snapshot import Entry
-from daemon.models.registrar import Registration, no_progress
+from daemon.models.persistence.snapshot import SnapshotEntry
+from daemon.models.registrar import Registrar, no_progress
 from daemon.models.registry import Registry
-from daemon.models.request import Request
-from daemon.models.settings import Wishes
-from daemon.models.version import Model
+from daemon.models.request import Registration
+from daemon.models.settings import Overrides
+from daemon.models.version import ModelVersion
 
 _log = logging.getLogger("daemon.models")
 
@@ -23,14 +23,14 @@ _log = logging.getLogger("daemon.models")
 class Restoring:
     """Registers the snapshot's versions, one after the other."""
 
-    def __init__(self, config: Config, registry: Registry, registration: Registration) -> None:
+    def __init__(self, config: Config, registry: Registry, registrar: Registrar) -> None:
         self._config = config
         self._registry = registry
-        self._registration = registration
-        self._maker = registration.maker
-        self._directories = registration.directories
+        self._registrar = registrar
+        self._factory = registrar.factory
+        self._directories = registrar.directories
 
-    def restore(self, entry: Entry) -> Model:
+    def restore(self, entry: SnapshotEntry) -> ModelVersion:
         """Register a version of an earlier run again, and begin to start its workers.
 
         Raises:
@@ -47,21 +47,21 @@ class Restoring:
         if not directory.is_dir():
             raise ArchiveNotFound(f"The files unpacked from {request.url} are gone.")
         root = model_root(directory)
-        manifest = self._maker.manifest(request, root)
+        manifest = self._factory.manifest(request, root)
         name, version = manifest.model_name, manifest.model_version
         if (name, version) != (entry.name, entry.version):
             raise ArchiveNotFound(f"{request.url} now contains {name}/{version}.")
-        model = self._maker.make(
+        model = self._factory.build(
             request, manifest, root, unpacked, entry.archive, listed=entry.listed, restored=True
         )  # fmt: skip
-        self._registration.live.add(model)
+        self._registrar.live.add(model)
         if unpacked is not None:
             self._directories.use(unpacked)
         _log.info("restored %s/%s from %s", model.name, model.version, request.url)
         model.start()
         return model
 
-    async def restore_from_archive(self, entry: Entry) -> Model:
+    async def restore_from_archive(self, entry: SnapshotEntry) -> ModelVersion:
         """Unpack the archive of a version whose kept directory is gone, and restore the version.
 
         Raises:
@@ -78,37 +78,37 @@ class Restoring:
             if unpacked.name != entry.unpacked:
                 raise ArchiveNotFound(f"{request.url} has changed since it was registered; register it again.")
             root = model_root(unpacked)
-            await self._maker.install(self._maker.manifest(request, root), root, no_progress)
+            await self._factory.install(self._factory.manifest(request, root), root, no_progress)
             return self.restore(entry)
         finally:
             self._directories.release(unpacked)
 
-    async def load(self, request: Request, remembered: Callable[[str, str], Wishes | None]) -> Model:
+    async def load(self, request: Registration, remembered: Callable[[str, str], Overrides | None]) -> ModelVersion:
         """Register a version that a list names, and begin to start its workers.
 
         Args:
-            remembered: model and version → the wishes of an earlier run, which win over the request's.
+            remembered: model and version → the overrides of an earlier run, which win over the request's.
 
         Raises:
             DaemonError: the model cannot be served; nothing is left behind.
         """
-        async with self._registration.archives.open(request, no_progress) as contents:
-            manifest = self._maker.manifest(request, contents.directory)
-            await self._maker.install(manifest, contents.directory, no_progress)
-            wishes = remembered(manifest.model_name, manifest.model_version) or request.wishes
-            model = self._maker.make(replace(request, wishes=wishes), manifest, *contents, listed=True)
-            self._registration.live.add(model)
-        await self._registration.begin(model)
+        async with self._registrar.archives.open(request, no_progress) as contents:
+            manifest = self._factory.manifest(request, contents.directory)
+            await self._factory.install(manifest, contents.directory, no_progress)
+            overrides = remembered(manifest.model_name, manifest.model_version) or request.overrides
+            model = self._factory.build(replace(request, overrides=overrides), manifest, *contents, listed=True)
+            self._registrar.live.add(model)
+        await self._registrar.begin(model)
         return model
 
-    def lose(self, entry: Entry, reason: str) -> None:
+    def lose(self, entry: SnapshotEntry, reason: str) -> None:
         """Register a version that can no longer be served as failed.
 
         Raises:
             Conflict: a client has registered the version meanwhile.
         """
         unpacked = None if entry.unpacked is None else self._directories.named(entry.unpacked)
-        model = self._maker.make_lost(entry, unpacked, reason)
+        model = self._factory.make_lost(entry, unpacked, reason)
         if self._registry.holds(entry.name, entry.version):
             raise Conflict(entry.name, entry.version)
         self._registry.add(model)
@@ -121,5 +121,5 @@ class Restoring:
         if not model.at_startup or model.source.listed:
             return False
         self._registry.discard(model)
-        await self._registration.retiring.retire(model, grace=0.0)
+        await self._registrar.retiring.retire(model, grace=0.0)
         return True

@@ -21,10 +21,11 @@ import msgspec
 
 from daemon.marfile import NAME, VERSION
 from daemon.models.archives.unpack import ArchiveMark
-from daemon.models.request import Request
-from daemon.models.settings import ROWS, Wishes
+from daemon.models.request import Registration
+from daemon.models.settings import ROWS, Overrides
 
 FORMAT = 1
+_OVERRIDES = "wishes"  # the key of a registration's `overrides` in the file
 _DRAFT = ".snapshot-"
 _PLAIN = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,254}")  # one path component, never `..`
 
@@ -34,7 +35,7 @@ class BrokenSnapshot(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class SnapshotEntry:
     """One registered version.
 
     Attributes:
@@ -48,7 +49,7 @@ class Entry:
 
     name: str
     version: str
-    request: Request
+    request: Registration
     default: bool = False
     chosen: bool = False
     unpacked: str | None = None
@@ -61,12 +62,13 @@ class Snapshot:
     """Every registered version; those of one model in the order of their registration."""
 
     version: int = FORMAT
-    models: tuple[Entry, ...] = ()
+    models: tuple[SnapshotEntry, ...] = ()
 
 
 def encode_snapshot(snapshot: Snapshot) -> bytes:
     """Return the file's content: JSON, indented for human readers."""
-    return msgspec.json.format(msgspec.json.encode(snapshot, enc_hook=_encode_wishes), indent=2) + b"\n"
+    document = _rename_key(msgspec.to_builtins(snapshot, enc_hook=_encode_overrides), "overrides", _OVERRIDES)
+    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
 
 
 def decode_snapshot(content: bytes) -> Snapshot:
@@ -76,7 +78,8 @@ def decode_snapshot(content: bytes) -> Snapshot:
         BrokenSnapshot: the content is no snapshot, or its format is unknown.
     """
     try:
-        snapshot = msgspec.json.decode(content, type=Snapshot, dec_hook=_decode_wishes)
+        document = _rename_key(msgspec.json.decode(content), _OVERRIDES, "overrides")
+        snapshot = msgspec.convert(document, Snapshot, dec_hook=_decode_overrides)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BrokenSnapshot(str(error)) from None
     if snapshot.version != FORMAT:
@@ -86,12 +89,22 @@ def decode_snapshot(content: bytes) -> Snapshot:
     return snapshot
 
 
-def _encode_wishes(wishes: Wishes) -> dict[str, Any]:
-    return {**wishes.said, "since": wishes.since}
+def _rename_key(document: Any, old: str, new: str) -> Any:
+    """Rename a key of each entry's request; other parts, and documents of another shape, stay as they are."""
+    entries = document.get("models") if isinstance(document, dict) else None
+    for entry in entries if isinstance(entries, list | tuple) else ():
+        request = entry.get("request") if isinstance(entry, dict) else None
+        if isinstance(request, dict):
+            entry["request"] = {new if key == old else key: value for key, value in request.items()}
+    return document
 
 
-def _decode_wishes(_: type, document: Any) -> Wishes:
-    """Decode wishes; rows that this version of tsctl does not know are ignored.
+def _encode_overrides(overrides: Overrides) -> dict[str, Any]:
+    return {**overrides.said, "since": overrides.since}
+
+
+def _decode_overrides(_: type, document: Any) -> Overrides:
+    """Decode overrides; rows that this version of tsctl does not know are ignored.
 
     Raises:
         msgspec.ValidationError: a value is of the wrong type. (Limits are checked when the model is made.)
@@ -99,10 +112,10 @@ def _decode_wishes(_: type, document: Any) -> Wishes:
     values = msgspec.convert(document, dict[str, Any])
     known = {name: ROWS[name].kind.stored for name in values.keys() & ROWS.keys() if values[name] is not None}
     said = {name: msgspec.convert(values[name], kind) for name, kind in known.items()}
-    return Wishes(since=msgspec.convert(values.get("since", {}), dict[str, str]), **said)
+    return Overrides(since=msgspec.convert(values.get("since", {}), dict[str, str]), **said)
 
 
-def _check(entry: Entry) -> None:
+def _check(entry: SnapshotEntry) -> None:
     """Check the names that become part of a path: another program may have written the file.
 
     Raises:

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from daemon.core.errors import NotRemembered
 from daemon.models.persistence import snapshot
-from daemon.models.persistence.snapshot import BrokenSnapshot, Entry, Snapshot
+from daemon.models.persistence.snapshot import BrokenSnapshot, Snapshot, SnapshotEntry
 from daemon.models.settings import without_zero_timeouts
 
 _log = logging.getLogger("daemon.models")
 
 
-class Memory:
+class SnapshotFile:
     """The snapshot file of one state directory.
 
     Attributes:
@@ -60,7 +60,7 @@ class Memory:
         except OSError:
             return False
 
-    async def save(self, entries: Callable[[], Iterable[Entry]]) -> None:
+    async def save(self, entries: Callable[[], Iterable[SnapshotEntry]]) -> None:
         """Write the registered versions to the file; return when they are on the disk.
 
         Args:
@@ -97,14 +97,14 @@ class Memory:
         self.notes.append(f"warning: {said}")
 
 
-def _with_timeouts(entry: Entry) -> Entry:
+def _with_timeouts(entry: SnapshotEntry) -> SnapshotEntry:
     """Return the entry without timeouts of 0 seconds, which earlier versions accepted: the daemon's own count."""
-    _, dropped = without_zero_timeouts(entry.request.wishes.said)
+    _, dropped = without_zero_timeouts(entry.request.overrides.said)
     for name in dropped:
         sentence = "%s/%s: %s was 0, which is no longer accepted; the daemon's default is used"
         _log.warning(sentence, entry.name, entry.version, name)
-    wishes = entry.request.wishes.changed(dict.fromkeys(dropped))
-    return replace(entry, request=replace(entry.request, wishes=wishes))
+    overrides = entry.request.overrides.changed(dict.fromkeys(dropped))
+    return replace(entry, request=replace(entry.request, overrides=overrides))
 
 
 def _directories(of: Snapshot) -> frozenset[str]:

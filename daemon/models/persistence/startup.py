@@ -21,11 +21,11 @@ from daemon.core.errors import Conflict, DaemonError, NotRemembered
 from daemon.models.archives.store import archives
 from daemon.models.archives.unpack import mark_of
 from daemon.models.persistence.restore import Restoring
-from daemon.models.persistence.snapshot import Entry
-from daemon.models.registrar import Registration
+from daemon.models.persistence.snapshot import SnapshotEntry
+from daemon.models.registrar import Registrar
 from daemon.models.registry import Registry
-from daemon.models.request import Request
-from daemon.models.settings import Wishes, wishes_of
+from daemon.models.request import Registration
+from daemon.models.settings import Overrides, overrides_of
 
 _log = logging.getLogger("daemon.models")
 
@@ -37,12 +37,12 @@ class Listing:
     url: str
     name: str | None = None
 
-    def names(self, entry: Entry, place: Callable[[str], str]) -> bool:
+    def names(self, entry: SnapshotEntry, place: Callable[[str], str]) -> bool:
         return place(entry.request.url) == place(self.url) and entry.request.model_name == self.name
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class StartupPlan:
     """The plan of a start.
 
     Attributes:
@@ -52,10 +52,10 @@ class Plan:
         forget: versions that the list no longer names.
     """
 
-    restore: Sequence[Entry]
+    restore: Sequence[SnapshotEntry]
     load: Sequence[Listing]
-    renew: Sequence[Entry]
-    forget: Sequence[Entry]
+    renew: Sequence[SnapshotEntry]
+    forget: Sequence[SnapshotEntry]
 
 
 def parse_listings(models: Sequence[str], in_store: Sequence[str]) -> list[Listing]:
@@ -77,12 +77,12 @@ def parse_listings(models: Sequence[str], in_store: Sequence[str]) -> list[Listi
 
 
 def plan(
-    entries: Sequence[Entry],
+    entries: Sequence[SnapshotEntry],
     listings: Sequence[Listing] | None,
     *,
     place: Callable[[str], str],
-    fresh: Callable[[Entry], bool],
-) -> Plan:
+    fresh: Callable[[SnapshotEntry], bool],
+) -> StartupPlan:
     """Decide which versions are restored, loaded and forgotten.
 
     Args:
@@ -100,14 +100,14 @@ def plan(
         if not up_to_date:
             load.append(listing)
 
-    def restored(entry: Entry) -> bool:
+    def restored(entry: SnapshotEntry) -> bool:
         return listings is None or not entry.listed or (entry.name, entry.version) in current
 
-    def named_at_all(entry: Entry) -> bool:
+    def named_at_all(entry: SnapshotEntry) -> bool:
         return any(listing.names(entry, place) for listing in listings or ())
 
     others = [entry for entry in entries if not restored(entry)]
-    return Plan(
+    return StartupPlan(
         restore=[entry for entry in entries if restored(entry)],
         load=load,
         renew=[entry for entry in others if named_at_all(entry)],
@@ -126,20 +126,18 @@ class Startup:
             whatever the settings `restore` and `models`, and the file is left to the other daemon.
     """
 
-    def __init__(
-        self, config: Config, registry: Registry, registration: Registration, *, replacing: bool = False
-    ) -> None:
+    def __init__(self, config: Config, registry: Registry, registrar: Registrar, *, replacing: bool = False) -> None:
         self.done = False
         self._config = config
         self._registry = registry
-        self._ledger = registration.ledger
-        self._restoring = Restoring(config, registry, registration)
+        self._ledger = registrar.ledger
+        self._restoring = Restoring(config, registry, registrar)
         self._remember = config.restore and not replacing
-        self._entries = registration.ledger.memory.last.models if config.restore or replacing else ()
+        self._entries = registrar.ledger.memory.last.models if config.restore or replacing else ()
         listings = (
             None if config.models is None or replacing else parse_listings(config.models, archives(config.model_store))
         )
-        self._missing: list[Entry] = []  # versions whose directories were not kept
+        self._missing: list[SnapshotEntry] = []  # versions whose directories were not kept
         self._plan = plan(self._entries, listings, place=self._place, fresh=_is_fresh)
 
     @property
@@ -175,7 +173,7 @@ class Startup:
                 await self._ledger.save()
         self.done = True
 
-    async def _restore_from_archive(self, entry: Entry) -> None:
+    async def _restore_from_archive(self, entry: SnapshotEntry) -> None:
         try:
             await self._restoring.restore_from_archive(entry)
         except Conflict:
@@ -184,7 +182,7 @@ class Startup:
             self._lose(entry, error)
         self._set_default(entry.name, entry.version)
 
-    def _lose(self, entry: Entry, error: Exception) -> None:
+    def _lose(self, entry: SnapshotEntry, error: Exception) -> None:
         reason = f"The registration of an earlier run cannot be restored: {error}"
         _log.error("%s/%s: %s", *_names(entry), reason)
         if not self._registry.holds(entry.name, entry.version):
@@ -192,7 +190,7 @@ class Startup:
 
     async def _load(self, listing: Listing) -> None:
         renewed = [entry for entry in self._plan.renew if listing.names(entry, self._place)]
-        request = Request(url=listing.url, model_name=listing.name, synchronous=False, local_paths=True)
+        request = Registration(url=listing.url, model_name=listing.name, synchronous=False, local_paths=True)
         try:
             try:
                 model = await self._restoring.load(request, self._remembered)
@@ -211,10 +209,10 @@ class Startup:
                 _log.info("%s/%s is not restored: %s no longer contains this version", *_names(entry), listing.url)
         self._set_default(model.name, model.version)
 
-    def _remembered(self, name: str, version: str) -> Wishes | None:
-        said = (entry.request.wishes for entry in self._entries if (entry.name, entry.version) == (name, version))
+    def _remembered(self, name: str, version: str) -> Overrides | None:
+        said = (entry.request.overrides for entry in self._entries if (entry.name, entry.version) == (name, version))
         block = self._config.snapshot_block.get(name, {}).get(version)
-        return next(said, None if block is None else wishes_of(block))
+        return next(said, None if block is None else overrides_of(block))
 
     def _set_default(self, name: str, version: str) -> None:
         """Make a version the default if a client or the `models` block chose it, or it was the default."""
@@ -236,12 +234,12 @@ class Startup:
         return url if store is None else str(store / url)  # an absolute path stays as it is
 
 
-def _is_fresh(entry: Entry) -> bool:
+def _is_fresh(entry: SnapshotEntry) -> bool:
     now = None if entry.archive is None else mark_of(Path(entry.archive.file))
     return now is None or now == entry.archive
 
 
-def _tell_if_changed(entry: Entry) -> None:
+def _tell_if_changed(entry: SnapshotEntry) -> None:
     url = entry.request.url
     if not _is_fresh(entry):
         sentence = "%s has changed since %s/%s was registered from it; the old files are served; register it again"
@@ -250,5 +248,5 @@ def _tell_if_changed(entry: Entry) -> None:
         _log.warning("%s is gone; %s/%s is served from its unpacked files", url, *_names(entry))
 
 
-def _names(entry: Entry) -> tuple[str, str]:
+def _names(entry: SnapshotEntry) -> tuple[str, str]:
     return entry.name, entry.version

@@ -13,7 +13,7 @@ from daemon.batching.policies.collector import Collector
 from daemon.batching.queue import Queue, patience
 from daemon.batching.traffic.traffic import Traffic
 from daemon.core.clock import Clock, FakeClock, Timer
-from daemon.core.job import Batch, Budget, Caller, Job, Outcome, Reply
+from daemon.core.job import Batch, Caller, Job, Outcome, Reply, TimeBudget
 from daemon.tools.simulator.cores import Cores, SharingEngine
 from daemon.tools.simulator.percentile import nearest_rank
 from daemon.workers.engine import BatchEvents, Worker, WorkerSpec
@@ -26,7 +26,7 @@ MakeCollector = Callable[[int, float, Traffic], Collector]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class SimulatedModel:
     """The simulated model and its settings; times in seconds.
 
     Attributes:
@@ -59,7 +59,7 @@ class Service(Protocol):
 class Linear:
     """a + c·n with noise, independent of other busy workers."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: SimulatedModel) -> None:
         self._model = model
 
     def seconds(self, size: int, busy: int, chance: random.Random) -> float:  # noqa: ARG002 - one core each
@@ -85,7 +85,7 @@ class Stepping:
         return self._clock.later(max(0.0, steps / 1000 - now), call)
 
 
-class Processor:
+class SimulatedProcessor:
     """The processor shared by the workers of several models; runs one batch at a time."""
 
     def __init__(self) -> None:
@@ -156,7 +156,7 @@ class World:
 
     def __init__(
         self,
-        model: Model,
+        model: SimulatedModel,
         make_collector: MakeCollector,
         seed: int = 1,
         beside: "World | None" = None,
@@ -164,9 +164,9 @@ class World:
         stepping: bool = False,
     ) -> None:
         self.clock: FakeClock = FakeClock(start=0.0) if beside is None else beside.clock
-        self._processor: Processor | None = None
+        self._processor: SimulatedProcessor | None = None
         if beside is not None:
-            self._processor = beside._processor = beside._processor or Processor()
+            self._processor = beside._processor = beside._processor or SimulatedProcessor()
         self.random = random.Random(f"load {seed}")
         self._chance = random.Random(f"service {seed}")
         self._service = service or Linear(model)
@@ -194,7 +194,7 @@ class World:
         arrived = self.clock.now()
 
         timeout = self.model.client_timeout
-        budget = Budget(timeout, arrived, "simulated") if timeout < math.inf else None
+        budget = TimeBudget(timeout, arrived, "simulated") if timeout < math.inf else None
         low = self.model.low > 0.0 and self._priority.random() < self.model.low
 
         def deliver(reply: Reply) -> None:
@@ -205,7 +205,7 @@ class World:
                     self.measured.low.append(answered)
             done()
 
-        self.dispatcher.submit(Job("", (), (), arrived, deliver, low=low, budget=budget, caller=caller))
+        self.dispatcher.submit(Job("", (), (), arrived, deliver, low_priority=low, budget=budget, caller=caller))
 
     def run(self, requests: int, longest: float = 1e9) -> Measured:
         """Advance the clock until so many requests have ended, at most `longest` seconds."""

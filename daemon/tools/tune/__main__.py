@@ -20,16 +20,16 @@ from daemon.core.errors import DaemonError
 from daemon.tools.tune.candidates import placements, worker_counts
 from daemon.tools.tune.checking import check
 from daemon.tools.tune.frontier import Point
-from daemon.tools.tune.load import NoLoad, Plan, plan_load
+from daemon.tools.tune.load import LoadPlan, NoLoad, plan_load
 from daemon.tools.tune.measuring.beside import measure_beside
 from daemon.tools.tune.measuring.rehearsal import Rehearsal
-from daemon.tools.tune.measuring.rig import LoadFailed, SampleFailed
+from daemon.tools.tune.measuring.rig import RigLoadFailed, SampleFailed
 from daemon.tools.tune.measuring.sweep import Sweep
 from daemon.tools.tune.measuring.way import measure_way
-from daemon.tools.tune.order import Order, read_order
+from daemon.tools.tune.order import TuneOrder, read_order
 from daemon.tools.tune.replay import Way
 from daemon.tools.tune.simulating import Simulated, document, simulate
-from daemon.tools.tune.times import BatchTimes
+from daemon.tools.tune.times import PlacementTimes
 from daemon.workers.cores import chosen_threads, usable_cores
 from daemon.workers.engine import WorkerSpec
 from daemon.workers.local import LocalEngine
@@ -39,7 +39,7 @@ def tell(stage: str, **facts: Any) -> None:
     print(json.dumps({"stage": stage} | facts), flush=True)  # noqa: T201 - the reader is a program
 
 
-def spec_of(order: Order) -> WorkerSpec:
+def spec_of(order: TuneOrder) -> WorkerSpec:
     worker, served = order.worker, order.trace["settings"]
     python = worker["python"]
     return WorkerSpec(
@@ -59,7 +59,7 @@ def spec_of(order: Order) -> WorkerSpec:
     )
 
 
-async def measure(order: Order, body: bytes) -> tuple[list[BatchTimes], Way]:
+async def measure(order: TuneOrder, body: bytes) -> tuple[list[PlacementTimes], Way]:
     """Measure the model's batch times, then the overhead of a request."""
     loop = asyncio.get_running_loop()
     clock = LoopClock(loop)
@@ -77,7 +77,7 @@ async def measure(order: Order, body: bytes) -> tuple[list[BatchTimes], Way]:
     return sweep.times, way
 
 
-async def rehearse(order: Order, body: bytes, plan: Plan, simulated: Simulated) -> Sequence[Point]:
+async def rehearse(order: TuneOrder, body: bytes, plan: LoadPlan, simulated: Simulated) -> Sequence[Point]:
     """Try the most important settings on the real model; return all points, corrected by the trials."""
     loop = asyncio.get_running_loop()
     clock = LoopClock(loop)
@@ -107,7 +107,7 @@ def main() -> int:
     except SampleFailed as error:
         first, _, rest = str(error).partition("\n")
         tell("failed", message=f"the model cannot answer the request: {first}", details=rest)
-    except LoadFailed as error:
+    except RigLoadFailed as error:
         tell("failed", message=f"the model does not load: {error}", details=error.details)
     except DaemonError as error:
         tell("failed", message=str(error), details="")

@@ -13,7 +13,7 @@ LEAST_DELAY = 0.001  # seconds; timers step by a millisecond
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class Candidate:
     """One way to serve a model; `max_delay` in seconds."""
 
     workers: int
@@ -54,11 +54,11 @@ def _round(seconds: float) -> float:
     return min(_LADDER, key=lambda step: max(step, seconds) / max(min(step, seconds), 1e-9))
 
 
-def settings(workers: int, threads: int, sizes: Sequence[int], a: float, delay_now: float) -> Iterator[Setting]:
+def settings(workers: int, threads: int, sizes: Sequence[int], a: float, delay_now: float) -> Iterator[Candidate]:
     """Yield the settings of one placement; if the delay has no effect, the current one stays."""
     for size in sorted(set(sizes)):
         for policy in POLICIES:
             if size == 1 and policy != "auto":
                 continue  # batches of one never wait
             for delay in delays(policy, a, delay_now) if size > 1 else [delay_now]:
-                yield Setting(workers, threads, size, delay, policy)
+                yield Candidate(workers, threads, size, delay, policy)

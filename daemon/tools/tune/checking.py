@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import Protocol
 
-from daemon.tools.tune.candidates import Setting
+from daemon.tools.tune.candidates import Candidate
 from daemon.tools.tune.frontier import Point, frontier, recommend
 
 FIRST = 4  # settings to try, if the frontier has as many
 MOST = 6  # including settings that earlier trials made the recommended one
 
 
-class Seen(Protocol):
+class TrialResult(Protocol):
     """The result of a trial; latencies in seconds, throughput in responses a second."""
 
     @property
@@ -40,11 +40,13 @@ class Mean:
     p99: float
 
 
-Attempt = Callable[[Setting], Awaitable[Seen | None]]
+Attempt = Callable[[Candidate], Awaitable[TrialResult | None]]
 Tell = Callable[..., None]  # stage, **facts
 
 
-async def check(points: Sequence[Point], now: Setting, slo: float | None, attempt: Attempt, tell: Tell) -> list[Point]:
+async def check(
+    points: Sequence[Point], now: Candidate, slo: float | None, attempt: Attempt, tell: Tell
+) -> list[Point]:
     """Try some of the points, each twice, until the recommended one has been tried.
 
     Args:
@@ -57,12 +59,12 @@ async def check(points: Sequence[Point], now: Setting, slo: float | None, attemp
         All points, corrected by the trials.
     """
     waiting = to_try(points, now, slo)
-    seen: dict[Setting, Seen | None] = {}
+    seen: dict[Candidate, TrialResult | None] = {}
     done = total = 0
     while waiting:
         turns = [*waiting, *reversed(waiting)]
         total += len(turns)
-        tries: dict[Setting, list[Seen | None]] = {setting: [] for setting in waiting}
+        tries: dict[Candidate, list[TrialResult | None]] = {setting: [] for setting in waiting}
         for setting in turns:
             tell("trying", workers=setting.workers, threads=setting.threads, batchSize=setting.batch_size,
                  done=done, total=total)  # fmt: skip
@@ -74,7 +76,7 @@ async def check(points: Sequence[Point], now: Setting, slo: float | None, attemp
     return corrected(points, seen)
 
 
-def to_try(points: Sequence[Point], now: Setting, slo: float | None) -> list[Setting]:
+def to_try(points: Sequence[Point], now: Candidate, slo: float | None) -> list[Candidate]:
     """Return the settings to try, by workers: the recommended, the current, and those of least p99 on the frontier."""
     best, _ = recommend(points, slo)
     first = [point.setting for point in points if point is best or point.setting == now]
@@ -83,7 +85,7 @@ def to_try(points: Sequence[Point], now: Setting, slo: float | None) -> list[Set
     return sorted(chosen, key=lambda setting: (setting.workers, setting.threads))
 
 
-def corrected(points: Sequence[Point], seen: Mapping[Setting, Seen | None]) -> list[Point]:
+def corrected(points: Sequence[Point], seen: Mapping[Candidate, TrialResult | None]) -> list[Point]:
     """Return measured points; correct the simulated ones by the median ratio of those with as many workers.
 
     A setting that failed while others succeeded is marked as not keeping up.
@@ -111,7 +113,7 @@ def corrected(points: Sequence[Point], seen: Mapping[Setting, Seen | None]) -> l
     return found
 
 
-def _mean(tries: Sequence[Seen | None]) -> Seen | None:
+def _mean(tries: Sequence[TrialResult | None]) -> TrialResult | None:
     """Return the mean, or None if a trial failed."""
     seen = [each for each in tries if each is not None]
     if len(seen) < len(tries):
@@ -121,6 +123,6 @@ def _mean(tries: Sequence[Seen | None]) -> Seen | None:
     )
 
 
-def _shown(point: Point, seen: Seen) -> Point:
+def _shown(point: Point, seen: TrialResult) -> Point:
     capacity = max(point.capacity, seen.throughput)
     return replace(point, capacity=capacity, throughput=seen.throughput, p50=seen.p50, p99=seen.p99, measured=True)

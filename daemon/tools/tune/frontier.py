@@ -7,7 +7,7 @@ under 2 % are noise and ignored; of otherwise equal settings, the simplest stays
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from daemon.tools.tune.candidates import POLICIES, Setting
+from daemon.tools.tune.candidates import POLICIES, Candidate
 
 SAME = 0.02
 NEAR = 0.05  # of the least p99, accepted in exchange for capacity
@@ -25,7 +25,7 @@ class Point:
         measured: throughput, p50 and p99 were measured in a trial.
     """
 
-    setting: Setting
+    setting: Candidate
     capacity: float
     throughput: float
     p50: float

@@ -45,7 +45,7 @@ class Turnarounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class LoadPlan:
     """The traffic to replay: one of `clients`, `times` and `rate`.
 
     Attributes:
@@ -69,7 +69,7 @@ class Plan:
         return self.rate or (len(self.times) - 1) / max(1e-9, self.times[-1] - self.times[0])
 
 
-def plan_load(trace: Mapping[str, Any], worker: Mapping[str, Any], clients: int | None, rate: float | None) -> Plan:
+def plan_load(trace: Mapping[str, Any], worker: Mapping[str, Any], clients: int | None, rate: float | None) -> LoadPlan:
     """Choose the traffic to replay.
 
     Args:
@@ -80,11 +80,11 @@ def plan_load(trace: Mapping[str, Any], worker: Mapping[str, Any], clients: int 
         NoLoad: too few requests were recorded, and no load was requested.
     """
     if rate is not None:
-        return Plan(rate=rate, text=f"assumed: {rate:g} independent requests a second")
+        return LoadPlan(rate=rate, text=f"assumed: {rate:g} independent requests a second")
     turnarounds = turnarounds_of(worker)
     if clients is not None:
         after = _median_text(turnarounds) if turnarounds else "at once"
-        return Plan(
+        return LoadPlan(
             clients=clients,
             turnarounds=turnarounds,
             text=f"assumed: {_clients(clients)} the next request {after}",
@@ -99,10 +99,10 @@ def plan_load(trace: Mapping[str, Any], worker: Mapping[str, Any], clients: int 
     batch = _batch_seconds(trace["batching"])
     if there and turnarounds and batch is not None and turnarounds.median <= batch:
         text = f"recorded: {_clients(there)} the next request {_median_text(turnarounds)}"
-        return Plan(clients=there, turnarounds=turnarounds, text=text)
+        return LoadPlan(clients=there, turnarounds=turnarounds, text=text)
     span = times[-1] - times[0]
     rate = (len(times) - 1) / max(1e-9, span)
-    return Plan(times=times, text=f"recorded: {len(times)} requests in {span:.0f} s, {rate:.3g} a second")
+    return LoadPlan(times=times, text=f"recorded: {len(times)} requests in {span:.0f} s, {rate:.3g} a second")
 
 
 def _clients(count: int) -> str:

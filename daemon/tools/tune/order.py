@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class TuneOrder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The order.
 
     Attributes:
@@ -44,5 +44,5 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     slo: float | None = None
 
 
-def read_order(line: bytes) -> Order:
-    return msgspec.json.decode(line, type=Order)
+def read_order(line: bytes) -> TuneOrder:
+    return msgspec.json.decode(line, type=TuneOrder)

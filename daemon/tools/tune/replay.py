@@ -17,12 +17,12 @@ from statistics import fmean
 from daemon.batching.policies.table import make_collector
 from daemon.core.job import Caller
 from daemon.tools.simulator.percentile import nearest_rank
-from daemon.tools.simulator.world import Model, World
-from daemon.tools.tune.candidates import Setting
+from daemon.tools.simulator.world import SimulatedModel, World
+from daemon.tools.tune.candidates import Candidate
 from daemon.tools.tune.frontier import Point
-from daemon.tools.tune.load import Plan
+from daemon.tools.tune.load import LoadPlan
 from daemon.tools.tune.overlap import Overlap
-from daemon.tools.tune.times import BatchTimes
+from daemon.tools.tune.times import PlacementTimes
 
 WARM_UP = 0.2  # of the requests of a run, discarded
 RUNS = 4  # of a closed loop
@@ -77,7 +77,7 @@ class Clients:
         seen: requests as (time of the response, latency), in order of response.
     """
 
-    def __init__(self, world: World, plan: Plan, way: Way, overlap: Overlap) -> None:
+    def __init__(self, world: World, plan: LoadPlan, way: Way, overlap: Overlap) -> None:
         self.seen: list[tuple[float, float]] = []
         self._world = world
         self._plan = plan
@@ -146,7 +146,7 @@ class _Run:
     keeps_up: bool
 
 
-def replay(setting: Setting, times: BatchTimes, plan: Plan, way: Way, requests: int) -> Point:
+def replay(setting: Candidate, times: PlacementTimes, plan: LoadPlan, way: Way, requests: int) -> Point:
     """Run a setting under the load until so many requests are answered, or the recording ends."""
     count = RUNS if plan.clients > 1 else 1
     runs = [_run(setting, times, plan, way, requests // count, seed) for seed in range(1, count + 1)]
@@ -163,8 +163,8 @@ def replay(setting: Setting, times: BatchTimes, plan: Plan, way: Way, requests: 
     )
 
 
-def _run(setting: Setting, times: BatchTimes, plan: Plan, way: Way, requests: int, seed: int) -> _Run:
-    model = Model(batch_size=setting.batch_size, max_delay=setting.max_delay, workers=setting.workers)
+def _run(setting: Candidate, times: PlacementTimes, plan: LoadPlan, way: Way, requests: int, seed: int) -> _Run:
+    model = SimulatedModel(batch_size=setting.batch_size, max_delay=setting.max_delay, workers=setting.workers)
     overlap = Overlap(times, times.beside)
     service = Shared(overlap)
     world = World(model, partial(make_collector, setting.policy), seed, service=service, stepping=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from daemon.tools.tune.candidates import Setting, settings
+from daemon.tools.tune.candidates import Candidate, settings
 from daemon.tools.tune.frontier import Point, frontier, recommend
-from daemon.tools.tune.load import Plan
-from daemon.tools.tune.order import Order
+from daemon.tools.tune.load import LoadPlan
+from daemon.tools.tune.order import TuneOrder
 from daemon.tools.tune.replay import Way, replay
-from daemon.tools.tune.times import BatchTimes
+from daemon.tools.tune.times import PlacementTimes
 from daemon.workers.cores import chosen_threads, threads_for, usable_cores
 
 REQUESTS = 2000  # in a short run
@@ -32,11 +32,11 @@ class Simulated:
     """
 
     points: Sequence[Point]
-    now: Setting
+    now: Candidate
     tried: int
 
 
-def simulate(order: Order, measured: Sequence[BatchTimes], way: Way, plan: Plan, tell: Tell) -> Simulated:
+def simulate(order: TuneOrder, measured: Sequence[PlacementTimes], way: Way, plan: LoadPlan, tell: Tell) -> Simulated:
     """Replay the load under every setting.
 
     All settings get a short run. The frontier of these and the current setting get a long one, whose points are
@@ -45,7 +45,7 @@ def simulate(order: Order, measured: Sequence[BatchTimes], way: Way, plan: Plan,
     served = order.trace["settings"]
     delay, size = served["maxBatchDelay"] / 1000, served["batchSize"]
     workers = order.trace["workers"]
-    now = Setting(
+    now = Candidate(
         workers, threads_for(usable_cores(), workers, chosen_threads(os.environ)), size, delay, served["batching"]
     )
     times = {(each.workers, each.threads): each for each in measured}
@@ -65,7 +65,7 @@ def simulate(order: Order, measured: Sequence[BatchTimes], way: Way, plan: Plan,
     return Simulated(exact, now, len(points))
 
 
-def document(points: Sequence[Point], slo: float | None, now: Setting) -> dict[str, Any]:
+def document(points: Sequence[Point], slo: float | None, now: Candidate) -> dict[str, Any]:
     """Return the frontier, the recommended setting and the current one as a document."""
     best = frontier(points)
     recommended, rule = recommend(points, slo)
@@ -80,10 +80,10 @@ def document(points: Sequence[Point], slo: float | None, now: Setting) -> dict[s
 
 
 def _replay(
-    wanted: Sequence[Setting],
-    times: dict[tuple[int, int], BatchTimes],
+    wanted: Sequence[Candidate],
+    times: dict[tuple[int, int], PlacementTimes],
     way: Way,
-    plan: Plan,
+    plan: LoadPlan,
     requests: int,
     before: int,
     tell: Tell,
@@ -99,7 +99,7 @@ def _replay(
 
 
 def _replay_one(
-    setting: Setting, times: dict[tuple[int, int], BatchTimes], way: Way, plan: Plan, requests: int
+    setting: Candidate, times: dict[tuple[int, int], PlacementTimes], way: Way, plan: LoadPlan, requests: int
 ) -> Point:
     return replay(setting, times[setting.workers, setting.threads], plan, way, requests)
 

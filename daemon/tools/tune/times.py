@@ -74,7 +74,7 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class BatchTimes:
+class PlacementTimes:
     """The batch times of one placement: `workers` workers with `threads` threads each.
 
     Attributes:

@@ -1,6 +1,6 @@
 """The process of one worker, from its birth to the report of its exit.
 
-The life is over when the process has ended, and its frames and output have been read to the end; or
+A `WorkerProcess` is over when the process has ended, and its frames and output have been read to the end; or
 `LAST_WORDS` seconds after the process's end, if a child holds one of the two open.
 """
 
@@ -17,14 +17,14 @@ from daemon.workers.frames import share
 from daemon.workers.processes.descriptor import connect, read_pipe
 from daemon.workers.processes.output import OutputReader
 from daemon.workers.processes.reaper import Process
-from daemon.workers.processes.spawn import Birth
+from daemon.workers.processes.spawn import SpawnRequest
 from daemon.workers.processes.template_tree import Templates
 from handlers import orders, wire
 
 LAST_WORDS = 0.1  # seconds
 
 
-class Life:
+class WorkerProcess:
     """One process and its two channels: a socket for frames, and a pipe for its output.
 
     Attributes:
@@ -67,10 +67,10 @@ class Life:
             theirs.close()
             raise
         order = orders.Fork(spec.threads, str(spec.model_dir))
-        self._birth = Birth(order, theirs, writing, self._born, self._not_born, self._ended, spec.python)
+        self._request = SpawnRequest(order, theirs, writing, self._born, self._not_born, self._ended, spec.python)
         try:
             share(ours, arena)
-            self._home = templates.make(spec, self._birth)
+            self._home = templates.make(spec, self._request)
         except BaseException:
             ours.close()
             os.close(reading)
@@ -103,7 +103,7 @@ class Life:
         if self._process is not None:
             self._process.kill()
         else:
-            self._templates.cancel(self._birth)
+            self._templates.cancel(self._request)
             self._clock.soon(self._over)
 
     def socket_closed(self) -> None:

@@ -30,7 +30,7 @@ def load_of(spec: WorkerSpec, group: str = "") -> wire.Load:
 
 
 @dataclass(slots=True, eq=False)
-class Birth:
+class SpawnRequest:
     """The inputs of a new process, and the callbacks for its events.
 
     Attributes:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 
 from daemon.workers.processes.reaper import Children, Process
-from daemon.workers.processes.spawn import Birth
+from daemon.workers.processes.spawn import SpawnRequest
 from handlers import orders
 
 _log = logging.getLogger("daemon.workers")
@@ -46,7 +46,7 @@ class Template:
         sock: socket.socket,
         loop: asyncio.AbstractEventLoop,
         children: Children,
-        give_back: Callable[[Birth, "Template"], None],
+        give_back: Callable[[SpawnRequest, "Template"], None],
         gone: Callable[["Template"], None],
     ) -> None:
         self.name = name
@@ -61,8 +61,8 @@ class Template:
         self._children = children
         self._give_back = give_back
         self._gone = gone
-        self._waiting: deque[Birth] = deque()
-        self._ordered: Birth | None = None
+        self._waiting: deque[SpawnRequest] = deque()
+        self._ordered: SpawnRequest | None = None
         self._reads = True
         sock.setblocking(False)
         loop.add_reader(sock.fileno(), self._read)
@@ -73,14 +73,14 @@ class Template:
     @property
     def wanted(self) -> bool:
         """Whether a birth waits for a process of this template."""
-        return self._ordered is not None or any(not birth.cancelled for birth in self._waiting)
+        return self._ordered is not None or any(not request.cancelled for request in self._waiting)
 
-    def make(self, birth: Birth) -> None:
+    def make(self, request: SpawnRequest) -> None:
         """Make a process, now or when the template is ready; `birth` is notified."""
         if self.state is TemplateState.GONE:
-            self._give_back(birth, self)
+            self._give_back(request, self)
             return
-        self._waiting.append(birth)
+        self._waiting.append(request)
         self._next()
 
     def born(self, process: Process) -> None:
@@ -100,10 +100,10 @@ class Template:
         if self.process is not None:
             self.process.kill()
         if self._ordered is not None:
-            birth = self._take_ordered()
-            birth.close()
-            if not birth.cancelled:
-                birth.failed(f"the template that it was to be forked from has gone: {why}")
+            request = self._take_ordered()
+            request.close()
+            if not request.cancelled:
+                request.failed(f"the template that it was to be forked from has gone: {why}")
         self._gone(self)
         while self._waiting:
             self._give_back(self._waiting.popleft(), self)
@@ -115,26 +115,26 @@ class Template:
 
     def _next(self) -> None:
         while self.state is TemplateState.READY and self._ordered is None and self._waiting:
-            birth = self._waiting.popleft()
-            if birth.cancelled:
-                birth.close()
+            request = self._waiting.popleft()
+            if request.cancelled:
+                request.close()
                 continue
-            packet = orders.encode(birth.order)
+            packet = orders.encode(request.order)
             try:
                 if len(packet) > orders.LARGEST:
                     raise OSError(f"an order of {len(packet)} bytes is too long")
-                socket.send_fds(self._socket, [packet], [birth.socket.fileno(), birth.output])
+                socket.send_fds(self._socket, [packet], [request.socket.fileno(), request.output])
             except OSError:  # the template's end is about to be reported
-                self._give_back(birth, self)
+                self._give_back(request, self)
                 continue
-            self._ordered = birth
+            self._ordered = request
             self._children.expected += 1
 
-    def _take_ordered(self) -> Birth:
+    def _take_ordered(self) -> SpawnRequest:
         assert self._ordered is not None
-        birth, self._ordered = self._ordered, None
+        request, self._ordered = self._ordered, None
         self._children.expected -= 1
-        return birth
+        return request
 
     def _read(self) -> None:
         try:
@@ -168,20 +168,20 @@ class Template:
             case orders.Forked(pid=pid):
                 self._forked(self._take_ordered(), pid)
                 self._next()
-            case orders.Refused(reason=reason):
-                birth = self._take_ordered()
-                self._waiting.appendleft(birth)
+            case orders.OrderRefused(reason=reason):
+                request = self._take_ordered()
+                self._waiting.appendleft(request)
                 self.close(reason)
 
-    def _forked(self, birth: Birth, pid: int) -> None:
-        birth.close()
+    def _forked(self, request: SpawnRequest, pid: int) -> None:
+        request.close()
         try:
-            process = self._children.add(pid, birth.ended)
+            process = self._children.add(pid, request.ended)
         except OSError as error:
-            if not birth.cancelled:
-                birth.failed(error.strerror or str(error))
+            if not request.cancelled:
+                request.failed(error.strerror or str(error))
             return
-        if birth.cancelled:
+        if request.cancelled:
             process.kill()
         else:
-            birth.born(process)
+            request.born(process)

@@ -27,7 +27,7 @@ from daemon.workers.processes.cgroups import Cgroups
 from daemon.workers.processes.import_scan import fingerprint, is_ours, needs_of
 from daemon.workers.processes.output import Pace, follow
 from daemon.workers.processes.reaper import Children
-from daemon.workers.processes.spawn import Birth, execute, load_of, worker_environment
+from daemon.workers.processes.spawn import SpawnRequest, execute, load_of, worker_environment
 from daemon.workers.processes.template import Template, TemplateState
 from handlers import orders
 
@@ -93,7 +93,7 @@ class Templates:
         for template in list(self._templates.values()):
             template.close("the daemon stops")
 
-    def make(self, spec: WorkerSpec, birth: Birth) -> Template | None:
+    def make(self, spec: WorkerSpec, request: SpawnRequest) -> Template | None:
         """Make a worker.
 
         Returns:
@@ -104,18 +104,18 @@ class Templates:
         """
         place = self._place(spec)
         if place is None:
-            self._execute(birth)
+            self._execute(request)
             return None
         home = place if place.name not in (FIRST, VISION) else None
         if home is not None:
             home.users += 1
-        place.make(birth)
+        place.make(request)
         return home
 
-    def cancel(self, birth: Birth) -> None:
+    def cancel(self, request: SpawnRequest) -> None:
         """Cancel a birth, and close a model's template that is warming for this birth alone."""
-        birth.cancelled = True
-        birth.close()
+        request.cancelled = True
+        request.close()
         for template in list(self._templates.values()):
             warming = template.state is TemplateState.WARMING
             if warming and template.name not in (FIRST, VISION) and not template.wanted:
@@ -170,7 +170,7 @@ class Templates:
         except OSError as error:
             self._without(key, error)
             return None
-        parent.make(Birth(order, theirs, output, template.born, template.close, template.ended))
+        parent.make(SpawnRequest(order, theirs, output, template.born, template.close, template.ended))
         return template if template.state is not TemplateState.GONE else None
 
     def _may_be_made(self, key: str) -> bool:
@@ -208,30 +208,30 @@ class Templates:
         level = logging.INFO if not self.enabled or template.users or template.parent else logging.WARNING
         _log.log(level, "the template %s has gone: %s", template.name, template.why)
 
-    def _give_back(self, birth: Birth, template: Template) -> None:
+    def _give_back(self, request: SpawnRequest, template: Template) -> None:
         """Make a worker in another way: its template has gone."""
-        if birth.cancelled:
-            birth.close()
-        elif isinstance(birth.order, orders.Grow) or not self.enabled:
-            birth.close()
-            birth.failed(template.why or "its parent could not be told to fork it")
+        if request.cancelled:
+            request.close()
+        elif isinstance(request.order, orders.Grow) or not self.enabled:
+            request.close()
+            request.failed(template.why or "its parent could not be told to fork it")
         elif template.parent is not None:
-            template.parent.make(birth)
+            template.parent.make(request)
         else:
             try:
-                self._execute(birth)
+                self._execute(request)
             except OSError as error:
-                birth.failed(error.strerror or str(error))
+                request.failed(error.strerror or str(error))
 
-    def _execute(self, birth: Birth) -> None:
-        assert isinstance(birth.order, orders.Fork)
-        threads, directory = birth.order.threads, birth.order.directory
+    def _execute(self, request: SpawnRequest) -> None:
+        assert isinstance(request.order, orders.Fork)
+        threads, directory = request.order.threads, request.order.directory
         environment = worker_environment(self._environment, threads)
         try:
-            started = execute("handlers.worker", birth.socket, birth.output, environment, directory, birth.python)
+            started = execute("handlers.worker", request.socket, request.output, environment, directory, request.python)
         finally:
-            birth.close()
-        birth.born(self._children.add(started.pid, birth.ended, started.wait))
+            request.close()
+        request.born(self._children.add(started.pid, request.ended, started.wait))
 
 
 def _tell(lines: str) -> None:

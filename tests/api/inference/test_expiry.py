@@ -9,8 +9,8 @@ import pytest
 
 from daemon.api.management.describe import describe
 from daemon.core.job import Reply
-from daemon.models.request import Request
-from daemon.models.settings import Wishes
+from daemon.models.request import Registration
+from daemon.models.settings import Overrides
 from tests.api.house import House, error
 from tests.http.peer import Peer
 
@@ -285,7 +285,7 @@ def test_what_has_expired_is_counted_where_it_was(house: House) -> None:
 
 def test_the_limits_are_described(house: House) -> None:
     house.put("m", config="clientTimeoutInMills: 500\nqueueTimeout: 2")
-    model = asyncio.run(house.registration.register(Request(url="m", wishes=Wishes(queue_timeout=1.5))))
+    model = asyncio.run(house.registrar.register(Registration(url="m", overrides=Overrides(queue_timeout=1.5))))
 
     document = describe(model)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from daemon.api.inference.forms import MOST_TYPE, Form, parse_body, read_body
 from daemon.api.inference.multipart import MOST_BOUNDARY, MOST_HEADER_BYTES, MOST_HEADERS, MOST_PARTS
 from daemon.api.inference.urlencoded import MOST_FIELDS, MOST_NAME_BYTES, SLICE, Urlencoded, read_fields, unquote
-from daemon.core.arena import Payload, Stored
+from daemon.core.arena import Lease, Payload
 from daemon.core.errors import BadRequest
 from daemon.core.job import Param
 from tests.api.inference.reference import parts_of, unescaped
@@ -112,8 +112,8 @@ def test_a_large_value_of_a_body_in_the_arena_is_decoded_into_the_arena() -> Non
     small, large, text = parse_body(URLENCODED, stored(body))
 
     assert small.value == b"1"
-    assert isinstance(large.value, Stored) and bytes(large.value) == image
-    assert isinstance(text.value, Stored) and bytes(text.value) == b"x" * 5000
+    assert isinstance(large.value, Lease) and bytes(large.value) == image
+    assert isinstance(text.value, Lease) and bytes(text.value) == b"x" * 5000
 
 
 # Parts.

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.api.inference.forms import FILE_TYPE, parse_body
-from daemon.core.arena import Arena, Payload, Stored
+from daemon.core.arena import Arena, Lease, Payload
 from daemon.core.errors import BadRequest
 from daemon.core.job import Param
 
@@ -186,7 +186,7 @@ def test_any_body_is_parameters_or_a_bad_request(content_type: str, body: bytes)
     assert all(isinstance(param.value, bytes) and param.name for param in params)
 
 
-def stored(body: bytes) -> Stored:
+def stored(body: bytes) -> Lease:
     place = Arena(16 * 1024**2).take(len(body))
     assert place is not None
     place.view[:] = body
@@ -206,7 +206,7 @@ def test_parts_of_a_body_in_the_arena_stay_there(values: list[str]) -> None:
 
     assert [param.name for param in params] == [param.name for param in parse_body(MULTIPART, body)]
     assert [bytes(param.value) for param in params] == [param.value for param in parse_body(MULTIPART, body)]
-    assert all(isinstance(param.value, Stored) for param in params)
+    assert all(isinstance(param.value, Lease) for param in params)
 
 
 @pytest.mark.parametrize("content_type", [URLENCODED, "image/png"])

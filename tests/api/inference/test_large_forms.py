@@ -9,7 +9,7 @@ import pytest
 
 from daemon.api.inference.urlencoded import SLICE
 from daemon.core.job import Job
-from daemon.lifecycle.shutdown import Ending
+from daemon.lifecycle.shutdown import Shutdown
 from tests.api.house import House
 from tests.http.peer import Peer
 
@@ -213,10 +213,10 @@ async def test_one_form_alone_is_read_whatever_the_bound(house: House) -> None:
 
 async def test_a_daemon_that_stops_reads_what_it_has_begun_to_read(house: House, tmp_path: Path) -> None:
     await house.serve("m")
-    ending = Ending(30.0, tmp_path / "pid", supervised=False)
+    shutdown = Shutdown(30.0, tmp_path / "pid", supervised=False)
     peer = post(house)
     await turns(3)
-    stopping = asyncio.ensure_future(ending.finish_forms(house.turns))
+    stopping = asyncio.ensure_future(shutdown.finish_forms(house.turns))
     await turns(3)
     assert not stopping.done()
     await answered(house, peer)
@@ -229,7 +229,7 @@ async def test_at_the_end_of_its_grace_time_it_refuses_what_it_has_not_read(hous
     await house.serve("m")
     peer = post(house)
     await turns(3)
-    await Ending(0.0, tmp_path / "pid", supervised=False).finish_forms(house.turns)
+    await Shutdown(0.0, tmp_path / "pid", supervised=False).finish_forms(house.turns)
     await answered(house, peer)
 
     assert told(peer) == (503, "The daemon is being stopped: this request's form was not read completely.")

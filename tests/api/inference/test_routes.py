@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.job import Job, Param, Phase, Reply
-from daemon.models.version import Model
+from daemon.core.job import Job, JobPhase, Param, Reply
+from daemon.models.version import ModelVersion
 from daemon.workers.engine import LoadFailure
 from tests.api.house import House, error, sentence
 
@@ -18,7 +18,7 @@ def house(tmp_path: Path) -> House:
     return House(tmp_path)
 
 
-def serve(house: House, name: str = "m", version: str = "1.0", workers: int = 1, config: str = "") -> Model:
+def serve(house: House, name: str = "m", version: str = "1.0", workers: int = 1, config: str = "") -> ModelVersion:
     return asyncio.run(house.serve(name, version, workers, config))
 
 
@@ -235,7 +235,7 @@ def test_a_lost_client_gets_nothing_and_its_running_job_ends(house: House) -> No
     house.clock.advance(10.0)
 
     assert peer.answers == []
-    assert jobs(house)[0].phase is Phase.ENDED
+    assert jobs(house)[0].phase is JobPhase.ENDED
     assert model.idle
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from daemon.api.management.custom_metadata import metadata_of
 from daemon.core.errors import NoReadyWorker
-from daemon.core.job import Job, Phase, Reply
+from daemon.core.job import Job, JobPhase, Reply
 from tests.api.house import House, error
 from tests.kit.daemon import NEVER, until
 
@@ -161,7 +161,7 @@ def test_a_client_that_is_lost_takes_its_question_with_it(house: House, running:
 
     model = house.registry.find("m")
     assert model.idle
-    assert all(job.phase is Phase.ENDED for job in jobs(house))
+    assert all(job.phase is JobPhase.ENDED for job in jobs(house))
     assert len(jobs(house)) == 1
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from daemon.api.management.describe import describe
 from daemon.models.registrar import no_progress
-from daemon.models.request import Request
-from daemon.models.settings import Wishes
-from daemon.models.version import Model
+from daemon.models.request import Registration
+from daemon.models.settings import Overrides
+from daemon.models.version import ModelVersion
 from daemon.workers.engine import LoadFailure
 from handlers.wire import Optimized
 from tests.api.house import House
@@ -32,11 +32,11 @@ def house(tmp_path: Path) -> House:
     return House(tmp_path)
 
 
-def serve(house: House, workers: int = 1, config: str = "") -> Model:
+def serve(house: House, workers: int = 1, config: str = "") -> ModelVersion:
     return asyncio.run(house.serve("m", "1.0", workers, config))
 
 
-def ours(model: Model) -> dict[str, Any]:
+def ours(model: ModelVersion) -> dict[str, Any]:
     document: dict[str, Any] = describe(model)["tsctl"]
     return document
 
@@ -154,8 +154,8 @@ def test_a_worker_that_died_leaves_its_last_words(house: House) -> None:
 
 def test_each_setting_is_told_with_who_said_so(house: House) -> None:
     house.put("m", config="batchSize: 8")
-    request = Request(url="m", wishes=Wishes(max_delay=0.0255))
-    model = asyncio.run(house.registration.register(request))
+    request = Registration(url="m", overrides=Overrides(max_delay=0.0255))
+    model = asyncio.run(house.registrar.register(request))
 
     told = {each["name"]: (each["value"], each["origin"]) for each in ours(model)["settings"]}
 
@@ -207,9 +207,9 @@ def test_what_is_asked_for_reaches_the_workers(house: House) -> None:
 def test_a_number_of_workers_that_was_scaled_to_since_says_so(house: House) -> None:
     house.put("m", config="minWorkers: 1")
 
-    async def scale() -> Model:
-        model = await house.registration.register(Request(url="m", synchronous=False))
-        await house.registration.scale(model, 0, 0, synchronous=False, progress=no_progress)
+    async def scale() -> ModelVersion:
+        model = await house.registrar.register(Registration(url="m", synchronous=False))
+        await house.registrar.scale(model, 0, 0, synchronous=False, progress=no_progress)
         return model
 
     told = {each["name"]: (each["value"], each["origin"]) for each in ours(asyncio.run(scale()))["settings"]}

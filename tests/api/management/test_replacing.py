@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from daemon.models.version import Model
+from daemon.models.version import ModelVersion
 from daemon.workers.engine import LoadFailure
 from tests.api.house import House, error, sentence
 
@@ -27,7 +27,7 @@ def ours(house: House) -> Any:
     return document["tsctl"]["replacement"]
 
 
-def served(house: House) -> Model:
+def served(house: House) -> ModelVersion:
     return house.registry.find("m")
 
 

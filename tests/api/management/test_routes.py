@@ -69,10 +69,10 @@ def test_registering_without_waiting_says_so(house: House) -> None:
 
 def test_registering_takes_a_json_body(house: House) -> None:
     house.put("m")
-    wishes = {"url": "m", "model_name": "n", "initial_workers": 1, "batch_size": 4, "max_batch_delay": 20}
-    wishes |= {"response_timeout": 3, "startup_timeout": 4, "batching": "greedy", "handler": "base_handler"}
+    overrides = {"url": "m", "model_name": "n", "initial_workers": 1, "batch_size": 4, "max_batch_delay": 20}
+    overrides |= {"response_timeout": 3, "startup_timeout": 4, "batching": "greedy", "handler": "base_handler"}
 
-    status, _ = tell(house, "POST", "/models", json.dumps(wishes).encode(), "Content-Type: application/json")
+    status, _ = tell(house, "POST", "/models", json.dumps(overrides).encode(), "Content-Type: application/json")
 
     assert status == 200
     model = house.registry.find("n")

@@ -80,7 +80,7 @@ def test_why_an_upgrade_failed_is_answered() -> None:
 async def test_no_change_is_let_in_while_the_gate_is_closed(tmp_path: Path, method: str, target: str) -> None:
     house = House(tmp_path)
     await house.serve("m")
-    house.registration.gate.close()
+    house.registrar.gate.close()
 
     refused = await house.ask(method, target)
     read, _ = await house.tell("GET", "/models/m")

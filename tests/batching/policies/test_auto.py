@@ -351,4 +351,4 @@ def test_independent_arrivals_are_never_waited_for(rate: float) -> None:
             assert isinstance(bench.decide(), Send)
         bench.serve(0.0, count=len(bench.waiting))
         bench.traffic.times.spread = True
-        bench.traffic.times.a, bench.traffic.times.c = 0.008, 0.0004
+        bench.traffic.times.per_batch, bench.traffic.times.per_job = 0.008, 0.0004

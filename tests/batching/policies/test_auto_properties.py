@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from daemon.batching.traffic.callers import Standing
+from daemon.batching.traffic.callers import CallerStats
 from daemon.core.clock import FakeClock
 from daemon.core.errors import DaemonError
-from daemon.core.job import Caller, Job, Phase, Reply
-from daemon.models.version import Model
+from daemon.core.job import Caller, Job, JobPhase, Reply
+from daemon.models.version import ModelVersion
 from daemon.workers.stub import StubEngine
 from tests.kit.build import make_model
 
@@ -33,7 +33,7 @@ class Anticipation(RuleBasedStateMachine):
         self.clock = FakeClock()
         self.engine = StubEngine(self.clock, batch_time=lambda size: a + c * size)
         self.batch_size = batch_size
-        self.model: Model = make_model(
+        self.model: ModelVersion = make_model(
             self.engine, self.clock, batch_size=batch_size, policy="auto", max_delay=MAX_DELAY, queue_jobs=50
         )
         self.jobs: list[Job] = []
@@ -92,10 +92,10 @@ class Anticipation(RuleBasedStateMachine):
     def a_client_leaves(self, data: st.DataObject) -> None:
         self.model.abandon(data.draw(st.sampled_from(self.waiting())))
 
-    @precondition(lambda self: any(worker.hand for worker in self.engine.workers))
+    @precondition(lambda self: any(worker.in_flight for worker in self.engine.workers))
     @rule()
     def a_worker_dies(self) -> None:
-        next(worker for worker in self.engine.workers if worker.hand).die()
+        next(worker for worker in self.engine.workers if worker.in_flight).die()
 
     @rule(wanted=st.integers(1, 3))
     def the_pool_is_scaled(self, wanted: int) -> None:
@@ -111,7 +111,7 @@ class Anticipation(RuleBasedStateMachine):
         self.model.stop()
 
     def waiting(self) -> list[Job]:
-        return [job for job in self.jobs if job.phase is Phase.QUEUED]
+        return [job for job in self.jobs if job.phase is JobPhase.QUEUED]
 
     @invariant()
     def no_batch_is_too_large(self) -> None:
@@ -137,19 +137,19 @@ class Anticipation(RuleBasedStateMachine):
     @invariant()
     def the_callers_are_counted_right(self) -> None:
         callers = self.model.traffic.callers
-        alive = [job for job in self.jobs if job.phase is not Phase.ENDED]
-        standings: dict[Standing, int] = {}
+        alive = [job for job in self.jobs if job.phase is not JobPhase.ENDED]
+        standings: dict[CallerStats, int] = {}
         for job in alive:
-            standings[job.standing] = standings.get(job.standing, 0) + 1
-        assert all(standing.outstanding == count for standing, count in standings.items())
-        assert callers.present == sum(standing.regular for standing in standings)
-        assert callers.strangers == sum(not job.standing.regular for job in alive if job.phase is Phase.QUEUED)
+            standings[job.caller_stats] = standings.get(job.caller_stats, 0) + 1
+        assert all(caller_stats.outstanding == count for caller_stats, count in standings.items())
+        assert callers.present == sum(caller_stats.regular for caller_stats in standings)
+        assert callers.strangers == sum(not job.caller_stats.regular for job in alive if job.phase is JobPhase.QUEUED)
         assert callers.present <= callers.regulars <= callers.open <= len(self.callers)
 
     def teardown(self) -> None:
         self.clock.advance(60.0)
         for job in self.jobs:
-            assert job.phase is Phase.ENDED
+            assert job.phase is JobPhase.ENDED
 
 
 Anticipation.TestCase.settings = settings(

@@ -24,14 +24,14 @@ def test_the_first_batch_is_halved_between_batch_and_job() -> None:
     times = learn((4, 0.008))
 
     assert times.known and not times.spread
-    assert times.a == pytest.approx(0.004) and times.c == pytest.approx(0.001)
+    assert times.per_batch == pytest.approx(0.004) and times.per_job == pytest.approx(0.001)
 
 
 def test_two_sizes_give_the_line() -> None:
     times = learn((1, 0.0084), (8, 0.0112))
 
     assert times.spread
-    assert times.a == pytest.approx(0.008) and times.c == pytest.approx(0.0004)
+    assert times.per_batch == pytest.approx(0.008) and times.per_job == pytest.approx(0.0004)
 
 
 def test_noise_is_averaged_out() -> None:
@@ -48,7 +48,7 @@ def test_where_all_batches_have_one_size_the_level_follows_and_the_slope_stays()
     times = learn((1, 0.0084), *[(8, 0.0112)] * 200, *[(8, 0.0224)] * 500)
 
     assert times.of(8) == pytest.approx(0.0224, rel=0.01)
-    assert times.a / times.c == pytest.approx(20.0)
+    assert times.per_batch / times.per_job == pytest.approx(20.0)
 
 
 def test_a_batch_that_took_far_too_long_counts_three_times_the_prediction() -> None:
@@ -61,10 +61,10 @@ def test_a_batch_that_took_far_too_long_counts_three_times_the_prediction() -> N
 def test_neither_part_is_negative(batches: list[tuple[int, float]]) -> None:
     times = learn(*batches)
 
-    assert times.a >= 0.0 and times.c >= 0.0 and times.of(1) > 0.0
+    assert times.per_batch >= 0.0 and times.per_job >= 0.0 and times.of(1) > 0.0
 
 
 def test_a_change_of_the_model_is_followed() -> None:
     times = learn(*[(1, 0.0084), (8, 0.0112)] * 100, *[(1, 0.021), (8, 0.028)] * 200)
 
-    assert times.a == pytest.approx(0.020, rel=0.02) and times.c == pytest.approx(0.001, rel=0.02)
+    assert times.per_batch == pytest.approx(0.020, rel=0.02) and times.per_job == pytest.approx(0.001, rel=0.02)

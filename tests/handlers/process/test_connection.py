@@ -13,7 +13,7 @@ import pytest
 
 from handlers import wire
 from handlers.process import connection as module
-from handlers.process.connection import Connection, Disconnected, take_over
+from handlers.process.connection import DaemonConnection, Disconnected, take_over
 
 HELLO = wire.Hello(7)
 
@@ -30,7 +30,7 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
 def test_what_is_sent_is_one_frame(pair: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = pair
 
-    Connection(theirs).send(HELLO)
+    DaemonConnection(theirs).send(HELLO)
 
     assert ours.recv(1024) == wire.encode(HELLO)
 
@@ -46,7 +46,7 @@ def test_who_waits_is_idle_once_and_not_again_too_soon(
         idle.append(time.monotonic())
         ours.sendall(wire.encode(wire.Threads(len(idle))))
 
-    connection = Connection(theirs, note_and_send)
+    connection = DaemonConnection(theirs, note_and_send)
     received = [connection.receive() for _ in range(3)]
 
     assert received == [wire.Threads(1), wire.Threads(2), wire.Threads(3)]
@@ -56,7 +56,7 @@ def test_who_waits_is_idle_once_and_not_again_too_soon(
 def test_who_gets_one_message_after_the_other_is_never_idle(pair: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = pair
     idle: list[None] = []
-    connection = Connection(theirs, lambda: idle.append(None))
+    connection = DaemonConnection(theirs, lambda: idle.append(None))
     for count in range(5):
         ours.sendall(wire.encode(wire.Threads(count)))
 
@@ -68,7 +68,7 @@ def test_who_gets_one_message_after_the_other_is_never_idle(pair: tuple[socket.s
 
 def test_frames_of_two_threads_do_not_mix(pair: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = pair
-    connection = Connection(theirs)
+    connection = DaemonConnection(theirs)
     answers = [wire.Done(number, [wire.Answer(200, bytes([number]) * 300_000)], 0.0) for number in range(4)]
     threads = [threading.Thread(target=connection.send, args=(answer,)) for answer in answers]
     reader, received = wire.FrameReader(), list[wire.ToDaemon]()
@@ -85,7 +85,7 @@ def test_frames_of_two_threads_do_not_mix(pair: tuple[socket.socket, socket.sock
 
 def test_a_descriptor_that_was_closed_is_a_connection_lost(pair: tuple[socket.socket, socket.socket]) -> None:
     _, theirs = pair
-    connection = Connection(theirs)
+    connection = DaemonConnection(theirs)
 
     os.close(theirs.fileno())
 
@@ -97,7 +97,7 @@ def test_a_descriptor_that_was_closed_is_a_connection_lost(pair: tuple[socket.so
 
 def test_nothing_is_written_to_what_took_its_place(pair: tuple[socket.socket, socket.socket], tmp_path: Path) -> None:
     _, theirs = pair
-    connection = Connection(theirs)
+    connection = DaemonConnection(theirs)
     with (tmp_path / "theirs").open("wb") as file:
         os.dup2(file.fileno(), theirs.fileno())
 
@@ -112,7 +112,7 @@ def test_nothing_is_written_to_what_took_its_place(pair: tuple[socket.socket, so
 
 def test_the_daemon_that_is_gone_is_the_end_and_no_lost_connection(pair: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = pair
-    connection = Connection(theirs)
+    connection = DaemonConnection(theirs)
     ours.close()
 
     assert connection.receive() is None
@@ -123,7 +123,7 @@ def test_the_daemon_that_is_gone_is_the_end_and_no_lost_connection(pair: tuple[s
 
 def test_a_forked_child_is_not_heard_and_ends(pair: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = pair
-    connection = Connection(theirs)
+    connection = DaemonConnection(theirs)
     pid = os.fork()
     if pid == 0:
         connection.send(HELLO)  # does not return
@@ -139,7 +139,7 @@ def test_a_forked_child_is_not_heard_and_ends(pair: tuple[socket.socket, socket.
 
 def test_a_child_does_not_keep_the_connection_open(pair: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = pair
-    connection = Connection(theirs)
+    connection = DaemonConnection(theirs)
     connection.leave_in_child()
 
     assert ours.recv(1024) == b""

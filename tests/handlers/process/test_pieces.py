@@ -11,7 +11,7 @@ import pytest
 from handlers import wire
 from handlers.credit import GRANT, WINDOW, Windows, cost_of
 from handlers.process import pieces as module
-from handlers.process.connection import Connection
+from handlers.process.connection import DaemonConnection
 from handlers.worker import serve
 from tests.handlers.samples import row, write
 from tests.handlers.test_worker import load_of
@@ -114,7 +114,7 @@ def start(model_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
         def work() -> None:
             try:
-                daemon.code = serve(Connection(theirs))
+                daemon.code = serve(DaemonConnection(theirs))
             except (BrokenPipeError, ConnectionResetError):
                 daemon.code = 0  # as `converse` leaves
 

@@ -8,7 +8,7 @@ import pytest
 from daemon.workers.frames import check_measured
 from handlers import wire
 from handlers.sdk.metrics import Dimension, MetricsCache, MetricTypes
-from handlers.sdk.pending_metrics import Tally
+from handlers.sdk.pending_metrics import PendingMetrics
 from handlers.wire import LONGEST_LABEL, MOST_LABELS, MOST_SERIES
 
 WHERE = (("Where", "here"),)
@@ -27,7 +27,7 @@ class Grumpy:
     ],
 )
 def test_values_become_one(kind: wire.Kind, value: float) -> None:
-    tally = Tally()
+    tally = PendingMetrics()
 
     for number in (1, 3, 2.5):
         tally.add(kind, "Seen", "count", WHERE, number)
@@ -37,7 +37,7 @@ def test_values_become_one(kind: wire.Kind, value: float) -> None:
 
 
 def test_a_histogram_counts_values_by_bucket() -> None:
-    tally = Tally()
+    tally = PendingMetrics()
 
     for number in (0.001, 0.0011, 7, 1e9):
         tally.add("histogram", "Took", "ms", (), number)
@@ -50,7 +50,7 @@ def test_a_histogram_counts_values_by_bucket() -> None:
 
 
 def test_other_dimensions_and_other_types_are_other_series() -> None:
-    tally = Tally()
+    tally = PendingMetrics()
 
     tally.add("counter", "Seen", "", (), 1)
     tally.add("counter", "Seen", "", WHERE, 2)
@@ -73,7 +73,7 @@ def test_other_dimensions_and_other_types_are_other_series() -> None:
     ],
 )
 def test_what_cannot_be_shown_is_not_kept(kind: wire.Kind, labels: Any, value: Any) -> None:
-    tally = Tally()
+    tally = PendingMetrics()
 
     tally.add(kind, "Seen", "", labels, value)
 
@@ -95,7 +95,7 @@ def test_what_cannot_be_shown_is_not_kept(kind: wire.Kind, labels: Any, value: A
 def test_whatever_a_handler_reports_is_a_message_to_the_daemon(
     kind: wire.Kind, name: str, labels: Any, values: list[float]
 ) -> None:
-    tally = Tally()
+    tally = PendingMetrics()
     for value in values:
         tally.add(kind, name, name, tuple(labels), value)
 
@@ -108,7 +108,7 @@ def test_whatever_a_handler_reports_is_a_message_to_the_daemon(
 
 
 def test_half_a_surrogate_pair_fits_a_frame() -> None:
-    tally = Tally()
+    tally = PendingMetrics()
 
     tally.add("gauge", "a\ud800", "\ud800", (("b\ud800", "c\ud800"),), 1)
 
@@ -117,7 +117,7 @@ def test_half_a_surrogate_pair_fits_a_frame() -> None:
 
 
 def test_a_dimension_that_never_repeats_does_not_fill_the_memory() -> None:
-    tally = Tally()
+    tally = PendingMetrics()
 
     for number in range(MOST_SERIES + 5):
         tally.add("counter", "Seen", "", (("Request", number),), 1)
@@ -129,7 +129,7 @@ def test_a_dimension_that_never_repeats_does_not_fill_the_memory() -> None:
 
 
 def test_threads_lose_nothing() -> None:
-    tally = Tally()
+    tally = PendingMetrics()
     taken: list[wire.Measurement] = []
 
     def report() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from daemon.core.clock import FakeClock
-from daemon.http.bounds.full import Full, connections_within
+from daemon.http.bounds.full import RejectingProtocol, connections_within
 from tests.http.fake import FakeTransport
 from tests.http.peer import GET, LIMITS, Server, echo, read_answers
 
@@ -21,7 +21,7 @@ def test_a_connection_too_many_is_told_and_closed() -> None:
     kept[0].send(GET)
 
     (answer,) = read_answers(bytes(refused.written))
-    assert isinstance(refusing, Full) and refused.closed
+    assert isinstance(refusing, RejectingProtocol) and refused.closed
     assert (answer.status, answer.headers["retry-after"], answer.keeps) == (503, "1", False)
     assert b"Too many connections: the limit of open files (`ulimit -n`) allows 2." in answer.body
     assert kept[0].statuses == [200]

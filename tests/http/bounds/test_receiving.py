@@ -7,7 +7,7 @@ import pytest
 
 from daemon.core.arena import Arena
 from daemon.core.places import PAGE
-from daemon.http.bounds.receiving import PATIENCE, STEP, Receiving
+from daemon.http.bounds.receiving import PATIENCE, STEP, ReceiveBudget
 from daemon.http.connection import Connection
 from tests.http.peer import GET, LIMITS, Peer, Server, chunked, echo, get
 
@@ -20,7 +20,7 @@ class Bounded(Server):
 
     def __init__(self, limit: int = LIMIT, arena: Arena | None = None) -> None:
         super().__init__(echo, WIDE)
-        self.receiving = self.listener.receiving = Receiving(limit)
+        self.receiving = self.listener.receiving = ReceiveBudget(limit)
         self.listener.storage = arena
 
     def uploading(self, count: int, announced: int = LIMIT) -> Peer:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.http.bounds.sending import PIECE, SHARE, STUCK, Sending
+from daemon.http.bounds.sending import PIECE, SHARE, STUCK, SendBudget
 from daemon.http.messages import Response
 from tests.http.fake import HIGH
 from tests.http.peer import GET, LIMITS, Peer, Server, get
@@ -22,7 +22,7 @@ class Bounded(Server):
 
     def __init__(self, limit: int = LIMIT) -> None:
         super().__init__(limits=replace(LIMITS, pipeline=32))
-        self.sending = self.listener.sending = Sending(limit)
+        self.sending = self.listener.sending = SendBudget(limit)
 
     def ask(self, count: int = 1, window: int = 0) -> Peer:
         peer = self.connect()

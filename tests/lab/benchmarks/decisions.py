@@ -9,7 +9,7 @@ from typing import Any
 
 from daemon.batching.policies.auto import Auto
 from daemon.batching.policies.collector import Collector, Facts, Send, Wait
-from daemon.tools.simulator.world import Model
+from daemon.tools.simulator.world import SimulatedModel
 from tests.lab.policies.loads import Closed, Poisson
 from tests.lab.policies.rows import MODEL, Row, rate
 
@@ -17,9 +17,9 @@ ROWS = (
     Row("1 client", Closed(1)),
     Row("8 clients", Closed(8)),
     Row("8 clients, a connection a request", Closed(8, kept=False)),
-    Row("32 clients, batch 8", Closed(32), Model(batch_size=8)),
-    Row("8 clients, batch 8, 2 workers", Closed(8), Model(batch_size=8, workers=2)),
-    Row("32 clients, batch 32, 4 workers", Closed(32), Model(workers=4)),
+    Row("32 clients, batch 8", Closed(32), SimulatedModel(batch_size=8)),
+    Row("8 clients, batch 8, 2 workers", Closed(8), SimulatedModel(batch_size=8, workers=2)),
+    Row("32 clients, batch 32, 4 workers", Closed(32), SimulatedModel(workers=4)),
     Row("Poisson, load .3", Poisson(rate(0.3, MODEL))),
     Row("Poisson, load .9", Poisson(rate(0.9, MODEL))),
 )

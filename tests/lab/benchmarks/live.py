@@ -13,13 +13,13 @@ from collections import Counter
 from pathlib import Path
 from statistics import median
 
-from daemon.tools.tune.candidates import Setting
-from daemon.tools.tune.load import Plan, turnarounds_of
+from daemon.tools.tune.candidates import Candidate
+from daemon.tools.tune.load import LoadPlan, turnarounds_of
 from daemon.tools.tune.replay import Way, replay
-from daemon.tools.tune.times import BatchTimes, Curve
+from daemon.tools.tune.times import Curve, PlacementTimes
 from tests.e2e.served import Served
 from tests.lab.benchmarks.clients import drive
-from tsctl.client import Client
+from tsctl.client import DaemonClient
 
 CLIENTS = (1, 2, 8, 33)
 BATCH_SIZE, DELAY = 32, 0.020
@@ -41,11 +41,11 @@ def compare(served: Served, clients: int, seconds: float) -> None:
     sizes = sizes_of(served)
     learned = served.describe("linear")["tsctl"]["batching"]["learned"]
     a, c = learned["batchMs"] / 1000, learned["requestMs"] / 1000
-    control = Client(Path(served.environment["TSCTL_SOCKET"]))
+    control = DaemonClient(Path(served.environment["TSCTL_SOCKET"]))
     turnarounds = turnarounds_of(control.json("GET", "/tsctl/worker/linear"))
     curve = Curve({size: [a + c * size] for size in (1, BATCH_SIZE)})
-    plan = Plan(text="", clients=clients, turnarounds=turnarounds)
-    point = replay(Setting(1, 1, BATCH_SIZE, DELAY, "auto"), BatchTimes(1, 1, {1: curve}), plan, Way(), 6000)
+    plan = LoadPlan(text="", clients=clients, turnarounds=turnarounds)
+    point = replay(Candidate(1, 1, BATCH_SIZE, DELAY, "auto"), PlacementTimes(1, 1, {1: curve}), plan, Way(), 6000)
     served.tsctl("unregister", "linear")
     print(
         f"{clients:>7}{point.throughput:>12.0f}{seen.throughput:>9.0f}{seen.throughput / point.throughput:>7.2f}"

@@ -11,12 +11,12 @@ import timeit
 from daemon.core.job import Batch, Job
 from daemon.metrics import families
 from daemon.metrics.exposition import texts
-from daemon.metrics.host import Host
+from daemon.metrics.host import HostMonitor
 from daemon.metrics.merged import emitted
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.version import VersionMetrics
 from handlers import wire
-from handlers.sdk.pending_metrics import Tally
+from handlers.sdk.pending_metrics import PendingMetrics
 
 ROUNDS = 20_000
 LABELS = (("ModelName", "resnet"), ("Level", "Model"))
@@ -50,7 +50,7 @@ def request_cost(size: int) -> float:
 
 def tally_cost() -> tuple[float, float, float]:
     """Return the cost of a handler's time and one counter per batch: in the worker, on the wire, in the daemon."""
-    tally, version = Tally(), VersionMetrics("resnet", "1.0")
+    tally, version = PendingMetrics(), VersionMetrics("resnet", "1.0")
 
     def measure() -> list[wire.Measurement]:
         tally.add("gauge", "HandlerTime", "ms", LABELS, 12.5)
@@ -76,7 +76,7 @@ def look_cost(versions: int) -> tuple[float, float, int]:
         Microseconds for all of it, and for the longest of its families, after each of which the loop
         may turn; the bytes of its text.
     """
-    metrics, host = Metrics(), Host()
+    metrics, host = Metrics(), HostMonitor()
     for number in range(versions):
         version = VersionMetrics(f"model-{number}", "1.0")
         version.emitted.take([wire.Measurement("counter", "Rows", "count", LABELS[1:], 8.0)])

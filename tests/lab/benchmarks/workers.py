@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from daemon.batching.policies.auto import Auto
-from daemon.tools.simulator.world import Model, World
+from daemon.tools.simulator.world import SimulatedModel, World
 from tests.e2e.served import Served
 from tests.lab.policies.loads import Closed
 
@@ -25,7 +25,7 @@ LEAST = 84.0  # requests a second: of eight clients of two workers, 4 + 4 give 8
 
 def simulated(workers: int, clients: int, seconds: float) -> float:
     """Requests a second in the simulator, from the first on."""
-    world = World(Model(a=A, c=C, batch_size=BATCH_SIZE, max_delay=DELAY, workers=workers), Auto)
+    world = World(SimulatedModel(a=A, c=C, batch_size=BATCH_SIZE, max_delay=DELAY, workers=workers), Auto)
     Closed(clients).start(world)
     return len(world.run(1_000_000, seconds).finished) / seconds
 

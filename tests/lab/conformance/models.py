@@ -140,7 +140,7 @@ def _handler(handler: str) -> str:
     return f"{path}:{function}" if function else os.fspath(path)
 
 
-def registration(name: str) -> str:
+def registrar(name: str) -> str:
     """The target that registers an archive of the table, and starts one worker."""
     query = MODELS[name].query
     return f"/models?url={name}.mar&initial_workers=1&synchronous=true" + (f"&{query}" if query else "")

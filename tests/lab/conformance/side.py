@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from tests.lab.conformance.case import Case, Group, Step, manage
-from tests.lab.conformance.models import registration
+from tests.lab.conformance.models import registrar
 from tests.lab.conformance.scrub import scrub
 from tests.lab.conformance.talk import Address, Answer, Line, eventually, talk
 
@@ -92,7 +92,7 @@ class Side:
             list(pool.map(self._register, missing))
 
     def _register(self, name: str) -> None:
-        answer = self._command("POST", registration(name))
+        answer = self._command("POST", registrar(name))
         if answer.status != 200:
             raise AssertionError(f"{name} could not be registered: {answer.status} {answer.body.decode()}")
         self.registered.add(name)

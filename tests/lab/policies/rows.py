@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from daemon.tools.simulator.world import Measured, Model, World
+from daemon.tools.simulator.world import Measured, SimulatedModel, World
 from tests.lab.policies.loads import Bursts, Churn, Closed, Diurnal, Load, Modulated, Poisson, Recorded, far
 from tests.lab.policies.rules import make_rule
 
 POLICIES = ("greedy", "torchserve", "triton", "bentoml", "litserve", "auto")
-MODEL = Model()
-CPU_LIKE = Model(a=0.006, c=0.024, batch_size=8, max_delay=0.050)
-TINY = Model(a=0.0015, c=0.00005)
+MODEL = SimulatedModel()
+CPU_LIKE = SimulatedModel(a=0.006, c=0.024, batch_size=8, max_delay=0.050)
+TINY = SimulatedModel(a=0.0015, c=0.00005)
 SEEDS = (1, 2, 3, 4, 5)
 
 
@@ -26,7 +26,7 @@ class Row:
 
     name: str
     load: Load
-    model: Model = MODEL
+    model: SimulatedModel = MODEL
     beside: Load | None = None
     requests: int = 6000
 
@@ -47,14 +47,14 @@ class Row:
         return world
 
 
-def rate(share: float, model: Model = MODEL) -> float:
+def rate(share: float, model: SimulatedModel = MODEL) -> float:
     """Return the arrivals per second that use this share of one worker's capacity in full batches."""
     return share * model.batch_size / (model.a + model.c * model.batch_size)
 
 
-def _with(model: Model = MODEL, **changes: float) -> Model:
-    values = {name: getattr(model, name) for name in Model.__dataclass_fields__}
-    return Model(**values | changes)
+def _with(model: SimulatedModel = MODEL, **changes: float) -> SimulatedModel:
+    values = {name: getattr(model, name) for name in SimulatedModel.__dataclass_fields__}
+    return SimulatedModel(**values | changes)
 
 
 _EIGHT = _with(batch_size=8)

@@ -83,7 +83,7 @@ class BentoML:
     def decide(self, facts: Facts, now: float) -> Send | Wait:
         waiting = facts.waiting
         youngest = now - self._traffic.last_arrival
-        cost = self._traffic.times.c
+        cost = self._traffic.times.per_job
         if waiting < self._batch_size and waiting * (youngest + self.TICK + cost) <= self._wait * self.DECAY:
             return Wait(now + self.TICK)
         self._waits.append(now - facts.arrived)

@@ -8,7 +8,7 @@ from statistics import fmean
 
 import pytest
 
-from daemon.tools.simulator.world import Model
+from daemon.tools.simulator.world import SimulatedModel
 from tests.lab.policies.loads import Closed
 from tests.lab.policies.rows import CLOSED, MODEL, TINY, Row
 
@@ -21,7 +21,7 @@ def throughput(row: Row, policy: str) -> float:
     return fmean(row.world(policy, seed).run(REQUESTS).settled().throughput for seed in SEEDS)
 
 
-def row_of(clients: int, model: Model = MODEL, *, kept: bool = True) -> Row:
+def row_of(clients: int, model: SimulatedModel = MODEL, *, kept: bool = True) -> Row:
     return Row("", Closed(clients, kept=kept), model)
 
 
@@ -40,7 +40,7 @@ def test_one_client_waits_for_nobody() -> None:
 
 @pytest.mark.slow
 def test_as_many_clients_as_fit_a_batch_always_travel_together() -> None:
-    row = row_of(8, Model(batch_size=8))
+    row = row_of(8, SimulatedModel(batch_size=8))
 
     assert throughput(row, "auto") >= 0.98 * throughput(row, "torchserve")
 
@@ -55,10 +55,11 @@ def test_fewer_clients_than_fit_a_batch_travel_together_too(kept: bool) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("model", [Model(workers=2), Model(a=0.006, c=0.024, batch_size=8, max_delay=0.05, workers=2)],
+@pytest.mark.parametrize("model", [SimulatedModel(workers=2),
+                                   SimulatedModel(a=0.006, c=0.024, batch_size=8, max_delay=0.05, workers=2)],
                          ids=["mostly fixed cost", "mostly cost a job"])  # fmt: skip
 @pytest.mark.parametrize("clients", [1, 2, 4, 8, 9, 33])
-def test_two_workers_lose_nothing_against_greedy(clients: int, model: Model) -> None:
+def test_two_workers_lose_nothing_against_greedy(clients: int, model: SimulatedModel) -> None:
     row = row_of(clients, model)
 
     assert throughput(row, "auto") >= 0.98 * throughput(row, "greedy")
@@ -74,7 +75,7 @@ def test_a_tiny_model_is_not_held_up() -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize("clients", [2, 8, 33])
 def test_service_times_that_vary_by_thirty_percent_cost_less_than_five(clients: int) -> None:
-    steady, noisy = row_of(clients), row_of(clients, Model(noise=0.3))
+    steady, noisy = row_of(clients), row_of(clients, SimulatedModel(noise=0.3))
 
     assert throughput(noisy, "auto") >= 0.95 * throughput(steady, "auto")
 

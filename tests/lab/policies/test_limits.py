@@ -5,13 +5,13 @@ from functools import partial
 import pytest
 
 from daemon.batching.policies.table import make_collector
-from daemon.tools.simulator.world import Measured, Model, World
+from daemon.tools.simulator.world import Measured, SimulatedModel, World
 from tests.lab.policies.loads import Closed, Poisson
 
 BUSY = 32 / (0.008 + 0.0004 * 32)  # the most requests a second that full batches of the usual model carry
 
 
-def run(policy: str, load: Closed | Poisson, model: Model, requests: int = 1500) -> Measured:
+def run(policy: str, load: Closed | Poisson, model: SimulatedModel, requests: int = 1500) -> Measured:
     world = World(model, partial(make_collector, policy))
     load.start(world)
     return world.run(requests)
@@ -19,7 +19,7 @@ def run(policy: str, load: Closed | Poisson, model: Model, requests: int = 1500)
 
 @pytest.mark.parametrize("policy", ["auto", "fixed", "greedy"])
 def test_every_answer_is_in_time_and_every_request_ends(policy: str) -> None:
-    measured = run(policy, Poisson(1.5 * BUSY), Model(client_timeout=0.05))
+    measured = run(policy, Poisson(1.5 * BUSY), SimulatedModel(client_timeout=0.05))
 
     assert measured.ended >= 1500
     assert measured.expired["queue"] and measured.expired["worker"]
@@ -28,20 +28,20 @@ def test_every_answer_is_in_time_and_every_request_ends(policy: str) -> None:
 
 @pytest.mark.parametrize("policy", ["auto", "fixed", "greedy"])
 def test_nobody_expires_where_there_is_room(policy: str) -> None:
-    measured = run(policy, Poisson(0.3 * BUSY), Model(client_timeout=0.06))
+    measured = run(policy, Poisson(0.3 * BUSY), SimulatedModel(client_timeout=0.06))
 
     assert not measured.expired and len(measured.finished) >= 1500
 
 
 @pytest.mark.parametrize("policy", ["auto", "fixed"])
 def test_a_delay_that_is_longer_than_the_time_there_is_does_no_harm(policy: str) -> None:
-    measured = run(policy, Closed(1), Model(client_timeout=0.03, max_delay=1.0), requests=200)
+    measured = run(policy, Closed(1), SimulatedModel(client_timeout=0.03, max_delay=1.0), requests=200)
 
     assert not measured.expired
 
 
 def test_nobody_waits_longer_than_the_queue_timeout() -> None:
-    model = Model(queue_timeout=0.05)
+    model = SimulatedModel(queue_timeout=0.05)
 
     measured = run("auto", Poisson(1.5 * BUSY), model)
 
@@ -52,7 +52,7 @@ def test_nobody_waits_longer_than_the_queue_timeout() -> None:
 
 
 def test_low_priority_waits_longer_and_does_not_starve() -> None:
-    measured = run("auto", Poisson(0.95 * BUSY), Model(low=0.3, batch_size=32), requests=6000)
+    measured = run("auto", Poisson(0.95 * BUSY), SimulatedModel(low=0.3, batch_size=32), requests=6000)
 
     low = [latency for _, latency in measured.low]
     assert 0.25 * 6000 < len(low) < 0.35 * 6000
@@ -61,8 +61,8 @@ def test_low_priority_waits_longer_and_does_not_starve() -> None:
 
 
 def test_priorities_change_nothing_for_all_together() -> None:
-    mixed = run("auto", Poisson(0.9 * BUSY), Model(low=0.5), requests=3000)
-    plain = run("auto", Poisson(0.9 * BUSY), Model(), requests=3000)
+    mixed = run("auto", Poisson(0.9 * BUSY), SimulatedModel(low=0.5), requests=3000)
+    plain = run("auto", Poisson(0.9 * BUSY), SimulatedModel(), requests=3000)
 
     assert mixed.mean == pytest.approx(plain.mean, rel=0.02)
     assert mixed.sizes == plain.sizes

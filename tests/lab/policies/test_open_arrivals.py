@@ -5,7 +5,7 @@ from statistics import fmean
 
 import pytest
 
-from daemon.tools.simulator.world import Measured, Model
+from daemon.tools.simulator.world import Measured, SimulatedModel
 from tests.lab.policies.loads import Bursts, Poisson
 from tests.lab.policies.rows import MODEL, OPEN, OVERLOAD, TINY, Row, rate
 
@@ -41,7 +41,7 @@ def test_under_overload_every_batch_is_full() -> None:
 @pytest.mark.heavy
 @pytest.mark.slow
 def test_parallel_curls_travel_in_fewer_batches_and_wait_hardly_longer() -> None:
-    row = Row("", Bursts(8, 0.024, 1.0), Model(max_delay=0.1))
+    row = Row("", Bursts(8, 0.024, 1.0), SimulatedModel(max_delay=0.1))
     auto, fixed = runs(row, "auto"), runs(row, "torchserve")
 
     batches = fmean(8 * sum(run.sizes.values()) / REQUESTS for run in auto)

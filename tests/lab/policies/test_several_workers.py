@@ -11,7 +11,7 @@ import pytest
 from daemon.batching.policies.auto import Auto
 from daemon.core.clock import FakeClock
 from daemon.tools.simulator.cores import Cores
-from daemon.tools.simulator.world import Model, World
+from daemon.tools.simulator.world import SimulatedModel, World
 from tests.lab.policies.loads import Closed
 from tests.lab.policies.rules import Constant
 from tests.lab.policies.workers import NEAR_ENOUGH, Case, cases, constant, markdown, measure
@@ -83,7 +83,7 @@ def test_a_table_has_a_line_for_each_kind_of_workers() -> None:
 
 
 def test_a_constant_cut_sends_batches_of_its_size_only() -> None:
-    world = World(Model(workers=2, batch_size=8, noise=0.0), constant(4, 4), 1)
+    world = World(SimulatedModel(workers=2, batch_size=8, noise=0.0), constant(4, 4), 1)
     Closed(8).start(world)
 
     assert set(world.run(80).sizes) == {4}

@@ -7,7 +7,7 @@ import pytest
 
 from daemon.batching.policies.greedy import Greedy
 from daemon.core.clock import FakeClock
-from daemon.tools.simulator.world import Measured, Model, Stepping, World
+from daemon.tools.simulator.world import Measured, SimulatedModel, Stepping, World
 from tests.lab.policies.loads import Closed, Poisson
 from tests.lab.policies.rows import MODEL, Row, rate
 
@@ -70,7 +70,7 @@ def test_a_worker_is_stable_up_to_full_batches_and_not_beyond() -> None:
 
 
 def test_without_chance_the_arithmetic_is_exact() -> None:
-    model = Model(noise=0.0)
+    model = SimulatedModel(noise=0.0)
     row = Row("", Closed(1, lambda world: 0.001), model)
     measured = row.world("greedy").run(100)
 

@@ -19,7 +19,7 @@ from statistics import fmean
 from daemon.batching.policies.auto import Auto
 from daemon.batching.policies.collector import Collector
 from daemon.batching.traffic.traffic import Traffic
-from daemon.tools.simulator.world import MakeCollector, Model, World
+from daemon.tools.simulator.world import MakeCollector, SimulatedModel, World
 from tests.lab.policies.loads import Closed
 from tests.lab.policies.page import insert
 from tests.lab.policies.rules import Constant
@@ -53,7 +53,7 @@ class Case:
     cores: float
     spread: float
     clients: int
-    model: Model = field(repr=False)
+    model: SimulatedModel = field(repr=False)
 
     @property
     def name(self) -> str:
@@ -111,7 +111,7 @@ def cases(batch_sizes: Sequence[int] = BATCH_SIZES) -> list[Case]:
     found = []
     for size, (name, a, c, delay), workers in itertools.product(batch_sizes, CURVES, (2, 3, 4)):
         for cores, spread in itertools.product((workers, 1) if workers < 4 else (4, 2, 1), (0.0, a + c * size)):
-            model = Model(a=a, c=c, batch_size=size, max_delay=delay, workers=workers, cores=cores)
+            model = SimulatedModel(a=a, c=c, batch_size=size, max_delay=delay, workers=workers, cores=cores)
             half = size // 2
             numbers = sorted({1, 2, half, size - 1, size, size + 1, size + half, 2 * size})
             found += [Case(name, workers, cores, spread, clients, model) for clients in numbers]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from daemon.batching.quarantine import Quarantined
 from daemon.core.arena import SHARED_FROM, Payload
 from daemon.core.errors import DaemonError, QueueFull
-from daemon.core.job import Budget, Caller, Job, Param, Phase, Reply
+from daemon.core.job import Caller, Job, JobPhase, Param, Reply, TimeBudget
 from tests.lab.simulation.ledger import Entry, Served, note_answer
 from tests.lab.simulation.streams import Reader
 from tests.lab.simulation.suspicion import check_accepted, check_refused, note_parked
@@ -91,11 +91,11 @@ class Clients:
         solo = chance.random() < traffic.solo
         low = not solo and chance.random() < traffic.low
         entry.lane = "solo" if solo else "low" if low else "normal"
-        budget = Budget(settings.client_timeout, now, "its model") if settings.client_timeout else None
+        budget = TimeBudget(settings.client_timeout, now, "its model") if settings.client_timeout else None
         if not solo and chance.random() < traffic.timed:
             asked = chance.choice(BUDGETS)
             if budget is None or asked <= settings.client_timeout:
-                budget = Budget(asked, now - chance.choice((0.0, 0.001, 0.01)), "its client")
+                budget = TimeBudget(asked, now - chance.choice((0.0, 0.001, 0.01)), "its client")
         caller = None
         if not solo:
             caller = chance.choice(self._callers) if self._callers else Caller()
@@ -118,7 +118,7 @@ class Clients:
 
         return Job(
             entry.name, () if solo else [Param("body", "", body)], headers, now, deliver,
-            stream, unnamed=unnamed, solo=solo, low=low, budget=budget, caller=caller,
+            stream, unnamed=unnamed, exclusive=solo, low_priority=low, budget=budget, caller=caller,
         )  # fmt: skip
 
     def _words_of(self, name: str) -> str:
@@ -145,7 +145,7 @@ class Clients:
         entry.left = True
         entry.served.dirty = True
         entry.served.model.abandon(entry.job)
-        if entry.job.phase is Phase.ENDED:
+        if entry.job.phase is JobPhase.ENDED:
             entry.served.open.pop(entry.name, None)
             world.forget(entry)
 
@@ -158,8 +158,8 @@ class Clients:
 def is_full(served: Served, job: Job) -> bool:
     """Return whether a queue must reject a job, by the limits of its version."""
     settings = served.model.settings
-    waiting = [entry.job.size for entry in served.open.values() if entry.job.phase is Phase.QUEUED]
-    hands = [(list(worker.hand), worker.hand.overdue is None) for worker in served.model.pool.workers]
+    waiting = [entry.job.size for entry in served.open.values() if entry.job.phase is JobPhase.QUEUED]
+    hands = [(list(worker.in_flight), worker.in_flight.overdue is None) for worker in served.model.pool.workers]
     ahead = sum(len(batch.jobs) for batches, begun in hands for batch in batches[begun:])
     if len(waiting) + ahead >= settings.queue_jobs:
         return True
@@ -167,7 +167,7 @@ def is_full(served: Served, job: Job) -> bool:
 
 
 def _words(job: Job) -> str:
-    words = [word for word, holds in (("low", job.low), ("solo", job.solo)) if holds]
+    words = [word for word, holds in (("low", job.low_priority), ("solo", job.exclusive)) if holds]
     if job.budget is not None:
         words.append(f"{job.budget.seconds:g} s")
     return f" ({', '.join(words)})" if words else ""

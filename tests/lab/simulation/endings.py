@@ -32,7 +32,7 @@ def check_healed(world: "World") -> None:
             world.broken("workers know the batch size and their threads", served=served, told=told)
         if pool.unstarted or pool._leaving:
             world.broken("nothing is left of workers that have gone", pool=pool)
-        leased = [worker for worker in served.workers if worker.hand.leased and not worker.hand]
+        leased = [worker for worker in served.workers if worker.in_flight.leased and not worker.in_flight]
         if leased:
             world.broken("no memory is left to whoever has ended", workers=leased)
     if not world.plan_has("disk"):

@@ -6,11 +6,11 @@ The rules of workers/engine.py: `loaded` or `load_failed` at most once; each bat
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from daemon.core.job import MAX_ATTEMPTS, Batch, Job, Outcome, Phase, Reply
-from daemon.workers.engine import BatchEvents, Exit, LoadFailure, Worker, WorkerEvents, WorkerSpec
+from daemon.core.job import MAX_ATTEMPTS, Batch, Job, JobPhase, Outcome, Reply
+from daemon.workers.engine import BatchEvents, Exit, LoadFailure, Worker, WorkerListener, WorkerSpec
 from daemon.workers.local import LocalWorker
 from daemon.workers.processes.template_tree import Templates
-from daemon.workers.state import State
+from daemon.workers.state import WorkerState
 from tests.lab.simulation.ledger import TICK, Entry, Served
 from tests.lab.simulation.process import Process
 from tests.lab.simulation.suspicion import check_sent, note_ended, note_parked
@@ -26,7 +26,7 @@ class Engine:
         self._world = world
         self.served: Served = None  # type: ignore[assignment]  # assigned later: the model needs the engine first
 
-    def start_worker(self, spec: WorkerSpec, events: WorkerEvents, batches: BatchEvents) -> "WatchedWorker":
+    def start_worker(self, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents) -> "WatchedWorker":
         world, served = self._world, self.served
         if served.retired:
             world.broken("nothing is started for a version that has gone", served=served)
@@ -55,7 +55,7 @@ class WatchedWorker(LocalWorker):
         super().predict(batch)
 
     def _response_timeout(self) -> None:
-        running, calm = self.hand.running, self._world.loop.now() - self._world.loop.stalled > TICK
+        running, calm = self.in_flight.running, self._world.loop.now() - self._world.loop.stalled > TICK
         if running is not None and calm and self.process.script.waits_for_clients(running.id):
             self._world.broken("a wait for clients is not the worker's time", worker=self)
         super()._response_timeout()
@@ -73,22 +73,22 @@ def _check_sent(world: "World", served: Served, worker: WatchedWorker, batch: Ba
         world.broken("nothing is sent for a version that has gone", served=served, batch=batch)
     if not 1 <= len(names) <= size or len(set(names)) < len(names):
         world.broken("a batch has from one job to the batch size", batch=batch, batch_size=size, names=names)
-    if worker.state is not State.READY:
+    if worker.state is not WorkerState.READY:
         world.broken("only a ready worker gets a batch", worker=worker, batch=batch)
-    if worker._life.killed_because or worker.process.line is None or worker.process.line.closed:
+    if worker._process.killed_because or worker.process.line is None or worker.process.line.closed:
         world.broken("nothing is sent to a worker that is known to end", worker=worker, batch=batch)
-    if batch.reason == "ahead" and (len(names) != size or not worker.hand):
+    if batch.reason == "ahead" and (len(names) != size or not worker.in_flight):
         world.broken("only whole batches go ahead, to busy workers", worker=worker, batch=batch, batch_size=size)
-    if batch.reason != "ahead" and worker.hand:
+    if batch.reason != "ahead" and worker.in_flight:
         world.broken("a batch that does not go ahead goes to an idle worker", worker=worker, batch=batch)
     check_sent(world, worker, [world.entries[name] for name in names], batch)
     for job in batch.jobs:
         entry = world.entries[job.id]
-        if job.phase is not Phase.SENT or entry.reply is not None or entry.left:
+        if job.phase is not JobPhase.SENT or entry.reply is not None or entry.left:
             world.broken("only what waits is sent", entry=entry, batch=batch)
         if job.attempt > MAX_ATTEMPTS:
             world.broken("a request is tried twice at most", entry=entry, batch=batch)
-        if len(names) > 1 and (job.attempt > 1 or job.solo):
+        if len(names) > 1 and (job.attempt > 1 or job.exclusive):
             world.broken("what a worker died with travels alone", entry=entry, batch=batch)
         if now > max(job.deadline, world.loop.stalled + TICK):
             world.broken("what has no time left is not sent", entry=entry, deadline=job.deadline)
@@ -106,12 +106,16 @@ def _check_sent(world: "World", served: Served, worker: WatchedWorker, batch: Ba
 
 def _check_order(world: "World", served: Served, sent: Sequence[Entry]) -> None:
     """Check the order: lone jobs first, then returned ones, then first in, first out."""
-    if sent[0].job.solo or sent[0].job.attempt > 1:
+    if sent[0].job.exclusive or sent[0].job.attempt > 1:
         return
     parked = served.model.queue.parked
-    waiting = [entry for entry in served.open.values() if entry.job.phase is Phase.QUEUED and entry.job not in parked]
+    waiting = [
+        entry for entry in served.open.values() if entry.job.phase is JobPhase.QUEUED and entry.job not in parked
+    ]
     suspect = sent[0].job.suspect is not None
-    alone = [entry for entry in waiting if (entry.job.solo or entry.job.attempt if suspect else entry.job.alone)]
+    alone = [
+        entry for entry in waiting if (entry.job.exclusive or entry.job.attempt if suspect else entry.job.runs_alone)
+    ]
     if alone:
         world.broken("those that travel alone go first", sent=sent, waiting=alone)
     if suspect:
@@ -136,7 +140,7 @@ def _check_order(world: "World", served: Served, sent: Sequence[Entry]) -> None:
 class Watch:
     """Observes the events on their way to the pool and the dispatcher."""
 
-    def __init__(self, world: "World", served: Served, events: WorkerEvents, batches: BatchEvents) -> None:
+    def __init__(self, world: "World", served: Served, events: WorkerListener, batches: BatchEvents) -> None:
         self._world = world
         self._served = served
         self._events = events
@@ -176,7 +180,7 @@ class Watch:
             world.broken("each batch is ended once", worker=worker, batch=batch)
         if [outcome.job for outcome in outcomes] != list(batch.jobs):
             world.broken("there is an outcome for each job", batch=batch, outcomes=outcomes)
-        ahead = outcomes[0].reply is None and (bool(worker.hand) or worker.hand.overdue is not None)
+        ahead = outcomes[0].reply is None and (bool(worker.in_flight) or worker.in_flight.overdue is not None)
         note_ended(world, worker, batch, outcomes)
         self._worked |= outcomes[0].started
         before = [entry.job.attempt - 1 for entry in entries]
@@ -184,14 +188,14 @@ class Watch:
         self._batches.ended(worker, batch, outcomes, seconds)
         note_parked(self._served)
         for entry, attempts in zip(entries, before, strict=True):
-            if entry.job.phase is Phase.QUEUED:
+            if entry.job.phase is JobPhase.QUEUED:
                 self._served.returned[entry.lane] += 1
                 if ahead and entry.job.attempt != attempts:
                     world.broken("what was sent ahead and not begun is not charged", entry=entry, batch=batch)
             elif ahead and not entry.left and entry.reply is not None and entry.reply.status != 504:
                 world.broken("what was sent ahead and not begun comes back", entry=entry, batch=batch)
             entry.with_worker = False
-            if entry.job.phase is Phase.ENDED:
+            if entry.job.phase is JobPhase.ENDED:
                 self._served.open.pop(entry.name, None)
                 world.forget(entry)
 
@@ -210,7 +214,7 @@ class Watch:
         process = self._heard(worker, "exited")
         assert isinstance(worker, WatchedWorker)
         self._world.note("%r: has ended: %s", process, how.reason)
-        if worker.hand:
+        if worker.in_flight:
             self._world.broken("a worker gives back what it has before it ends", worker=worker)
         if self._worked != (how.busy or worker.answered):
             world = self._world

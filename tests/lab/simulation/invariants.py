@@ -4,9 +4,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from daemon.batching.queue import Queue
-from daemon.core.job import Phase
+from daemon.core.job import JobPhase
 from daemon.workers.slot import RESTART_LIMIT, SlotState
-from daemon.workers.state import State
+from daemon.workers.state import WorkerState
 from tests.lab.simulation.engine import WatchedWorker
 from tests.lab.simulation.ledger import TICK, Served
 
@@ -23,8 +23,8 @@ NEXT = {
 }
 _WORKERS = {
     # An overdue worker is being ended.
-    SlotState.STARTING: (State.STARTING, State.LOADING, State.DRAINING),
-    SlotState.UP: (State.READY, State.DRAINING),
+    SlotState.STARTING: (WorkerState.STARTING, WorkerState.LOADING, WorkerState.DRAINING),
+    SlotState.UP: (WorkerState.READY, WorkerState.DRAINING),
 }
 
 
@@ -45,13 +45,13 @@ def _check_requests(world: "World", served: Served) -> None:
     limit = model.settings.queue_timeout
     for entry in served.open.values():
         job = entry.job
-        if job.phase is Phase.QUEUED:
+        if job.phase is JobPhase.QUEUED:
             waiting += 1
             size += job.size
             watched_waiting += job.budget is not None
             if limit and now - max(job.queued + limit, world.loop.stalled) > TICK:
                 world.broken("nobody waits beyond the queue timeout", entry=entry, waited=now - job.queued)
-        elif job.phase is Phase.SENT:
+        elif job.phase is JobPhase.SENT:
             sent += 1
             watched_sent += job.budget is not None and not entry.left
         else:
@@ -64,11 +64,11 @@ def _check_requests(world: "World", served: Served) -> None:
         world.broken("the queue counts those that wait", queue=queue, waiting=waiting, bytes=size)
     if not in_order(queue):
         world.broken("each lane is in the order of arrival", queue=queue)
-    in_hands = {job.id for worker in served.workers for batch in worker.hand for job in batch.jobs}
-    had = sum(len(batch.jobs) for worker in served.workers for batch in worker.hand)
+    in_hands = {job.id for worker in served.workers for batch in worker.in_flight for job in batch.jobs}
+    had = sum(len(batch.jobs) for worker in served.workers for batch in worker.in_flight)
     if dispatcher.running != had or len(in_hands) != had:
         world.broken("the dispatcher counts those with a worker", running=dispatcher.running, in_hands=had)
-    lost = [entry for entry in served.open.values() if entry.job.phase is Phase.SENT and entry.name not in in_hands]
+    lost = [entry for entry in served.open.values() if entry.job.phase is JobPhase.SENT and entry.name not in in_hands]
     if lost:
         world.broken("no request is lost", lost=lost)
     if len(queue.deadlines) != watched_waiting or len(dispatcher.expiry.sent) != watched_sent:
@@ -91,9 +91,9 @@ def in_order(queue: Queue) -> bool:
 def _check_callers(world: "World", served: Served) -> None:
     callers = served.model.traffic.callers
     strangers = sum(
-        entry.job.phase is Phase.QUEUED and not entry.job.standing.regular for entry in served.open.values()
+        entry.job.phase is JobPhase.QUEUED and not entry.job.caller_stats.regular for entry in served.open.values()
     )
-    present = {id(entry.job.standing) for entry in served.open.values() if entry.job.standing.regular}
+    present = {id(entry.job.caller_stats) for entry in served.open.values() if entry.job.caller_stats.regular}
     if callers.strangers != strangers or callers.present != len(present):
         world.broken("who is there is counted", callers=callers, strangers=strangers, present=len(present))
 
@@ -103,7 +103,7 @@ def _check_due(world: "World", served: Served) -> None:
     model, now = served.model, world.loop.now()
     if not model.pool.idle:
         return
-    queued = [entry for entry in served.open.values() if entry.job.phase is Phase.QUEUED]
+    queued = [entry for entry in served.open.values() if entry.job.phase is JobPhase.QUEUED]
     waiting = [entry for entry in queued if entry.job not in model.queue.parked]
     if not waiting:
         return
@@ -111,7 +111,7 @@ def _check_due(world: "World", served: Served) -> None:
     reason = (
         "it is whole" if len(waiting) >= settings.batch_size
         else "the policy does not wait" if settings.policy == "greedy"
-        else "one travels alone" if any(entry.job.alone for entry in waiting)
+        else "one travels alone" if any(entry.job.runs_alone for entry in waiting)
         else "the version stops" if model.stopping
         else ""
     )  # fmt: skip
@@ -146,10 +146,10 @@ def _check_pool(world: "World", served: Served) -> None:
             world.broken("a version fails only where workers cannot load, or cannot live without work", slot=slot)
         if len(slot.failures) >= RESTART_LIMIT and slot.state is not SlotState.GAVE_UP:
             world.broken("a slot gives up after so many early exits", slot=slot)
-        if slot.state is SlotState.UP and worker is not None and worker.state is State.READY:
-            idle += not worker.hand
+        if slot.state is SlotState.UP and worker is not None and worker.state is WorkerState.READY:
+            idle += not worker.in_flight
             assert isinstance(worker, WatchedWorker)
-            granting += len(worker.hand) == 1 and not worker.lone
+            granting += len(worker.in_flight) == 1 and not worker.lone
     served.slots = seen
     if len(pool.slots) != pool.wanted:
         world.broken("there are as many places as are wanted", pool=pool, wanted=pool.wanted)

@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from daemon.core.job import MAX_ATTEMPTS, Job, Reply
-from daemon.models.version import Model
+from daemon.models.version import ModelVersion
 from tests.lab.simulation.suspicion import Suspicion, check_refused
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Served:
         counts: the expected metrics: requests, answers, batches, jobs, and 504 by place.
     """
 
-    def __init__(self, model: Model, number: int) -> None:
+    def __init__(self, model: ModelVersion, number: int) -> None:
         self.model = model
         self.number = number
         self.open: dict[str, Entry] = {}

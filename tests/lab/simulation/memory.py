@@ -5,7 +5,7 @@ Each body contains its request's name, so that a reader knows whose body it is.
 
 from typing import TYPE_CHECKING
 
-from daemon.core.arena import SHARED_FROM, Place, Stored
+from daemon.core.arena import SHARED_FROM, Lease, Place
 from daemon.core.places import Places
 from handlers import wire
 
@@ -31,16 +31,16 @@ class Memory:
     def used(self) -> int:
         return self._places.used
 
-    def store(self, name: str, length: int) -> Stored | None:
+    def store(self, name: str, length: int) -> Lease | None:
         """Return the body of a request in newly allocated memory; None if there is no room."""
         stored = self.take(length)
         if stored is not None:
             stored.view[:] = body_of(name, length)
         return stored
 
-    def take(self, length: int) -> Stored | None:
+    def take(self, length: int) -> Lease | None:
         offset = self._places.take(length)
-        return None if offset is None else Stored(Place(self, offset, length), offset, length)
+        return None if offset is None else Lease(Place(self, offset, length), offset, length)
 
     def free(self, offset: int, length: int, *, written: bool = True) -> None:
         self.view[offset : offset + length] = _FREED * length

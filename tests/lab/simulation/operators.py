@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from daemon.core.errors import DaemonError
 from daemon.models.change import change_settings
 from daemon.models.registrar import no_progress
-from daemon.models.version import Model
+from daemon.models.version import ModelVersion
 from tests.lab.simulation.clients import Clients
 from tests.lab.simulation.loop import Late
 from tests.lab.simulation.script import SIGKILL
@@ -63,7 +63,7 @@ class Operators:
 
     # Commands of operators.
 
-    def _any(self) -> Model | None:
+    def _any(self) -> ModelVersion | None:
         models = list(self._world.registry)
         return self._world.chance.choice(models) if models else None
 
@@ -74,7 +74,7 @@ class Operators:
             most = least + chance.choice((0, 0, 1))
             self._do(
                 f"scale {model.name}/{model.version} to {least} to {most}",
-                self._world.registration.scale(
+                self._world.registrar.scale(
                     model, least, most, synchronous=chance.random() < 0.5, progress=no_progress
                 ),
             )
@@ -96,14 +96,14 @@ class Operators:
         asked = {name: chance.choice(values[name]) for name in names}
         self._do(f"set {model.name}/{model.version} {asked}", self._change(model, asked))
 
-    async def _change(self, model: Model, asked: dict[str, Any]) -> None:
+    async def _change(self, model: ModelVersion, asked: dict[str, Any]) -> None:
         change_settings(model, asked)
-        await self._world.registration.ledger.save()
+        await self._world.registrar.ledger.save()
 
     def _unregister(self) -> None:
         name, version, _ = self._world.chance.choice(self._world.plan.models)
         which = version if self._world.chance.random() < 0.7 else None
-        self._do(f"unregister {name}/{which}", self._world.registration.unregister(name, which))
+        self._do(f"unregister {name}/{which}", self._world.registrar.unregister(name, which))
 
     def _register(self, name: str = "", version: str = "") -> None:
         chance, replace = self._world.chance, False
@@ -114,7 +114,7 @@ class Operators:
         request = self._world.request(name, version, synchronous=synchronous)
         self._do(
             f"{'replace' if replace else 'register'} {name}/{version}{', and wait' if synchronous else ''}",
-            self._world.registration.register(request, replace=replace),
+            self._world.registrar.register(request, replace=replace),
         )
 
     def _retry(self) -> None:
@@ -123,12 +123,12 @@ class Operators:
             synchronous = self._world.chance.random() < 0.5
             self._do(
                 f"retry {model.name}/{model.version}",
-                self._world.registration.retry(model, synchronous=synchronous, progress=no_progress),
+                self._world.registrar.retry(model, synchronous=synchronous, progress=no_progress),
             )
 
     def _default(self) -> None:
         name, version, _ = self._world.chance.choice(self._world.plan.models)
-        self._do(f"default {name}/{version}", self._world.registration.set_default(name, version))
+        self._do(f"default {name}/{version}", self._world.registrar.set_default(name, version))
 
     def _do(self, text: str, command: Coroutine[Any, Any, Any]) -> None:
         task = self._world.loop.create_task(self._tell(text, command))

@@ -1,6 +1,6 @@
 """A simulated worker process: it sends frames, loads, runs one batch after the other, hangs and dies.
 
-To the Life of its LocalWorker, one object plays the template, the new process and the other end of the socket: the
+To its WorkerProcess, one object plays the template, the new process and the other end of the socket: the
 kernel and handlers/worker.py, with their delays. SIGKILL stops the process at once, but the daemon may learn of the end
 later; data written before still arrives. Its last byte, its end and the end of its output come in any order.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from daemon.workers.engine import WorkerSpec
 from daemon.workers.processes.output import OutputReader, Pace
 from daemon.workers.processes.reaper import Process as Child
-from daemon.workers.processes.spawn import Birth
+from daemon.workers.processes.spawn import SpawnRequest
 from handlers import wire
 from tests.lab.simulation.plan import HEALTHY
 from tests.lab.simulation.script import SIGKILL, Script
@@ -63,7 +63,7 @@ class Process:
     Attributes:
         script: the worker's behaviour.
         chance: the process's random numbers.
-        users: 1 from the creation until Life is done with the process.
+        users: 1 from the creation until WorkerProcess is done with it.
         pace, groups: as in Templates; the pipe is never full, and there are no cgroups.
         stopped: the process does nothing any more: ended, or about to end.
     """
@@ -82,7 +82,7 @@ class Process:
         self.chance = random.Random(world.plan.seed * 1009 + number)
         self.script = Script(self, world)
         self._faults = HEALTHY if world.healed else world.plan.faults
-        self._birth: Birth | None = None
+        self._request: SpawnRequest | None = None
         self._child: Child | None = None
         self._reader = wire.FrameReader()
         self._unheard: list[bytes] = []
@@ -107,42 +107,42 @@ class Process:
 
     def close(self) -> None:
         """Close the descriptors meant for the new process."""
-        if self._birth is not None:
-            self._birth.close()
+        if self._request is not None:
+            self._request.close()
 
-    # The templates' interface, used by Life.
+    # The templates' interface, used by WorkerProcess.
 
-    def make(self, spec: WorkerSpec, birth: Birth) -> "Process":
+    def make(self, spec: WorkerSpec, request: SpawnRequest) -> "Process":
         if self.whether(self._faults.refused):
-            birth.close()
+            request.close()
             self.stopped = True
             self._world.note("%r: no process can be made", self)
             raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-        self._birth = birth
+        self._request = request
         self.users = 1
         self.loop.outside(self.chance.uniform(0.0, 0.01), self._born)
         return self
 
-    def cancel(self, birth: Birth) -> None:
-        birth.cancelled = True
-        birth.close()
+    def cancel(self, request: SpawnRequest) -> None:
+        request.cancelled = True
+        request.close()
         self.stopped = True
 
     def done_with(self, home: "Process") -> None:
         self.users -= 1
 
     def _born(self) -> None:
-        birth = self._birth
-        if birth is None or birth.cancelled:
+        request = self._request
+        if request is None or request.cancelled:
             return
-        birth.close()
+        request.close()
         if self.whether(self._faults.not_born):
             self.stopped = True
             self._world.note("%r: is not born", self)
-            birth.failed("its template has gone")
+            request.failed("its template has gone")
             return
         self._child = _Child(self)
-        birth.born(self._child)
+        request.born(self._child)
         self.loop.outside(self.chance.uniform(0.0, 0.002), self.say, wire.Hello(self.number))
 
     # Its end.
@@ -166,10 +166,10 @@ class Process:
         self.loop.outside(draw(0.0, 0.001) + (0.0 if whose else held), self._silent)
 
     def _reaped(self, code: int) -> None:
-        assert self._child is not None and self._birth is not None
+        assert self._child is not None and self._request is not None
         self.script.reader.ended()
         self._child.returncode = code
-        self._birth.ended()
+        self._request.ended()
 
     def _closed(self) -> None:
         if self.line is not None:
@@ -186,7 +186,7 @@ class Process:
     # The socket.
 
     def connected(self, protocol: "WatchedWorker", output: OutputReader) -> Line:
-        """Set up socket and output for Life; return the socket's transport."""
+        """Set up socket and output for WorkerProcess; return the socket's transport."""
         self.output = output
         line = self.line = Line(self, protocol)
         protocol.connection_made(self.line)

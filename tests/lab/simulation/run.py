@@ -6,7 +6,7 @@ import logging
 import math
 import os
 
-from daemon.models.registrar import Registration
+from daemon.models.registrar import Registrar
 from tests.lab.simulation.clients import Clients
 from tests.lab.simulation.endings import check_healed, check_stopped
 from tests.lab.simulation.invariants import check
@@ -75,7 +75,7 @@ def _run(world: World) -> None:
     if world.failure is not None:
         return
     world.note("the daemon is stopped")
-    stopped = world.loop.create_task(_stop(world.registration, world.plan.grace, world.plan.hurry))
+    stopped = world.loop.create_task(_stop(world.registrar, world.plan.grace, world.plan.hurry))
     _let_pass(world, LONGEST_STOP, stopped)
     if world.failure is None and not stopped.done():
         world.broken("a stop ends", grace=world.plan.grace)
@@ -146,15 +146,15 @@ def _let_pass(world: World, seconds: float, until: "asyncio.Task[None] | None" =
     raise Endless
 
 
-async def _stop(registration: Registration, grace: float, hurry: float) -> None:
+async def _stop(registrar: Registrar, grace: float, hurry: float) -> None:
     """Stop as lifecycle/shutdown.py does; `hurry` is the seconds until the second signal, 0.0 for none."""
-    stopping = asyncio.ensure_future(registration.stop(grace))
+    stopping = asyncio.ensure_future(registrar.stop(grace))
     done, _ = await asyncio.wait((stopping,), timeout=hurry or None)
     if not done:
         stopping.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await stopping
-        await registration.end()
+        await registrar.end()
     else:
         stopping.result()
 

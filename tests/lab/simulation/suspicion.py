@@ -57,7 +57,7 @@ def note_ended(world: "World", worker: "WatchedWorker", batch: Batch, outcomes: 
                 book.proved.pop(entry.same, None)
                 book.feared.discard(entry.same)
         return
-    of_itself = code not in (None, SIGKILL) and not worker._life.killed_because
+    of_itself = code not in (None, SIGKILL) and not worker._process.killed_because
     if (blame is not Blame.NONE) != (of_itself and outcomes[0].started):
         world.broken("who ends of itself makes suspects of what it had begun, and no other does", worker=worker,
                      outcome=outcomes[0], code=code)  # fmt: skip

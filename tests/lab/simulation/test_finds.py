@@ -17,11 +17,11 @@ from daemon.core import job as jobs
 from daemon.core.job import Batch, Job, Outcome, Reply
 from daemon.metrics.version import VersionMetrics
 from daemon.models.persistence.ledger import Ledger
-from daemon.models.version import Model
+from daemon.models.version import ModelVersion
 from daemon.workers import pool, slot
 from daemon.workers.engine import Worker
-from daemon.workers.flows import Flow, Flows
-from daemon.workers.inflight import Hand
+from daemon.workers.flows import Flows, RowFlow
+from daemon.workers.inflight import InFlight
 from daemon.workers.local import LocalWorker
 from daemon.workers.pool import Pool
 from tests.lab.simulation.run import prepare, run
@@ -48,13 +48,13 @@ def puts_what_comes_back_last(patch: pytest.MonkeyPatch) -> None:
 
 def charges_what_went_ahead(patch: pytest.MonkeyPatch) -> None:
     def give_back(
-        hand: Hand, retry: bool, reason: str, killed: bool, stopped: bool = False, crashed: bool = False
+        in_flight: InFlight, retry: bool, reason: str, killed: bool, stopped: bool = False, crashed: bool = False
     ) -> Iterator[tuple[Batch, list[Outcome]]]:
-        while hand._batches:
-            batch = hand._batches.pop()
+        while in_flight._batches:
+            batch = in_flight._batches.pop()
             yield batch, [Outcome(job, None, retry, reason, killed, stopped=stopped) for job in batch.jobs]
 
-    patch.setattr(Hand, "give_back", give_back)
+    patch.setattr(InFlight, "give_back", give_back)
 
 
 def answers_twice(patch: pytest.MonkeyPatch) -> None:
@@ -70,7 +70,7 @@ def answers_twice(patch: pytest.MonkeyPatch) -> None:
 
 def answers_those_who_left(patch: pytest.MonkeyPatch) -> None:
     def abandon(dispatcher: Dispatcher, job: Job) -> None:
-        if job.phase is jobs.Phase.QUEUED:
+        if job.phase is jobs.JobPhase.QUEUED:
             once(dispatcher, job)
 
     once = Dispatcher.abandon
@@ -87,7 +87,7 @@ def holds_for_too_long(patch: pytest.MonkeyPatch) -> None:
 
 
 def is_not_woken_by_an_idle_worker(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Model, "worker_idle", nothing)
+    patch.setattr(ModelVersion, "worker_idle", nothing)
 
 
 def sends_one_too_many(patch: pytest.MonkeyPatch) -> None:
@@ -109,12 +109,12 @@ def tries_three_times(patch: pytest.MonkeyPatch) -> None:
 
 
 def runs_again_what_was_answered_in_part(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Job, "may_return", property(lambda job: job.phase is jobs.Phase.SENT and job.attempt < 2))
+    patch.setattr(Job, "may_return", property(lambda job: job.phase is jobs.JobPhase.SENT and job.attempt < 2))
 
 
 def runs_again_what_may_not(patch: pytest.MonkeyPatch) -> None:
-    once = Hand.give_back
-    patch.setattr(Hand, "give_back", lambda hand, retry, *reason: once(hand, True, *reason))
+    once = InFlight.give_back
+    patch.setattr(InFlight, "give_back", lambda in_flight, retry, *reason: once(in_flight, True, *reason))
 
 
 def sets_no_alarm(patch: pytest.MonkeyPatch) -> None:
@@ -155,30 +155,30 @@ def waits_for_ever_for_a_worker(patch: pytest.MonkeyPatch) -> None:
 
 
 def takes_a_late_answer_for_the_next(patch: pytest.MonkeyPatch) -> None:
-    def expire(hand: Hand, retry: bool, reply: Reply) -> tuple[Batch, list[Outcome]]:
-        ended = once(hand, retry, reply)
-        hand.overdue = None
+    def expire(in_flight: InFlight, retry: bool, reply: Reply) -> tuple[Batch, list[Outcome]]:
+        ended = once(in_flight, retry, reply)
+        in_flight.overdue = None
         return ended
 
     def done(worker: LocalWorker, message: Any) -> None:
-        batch = worker.hand.running
+        batch = worker.in_flight.running
         once_done(worker, message if batch is None else type(message)(batch.id, message.answers, message.seconds))
 
-    once, once_done = Hand.expire, LocalWorker._done
-    patch.setattr(Hand, "expire", expire)
+    once, once_done = InFlight.expire, LocalWorker._done
+    patch.setattr(InFlight, "expire", expire)
     patch.setattr(LocalWorker, "_done", done)
 
 
 def does_not_notice_a_lost_worker(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(LocalWorker, "_lose", nothing)
+    patch.setattr(LocalWorker, "_disconnect", nothing)
 
 
 def holds_though_it_stops(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Model, "stop", lambda model: setattr(model, "stopping", True))
+    patch.setattr(ModelVersion, "stop", lambda model: setattr(model, "stopping", True))
 
 
 def leaves_timers(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Model, "close", nothing)
+    patch.setattr(ModelVersion, "close", nothing)
 
 
 def keeps_what_has_ended(patch: pytest.MonkeyPatch) -> None:
@@ -195,32 +195,32 @@ def keeps_what_has_ended(patch: pytest.MonkeyPatch) -> None:
 
 
 def leases_no_memory_to_workers(patch: pytest.MonkeyPatch) -> None:
-    once = Hand.take
-    patch.setattr(Hand, "take", lambda hand, batch, leases=(): once(hand, batch))
+    once = InFlight.take
+    patch.setattr(InFlight, "take", lambda in_flight, batch, leases=(): once(in_flight, batch))
 
 
 def ends_leases_with_a_kill(patch: pytest.MonkeyPatch) -> None:
-    def expire(hand: Hand, retry: bool, reply: Reply) -> tuple[Batch, list[Outcome]]:
-        ended = once(hand, retry, reply)
-        hand.end()
+    def expire(in_flight: InFlight, retry: bool, reply: Reply) -> tuple[Batch, list[Outcome]]:
+        ended = once(in_flight, retry, reply)
+        in_flight.end()
         return ended
 
-    once = Hand.expire
-    patch.setattr(Hand, "expire", expire)
+    once = InFlight.expire
+    patch.setattr(InFlight, "expire", expire)
 
 
 def ends_leases_with_the_connection(patch: pytest.MonkeyPatch) -> None:
     def lose(worker: LocalWorker) -> None:
-        worker.hand.end()
+        worker.in_flight.end()
         once(worker)
 
-    once = LocalWorker._lose
-    patch.setattr(LocalWorker, "_lose", lose)
+    once = LocalWorker._disconnect
+    patch.setattr(LocalWorker, "_disconnect", lose)
 
 
 def keeps_memory_of_answered_batches(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Hand, "finish", Hand._take_out)
-    patch.setattr(Hand, "end", nothing)
+    patch.setattr(InFlight, "finish", InFlight._take_out)
+    patch.setattr(InFlight, "end", nothing)
 
 
 def does_not_remember(patch: pytest.MonkeyPatch) -> None:
@@ -231,16 +231,16 @@ def does_not_remember(patch: pytest.MonkeyPatch) -> None:
 
 
 def gives_credit_for_what_nobody_has_read(patch: pytest.MonkeyPatch) -> None:
-    def passed(flow: Flow, cost: int) -> None:
+    def passed(flow: RowFlow, cost: int) -> None:
         once(flow, cost)
         flow.drained()
 
-    once = Flow.passed
-    patch.setattr(Flow, "passed", passed)
+    once = RowFlow.passed
+    patch.setattr(RowFlow, "passed", passed)
 
 
 def gives_no_credit(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Flow, "drained", nothing)
+    patch.setattr(RowFlow, "drained", nothing)
 
 
 def takes_a_wait_for_clients_for_the_workers_time(patch: pytest.MonkeyPatch) -> None:
@@ -253,9 +253,9 @@ def gives_up_though_there_was_work(patch: pytest.MonkeyPatch) -> None:
 
 
 def blames_whom_it_killed(patch: pytest.MonkeyPatch) -> None:
-    once = Hand.give_back
-    patch.setattr(Hand, "give_back", lambda hand, retry, reason, killed, stopped=False, crashed=False:
-                  once(hand, retry, reason, killed, stopped, True))  # fmt: skip
+    once = InFlight.give_back
+    patch.setattr(InFlight, "give_back", lambda in_flight, retry, reason, killed, stopped=False, crashed=False:
+                  once(in_flight, retry, reason, killed, stopped, True))  # fmt: skip
 
 
 def takes_one_for_another(patch: pytest.MonkeyPatch) -> None:

@@ -20,13 +20,13 @@ from daemon.metrics.metrics import Metrics
 from daemon.metrics.version import VersionMetrics
 from daemon.models.archives.directories import Progress
 from daemon.models.archives.opening import Archives, Contents
-from daemon.models.build import Maker
-from daemon.models.registrar import Registration
+from daemon.models.build import ModelFactory
+from daemon.models.registrar import Registrar
 from daemon.models.registry import Registry
-from daemon.models.request import Request
+from daemon.models.request import Registration
 from daemon.models.retirement import LiveVersions
 from daemon.models.settings import ModelSettings
-from daemon.models.version import Model, Source
+from daemon.models.version import ModelVersion, Source
 from daemon.workers.gpus import Placement
 from handlers import wire
 from tests.lab.simulation.engine import Engine, WatchedWorker
@@ -53,24 +53,24 @@ class SimulatedArchives(Archives):
     """Nothing is downloaded or unpacked."""
 
     @contextlib.asynccontextmanager
-    async def open(self, request: Request, progress: Progress) -> AsyncIterator[Contents]:
+    async def open(self, request: Registration, progress: Progress) -> AsyncIterator[Contents]:
         yield Contents(Path(_NOWHERE))
 
 
-class SimulatedMaker(Maker):
+class SimulatedMaker(ModelFactory):
     """Makes the world's models; nothing is read."""
 
     def __init__(self, world: "World") -> None:
         self._world = world
 
-    def manifest(self, request: Request, directory: Path) -> Manifest:
+    def manifest(self, request: Registration, directory: Path) -> Manifest:
         name, version = request.url.split("/")
         return parse_manifest({"model": {"modelName": name, "modelVersion": version, "handler": "h.py"}})
 
     async def install(self, manifest: Manifest, directory: Path, progress: Progress) -> None:
         """Install nothing."""
 
-    def make(self, request: Request, manifest: Manifest, *source: Any, **further: Any) -> Model:
+    def make(self, request: Registration, manifest: Manifest, *source: Any, **further: Any) -> ModelVersion:
         return self._world.make(request, manifest).model
 
 
@@ -81,16 +81,16 @@ class WatchedVersions(LiveVersions):
         super().__init__(world.registry, world.metrics)
         self._world = world
 
-    def add(self, model: Model) -> None:
+    def add(self, model: ModelVersion) -> None:
         super().add(model)
         self._world.registered(model)
 
-    def gone(self, model: Model) -> None:
+    def gone(self, model: ModelVersion) -> None:
         super().gone(model)
         self._world.retired(model)
 
 
-class SimulatedRegistration(Registration):
+class SimulatedRegistration(Registrar):
     """Production's registration with a simulated source."""
 
     def __init__(self, world: "World") -> None:
@@ -100,7 +100,7 @@ class SimulatedRegistration(Registration):
             config, world.registry, Engine(world), world.loop, logs, world.metrics, live=WatchedVersions(world)
         )
         self.archives = SimulatedArchives(config, self.directories)
-        self.maker = SimulatedMaker(world)
+        self.factory = SimulatedMaker(world)
 
 
 class MarkingClock:
@@ -176,7 +176,7 @@ class World:
         self.disk: bytes | None = None
         self.memory = Memory()
         self.registry, self.metrics = Registry(), Metrics()
-        self.registration = SimulatedRegistration(self)
+        self.registrar = SimulatedRegistration(self)
         self._output: Any = None
         self._began = self.loop.now()
 
@@ -214,16 +214,16 @@ class World:
 
     # The registration's interface.
 
-    def request(self, name: str, version: str, *, synchronous: bool) -> Request:
-        return Request(url=f"{name}/{version}", synchronous=synchronous)
+    def request(self, name: str, version: str, *, synchronous: bool) -> Registration:
+        return Registration(url=f"{name}/{version}", synchronous=synchronous)
 
-    def make(self, request: Request, manifest: Manifest) -> Served:
+    def make(self, request: Registration, manifest: Manifest) -> Served:
         """Make a model as from its archive."""
         settings = self.settings_of(manifest.model_name, manifest.model_version)
         settings = settings.changed({"quarantine": self.plan.quarantine}, "set")
         engine, clock = Engine(self), MarkingClock(self.loop)
         source = Source(request.url, Path(_NOWHERE), None, manifest, {})
-        model = Model.__new__(Model)
+        model = ModelVersion.__new__(ModelVersion)
         served = engine.served = clock.served = Served(model, len(self.served) + 1)
         model.__init__(source, settings, engine, clock, cores=4, placement=self.placement, request=request)  # type: ignore[misc]
         if self.plan.aside:
@@ -237,11 +237,11 @@ class World:
                 return model[2]
         return draw_settings(self.chance)
 
-    def registered(self, model: Model) -> None:
+    def registered(self, model: ModelVersion) -> None:
         served = next(served for served in self.served if served.model is model)
         self.note("%r is registered: %s", served, _words(served.model.settings))
 
-    def retired(self, model: Model) -> None:
+    def retired(self, model: ModelVersion) -> None:
         for served in self.served:
             if served.model is model:
                 served.dirty = True

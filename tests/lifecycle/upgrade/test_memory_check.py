@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from daemon.lifecycle.upgrade.memory_check import Memory, descendants, left_in, measure, proportional, shortage
+from daemon.lifecycle.upgrade.memory_check import MemoryCheck, descendants, left_in, measure, proportional, shortage
 
 MIB = 1024**2
 
 
 def test_what_fits_is_no_shortage() -> None:
-    assert shortage(Memory(100 * MIB, 100 * MIB)) is None
+    assert shortage(MemoryCheck(100 * MIB, 100 * MIB)) is None
 
 
 def test_a_shortage_says_what_is_needed_what_there_is_and_what_to_do() -> None:
-    said = shortage(Memory(3 * 1024 * MIB, 700 * MIB, "the cgroup /sys/fs/cgroup/a"))
+    said = shortage(MemoryCheck(3 * 1024 * MIB, 700 * MIB, "the cgroup /sys/fs/cgroup/a"))
 
     assert said is not None
     assert "about 3.0 GiB more memory" in said
@@ -74,7 +74,7 @@ def test_a_daemon_needs_what_it_and_its_descendants_take_now(tmp_path: Path) -> 
     (tmp_path / "7" / "smaps_rollup").unlink()  # another user's
     write(tmp_path / "7", status="VmPeak: 1 kB\nVmRSS: 400 kB\n")
 
-    assert measure(5, tmp_path) == Memory(700 * 1024, 4000 * 1024)
+    assert measure(5, tmp_path) == MemoryCheck(700 * 1024, 4000 * 1024)
 
 
 def test_this_machine_can_be_measured() -> None:

@@ -6,15 +6,15 @@ import pytest
 from daemon.__main__ import parse_arguments
 from daemon.lifecycle.upgrade.messages import (
     Bound,
-    BrokenWord,
+    BrokenUpgradeMessage,
     Expected,
-    Failed,
     FromNew,
     Inheritance,
-    Loaded,
     Progress,
-    Taken,
-    Yours,
+    ReadyToTakeOver,
+    TakenOver,
+    TakeOver,
+    TakeoverFailed,
     decode,
     decode_from_new,
     encode,
@@ -23,7 +23,9 @@ from daemon.lifecycle.upgrade.messages import (
 INHERITANCE = Inheritance([Bound("--inference-address", "::1", 0, 7)], 8, 123, (9, 10), [Expected("m", "1.0", True, 3)])
 
 
-@pytest.mark.parametrize("word", [Progress(1, 2), Loaded("2.0"), Taken(), Failed("no", "Traceback\n  …")])
+@pytest.mark.parametrize(
+    "word", [Progress(1, 2), ReadyToTakeOver("2.0"), TakenOver(), TakeoverFailed("no", "Traceback\n  …")]
+)
 def test_a_word_of_the_new_daemon_arrives_as_it_was_said(word: FromNew) -> None:
     line = encode(word)
 
@@ -33,7 +35,7 @@ def test_a_word_of_the_new_daemon_arrives_as_it_was_said(word: FromNew) -> None:
 
 def test_a_word_of_the_old_daemon_arrives_as_it_was_said() -> None:
     assert decode(encode(INHERITANCE), Inheritance) == INHERITANCE
-    assert decode(encode(Yours()), Yours) == Yours()
+    assert decode(encode(TakeOver()), TakeOver) == TakeOver()
 
 
 # The bytes as daemons wrote them before their code moved to where it is. They stay: such daemons still run.
@@ -42,11 +44,11 @@ EARLIER = {
     b'"locks":[9,10],"models":[{"name":"m","version":"1.0","must":true,"workers":3}],"stand_in":false,"form":1}\n': (
         INHERITANCE
     ),
-    b'{"type":"yours"}\n': Yours(),
+    b'{"type":"yours"}\n': TakeOver(),
     b'{"type":"progress","done":1,"total":2}\n': Progress(1, 2),
-    b'{"type":"loaded","version":"2.0"}\n': Loaded("2.0"),
-    b'{"type":"taken"}\n': Taken(),
-    b'{"type":"failed","reason":"no","details":"t"}\n': Failed("no", "t"),
+    b'{"type":"loaded","version":"2.0"}\n': ReadyToTakeOver("2.0"),
+    b'{"type":"taken"}\n': TakenOver(),
+    b'{"type":"failed","reason":"no","details":"t"}\n': TakeoverFailed("no", "t"),
 }
 
 
@@ -72,7 +74,7 @@ def test_what_another_version_says_beyond_what_we_know_is_ignored() -> None:
 
 @pytest.mark.parametrize("line", [b"", b"{", b"\xff", b'{"type": "sold"}', b"[]"])
 def test_anything_else_is_broken(line: bytes) -> None:
-    with pytest.raises(BrokenWord):
+    with pytest.raises(BrokenUpgradeMessage):
         decode_from_new(line)
-    with pytest.raises(BrokenWord):
-        decode(line, Yours)
+    with pytest.raises(BrokenUpgradeMessage):
+        decode(line, TakeOver)

@@ -13,12 +13,12 @@ from daemon.lifecycle.upgrade.channel import Channel, HungUp
 from daemon.lifecycle.upgrade.messages import (
     FORM,
     Expected,
-    Failed,
     Inheritance,
-    Loaded,
     Progress,
-    Taken,
-    Yours,
+    ReadyToTakeOver,
+    TakenOver,
+    TakeOver,
+    TakeoverFailed,
     decode_from_new,
     encode,
 )
@@ -55,12 +55,12 @@ async def test_the_place_is_taken_when_it_is_given() -> None:
     taking = asyncio.ensure_future(predecessor.take(work, "2.0"))
     heard = [decode_from_new(await channel.hear()) for _ in range(2)]
     assert not taking.done()
-    await channel.tell(Yours())
+    await channel.tell(TakeOver())
     await taking
     await predecessor.taken()
 
-    assert heard == [Progress(1, 2), Loaded("2.0")]
-    assert decode_from_new(await channel.hear()) == Taken()
+    assert heard == [Progress(1, 2), ReadyToTakeOver("2.0")]
+    assert decode_from_new(await channel.hear()) == TakenOver()
     channel.close()
     predecessor.close()
 
@@ -88,7 +88,7 @@ async def test_one_that_takes_the_place_too_late_leaves() -> None:
     taking = asyncio.ensure_future(predecessor.take(nothing, "2.0"))
     channel = Channel(old)
     await channel.hear()
-    await channel.tell(Yours())
+    await channel.tell(TakeOver())
     await taking
     channel.close()
 
@@ -102,7 +102,7 @@ def test_why_it_will_not_is_told_with_the_traceback() -> None:
 
     predecessor.fail(WorkersFailed("Failed to start workers\n\nTraceback …\nValueError"))
 
-    assert decode_from_new(old.recv(1000)) == Failed("Failed to start workers", "Traceback …\nValueError")
+    assert decode_from_new(old.recv(1000)) == TakeoverFailed("Failed to start workers", "Traceback …\nValueError")
     assert old.recv(1) == b""
     old.close()
 
@@ -151,7 +151,7 @@ async def take_over(
     new = StubDaemon(old.root, **flags)
     new.engine.load_failure = failure
     await load(
-        Startup(new.config, new.registry, new.registration, replacing=True), new.registry, expected, lambda *_: None
+        Startup(new.config, new.registry, new.registrar, replacing=True), new.registry, expected, lambda *_: None
     )
     return new
 
@@ -159,7 +159,7 @@ async def take_over(
 async def test_as_many_workers_are_ready_as_before_where_any_number_would_do(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
     model = await bench.register(bench.mar(), workers=3)
-    await bench.registration.scale(model, 1, 4, synchronous=True, progress=no_progress)
+    await bench.registrar.scale(model, 1, 4, synchronous=True, progress=no_progress)
 
     new = await take_over(bench, [Expected("m", "1.0", True, 3)])
 

@@ -8,14 +8,14 @@ import pytest
 
 from daemon.core.errors import Loading, Stopping, UpgradeFailed, Upgrading
 from daemon.lifecycle.upgrade import old as room
-from daemon.lifecycle.upgrade.memory_check import Memory
-from daemon.lifecycle.upgrade.messages import Expected, Failed, FromNew, Loaded, Progress, Taken
+from daemon.lifecycle.upgrade.memory_check import MemoryCheck
+from daemon.lifecycle.upgrade.messages import Expected, FromNew, Progress, ReadyToTakeOver, TakenOver, TakeoverFailed
 from daemon.lifecycle.upgrade.old import Upgrade
 from daemon.lifecycle.upgrade.states import Step
-from daemon.lifecycle.upgrade.successor import Gone
+from daemon.lifecycle.upgrade.successor import SuccessorGone
 from tests.kit.daemon import StubDaemon, until
 
-PLENTY = Memory(1, 2)
+PLENTY = MemoryCheck(1, 2)
 
 
 class FakeSuccessor:
@@ -51,7 +51,7 @@ class FakeSuccessor:
 class Old:
     """The old daemon's parts, as far as an upgrade needs them."""
 
-    def __init__(self, bench: StubDaemon, successor: FakeSuccessor, memory: Memory = PLENTY) -> None:
+    def __init__(self, bench: StubDaemon, successor: FakeSuccessor, memory: MemoryCheck = PLENTY) -> None:
         self.bench = bench
         self.successor = successor
         self.ready = True
@@ -59,7 +59,7 @@ class Old:
         self.models: list[Expected] = []
         self.stages: list[str] = []
         self.upgrade = Upgrade(
-            bench.registry, bench.registration, self._start, lambda: self.ready, self._reclaim, "1.0", lambda _: memory
+            bench.registry, bench.registrar, self._start, lambda: self.ready, self._reclaim, "1.0", lambda _: memory
         )
 
     def _start(self, python: str | None, models: list[Expected]) -> FakeSuccessor:
@@ -74,14 +74,14 @@ class Old:
 
     def serves(self) -> bool:
         """As if nothing had happened."""
-        with self.bench.registration.gate.change():
+        with self.bench.registrar.gate.change():
             return self.upgrade.step is Step.SERVING and not self.upgrade.given.is_set()
 
 
 async def test_a_new_daemon_that_is_ready_is_given_the_place(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
     await bench.register(bench.mar(), workers=2)
-    old = Old(bench, FakeSuccessor(Progress(1, 2), Loaded("2.0"), Taken()))
+    old = Old(bench, FakeSuccessor(Progress(1, 2), ReadyToTakeOver("2.0"), TakenOver()))
 
     said = await old.ask(grace=7.0)
 
@@ -90,18 +90,27 @@ async def test_a_new_daemon_that_is_ready_is_given_the_place(tmp_path: Path) -> 
     assert old.models == [Expected("m", "1.0", True, 2)]
     assert old.successor.did == ["introduced", "given"]
     assert old.upgrade.step is Step.DRAINING and old.upgrade.given.is_set() and old.upgrade.grace == 7.0
-    with pytest.raises(Upgrading), bench.registration.gate.change():
+    with pytest.raises(Upgrading), bench.registrar.gate.change():
         pass
 
 
 @pytest.mark.parametrize(
     ("words", "reason", "did"),
     [
-        pytest.param([Failed("no room", "Traceback")], "no room\n\nTraceback", "ended", id="it cannot load a model"),
-        pytest.param([Gone("it died", "its words")], "it died\n\nits words", "ended", id="it dies while it loads"),
-        pytest.param([Taken()], "before its time", "ended", id="it takes what was not given"),
-        pytest.param([Loaded("2.0"), Gone("it died")], "it died", "killed", id="it dies when it is given the place"),
-        pytest.param([Loaded("2.0"), Failed("no")], "no", "killed", id="it cannot listen"),
+        pytest.param(
+            [TakeoverFailed("no room", "Traceback")], "no room\n\nTraceback", "ended", id="it cannot load a model"
+        ),
+        pytest.param(
+            [SuccessorGone("it died", "its words")], "it died\n\nits words", "ended", id="it dies while it loads"
+        ),
+        pytest.param([TakenOver()], "before its time", "ended", id="it takes what was not given"),
+        pytest.param(
+            [ReadyToTakeOver("2.0"), SuccessorGone("it died")],
+            "it died",
+            "killed",
+            id="it dies when it is given the place",
+        ),
+        pytest.param([ReadyToTakeOver("2.0"), TakeoverFailed("no")], "no", "killed", id="it cannot listen"),
     ],
 )
 async def test_a_new_daemon_that_fails_is_seen_dead_and_the_old_one_goes_on(
@@ -125,7 +134,7 @@ async def test_one_that_does_not_take_the_place_is_killed(tmp_path: Path, monkey
     monkeypatch.setattr(room, "TAKE_TIME", 0.0)
 
     bench = StubDaemon(tmp_path)
-    old = Old(bench, FakeSuccessor(Loaded("2.0")))
+    old = Old(bench, FakeSuccessor(ReadyToTakeOver("2.0")))
 
     with pytest.raises(UpgradeFailed, match="was ready, and did not take over"):
         await old.ask()
@@ -141,7 +150,7 @@ async def test_what_a_new_daemon_acknowledged_before_it_died_is_not_overwritten(
 
     bench = StubDaemon(tmp_path)
     await bench.register(bench.mar())
-    old = Old(bench, FakeSuccessor(Loaded("2.0")))
+    old = Old(bench, FakeSuccessor(ReadyToTakeOver("2.0")))
     bench.snapshot.write_bytes(bench.snapshot.read_bytes() + b" ")
 
     with pytest.raises(UpgradeFailed):
@@ -153,7 +162,7 @@ async def test_what_a_new_daemon_acknowledged_before_it_died_is_not_overwritten(
 
 async def test_a_daemon_that_does_not_fit_is_not_started(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
-    old = Old(bench, FakeSuccessor(Loaded("2.0"), Taken()), Memory(3 * 1024**3, 1024**3))
+    old = Old(bench, FakeSuccessor(ReadyToTakeOver("2.0"), TakenOver()), MemoryCheck(3 * 1024**3, 1024**3))
 
     with pytest.raises(UpgradeFailed, match=r"needs about 3\.0 GiB more memory"):
         await old.ask()
@@ -176,8 +185,8 @@ async def test_one_that_is_not_ready_in_time_is_given_up(tmp_path: Path) -> None
 
 async def test_changes_that_were_begun_are_finished_before_the_new_daemon_starts(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
-    old = Old(bench, FakeSuccessor(Loaded("2.0"), Taken()))
-    with bench.registration.gate.change():
+    old = Old(bench, FakeSuccessor(ReadyToTakeOver("2.0"), TakenOver()))
+    with bench.registrar.gate.change():
         asking = asyncio.ensure_future(old.ask())
         await until(lambda: "checking" in old.stages)
         await bench.register(bench.mar())
@@ -193,7 +202,7 @@ async def test_a_change_that_does_not_end_gives_the_upgrade_up(tmp_path: Path) -
     bench = StubDaemon(tmp_path)
     old = Old(bench, FakeSuccessor())
     with (
-        bench.registration.gate.change(),
+        bench.registrar.gate.change(),
         pytest.raises(UpgradeFailed, match=r"changes in progress did not finish within 0\.01 s"),
     ):
         await old.ask(timeout=0.01)
@@ -206,7 +215,7 @@ async def test_what_cannot_be_written_cannot_be_handed_over(tmp_path: Path) -> N
     await bench.register(bench.mar())
     bench.snapshot.unlink()
     bench.snapshot.mkdir()
-    bench.registration.ledger.choose_default("m", "1.0")
+    bench.registrar.ledger.choose_default("m", "1.0")
     old = Old(bench, FakeSuccessor())
 
     with pytest.raises(UpgradeFailed, match="the snapshot for the new daemon cannot be written: cannot write"):
@@ -247,12 +256,12 @@ async def test_a_stop_gives_an_upgrade_up(tmp_path: Path) -> None:
     assert old.upgrade.step is Step.STOPPING
 
 
-@pytest.mark.parametrize("last", [Taken(), Gone("it died")], ids=["it takes the place", "it dies"])
+@pytest.mark.parametrize("last", [TakenOver(), SuccessorGone("it died")], ids=["it takes the place", "it dies"])
 async def test_a_stop_while_the_place_is_given_away_waits_for_who_has_it(
     tmp_path: Path, last: FromNew | Exception
 ) -> None:
     bench = StubDaemon(tmp_path)
-    old = Old(bench, FakeSuccessor(Loaded("2.0")))
+    old = Old(bench, FakeSuccessor(ReadyToTakeOver("2.0")))
     asking = asyncio.ensure_future(old.ask())
     await until(lambda: old.upgrade.step is Step.HANDING)
     settling = asyncio.ensure_future(old.upgrade.settle())
@@ -263,7 +272,7 @@ async def test_a_stop_while_the_place_is_given_away_waits_for_who_has_it(
     await settling
 
     assert old.upgrade.step is Step.STOPPING
-    assert old.upgrade.given.is_set() is isinstance(last, Taken)
+    assert old.upgrade.given.is_set() is isinstance(last, TakenOver)
     await asyncio.gather(asking, return_exceptions=True)
 
 
@@ -275,7 +284,7 @@ async def test_whoever_asked_may_leave(tmp_path: Path) -> None:
 
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
-    old.successor.words.put_nowait(Loaded("2.0"))
-    old.successor.words.put_nowait(Taken())
+    old.successor.words.put_nowait(ReadyToTakeOver("2.0"))
+    old.successor.words.put_nowait(TakenOver())
 
     await until(old.upgrade.given.is_set)

@@ -3,15 +3,15 @@
 import pytest
 
 from daemon.core.states import IllegalTransition
-from daemon.lifecycle.upgrade.states import TRANSITIONS, Drain, Event, Step, advance, drain, stops_successor
+from daemon.lifecycle.upgrade.states import TRANSITIONS, Drain, Step, UpgradeEvent, advance, drain, stops_successor
 
 
-@pytest.mark.parametrize("event", Event)
+@pytest.mark.parametrize("event", UpgradeEvent)
 @pytest.mark.parametrize("step", Step)
-def test_an_upgrade_follows_the_drawing_and_goes_back_only_to_where_it_began(step: Step, event: Event) -> None:
+def test_an_upgrade_follows_the_drawing_and_goes_back_only_to_where_it_began(step: Step, event: UpgradeEvent) -> None:
     if event in TRANSITIONS[step]:
         after = advance(step, event)
-        assert after.value > step.value or (event is Event.FAILED and after is Step.SERVING)
+        assert after.value > step.value or (event is UpgradeEvent.FAILED and after is Step.SERVING)
     else:
         with pytest.raises(IllegalTransition, match=f"{event.name} in {step.name}"):
             advance(step, event)
@@ -32,7 +32,7 @@ def test_the_place_is_taken_only_by_a_daemon_to_which_it_was_given() -> None:
 
 
 def test_a_signal_waits_while_nobody_knows_who_the_daemon_is() -> None:
-    assert [step for step in Step if Event.STOPPED not in TRANSITIONS[step]] == [Step.HANDING, Step.STOPPING]
+    assert [step for step in Step if UpgradeEvent.STOPPED not in TRANSITIONS[step]] == [Step.HANDING, Step.STOPPING]
 
 
 @pytest.mark.parametrize("supervised", [False, True])

@@ -11,7 +11,7 @@ from daemon.models.archives.directories import Directories
 from daemon.models.archives.opening import Archives, Contents
 from daemon.models.archives.unpack import Limits
 from daemon.models.registrar import no_progress
-from daemon.models.request import Request
+from daemon.models.request import Registration
 from tests.kit.archives import model_files, write_files, write_mar
 from tests.kit.build import make_config
 
@@ -29,7 +29,7 @@ class Opened:
         self.archives = Archives(config, self.directories)
 
     async def open(self, url: str, failure: BaseException | None = None) -> Contents:
-        async with self.archives.open(Request(url=url), no_progress) as contents:
+        async with self.archives.open(Registration(url=url), no_progress) as contents:
             if failure is not None:
                 raise failure
         return contents

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from daemon.models.persistence.snapshot import BrokenSnapshot, Entry, Snapshot, decode_snapshot, encode_snapshot
-from daemon.models.persistence.snapshot_file import Memory
-from daemon.models.request import Request
-from daemon.models.settings import Wishes
+from daemon.models.persistence.snapshot import BrokenSnapshot, Snapshot, SnapshotEntry, decode_snapshot, encode_snapshot
+from daemon.models.persistence.snapshot_file import SnapshotFile
+from daemon.models.request import Registration
+from daemon.models.settings import Overrides
 from tests.kit.archives import model_files, write_files
 from tests.kit.daemon import StubDaemon
 
@@ -43,16 +43,16 @@ EarlierWishes = msgspec.defstruct(
 )  # fmt: skip
 
 
-def document(wishes: dict[str, Any]) -> bytes:
+def document(overrides: dict[str, Any]) -> bytes:
     """Write a snapshot as an earlier version did."""
-    request: dict[str, Any] = {"url": "m", "model_name": None, "handler": None, "runtime": None, "wishes": wishes}
+    request: dict[str, Any] = {"url": "m", "model_name": None, "handler": None, "runtime": None, "wishes": overrides}
     request |= {"synchronous": True, "local_paths": False}
     entry: dict[str, Any] = {"name": "m", "version": "1.0", "request": request, "default": True, "chosen": False}
     models = [entry | {"unpacked": None, "archive": None, "listed": False}]
     return json.dumps({"version": 1, "models": models}, indent=2).encode() + b"\n"
 
 
-def wishes_in(content: bytes) -> Any:
+def overrides_in(content: bytes) -> Any:
     (entry,) = json.loads(content)["models"]
     return entry["request"]["wishes"]
 
@@ -60,22 +60,22 @@ def wishes_in(content: bytes) -> Any:
 @pytest.mark.parametrize(
     ("written", "read"),
     [
-        pytest.param(SAID, Wishes(**READ), id="everything"),
-        pytest.param(UNSAID, Wishes(fallback_workers=0), id="nothing"),
-        pytest.param({}, Wishes(), id="not even that"),
-        pytest.param({"batch_size": 4, "colour": "red"}, Wishes(batch_size=4), id="what a later version wrote"),
+        pytest.param(SAID, Overrides(**READ), id="everything"),
+        pytest.param(UNSAID, Overrides(fallback_workers=0), id="nothing"),
+        pytest.param({}, Overrides(), id="not even that"),
+        pytest.param({"batch_size": 4, "colour": "red"}, Overrides(batch_size=4), id="what a later version wrote"),
     ],
 )
-def test_the_wishes_of_an_earlier_version_are_read(written: dict[str, Any], read: Wishes) -> None:
+def test_the_wishes_of_an_earlier_version_are_read(written: dict[str, Any], read: Overrides) -> None:
     (entry,) = decode_snapshot(document(written)).models
 
-    assert entry.request.wishes == read
+    assert entry.request.overrides == read
 
 
 def test_an_earlier_version_reads_what_is_written_now() -> None:
-    models = (Entry(name="m", version="1.0", request=Request(url="m", wishes=Wishes(**READ))),)
+    models = (SnapshotEntry(name="m", version="1.0", request=Registration(url="m", overrides=Overrides(**READ))),)
 
-    written = wishes_in(encode_snapshot(Snapshot(models=models)))
+    written = overrides_in(encode_snapshot(Snapshot(models=models)))
 
     assert msgspec.convert(written, EarlierWishes) == EarlierWishes(**READ)
     assert written == SAID
@@ -98,7 +98,7 @@ def test_a_file_that_an_earlier_version_wrote_is_current_until_it_changes(tmp_pa
     file = tmp_path / "snapshot.json"
     file.write_bytes(document(SAID))
 
-    memory = Memory(file)
+    memory = SnapshotFile(file)
 
     assert memory.is_current()
     file.write_bytes(document(UNSAID))
@@ -118,4 +118,4 @@ async def test_a_model_that_an_earlier_version_registered_is_served_as_it_was(tm
     assert (restored.min_workers, restored.max_workers) == (1, 3)
     assert (settings.origins["workers"], settings.origins["batch_size"]) == ("scale", "set")
     assert settings.origins["queue_jobs"] == "register"
-    assert wishes_in(bench.snapshot.read_bytes()) == SAID
+    assert overrides_in(bench.snapshot.read_bytes()) == SAID

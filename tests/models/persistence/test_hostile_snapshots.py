@@ -71,7 +71,7 @@ async def test_nothing_outside_is_served_or_removed(serves: bool, unpacked: str,
 
     for model in list(again.registry):
         assert again.models_dir in model.source.directory.resolve().parents
-        await again.registration.unregister(model.name, model.version)
+        await again.registrar.unregister(model.name, model.version)
     assert sorted(path.name for path in victim.rglob("*")) == before
     assert again.models_dir.is_dir()
 
@@ -87,5 +87,5 @@ async def test_a_link_in_the_directory_is_removed_and_what_it_leads_to_stays(tmp
 
     assert not (bench.models_dir / "link").is_symlink()
     assert [model.lost for model in again.registry] == [True]
-    await again.registration.unregister("m", "1.0")
+    await again.registrar.unregister("m", "1.0")
     assert (victim / "MAR-INF" / "MANIFEST.json").is_file()

@@ -9,7 +9,7 @@ from tests.kit.daemon import StubDaemon
 async def test_a_registration_that_may_still_fail_is_not_written(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
     model = await bench.register(bench.mar())
-    ledger = bench.registration.ledger
+    ledger = bench.registrar.ledger
 
     ledger.unsettled.add(model)
     await ledger.save()
@@ -22,7 +22,7 @@ async def test_a_registration_that_may_still_fail_is_not_written(tmp_path: Path)
 async def test_what_an_earlier_run_registered_is_kept_until_it_is_restored(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
     model = await bench.register(bench.mar())
-    ledger = bench.registration.ledger
+    ledger = bench.registrar.ledger
     (entry,) = bench.remembered.values()
 
     ledger.pending.append(entry)
@@ -39,7 +39,7 @@ async def test_a_default_version_is_marked_as_chosen_only_if_it_was_chosen(tmp_p
     bench = StubDaemon(tmp_path)
     await bench.register(bench.mar())
     await bench.register(bench.mar(version="2.0"))
-    ledger = bench.registration.ledger
+    ledger = bench.registrar.ledger
     assert [entry.chosen for entry in bench.remembered.values()] == [False, False]
 
     ledger.choose_default("m", "2.0")
@@ -54,13 +54,13 @@ async def test_a_default_version_is_marked_as_chosen_only_if_it_was_chosen(tmp_p
 async def test_a_directory_goes_when_the_snapshot_no_longer_names_it(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
     model = await bench.register(bench.mar())
-    registration = bench.registration
+    registrar = bench.registrar
     assert model.source.unpacked is not None
-    registration.directories.release(model.source.unpacked)  # no model uses it
+    registrar.directories.release(model.source.unpacked)  # no model uses it
     assert model.source.unpacked.exists()  # the snapshot names it
 
     bench.registry.discard(model)
-    await registration.ledger.save()
+    await registrar.ledger.save()
 
     assert not model.source.unpacked.exists()
     assert read_snapshot(bench.snapshot) is not None

@@ -8,8 +8,8 @@ import pytest
 
 from daemon.core.errors import BadRequest
 from daemon.models.persistence.startup import Startup
-from daemon.models.registrar import Request, no_progress
-from daemon.models.settings import Wishes
+from daemon.models.registrar import Registration, no_progress
+from daemon.models.settings import Overrides
 from daemon.models.version import ModelState
 from daemon.workers.engine import LoadFailure
 from tests.kit.archives import model_files, write_files, write_mar
@@ -18,13 +18,13 @@ from tests.kit.daemon import NEVER, StubDaemon, until
 
 async def test_what_was_registered_is_loading_before_anything_is_waited_for(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
-    wishes = Wishes(batch_size=4, max_delay=0.5, policy="greedy", response_timeout=7.0)
-    await bench.registration.register(Request(url=bench.mar(), model_name="n", wishes=wishes))
-    await bench.registration.scale(bench.registry.find("n"), 2, 3, synchronous=True, progress=no_progress)
+    overrides = Overrides(batch_size=4, max_delay=0.5, policy="greedy", response_timeout=7.0)
+    await bench.registrar.register(Registration(url=bench.mar(), model_name="n", overrides=overrides))
+    await bench.registrar.scale(bench.registry.find("n"), 2, 3, synchronous=True, progress=no_progress)
     again = StubDaemon(tmp_path)
     again.engine.load_time = NEVER
 
-    Startup(again.config, again.registry, again.registration).restore()
+    Startup(again.config, again.registry, again.registrar).restore()
 
     model = again.registry.find("n", "1.0")
     settings = model.settings
@@ -116,7 +116,7 @@ async def test_a_lost_version_cannot_be_scaled_and_can_be_registered_again(tmp_p
     again = await lost(bench)
 
     with pytest.raises(BadRequest, match="register it again"):
-        await again.registration.scale(again.registry.find("m"), 2, 2, synchronous=True, progress=no_progress)
+        await again.registrar.scale(again.registry.find("m"), 2, 2, synchronous=True, progress=no_progress)
     model = await again.register(again.mar())
 
     assert again.registry.find("m") is model and model.state is ModelState.READY
@@ -129,7 +129,7 @@ async def test_a_lost_version_can_be_unregistered(tmp_path: Path) -> None:
     (bench.store / "m-1.0.mar").unlink()
     again = await lost(bench)
 
-    await again.registration.unregister("m", None)
+    await again.registrar.unregister("m", None)
 
     assert (again.names, again.remembered, again.unpacked) == ([], {}, 0)
 
@@ -151,7 +151,7 @@ async def test_a_directory_that_is_gone_or_holds_another_version_is_a_lost_versi
 
 async def test_a_snapshot_that_asks_for_the_impossible_is_a_failed_version(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
-    await bench.registration.register(Request(url=bench.mar(), wishes=Wishes(batch_size=4)))
+    await bench.registrar.register(Registration(url=bench.mar(), overrides=Overrides(batch_size=4)))
     document = json.loads(bench.snapshot.read_text())
     document["models"][0]["request"]["wishes"]["batch_size"] = 0
     bench.snapshot.write_text(json.dumps(document))
@@ -177,7 +177,7 @@ async def test_versions_come_back_in_their_order_with_their_default(tmp_path: Pa
     bench = StubDaemon(tmp_path)
     for version in ("3", "1", "2"):
         await bench.register(bench.mar(version=version))
-    await bench.registration.set_default("m", "2")
+    await bench.registrar.set_default("m", "2")
 
     again = await bench.restart()
 
@@ -224,7 +224,7 @@ async def test_a_timeout_of_nothing_that_an_earlier_version_took_is_the_default_
     model = again.registry.find("m")
     assert getattr(model.settings, name) == 120.0 and model.settings.origins[name] == "default"
     assert f"m/1.0: {name} was 0, which is no longer accepted; the daemon's default is used" in caplog.text
-    assert getattr(again.remembered["m/1.0"].request.wishes, name) is None
+    assert getattr(again.remembered["m/1.0"].request.overrides, name) is None
 
 
 async def test_a_timeout_of_nothing_in_an_archive_that_an_earlier_version_took_is_the_default_now(

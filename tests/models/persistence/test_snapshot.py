@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from daemon.models.archives.unpack import ArchiveMark
 from daemon.models.persistence.snapshot import (
     BrokenSnapshot,
-    Entry,
     Snapshot,
+    SnapshotEntry,
     decode_snapshot,
     encode_snapshot,
     read_snapshot,
@@ -22,15 +22,15 @@ from daemon.models.persistence.snapshot import (
     set_aside,
     write_snapshot,
 )
-from daemon.models.request import Request
-from daemon.models.settings import Wishes
+from daemon.models.request import Registration
+from daemon.models.settings import Overrides
 
 words = st.text(max_size=20)
 names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_\-.]*", fullmatch=True)
 counts = st.integers(0, 1000)
 seconds = st.floats(0, 1e9)
-wishes = st.builds(
-    Wishes,
+overrides = st.builds(
+    Overrides,
     batch_size=st.none() | counts,
     max_delay=st.none() | seconds,
     policy=st.none() | words,
@@ -41,16 +41,16 @@ wishes = st.builds(
     startup_timeout=st.none() | seconds,
 )
 requests = st.builds(
-    Request,
+    Registration,
     url=words,
     model_name=st.none() | words,
     handler=st.none() | words,
-    wishes=wishes,
+    overrides=overrides,
     synchronous=st.booleans(),
     local_paths=st.booleans(),
 )
 entries = st.builds(
-    Entry,
+    SnapshotEntry,
     name=names,
     version=names,
     request=requests,
@@ -62,8 +62,8 @@ entries = st.builds(
 )
 snapshots = st.builds(Snapshot, models=st.lists(entries, max_size=4).map(tuple))
 
-OLD = encode_snapshot(Snapshot(models=(Entry(name="old", version="1.0", request=Request(url="old.mar")),)))
-NEW = encode_snapshot(Snapshot(models=(Entry(name="new", version="1.0", request=Request(url="new.mar")),)))
+OLD = encode_snapshot(Snapshot(models=(SnapshotEntry(name="old", version="1.0", request=Registration(url="old.mar")),)))
+NEW = encode_snapshot(Snapshot(models=(SnapshotEntry(name="new", version="1.0", request=Registration(url="new.mar")),)))
 
 
 @given(snapshots)
@@ -106,7 +106,7 @@ def test_a_file_that_cannot_be_read_is_broken(tmp_path: Path) -> None:
 def test_a_field_that_a_later_version_added_is_no_harm() -> None:
     content = b'{"version": 1, "models": [{"name": "m", "version": "1", "colour": "red", "request": {"url": "m.mar"}}]}'
 
-    assert decode_snapshot(content).models == (Entry(name="m", version="1", request=Request(url="m.mar")),)
+    assert decode_snapshot(content).models == (SnapshotEntry(name="m", version="1", request=Registration(url="m.mar")),)
 
 
 def test_only_the_owner_can_read_it(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 from daemon.core.errors import NotRemembered, WorkersFailed
 from daemon.models.change import change_settings
 from daemon.models.persistence import snapshot
-from daemon.models.registrar import Request, no_progress
-from daemon.models.settings import Wishes
+from daemon.models.registrar import Registration, no_progress
+from daemon.models.settings import Overrides
 from daemon.models.version import ModelState
 from daemon.workers.engine import LoadFailure
 from tests.kit.archives import model_files, write_files
@@ -23,10 +23,10 @@ BROKEN = LoadFailure("ValueError: bad weights")
 
 async def test_a_registration_is_remembered_as_it_was_asked_for(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
-    wishes = Wishes(batch_size=4, max_delay=0.02, policy="greedy", workers=2, response_timeout=7.0)
-    request = Request(url=bench.mar(), model_name="n", handler="base_handler", wishes=wishes)
+    overrides = Overrides(batch_size=4, max_delay=0.02, policy="greedy", workers=2, response_timeout=7.0)
+    request = Registration(url=bench.mar(), model_name="n", handler="base_handler", overrides=overrides)
 
-    model = await bench.registration.register(request)
+    model = await bench.registrar.register(request)
 
     entry = bench.remembered["n/1.0"]
     assert entry.request == request
@@ -38,19 +38,19 @@ async def test_what_comes_from_the_archive_or_a_default_is_not_frozen(tmp_path: 
     bench = StubDaemon(tmp_path)
     write_files(bench.store / "m", model_files(configFile="c.yaml") | {"c.yaml": b"batchSize: 8\nminWorkers: 2"})
 
-    model = await bench.registration.register(Request(url="m"))
+    model = await bench.registrar.register(Registration(url="m"))
 
     assert (model.settings.batch_size, model.pool.ready) == (8, 2)
-    assert bench.remembered["m/1.0"].request.wishes == Wishes()
+    assert bench.remembered["m/1.0"].request.overrides == Overrides()
 
 
 async def test_scaling_is_remembered_and_the_rest_of_the_request_stays(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
-    model = await bench.registration.register(Request(url=bench.mar(), wishes=Wishes(batch_size=4)))
+    model = await bench.registrar.register(Registration(url=bench.mar(), overrides=Overrides(batch_size=4)))
 
-    await bench.registration.scale(model, 1, 3, synchronous=False, progress=no_progress)
+    await bench.registrar.scale(model, 1, 3, synchronous=False, progress=no_progress)
 
-    assert bench.remembered["m/1.0"].request.wishes == Wishes(
+    assert bench.remembered["m/1.0"].request.overrides == Overrides(
         batch_size=4, workers=1, max_workers=3, since={"workers": "scale"}
     )
 
@@ -60,7 +60,7 @@ async def test_a_default_version_is_remembered_as_chosen(tmp_path: Path) -> None
     for version in ("1.0", "2.0"):
         await bench.register(bench.mar(version=version))
 
-    await bench.registration.set_default("m", "2.0")
+    await bench.registrar.set_default("m", "2.0")
 
     entries = bench.remembered
     assert [(name, entry.default, entry.chosen) for name, entry in entries.items()] == [
@@ -74,7 +74,7 @@ async def test_what_is_unregistered_is_forgotten_and_its_directory_goes(tmp_path
     await bench.register(bench.mar("a"))
     await bench.register(bench.mar("b"))
 
-    await bench.registration.unregister("a", None)
+    await bench.registrar.unregister("a", None)
 
     assert [*bench.remembered] == ["b/1.0"] and bench.unpacked == 1
 
@@ -104,15 +104,15 @@ async def test_a_change_that_is_answered_is_remembered_with_the_registration_tha
 
     match change:
         case "scale":
-            await bench.registration.scale(model, 2, 2, synchronous=False, progress=no_progress)
+            await bench.registrar.scale(model, 2, 2, synchronous=False, progress=no_progress)
         case "default":
-            await bench.registration.set_default("slow", "1.0")
+            await bench.registrar.set_default("slow", "1.0")
         case "set":
             change_settings(model, {"batch_size": 8})
-            await bench.registration.ledger.remember(model)
+            await bench.registrar.ledger.remember(model)
 
     entry = bench.remembered["slow/1.0"]
-    told = {"scale": entry.request.wishes.workers == 2, "set": entry.request.wishes.batch_size == 8}
+    told = {"scale": entry.request.overrides.workers == 2, "set": entry.request.overrides.batch_size == 8}
     assert told.get(change, entry.default)
     bench.engine.workers[1]._events.load_failed(bench.engine.workers[1], BROKEN)
     with pytest.raises(WorkersFailed):
@@ -138,7 +138,7 @@ async def test_a_stop_changes_nothing(tmp_path: Path) -> None:
     await bench.register(bench.mar())
     before = bench.snapshot.read_bytes()
 
-    await bench.registration.stop(grace=1.0)
+    await bench.registrar.stop(grace=1.0)
 
     assert bench.snapshot.read_bytes() == before and bench.unpacked == 1
 
@@ -165,10 +165,10 @@ async def test_a_change_that_cannot_be_written_is_made_and_said_to_be_forgotten(
         with pytest.raises(NotRemembered, match=r"Change applied, .* cannot write .*: No space left on device"):
             await bench.register(bench.mar("b"))
         with pytest.raises(NotRemembered):
-            await bench.registration.unregister("a", None)
+            await bench.registrar.unregister("a", None)
     assert bench.names == ["b/1.0"] and [*bench.remembered] == ["a/1.0"] and bench.unpacked == 2
 
-    await bench.registration.ledger.save()
+    await bench.registrar.ledger.save()
     assert [*bench.remembered] == ["b/1.0"] and bench.unpacked == 1
 
 
@@ -201,7 +201,7 @@ async def test_after_a_write_that_failed_halfway_what_is_answered_next_is_on_the
     on_the_disk = {entry.unpacked for entry in bench.remembered.values()}
     assert on_the_disk <= {directory.name for directory in bench.models_dir.iterdir()}
 
-    await bench.registration.unregister("b", None)
+    await bench.registrar.unregister("b", None)
 
     assert [*bench.remembered] == ["a/1.0"] and bench.unpacked == 1
 
@@ -215,10 +215,10 @@ async def test_a_directory_that_the_disk_may_refer_to_is_kept_until_a_write_succ
         with pytest.raises(NotRemembered):
             await bench.register(bench.mar("b"))
         with pytest.raises(NotRemembered):
-            await bench.registration.unregister("b", None)
+            await bench.registrar.unregister("b", None)
 
     assert bench.names == [] and bench.unpacked == 1
-    await bench.registration.ledger.save()
+    await bench.registrar.ledger.save()
     assert bench.remembered == {} and bench.unpacked == 0
 
 
@@ -246,7 +246,7 @@ async def test_a_broken_snapshot_is_told_in_the_log_and_to_who_asks(
 
     aside = bench.snapshot.with_name("snapshot.broken-1.json")
     assert "the snapshot is broken, so no model is restored" in caplog.text and str(aside) in caplog.text
-    [note] = again.registration.ledger.memory.notes
+    [note] = again.registrar.ledger.memory.notes
     assert note.startswith("warning: the snapshot is broken, so no model is restored; the file is kept as ")
 
 

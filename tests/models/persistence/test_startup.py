@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.models.persistence.snapshot import Entry
-from daemon.models.persistence.startup import Listing, Plan, Startup, parse_listings, plan
-from daemon.models.registrar import Request, no_progress
-from daemon.models.settings import Wishes
+from daemon.models.persistence.snapshot import SnapshotEntry
+from daemon.models.persistence.startup import Listing, Startup, StartupPlan, parse_listings, plan
+from daemon.models.registrar import Registration, no_progress
+from daemon.models.settings import Overrides
 from daemon.models.version import ModelState
 from daemon.workers.cores import usable_cores
 from tests.kit.archives import model_files, write_mar
@@ -33,17 +33,22 @@ def test_a_list_of_models(models: list[str], listings: list[Listing]) -> None:
     assert parse_listings(models, ["a.mar", "b"]) == listings
 
 
-def make_entry(url: str, version: str = "1.0", *, listed: bool = False, name: str | None = None) -> Entry:
-    return Entry(name=name or "m", version=version, request=Request(url=url, model_name=name), listed=listed)
+def make_entry(url: str, version: str = "1.0", *, listed: bool = False, name: str | None = None) -> SnapshotEntry:
+    return SnapshotEntry(
+        name=name or "m", version=version, request=Registration(url=url, model_name=name), listed=listed
+    )
 
 
 BY_HAND, BY_LIST = make_entry("hand.mar", "1"), make_entry("list.mar", "2", listed=True)
 
 
 def decision(
-    restore: Sequence[Entry], load: Sequence[Listing] = (), renew: Sequence[Entry] = (), forget: Sequence[Entry] = ()
-) -> Plan:
-    return Plan([*restore], [*load], [*renew], [*forget])
+    restore: Sequence[SnapshotEntry],
+    load: Sequence[Listing] = (),
+    renew: Sequence[SnapshotEntry] = (),
+    forget: Sequence[SnapshotEntry] = (),
+) -> StartupPlan:
+    return StartupPlan([*restore], [*load], [*renew], [*forget])
 
 
 @pytest.mark.parametrize(
@@ -81,7 +86,7 @@ def decision(
         ),
     ],
 )
-def test_plan(listings: list[Listing] | None, stale: list[Entry], expected: Plan) -> None:
+def test_plan(listings: list[Listing] | None, stale: list[SnapshotEntry], expected: StartupPlan) -> None:
     decided = plan(
         [BY_HAND, BY_LIST],
         listings,
@@ -108,7 +113,7 @@ async def test_a_listed_archive_is_loaded_with_a_worker_for_each_core(tmp_path: 
     model = again.registry.find("n")
     assert model.pool.wanted == usable_cores() and model.at_startup
     assert again.remembered["n/1.0"].listed
-    assert again.remembered["n/1.0"].request.wishes == Wishes()  # the number is not frozen
+    assert again.remembered["n/1.0"].request.overrides == Overrides()  # the number is not frozen
 
     fewer = await bench.restart(models="n=m-1.0.mar", default_workers="3")
     assert fewer.registry.find("n").pool.wanted == 3
@@ -137,7 +142,7 @@ async def test_a_list_brings_the_archive_as_it_is_now_with_what_was_set_since(tm
     bench = StubDaemon(tmp_path)
     url = bench.mar()
     first = await bench.restart(models=url)
-    await first.registration.scale(first.registry.find("m"), 3, 3, synchronous=False, progress=no_progress)
+    await first.registrar.scale(first.registry.find("m"), 3, 3, synchronous=False, progress=no_progress)
     write_mar(bench.store / url, model_files() | {"more": b"."})
 
     again = await bench.restart(models=url)
@@ -176,7 +181,7 @@ async def test_an_archive_of_the_list_that_broke_leaves_its_version_failed_with_
     bench = StubDaemon(tmp_path)
     url = bench.mar()
     first = await bench.restart(models=url)
-    await first.registration.scale(first.registry.find("m"), 3, 3, synchronous=False, progress=no_progress)
+    await first.registrar.scale(first.registry.find("m"), 3, 3, synchronous=False, progress=no_progress)
     (bench.store / url).write_bytes(b"no archive")
 
     again = await bench.restart(models=url)
@@ -205,10 +210,10 @@ async def test_a_change_while_the_list_is_loaded_forgets_nothing(tmp_path: Path)
     bench = StubDaemon(tmp_path)
     url = bench.mar()
     first = await bench.restart(models=url)
-    await first.registration.scale(first.registry.find("m"), 3, 3, synchronous=False, progress=no_progress)
+    await first.registrar.scale(first.registry.find("m"), 3, 3, synchronous=False, progress=no_progress)
     write_mar(bench.store / url, model_files() | {"more": b"."})
     again = StubDaemon(tmp_path, models=url)
-    startup = Startup(again.config, again.registry, again.registration)
+    startup = Startup(again.config, again.registry, again.registrar)
     startup.restore()
 
     await again.register(again.mar("other"), workers=0)
@@ -229,8 +234,8 @@ async def test_without_a_list_what_an_earlier_one_brought_comes_back(tmp_path: P
 async def test_a_list_wins_over_the_same_version_from_another_archive(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
     elsewhere = write_mar(tmp_path / "m.mar", model_files() | {"elsewhere": b"."})
-    request = Request(url=str(elsewhere), wishes=Wishes(batch_size=4, workers=1), local_paths=True)
-    await bench.registration.register(request)
+    request = Registration(url=str(elsewhere), overrides=Overrides(batch_size=4, workers=1), local_paths=True)
+    await bench.registrar.register(request)
 
     again = await bench.restart(models=bench.mar())
 
@@ -257,7 +262,7 @@ async def test_the_models_block_gives_values_and_the_default_version(tmp_path: P
     assert (model.version, model.pool.wanted) == ("2", 2)
     assert (model.settings.batch_size, model.settings.max_delay) == (8, 0.05)
     assert model.settings.origins["batch_size"] == "the models block of config.properties"
-    assert again.remembered["m/2"].request.wishes.batch_size is None  # not frozen
+    assert again.remembered["m/2"].request.overrides.batch_size is None  # not frozen
 
 
 async def test_a_snapshot_of_torchserve_is_served_as_it_was_and_then_remembered(tmp_path: Path) -> None:
@@ -281,7 +286,7 @@ async def test_a_snapshot_of_torchserve_is_served_as_it_was_and_then_remembered(
         9,
     )
     assert (default.version, default.pool.wanted) == ("2", 0)
-    await again.registration.scale(model, 1, 1, synchronous=False, progress=no_progress)
+    await again.registrar.scale(model, 1, 1, synchronous=False, progress=no_progress)
     assert (await again.restart(ts_config=str(file))).registry.find("m", "1").pool.wanted == 1
 
 
@@ -306,7 +311,7 @@ async def test_a_default_that_somebody_chose_wins_over_the_models_block(tmp_path
     first = await bench.restart(models=models, ts_config=file)
     assert first.registry.find("m").version == "2"
 
-    await first.registration.set_default("m", "1")
+    await first.registrar.set_default("m", "1")
 
     assert (await bench.restart(models=models, ts_config=file)).registry.find("m").version == "1"
 

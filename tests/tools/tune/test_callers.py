@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from daemon.tools.tune.load import Turnarounds
-from daemon.tools.tune.measuring.callers import Calls, Seen, play
+from daemon.tools.tune.measuring.callers import ClientOrder, ClientResults, play
 from daemon.tools.tune.measuring.rehearsal import LEAST_PAUSE, pauses_of
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -31,12 +31,12 @@ class Server(asyncio.Protocol):
             self._transport.abort()
 
 
-def seen(answer: bytes, **changes: object) -> Seen:
-    async def scenario() -> Seen:
+def seen(answer: bytes, **changes: object) -> ClientResults:
+    async def scenario() -> ClientResults:
         loop = asyncio.get_running_loop()
         server = await loop.create_server(lambda: Server(answer), "127.0.0.1", 0)
         asked = {"clients": 3, "warm_up": 0.0, "seconds": 0.02, "enough": 20} | changes
-        calls = Calls(server.sockets[0].getsockname()[1], "/", "", 0, **asked)  # type: ignore[arg-type]
+        calls = ClientOrder(server.sockets[0].getsockname()[1], "/", "", 0, **asked)  # type: ignore[arg-type]
         try:
             return await asyncio.to_thread(play, calls, b"r")
         finally:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from daemon.tools.tune.candidates import Setting
+from daemon.tools.tune.candidates import Candidate
 from daemon.tools.tune.checking import FIRST, MOST, check, corrected, to_try
 from daemon.tools.tune.frontier import Point
 
@@ -18,8 +18,8 @@ class Shown:
     p99: float
 
 
-def setting(batch_size: int, workers: int = 1) -> Setting:
-    return Setting(workers, 1, batch_size, 0.01, "auto")
+def setting(batch_size: int, workers: int = 1) -> Candidate:
+    return Candidate(workers, 1, batch_size, 0.01, "auto")
 
 
 def point(batch_size: int, p99: float, workers: int = 1, capacity: float | None = None) -> Point:
@@ -30,12 +30,12 @@ def point(batch_size: int, p99: float, workers: int = 1, capacity: float | None 
 LADDER = [point(size, 0.01 * size) for size in range(1, 11)]  # all of the frontier
 
 
-def run(points: list[Point], factors: dict[int, float], now: Setting) -> tuple[list[Point], list[int]]:
+def run(points: list[Point], factors: dict[int, float], now: Candidate) -> tuple[list[Point], list[int]]:
     """Try settings that are so many times slower than simulated, by batch size; give the points, and what was tried."""
     tried: list[int] = []
     simulated = {each.setting: each for each in points}
 
-    async def attempt(wanted: Setting) -> Shown:
+    async def attempt(wanted: Candidate) -> Shown:
         tried.append(wanted.batch_size)
         was, factor = simulated[wanted], factors.get(wanted.batch_size, 1.0)
         return Shown(was.throughput / factor, was.p50 * factor, was.p99 * factor)
@@ -65,7 +65,7 @@ def test_a_machine_that_becomes_slower_does_so_for_all_settings() -> None:
     """Each trial takes as many times longer as there were before: all come to the same mean."""
     trials = 0
 
-    async def attempt(wanted: Setting) -> Shown:
+    async def attempt(wanted: Candidate) -> Shown:
         nonlocal trials
         trials += 1
         return Shown(100.0 / trials, 0.01 * trials, 0.02 * trials)
@@ -78,9 +78,9 @@ def test_a_machine_that_becomes_slower_does_so_for_all_settings() -> None:
 
 
 def test_a_setting_that_works_only_once_does_not_work() -> None:
-    worked: set[Setting] = set()
+    worked: set[Candidate] = set()
 
-    async def attempt(wanted: Setting) -> Shown | None:
+    async def attempt(wanted: Candidate) -> Shown | None:
         first = wanted not in worked
         worked.add(wanted)
         return Shown(100.0, 0.005, 0.01) if first or wanted.batch_size > 1 else None
@@ -128,7 +128,7 @@ def test_a_setting_that_does_not_work_where_others_do_is_not_recommended() -> No
 
 
 def test_settings_of_which_none_works_stay_as_simulated() -> None:
-    async def attempt(wanted: Setting) -> None:
+    async def attempt(wanted: Candidate) -> None:
         return None
 
     told: list[dict[str, Any]] = []

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from daemon.tools.tune.candidates import Setting
+from daemon.tools.tune.candidates import Candidate
 from daemon.tools.tune.frontier import Point, frontier, recommend
 
 
 def point(capacity: float, p99: float, p50: float | None = None, *, keeps_up: bool = True, **changes: Any) -> Point:
     values: dict[str, Any] = {"workers": 1, "threads": 1, "batch_size": 8, "max_delay": 0.01, "policy": "auto"}
     median = p99 / 2 if p50 is None else p50
-    return Point(Setting(**values | changes), capacity, 100.0, median, p99, 4.0, keeps_up)
+    return Point(Candidate(**values | changes), capacity, 100.0, median, p99, 4.0, keeps_up)
 
 
 FAST, MIDDLE, LARGE = point(100, 0.010), point(200, 0.020), point(400, 0.050)

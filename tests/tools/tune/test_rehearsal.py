@@ -3,16 +3,16 @@
 import pytest
 
 from daemon.core.job import Reply
-from daemon.tools.tune.candidates import Setting
-from daemon.tools.tune.load import Plan
+from daemon.tools.tune.candidates import Candidate
+from daemon.tools.tune.load import LoadPlan
 from daemon.tools.tune.measuring.rehearsal import Rehearsal
-from daemon.tools.tune.measuring.rig import LoadFailed
-from daemon.tools.tune.order import Order
+from daemon.tools.tune.measuring.rig import RigLoadFailed
+from daemon.tools.tune.order import TuneOrder
 from daemon.workers.engine import LoadFailure
 from daemon.workers.stub import StubEngine
 from tests.tools.tune.test_rig import make_engine
 
-ORDER = Order(
+ORDER = TuneOrder(
     trace={"modelName": "net", "settings": {"startupTimeout": 60.0, "responseTimeout": 60.0}},
     worker={
         "directory": "/nowhere", "manifest": {"model": {"modelName": "net", "modelVersion": "1.0", "handler": "h"}},
@@ -23,12 +23,12 @@ ORDER = Order(
 
 
 def rehearsal(engine: StubEngine) -> Rehearsal:
-    return Rehearsal(engine, engine.clock, ORDER, b"x", Plan(text="", clients=3))
+    return Rehearsal(engine, engine.clock, ORDER, b"x", LoadPlan(text="", clients=3))
 
 
-def setting(batch_size: int, workers: int) -> Setting:
+def setting(batch_size: int, workers: int) -> Candidate:
     """Three clients fill batches of two, however their processes are scheduled: `fixed` waits for the second."""
-    return Setting(workers, 1, batch_size, 1.0, "fixed")
+    return Candidate(workers, 1, batch_size, 1.0, "fixed")
 
 
 @pytest.mark.slow  # processes of clients
@@ -56,6 +56,6 @@ async def test_a_setting_under_which_requests_fail_shows_nothing() -> None:
 async def test_a_model_that_does_not_load_ends_it() -> None:
     rehearsing = rehearsal(make_engine(load_failure=LoadFailure("OSError: no weights", "Traceback …")))
 
-    with pytest.raises(LoadFailed, match="OSError: no weights"):
+    with pytest.raises(RigLoadFailed, match="OSError: no weights"):
         await rehearsing.attempt(setting(1, 1))
     await rehearsing.close()

@@ -2,23 +2,23 @@
 
 import pytest
 
-from daemon.tools.tune.candidates import Setting
-from daemon.tools.tune.load import Plan, Turnarounds
+from daemon.tools.tune.candidates import Candidate
+from daemon.tools.tune.load import LoadPlan, Turnarounds
 from daemon.tools.tune.replay import Way, replay
-from daemon.tools.tune.times import BatchTimes, Curve
+from daemon.tools.tune.times import Curve, PlacementTimes
 
 A, C = 0.008, 0.0004
-TIMES = BatchTimes(1, 1, {1: Curve({size: [A + C * size] for size in (1, 32)})})
+TIMES = PlacementTimes(1, 1, {1: Curve({size: [A + C * size] for size in (1, 32)})})
 NOTHING = Way()
 AT_ONCE = Turnarounds([(0.0, 0.0)], [1.0])
 
 
-def setting(batch_size: int, max_delay: float = 0.02, policy: str = "auto") -> Setting:
-    return Setting(1, 1, batch_size, max_delay, policy)
+def setting(batch_size: int, max_delay: float = 0.02, policy: str = "auto") -> Candidate:
+    return Candidate(1, 1, batch_size, max_delay, policy)
 
 
 def test_a_lone_client_sees_the_time_of_a_batch_of_one() -> None:
-    point = replay(setting(32), TIMES, Plan(text="", clients=1, turnarounds=AT_ONCE), NOTHING, 500)
+    point = replay(setting(32), TIMES, LoadPlan(text="", clients=1, turnarounds=AT_ONCE), NOTHING, 500)
 
     assert (point.p50, point.p99) == pytest.approx((A + C, A + C))
     assert point.throughput == pytest.approx(1 / (A + C))
@@ -26,7 +26,7 @@ def test_a_lone_client_sees_the_time_of_a_batch_of_one() -> None:
 
 
 def test_as_many_clients_as_fit_a_batch_see_the_time_of_that_batch() -> None:
-    point = replay(setting(8, policy="fixed"), TIMES, Plan(text="", clients=8, turnarounds=AT_ONCE), NOTHING, 2000)
+    point = replay(setting(8, policy="fixed"), TIMES, LoadPlan(text="", clients=8, turnarounds=AT_ONCE), NOTHING, 2000)
 
     assert point.p50 == pytest.approx(A + 8 * C)
     assert point.throughput == pytest.approx(8 / (A + 8 * C), rel=0.01)
@@ -34,7 +34,7 @@ def test_as_many_clients_as_fit_a_batch_see_the_time_of_that_batch() -> None:
 
 
 def test_what_a_request_costs_outside_the_model_is_in_its_latency() -> None:
-    plan = Plan(text="", clients=1)
+    plan = LoadPlan(text="", clients=1)
 
     point = replay(setting(1), TIMES, plan, Way(latency=0.001, cost=0.0005), 500)
 
@@ -43,13 +43,13 @@ def test_what_a_request_costs_outside_the_model_is_in_its_latency() -> None:
 
 
 def test_requests_wait_for_each_other_on_their_way() -> None:
-    together = replay(setting(8, policy="fixed"), TIMES, Plan(text="", clients=8), Way(cost=0.001), 2000)
+    together = replay(setting(8, policy="fixed"), TIMES, LoadPlan(text="", clients=8), Way(cost=0.001), 2000)
 
     assert together.p99 >= A + 8 * C + 8 * 0.0005
 
 
 def test_recorded_requests_come_at_their_moments_whatever_the_server_does() -> None:
-    plan = Plan(text="", times=[index * 0.05 for index in range(300)])
+    plan = LoadPlan(text="", times=[index * 0.05 for index in range(300)])
 
     point = replay(setting(8), TIMES, plan, NOTHING, 10_000)
 
@@ -59,7 +59,7 @@ def test_recorded_requests_come_at_their_moments_whatever_the_server_does() -> N
 
 
 def test_a_setting_that_is_too_slow_for_its_load_falls_behind() -> None:
-    plan = Plan(text="", rate=200.0)
+    plan = LoadPlan(text="", rate=200.0)
 
     slow, fast = (replay(setting(size), TIMES, plan, NOTHING, 2000) for size in (1, 32))
 

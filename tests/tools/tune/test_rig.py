@@ -8,7 +8,7 @@ import pytest
 
 from daemon.core.clock import FakeTimer, LoopClock
 from daemon.core.job import Job, Param, Reply
-from daemon.tools.tune.measuring.rig import ENOUGH, LoadFailed, Rig, SampleFailed
+from daemon.tools.tune.measuring.rig import ENOUGH, Rig, RigLoadFailed, SampleFailed
 from daemon.tools.tune.measuring.sweep import Sweep
 from daemon.tools.tune.overlap import Beside
 from daemon.workers.engine import LoadFailure
@@ -62,7 +62,7 @@ async def test_a_handlers_error_ends_the_measuring() -> None:
 async def test_a_model_that_does_not_load_ends_the_measuring_with_its_traceback() -> None:
     engine = make_engine(load_failure=LoadFailure("OSError: no weights", "Traceback …"))
 
-    with pytest.raises(LoadFailed, match="OSError: no weights") as failure:
+    with pytest.raises(RigLoadFailed, match="OSError: no weights") as failure:
         await measure(engine, 1, 1, 1)
     assert failure.value.details == "Traceback …"
 

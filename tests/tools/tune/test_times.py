@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from daemon.tools.tune.times import BatchTimes, Curve
+from daemon.tools.tune.times import Curve, PlacementTimes
 
 
 def linear(a: float, c: float, *sizes: int) -> Curve:
@@ -59,20 +59,20 @@ def test_a_batch_never_costs_less_than_nothing_beside_its_requests() -> None:
 
 
 def test_the_capacity_is_that_of_full_batches_on_all_workers_at_once() -> None:
-    times = BatchTimes(2, 1, {1: linear(0.01, 0.0, 1, 8), 2: linear(0.02, 0.0, 1, 8)})
+    times = PlacementTimes(2, 1, {1: linear(0.01, 0.0, 1, 8), 2: linear(0.02, 0.0, 1, 8)})
 
     assert times.capacity(8) == pytest.approx(2 * 8 / 0.02)
 
 
 @pytest.mark.parametrize(("busy", "seconds"), [(1, 1.0), (2, 1.5), (3, 2.0)])
 def test_the_more_workers_are_busy_the_longer_a_batch_takes(busy: int, seconds: float) -> None:
-    times = BatchTimes(3, 1, {1: Curve({1: [1.0]}), 3: Curve({1: [2.0]})})
+    times = PlacementTimes(3, 1, {1: Curve({1: [1.0]}), 3: Curve({1: [2.0]})})
 
     assert times.seconds(1, busy, random.Random(1)) == pytest.approx(seconds)
 
 
 def test_batch_times_vary_as_those_that_were_measured() -> None:
-    times = BatchTimes(1, 1, {1: Curve({1: [0.9, 1.0, 1.3]})})
+    times = PlacementTimes(1, 1, {1: Curve({1: [0.9, 1.0, 1.3]})})
     chance = random.Random(1)
 
     assert {round(times.seconds(1, 1, chance), 9) for _ in range(100)} == {0.9, 1.0, 1.3}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from daemon.workers.processes.reaper import Process
-from daemon.workers.processes.spawn import Birth
+from daemon.workers.processes.spawn import SpawnRequest
 from handlers import orders
 
 
@@ -95,15 +95,15 @@ class Told:
         reading, writing = os.pipe()
         os.close(reading)
         order = order or orders.Fork(1, "/nowhere")
-        self.birth = Birth(order, theirs, writing, self._born, self._failed, self._ended)
+        self.request = SpawnRequest(order, theirs, writing, self._born, self._failed, self._ended)
 
     @property
     def open(self) -> bool:
         """The daemon still has its copies of the new process's descriptors."""
-        return self.birth.socket.fileno() >= 0
+        return self.request.socket.fileno() >= 0
 
     def close(self) -> None:
-        self.birth.close()
+        self.request.close()
         self.peer.close()
 
     def _born(self, process: Process) -> None:

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from daemon.workers.processes.spawn import Birth
+from daemon.workers.processes.spawn import SpawnRequest
 from daemon.workers.processes.template import Template, TemplateState
 from handlers import orders
 from tests.workers.processes.fakes import Births, FakeProcess, Peer, Told
@@ -19,7 +19,7 @@ class OneTemplate(Births):
         super().__init__()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.peer = Peer(theirs)
-        self.given_back: list[Birth] = []
+        self.given_back: list[SpawnRequest] = []
         self.gone: list[Template] = []
         self.template = Template(
             "torch",
@@ -27,7 +27,7 @@ class OneTemplate(Births):
             ours,
             cast(Any, self.loop),
             cast(Any, self.children),
-            lambda birth, template: self.given_back.append(birth),
+            lambda request, template: self.given_back.append(request),
             self.gone.append,
         )
 
@@ -40,7 +40,7 @@ class OneTemplate(Births):
 
     def make(self) -> Told:
         told = self.expect()
-        self.template.make(told.birth)
+        self.template.make(told.request)
         return told
 
     def close(self) -> None:
@@ -62,7 +62,7 @@ def test_a_birth_waits_until_the_template_is_warm(bench: OneTemplate) -> None:
 
     bench.ready()
 
-    assert bench.peer.hear() == told.birth.order
+    assert bench.peer.hear() == told.request.order
     assert len(bench.peer.descriptors) == 2
     bench.say(orders.Forked(77))
     assert told.process is bench.children.processes[77]
@@ -98,7 +98,7 @@ def test_what_waits_is_given_back_when_it_is_unfit(bench: OneTemplate) -> None:
 
     bench.say(orders.Unfit("it has 2 threads"))
 
-    assert bench.given_back == [told.birth] and told.open
+    assert bench.given_back == [told.request] and told.open
     assert bench.gone == [bench.template]
     assert (bench.template.state, bench.template.why) == (TemplateState.GONE, "it has 2 threads")
     assert bench.template.never_ready
@@ -108,9 +108,9 @@ def test_what_it_refuses_is_given_back_and_it_is_left(bench: OneTemplate) -> Non
     bench.ready()
     told = bench.make()
 
-    bench.say(orders.Refused("Cannot allocate memory"))
+    bench.say(orders.OrderRefused("Cannot allocate memory"))
 
-    assert bench.given_back == [told.birth] and told.open
+    assert bench.given_back == [told.request] and told.open
     assert bench.template.state is TemplateState.GONE
     assert bench.children.expected == 0
     assert not bench.template.never_ready
@@ -128,7 +128,7 @@ def test_when_it_dies_the_ordered_birth_fails_and_the_others_are_given_back(benc
     bench.children.end(5, -9)
 
     assert "has gone: it was killed by signal 9" in ordered.failure and not ordered.open
-    assert bench.given_back == [waiting.birth] and waiting.open
+    assert bench.given_back == [waiting.request] and waiting.open
     assert bench.children.expected == 0
 
 
@@ -142,8 +142,8 @@ def test_the_signal_that_killed_it_is_told(bench: OneTemplate) -> None:
 
 def test_a_birth_that_nobody_wants_any_more_is_passed_over(bench: OneTemplate) -> None:
     unwanted, wanted = bench.make(), bench.make()
-    unwanted.birth.cancelled = True
-    unwanted.birth.close()
+    unwanted.request.cancelled = True
+    unwanted.request.close()
 
     bench.ready()
     bench.say(orders.Forked(77))
@@ -154,7 +154,7 @@ def test_a_birth_that_nobody_wants_any_more_is_passed_over(bench: OneTemplate) -
 def test_a_process_that_is_born_unwanted_is_killed(bench: OneTemplate) -> None:
     bench.ready()
     told = bench.make()
-    told.birth.cancelled = True
+    told.request.cancelled = True
 
     bench.say(orders.Forked(77))
 
@@ -167,7 +167,7 @@ def test_it_is_wanted_while_somebody_waits(bench: OneTemplate) -> None:
     told = bench.make()
     assert bench.template.wanted
 
-    told.birth.cancelled = True
+    told.request.cancelled = True
 
     assert not bench.template.wanted
 
@@ -176,9 +176,9 @@ def test_an_order_that_is_too_long_is_given_back(bench: OneTemplate) -> None:
     bench.ready()
     told = bench.expect(orders.Fork(1, "x" * orders.LARGEST))
 
-    bench.template.make(told.birth)
+    bench.template.make(told.request)
 
-    assert bench.given_back == [told.birth]
+    assert bench.given_back == [told.request]
     assert bench.template.state is TemplateState.READY
 
 
@@ -187,7 +187,7 @@ def test_what_is_wanted_of_one_that_has_gone_is_given_back(bench: OneTemplate) -
 
     told = bench.make()
 
-    assert bench.given_back == [told.birth]
+    assert bench.given_back == [told.request]
 
 
 def test_one_that_is_closed_is_killed_even_if_it_is_born_later(bench: OneTemplate) -> None:

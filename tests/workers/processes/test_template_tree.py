@@ -62,7 +62,7 @@ class TemplateTree(Births):
     def make(self, handler: str = "mine.py", source: bytes = b"import torch", **spec: Any) -> Told:
         told = self.expect()
         write_files(self.folder, {"mine.py": source} if handler == "mine.py" else {})
-        self.homes.append(self.templates.make(make_spec(handler=handler, model_dir=self.folder, **spec), told.birth))
+        self.homes.append(self.templates.make(make_spec(handler=handler, model_dir=self.folder, **spec), told.request))
         return told
 
     def fork(self, peer: Peer) -> orders.Order | None:
@@ -302,7 +302,7 @@ def test_a_model_that_is_loaded_for_nobody_any_more_is_given_up(bench: TemplateT
     told = bench.make("base_handler")
     bench.fork(bench.first)
 
-    bench.templates.cancel(told.birth)
+    bench.templates.cancel(told.request)
 
     assert bench.children.processes[2001].killed
     assert not told.open

@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable
 from statistics import median
 
-from daemon.models.version import Model
+from daemon.models.version import ModelVersion
 from daemon.tools.tune.measuring.rig import Rig
 from daemon.tools.tune.measuring.way import asked
 from daemon.tools.tune.overlap import Beside
@@ -38,11 +38,11 @@ async def measure_beside(rig: Rig, size: int, seconds: float, body: bytes, conte
     return Beside(batches=max(1.0, with_others / quiet), others=max(1.0, alone / max(beside, 1e-9)))
 
 
-def _requests(model: Model) -> int:
+def _requests(model: ModelVersion) -> int:
     return model.metrics.unnamed.requests
 
 
-async def _rate(model: Model, while_this: Awaitable[None]) -> float:
+async def _rate(model: ModelVersion, while_this: Awaitable[None]) -> float:
     """Return the requests a second while `while_this` runs."""
     before, began = _requests(model), time.monotonic()
     await while_this

@@ -1,7 +1,7 @@
 """`python -P -m daemon.tools.tune.measuring.callers`: clients that each wait for their response, pause, and send again.
 
-A JSON line (`Calls`) and the request's body on stdin, a JSON line (`Seen`) on stdout. One thread and plain sockets, to
-keep the clients' own cost small.
+A JSON line (`ClientOrder`) and the request's body on stdin, a JSON line (`ClientResults`) on stdout. One thread and
+plain sockets, to keep the clients' own cost small.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ AT_ONCE = 0.001  # seconds within which all clients start
 MOST_TIMES = 3  # times the requested duration, to get enough responses of a slow model
 
 
-class Calls(msgspec.Struct, frozen=True):
+class ClientOrder(msgspec.Struct, frozen=True):
     """The clients' order; durations in seconds.
 
     Attributes:
@@ -44,7 +44,7 @@ class Calls(msgspec.Struct, frozen=True):
     pauses: Sequence[tuple[float, float, float]] = ()
 
 
-class Seen(msgspec.Struct, frozen=True):
+class ClientResults(msgspec.Struct, frozen=True):
     """The clients' results: latencies in seconds, good responses a second, and the number of errors."""
 
     throughput: float
@@ -53,7 +53,7 @@ class Seen(msgspec.Struct, frozen=True):
     errors: int
 
 
-class Client:
+class MeasuringClient:
     """One connected client."""
 
     def __init__(self, sock: socket.socket, request: bytes) -> None:
@@ -84,7 +84,7 @@ class Client:
         self._complete = True
 
 
-def play(calls: Calls, request: bytes) -> Seen:
+def play(calls: ClientOrder, request: bytes) -> ClientResults:
     """Run the clients as ordered.
 
     Raises:
@@ -92,16 +92,16 @@ def play(calls: Calls, request: bytes) -> Seen:
     """
     with contextlib.ExitStack() as stack:
         waker = stack.enter_context(select.epoll())
-        clients: dict[int, Client] = {}
+        clients: dict[int, MeasuringClient] = {}
         for _ in range(calls.clients):
             sock = stack.enter_context(socket.create_connection(("127.0.0.1", calls.port)))
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             waker.register(sock.fileno(), select.EPOLLIN)
-            clients[sock.fileno()] = Client(sock, request)
+            clients[sock.fileno()] = MeasuringClient(sock, request)
         return _drive(calls, clients, waker)
 
 
-def _drive(calls: Calls, clients: dict[int, Client], waker: select.epoll) -> Seen:
+def _drive(calls: ClientOrder, clients: dict[int, MeasuringClient], waker: select.epoll) -> ClientResults:
     chance = random.Random(1)
     now = time.monotonic()
     began = now + calls.warm_up
@@ -131,16 +131,16 @@ def _drive(calls: Calls, clients: dict[int, Client], waker: select.epoll) -> See
         now = time.monotonic()
     ordered = sorted(latencies) or [0.0]
     throughput = (len(latencies) - errors) / max(1e-9, now - began)
-    return Seen(throughput, nearest_rank(ordered, 50), nearest_rank(ordered, 99), errors)
+    return ClientResults(throughput, nearest_rank(ordered, 50), nearest_rank(ordered, 99), errors)
 
 
-def _pause(calls: Calls, chance: random.Random) -> float:
+def _pause(calls: ClientOrder, chance: random.Random) -> float:
     low, high, _ = chance.choices(calls.pauses, [weight for _, _, weight in calls.pauses])[0]
     return chance.uniform(low, high)
 
 
 def main() -> None:
-    calls = msgspec.json.decode(sys.stdin.buffer.readline(), type=Calls)
+    calls = msgspec.json.decode(sys.stdin.buffer.readline(), type=ClientOrder)
     body = sys.stdin.buffer.read(calls.body_bytes)
     typed = f"Content-Type: {calls.content_type}\r\n" if calls.content_type else ""
     head = f"POST {calls.target} HTTP/1.1\r\nHost: localhost\r\n{typed}Content-Length: {len(body)}\r\n\r\n"

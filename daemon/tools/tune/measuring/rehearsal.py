@@ -17,13 +17,13 @@ import msgspec
 from daemon.core.clock import Clock
 from daemon.marfile import parse_manifest
 from daemon.models.settings import ModelSettings
-from daemon.models.version import Model, Source
-from daemon.tools.tune.candidates import Setting
-from daemon.tools.tune.load import Plan, Turnarounds
-from daemon.tools.tune.measuring.callers import Calls, Seen
-from daemon.tools.tune.measuring.rig import LoadFailed
+from daemon.models.version import ModelVersion, Source
+from daemon.tools.tune.candidates import Candidate
+from daemon.tools.tune.load import LoadPlan, Turnarounds
+from daemon.tools.tune.measuring.callers import ClientOrder, ClientResults
+from daemon.tools.tune.measuring.rig import RigLoadFailed
 from daemon.tools.tune.measuring.way import listening
-from daemon.tools.tune.order import Order
+from daemon.tools.tune.order import TuneOrder
 from daemon.workers.cores import chosen_threads, usable_cores
 from daemon.workers.engine import Engine
 
@@ -32,7 +32,7 @@ WARM_UP = 1.0  # of warm-up, likewise: the collector learns the traffic
 ENOUGH = 300  # responses
 LEAST_PAUSE = 0.001  # seconds; shorter ones are the recorded overhead, not a pause
 
-Bucket = tuple[float, float, float]  # least, most, weight; see Calls
+Bucket = tuple[float, float, float]  # least, most, weight; see ClientOrder
 
 
 class Rehearsal:
@@ -42,20 +42,20 @@ class Rehearsal:
         body: of the clients' request.
     """
 
-    def __init__(self, engine: Engine, clock: Clock, order: Order, body: bytes, plan: Plan) -> None:
+    def __init__(self, engine: Engine, clock: Clock, order: TuneOrder, body: bytes, plan: LoadPlan) -> None:
         self._engine = engine
         self._clock = clock
         self._order = order
         self._body = body
         self._plan = plan
-        self._model: Model | None = None
+        self._model: ModelVersion | None = None
         self._changed = asyncio.Event()
 
-    async def attempt(self, setting: Setting) -> Seen | None:
+    async def attempt(self, setting: Candidate) -> ClientResults | None:
         """Serve under a setting; return the clients' results, None if any response was an error.
 
         Raises:
-            LoadFailed: a worker did not load.
+            RigLoadFailed: a worker did not load.
         """
         model = await self._serve(setting)
         async with listening(model, len(self._body)) as port:
@@ -75,7 +75,7 @@ class Rehearsal:
                 await self._change()
             model.close()
 
-    async def _serve(self, setting: Setting) -> Model:
+    async def _serve(self, setting: Candidate) -> ModelVersion:
         """Return the model served under a setting; workers are kept if their number is unchanged."""
         model = self._model
         if model is not None and model.pool.wanted == setting.workers:
@@ -86,23 +86,23 @@ class Rehearsal:
         model.scale(setting.workers, setting.workers)
         while model.pool.ready < setting.workers:
             if model.pool.failure is not None:
-                raise LoadFailed(model.pool.failure.error, model.pool.failure.traceback)
+                raise RigLoadFailed(model.pool.failure.error, model.pool.failure.traceback)
             await self._change()
         return model
 
-    def _make(self, setting: Setting) -> Model:
+    def _make(self, setting: Candidate) -> ModelVersion:
         worker = self._order.worker
         python = None if worker["python"] is None else Path(worker["python"])
         manifest = parse_manifest(worker["manifest"])
         source = Source(manifest.model_name, Path(worker["directory"]), None, manifest, {}, python=python)
-        model = Model(
+        model = ModelVersion(
             source, self._settings(setting), self._engine, self._clock, cores=usable_cores(),
             chosen_threads=chosen_threads(os.environ), log=_log,
         )  # fmt: skip
         model.listeners[self._changed.set] = None
         return model
 
-    def _settings(self, setting: Setting) -> ModelSettings:
+    def _settings(self, setting: Candidate) -> ModelSettings:
         worker: Mapping[str, Any] = self._order.worker
         served = self._order.trace["settings"]
         return ModelSettings(
@@ -117,10 +117,10 @@ class Rehearsal:
         self._changed.clear()
         await self._changed.wait()
 
-    async def _ask(self, port: int, seconds: float, pauses: Sequence[Bucket]) -> Seen | None:
+    async def _ask(self, port: int, seconds: float, pauses: Sequence[Bucket]) -> ClientResults | None:
         """Run the clients; return None if they failed."""
         each = self._order.seconds
-        calls = Calls(
+        calls = ClientOrder(
             port=port, target=f"/predictions/{quote(self._order.trace['modelName'])}",
             content_type=self._order.content_type, body_bytes=len(self._body), clients=self._plan.clients,
             warm_up=WARM_UP * each, seconds=seconds * each, enough=ENOUGH, pauses=pauses,
@@ -131,7 +131,7 @@ class Rehearsal:
             start_new_session=True,  # sessions share the cores (sched_autogroup): as with a real client
         )  # fmt: skip
         told, _ = await process.communicate(msgspec.json.encode(calls) + b"\n" + self._body)
-        return msgspec.json.decode(told, type=Seen) if process.returncode == 0 else None
+        return msgspec.json.decode(told, type=ClientResults) if process.returncode == 0 else None
 
 
 def pauses_of(turnarounds: Turnarounds, at_once: float) -> list[Bucket]:

@@ -8,7 +8,7 @@ from daemon.core.job import Param
 from daemon.tools.tune.candidates import batch_sizes
 from daemon.tools.tune.measuring.rig import Rig, SampleFailed
 from daemon.tools.tune.overlap import Beside
-from daemon.tools.tune.times import BatchTimes, Curve
+from daemon.tools.tune.times import Curve, PlacementTimes
 from daemon.workers.engine import Engine, WorkerSpec
 
 LITTLE = 0.03  # relative gain in requests a second: two sizes in a row with less end the sweep
@@ -35,7 +35,7 @@ class Sweep:
         tell: Tell,
         measure_beside: MeasureBeside,
     ) -> None:
-        self.times: list[BatchTimes] = []
+        self.times: list[PlacementTimes] = []
         self.answer = b""
         self._engine = engine
         self._clock = clock
@@ -68,7 +68,7 @@ class Sweep:
             self._tell("measured", **document(times))
             sizes = [size for size in sizes if size <= times.busy.sizes[-1]]
 
-    async def _placement(self, rig: Rig, threads: int, sizes: Sequence[int]) -> BatchTimes:
+    async def _placement(self, rig: Rig, threads: int, sizes: Sequence[int]) -> PlacementTimes:
         counts = sorted({1, rig.workers})
         measured: dict[int, dict[int, list[float]]] = {busy: {} for busy in counts}
         poor = 0
@@ -99,7 +99,7 @@ class Sweep:
         self._tell("measuring", done=self._done, total=self._total, **facts)
         beside = await self._measure_beside(rig, size)
         self._done += 1
-        return BatchTimes(rig.workers, threads, curves, beside)
+        return PlacementTimes(rig.workers, threads, curves, beside)
 
 
 def _gain(measured: dict[int, list[float]]) -> float:
@@ -111,7 +111,7 @@ def _gain(measured: dict[int, list[float]]) -> float:
     return (large / slow) / (small / quick) - 1
 
 
-def document(times: BatchTimes) -> dict[str, Any]:
+def document(times: PlacementTimes) -> dict[str, Any]:
     """Return the measurements; times in seconds, and under `beside` the slowdown factors of batches and requests."""
     curves = []
     for busy, curve in times.curves.items():

@@ -21,7 +21,7 @@ from daemon.http.router import Router
 from daemon.marfile import parse_manifest
 from daemon.models.registry import Registry
 from daemon.models.settings import ModelSettings
-from daemon.models.version import Model, Source
+from daemon.models.version import ModelVersion, Source
 from daemon.tools.tune.replay import Way
 from daemon.workers.stub import StubEngine
 
@@ -38,7 +38,9 @@ class _AtOnce(LoopClock):
 
 
 @asynccontextmanager
-async def asked(body: bytes, content_type: str, answer: bytes, together: int) -> AsyncIterator[tuple[Process, Model]]:
+async def asked(
+    body: bytes, content_type: str, answer: bytes, together: int
+) -> AsyncIterator[tuple[Process, ModelVersion]]:
     """Run a process that queries a trivial model; wait for its end on exit.
 
     Args:
@@ -56,7 +58,7 @@ async def asked(body: bytes, content_type: str, answer: bytes, together: int) ->
 
 
 @asynccontextmanager
-async def listening(model: Model, longest: int) -> AsyncIterator[int]:
+async def listening(model: ModelVersion, longest: int) -> AsyncIterator[int]:
     """Serve a model on the loopback interface within the block; yield the port.
 
     Args:
@@ -82,7 +84,7 @@ async def measure_way(body: bytes, content_type: str, answer: bytes) -> Way:
     return Way(latency=max(0.0, alone - cost), cost=cost)
 
 
-def _model(clock: LoopClock, answer: bytes) -> Model:
+def _model(clock: LoopClock, answer: bytes) -> ModelVersion:
     manifest = parse_manifest({"model": {"modelName": "m", "modelVersion": "1.0", "handler": "none"}})
     source = Source("m", Path("/nowhere"), None, manifest, {})
     settings = ModelSettings(
@@ -90,4 +92,4 @@ def _model(clock: LoopClock, answer: bytes) -> Model:
         startup_timeout=60.0, queue_jobs=1000, queue_bytes=2**30,
     )  # fmt: skip
     engine = StubEngine(_AtOnce(asyncio.get_running_loop()), answer=lambda job: Reply(200, answer))
-    return Model(source, settings, engine, clock, cores=1)
+    return ModelVersion(source, settings, engine, clock, cores=1)

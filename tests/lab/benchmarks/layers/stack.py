@@ -16,7 +16,7 @@ from daemon.http.messages import Request
 from daemon.http.router import Router
 from daemon.metrics.metrics import Metrics
 from daemon.models.registry import Registry
-from daemon.models.version import Model
+from daemon.models.version import ModelVersion
 from daemon.workers.stub import StubEngine
 from tests.http.fake import FakeTransport
 from tests.kit.build import make_model
@@ -99,7 +99,7 @@ class Stack:
         for worker in self.engine.workers:
             worker.batches.clear()  # it would keep all of them
 
-    def add(self, name: str, settings: dict[str, Any]) -> Model:
+    def add(self, name: str, settings: dict[str, Any]) -> ModelVersion:
         model = make_model(self.engine, self.clock, name=name, **settings)
         model.scale(1, 1)
         self.registry.add(model)

@@ -51,8 +51,8 @@ class Ours(Peer):
     def launch(self, setup: Setup) -> Running:
         store = setup.folder / "store"
         store.mkdir()
-        wishes = f"optimize: [{', '.join(self._optimize)}]\nstartupTimeout: {self.patience:.0f}\n"
-        mar = archive(setup.served, store, setup.batch_size, setup.delay, wishes if self._optimize else "")
+        overrides = f"optimize: [{', '.join(self._optimize)}]\nstartupTimeout: {self.patience:.0f}\n"
+        mar = archive(setup.served, store, setup.batch_size, setup.delay, overrides if self._optimize else "")
         port = free_port()
         command: list[str | Path] = [
             self._python, "-P", "-m", "daemon",

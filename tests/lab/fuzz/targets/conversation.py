@@ -18,9 +18,9 @@ from daemon.metrics.merged import emitted
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.version import VersionMetrics
 from daemon.workers.engine import Exit, Worker
-from daemon.workers.state import State
+from daemon.workers.state import WorkerState
 from handlers import wire
-from handlers.sdk.pending_metrics import Tally
+from handlers.sdk.pending_metrics import PendingMetrics
 from tests.kit.build import make_spec
 from tests.kit.client import Client
 from tests.kit.worker import PlayedProcess, WorkerLog
@@ -90,7 +90,7 @@ def _told(beginning: bytes, pieces: Iterable[bytes], *, scraped: bool = False) -
     process.life.over(Exit(None, "ended"))
     clock.settle()
 
-    assert worker.state is State.EXITED and worker.hand.running is None
+    assert worker.state is WorkerState.EXITED and worker.in_flight.running is None
     ended = [outcome.job for outcome in log.outcomes]
     assert len(ended) == len(log.given) and set(ended) == set(log.given), log.events
     for outcome in log.outcomes:
@@ -103,7 +103,7 @@ def _told(beginning: bytes, pieces: Iterable[bytes], *, scraped: bool = False) -
 
 
 def _measured(kind: wire.Kind, name: str, value: float) -> list[wire.Measurement]:
-    tally = Tally()
+    tally = PendingMetrics()
     tally.add(kind, name, "", [("Level", "Host")], value)
     return tally.take()
 

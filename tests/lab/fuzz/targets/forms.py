@@ -8,7 +8,7 @@ from urllib.parse import quote_plus
 
 from daemon.api.inference.forms import MOST_TYPE, parse_body
 from daemon.api.inference.options import parse_options
-from daemon.core.arena import Arena, Stored
+from daemon.core.arena import Arena, Lease
 from daemon.core.errors import BadRequest
 from daemon.core.job import Param
 from tests.api.inference.reference import parts_of, unescaped
@@ -62,7 +62,7 @@ def _compare(content_type: str, body: bytes, params: list[Param] | None) -> None
             assert not parts or params
 
 
-def _parsed(content_type: str, body: bytes | Stored) -> list[Param] | None:
+def _parsed(content_type: str, body: bytes | Lease) -> list[Param] | None:
     try:
         params = parse_body(content_type, body)
     except BadRequest as error:

@@ -11,7 +11,7 @@ from daemon.core.errors import BadRequest, InvalidModel
 from daemon.http.messages import error_response
 from daemon.model_settings import MODEL_SETTINGS, MOST, MOST_WORKERS
 from daemon.models.archives.model_yaml import read_yaml, without_effect
-from daemon.models.settings import ModelSettings, Wishes, merge
+from daemon.models.settings import ModelSettings, Overrides, merge
 from tests.lab.fuzz.target import Target
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="tsctl-fuzz-")
@@ -25,7 +25,7 @@ def check(data: bytes) -> None:
     try:
         document = read_yaml(_DIRECTORY, "model-config.yaml")
         without_effect(document)
-        settings = merge(Wishes(), document, _CONFIG, gpus=2)
+        settings = merge(Overrides(), document, _CONFIG, gpus=2)
     except (InvalidModel, BadRequest) as error:
         assert len(str(error)) < _LONGEST + 2 * len(data), "a sentence is larger than what it is about"
         assert error_response(error).status == 400
@@ -33,7 +33,7 @@ def check(data: bytes) -> None:
     _check_limits(settings)
     known = {key: value for key, value in document.items() if isinstance(key, str) and _plain(value)}
     (_DIRECTORY / "model-config.yaml").write_text(yaml.safe_dump(known))
-    assert merge(Wishes(), read_yaml(_DIRECTORY, "model-config.yaml"), _CONFIG, gpus=2) == settings
+    assert merge(Overrides(), read_yaml(_DIRECTORY, "model-config.yaml"), _CONFIG, gpus=2) == settings
 
 
 def _check_limits(settings: ModelSettings) -> None:

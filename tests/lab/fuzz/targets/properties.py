@@ -9,7 +9,7 @@ import javaproperties
 from daemon.config.config import resolve
 from daemon.config.properties import KEYS, ConfigFile, read_config_file
 from daemon.core.errors import InvalidModel, StartError
-from daemon.models.settings import wishes_of
+from daemon.models.settings import overrides_of
 from daemon.settings import SETTINGS
 from tests.lab.fuzz.target import Target
 
@@ -30,7 +30,7 @@ def check(data: bytes) -> None:
     for versions in [*file.models.values(), *file.snapshot.values()]:
         for values in versions.values():
             try:
-                wishes_of(values)
+                overrides_of(values)
             except InvalidModel as error:
                 assert "`" in str(error), error
     _check_written_again(file)
