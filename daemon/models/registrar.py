@@ -60,7 +60,7 @@ class Registrar:
         live: the versions that are registered, loading or leaving.
         directories: the unpacked archives.
         archives: opens archives.
-        maker: builds the models.
+        factory: builds the models.
         ledger: the registrations that the snapshot keeps.
         retiring: ends versions.
     """

@@ -72,11 +72,11 @@ class Template:
 
     @property
     def wanted(self) -> bool:
-        """Whether a birth waits for a process of this template."""
+        """Whether a request waits for a process of this template."""
         return self._ordered is not None or any(not request.cancelled for request in self._waiting)
 
     def make(self, request: SpawnRequest) -> None:
-        """Make a process, now or when the template is ready; `birth` is notified."""
+        """Make a process, now or when the template is ready; `request` is notified."""
         if self.state is TemplateState.GONE:
             self._give_back(request, self)
             return

@@ -113,7 +113,7 @@ class Templates:
         return home
 
     def cancel(self, request: SpawnRequest) -> None:
-        """Cancel a birth, and close a model's template that is warming for this birth alone."""
+        """Cancel a request, and close a model's template that is warming for it alone."""
         request.cancelled = True
         request.close()
         for template in list(self._templates.values()):

@@ -114,6 +114,6 @@ def test_a_row_has_its_tests(row: str) -> None:
     for name in ROWS[row]:
         file, separator, function = name.partition("::")
         if separator:
-            assert re.search(rf"^def {function}\(", (ROOT / "tests" / file).read_text(), re.MULTILINE), name
+            assert re.search(rf"^(?:async )?def {function}\(", (ROOT / "tests" / file).read_text(), re.MULTILINE), name
         else:
             assert name in CASES

@@ -101,7 +101,7 @@ def takes_the_last_first(patch: pytest.MonkeyPatch) -> None:
 
 
 def lets_what_killed_a_worker_have_company(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Job, "alone", property(lambda job: job.solo))
+    patch.setattr(Job, "runs_alone", property(lambda job: job.exclusive))
 
 
 def tries_three_times(patch: pytest.MonkeyPatch) -> None:
@@ -271,7 +271,7 @@ def refuses_nobody(patch: pytest.MonkeyPatch) -> None:
 
 
 def lets_suspects_have_company(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Job, "alone", property(lambda job: job.solo or job.attempt > 0))
+    patch.setattr(Job, "runs_alone", property(lambda job: job.exclusive or job.attempt > 0))
 
 
 def does_not_look_at_those_that_wait(patch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ class SimulatedArchives(Archives):
         yield Contents(Path(_NOWHERE))
 
 
-class SimulatedMaker(ModelFactory):
+class SimulatedFactory(ModelFactory):
     """Makes the world's models; nothing is read."""
 
     def __init__(self, world: "World") -> None:
@@ -70,7 +70,7 @@ class SimulatedMaker(ModelFactory):
     async def install(self, manifest: Manifest, directory: Path, progress: Progress) -> None:
         """Install nothing."""
 
-    def make(self, request: Registration, manifest: Manifest, *source: Any, **further: Any) -> ModelVersion:
+    def build(self, request: Registration, manifest: Manifest, *source: Any, **further: Any) -> ModelVersion:
         return self._world.make(request, manifest).model
 
 
@@ -100,7 +100,7 @@ class SimulatedRegistration(Registrar):
             config, world.registry, Engine(world), world.loop, logs, world.metrics, live=WatchedVersions(world)
         )
         self.archives = SimulatedArchives(config, self.directories)
-        self.factory = SimulatedMaker(world)
+        self.factory = SimulatedFactory(world)
 
 
 class MarkingClock:
