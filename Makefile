@@ -23,8 +23,9 @@ help:
 demo: $(VENV)/.installed
 	$(BIN)/python docs/examples/digits/demo.py $(DEMO)
 
-# Runs ruff, mypy and the tests: what has to pass before a commit.
-test: lint types unit
+# Runs ruff, mypy and the tests: what has to pass before a commit. mypy runs beside the tests: half a minute less.
+test: lint
+	$(MAKE) --no-print-directory -j 2 types unit
 
 # Runs ruff: errors and formatting.
 lint: $(VENV)/.installed

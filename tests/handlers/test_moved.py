@@ -43,7 +43,7 @@ def test_an_old_name_is_the_same_module(old: str, new: str) -> None:
     assert importlib.import_module(old) is importlib.import_module(new)
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("old", ["handlers.streaming", "handlers.errors", "handlers.defaults.base", "handlers.running"])
 def test_an_old_name_may_be_the_first_that_is_imported(old: str) -> None:
     program = f"import importlib; found = importlib.import_module({old!r}); "
@@ -66,7 +66,7 @@ def test_a_name_that_never_was_is_not_found() -> None:
         importlib.import_module("handlers.defaults.nothing")
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", LATE)
 def test_a_process_that_began_before_finds_what_it_imports_late(name: str) -> None:
     found = run(f"{BEFORE}\nprint(importlib.import_module({name!r}).__name__)")
@@ -74,7 +74,7 @@ def test_a_process_that_began_before_finds_what_it_imports_late(name: str) -> No
     assert found == MOVED[name]
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_process_that_began_before_has_each_class_only_once() -> None:
     program = f"{BEFORE}\nimportlib.import_module('handlers.defaults.object_detector')\n"
 
