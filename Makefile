@@ -36,9 +36,10 @@ lint: $(VENV)/.installed
 types: $(VENV)/.installed
 	$(BIN)/mypy
 
-# Runs the tests without ruff and mypy; PYTEST="tests/http -x" passes arguments on.
+# Runs the tests without ruff and mypy; PYTEST="tests/http -x" passes arguments on. Three processes, as many a test only
+# waits for a process that it started: 3 min 45 s instead of 4 min 10 s on two cores.
 unit: $(VENV)/.installed
-	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/pytest $(SPREAD) $(PYTEST)
+	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/pytest $(SPREAD) -n 3 $(PYTEST)
 
 # The tests three times, each time in another order, beside two processes that only compute; prints the seeds.
 # BUSY="--times 1 --seed 7 tests/e2e" repeats an order, and runs a part.
