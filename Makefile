@@ -154,8 +154,9 @@ DOCS ?= build
 docs: $(VENV)/.docs-installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs $(DOCS) --strict
 
-# Draws README's picture of a terminal, from the commands as they run here: docs/pictures/terminal.svg.
+# Draws README's pictures: the badges from pyproject.toml, and a terminal from the commands as they run here.
 picture: $(VENV)/.installed
+	$(BIN)/python -m docs.generate.badges
 	$(BIN)/python -m docs.generate.picture
 
 # Checks the workflows and issue forms of .github, and with actionlint where that can be installed.
