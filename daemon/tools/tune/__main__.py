@@ -32,7 +32,7 @@ from daemon.tools.tune.simulating import Simulated, document, simulate
 from daemon.tools.tune.times import PlacementTimes
 from daemon.workers.cores import chosen_threads, usable_cores
 from daemon.workers.engine import WorkerSpec
-from daemon.workers.local import LocalEngine
+from daemon.workers.local_engine import LocalEngine
 
 
 def tell(stage: str, **facts: Any) -> None:
