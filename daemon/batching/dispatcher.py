@@ -31,7 +31,7 @@ from daemon.batching.queue import Queue
 from daemon.batching.traffic.traffic import Traffic
 from daemon.core.clock import Clock, Timer
 from daemon.core.errors import CutOff, DaemonError, WorkerDied, WorkerKilled
-from daemon.core.job import Batch, Blame, Job, JobPhase, Outcome, Reply
+from daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply
 from daemon.metrics.version import VersionMetrics
 from daemon.workers.engine import FreeWorkers, Worker
 
@@ -135,22 +135,22 @@ class Dispatcher:
 
     def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
         """Take a batch back from a worker: one outcome per job."""
-        first = outcomes[0]
-        answered = first.reply is not None
-        idle = self._workers.take_back(worker, answered and first.blame is Blame.NONE)
+        fate = outcomes[0].fate
+        answered = fate is Fate.ANSWERED
+        idle = self._workers.take_back(worker, answered)
         now = self._clock.now()
         self.running -= len(batch.jobs)
-        blamed = first.blame is Blame.SHARED or first.blame is Blame.ALONE
-        if blamed:
+        crashed = fate is Fate.CRASHED or fate is Fate.CRASHED_ALONE
+        if crashed:
             self.quarantine.blame(outcomes, self._compare_waiting)
         busy = self._traffic.back(batch, self._workers.ready - self._workers.idle, now)
-        if answered and not first.retry:
+        if answered or (fate is Fate.LATE and not outcomes[0].retry):
             self._traffic.returned(batch, seconds, now, busy)
             self._metrics.returned(batch, seconds, now)
         for outcome in reversed(outcomes):  # reversed: each goes to the head, so the oldest ends first in line
             self._end(outcome, now)
         # A job that comes back unstarted is not known to be a suspect, if its like ended another worker meanwhile.
-        if self.quarantine.watching and (blamed or any(not outcome.started for outcome in outcomes)):
+        if self.quarantine.watching and (crashed or fate is Fate.UNSTARTED):
             for size in {job.size for job in batch.jobs}:
                 self._compare_waiting(size)
         if idle or self._queue.waiting:  # a parked job may expire, too
@@ -191,17 +191,18 @@ class Dispatcher:
             return  # expired
         if job.budget is not None:
             self.expiry.sent.discard(job)
-        refusal = None
+        fate, refusal = outcome.fate, None
         if job.suspect is not None:
-            if outcome.reply is not None and outcome.blame is Blame.NONE:
+            if fate is Fate.ANSWERED:
                 self.quarantine.answered(job)
             refusal = self.quarantine.refusal(job)
-        if outcome.retry and job not in self._left and job.may_return and (refusal is None or not outcome.started):
-            if outcome.started:
+        unstarted = fate is Fate.UNSTARTED
+        if outcome.retry and job not in self._left and job.may_return and (refusal is None or unstarted):
+            if unstarted:
+                job.give_back_unstarted()  # the job has waited all the time
+            else:
                 job.give_back()
                 job.queued = now
-            else:
-                job.give_back_unstarted()  # the job has waited all the time
             self._queue.put_back(job)
             self._callers.queued(job)
             return
@@ -212,12 +213,12 @@ class Dispatcher:
         elif outcome.reply is not None:
             self._metrics.answered(job, now)
             job.answer(outcome.reply)
-        elif outcome.stopped and self.stopping:
+        elif fate is Fate.STOPPED and self.stopping:
             self._metrics.answered(job, now)
             job.answer(reply_of(CutOff(outcome.reason, job.id)))
         else:
             again = " again" if job.attempt > 1 else ""
-            kind = WorkerKilled if outcome.killed else WorkerDied
+            kind = WorkerKilled if fate is Fate.KILLED else WorkerDied
             error = kind(f"The worker died{again} while it ran this request: {outcome.reason}. (Request {job.id})")
             if refusal is not None:
                 error = kind(f"{error} {refusal.sentence}")

@@ -13,7 +13,7 @@ from typing import cast
 from daemon.core.arena import Arena
 from daemon.core.clock import Clock, Timer
 from daemon.core.errors import ResponseTimeout
-from daemon.core.job import Batch, Piece, Reply
+from daemon.core.job import Batch, Fate, Piece, Reply
 from daemon.workers.engine import BatchEvents, Exit, LoadFailure, WorkerListener, WorkerSpec
 from daemon.workers.flows import Flows
 from daemon.workers.frames import check_measured, outcomes_of, piece_of, predict_of
@@ -145,11 +145,18 @@ class LocalWorker(asyncio.Protocol):
             self._transport.abort()
         self.in_flight.end()
         self._flows.close_all()
-        no_memory = self._too_large or self._process.died_of_sigkill
         how = replace(how, busy=self.in_flight.busy or self._hung)
-        for batch, outcomes in self.in_flight.give_back(self._retry, how.reason, no_memory, self._stopped, how.crashed):
+        for batch, outcomes in self.in_flight.give_back(self._retry, how.reason, self._fate(how)):
             self._batches.ended(self, batch, outcomes, 0.0)
         self._events.exited(self, how)
+
+    def _fate(self, how: Exit) -> Fate:
+        """Return the fate of the jobs that the worker had started when it ended."""
+        if how.crashed:
+            return Fate.CRASHED
+        if self._too_large or self._process.died_of_sigkill:
+            return Fate.KILLED
+        return Fate.STOPPED if self._stopped else Fate.LOST
 
     def _look_at_memory(self, limit: int) -> None:
         why = excess(memory_of(self.pid), limit) if self.pid else None

@@ -4,7 +4,7 @@ import pytest
 
 from daemon.batching.policies.collector import Facts, Send, Wait
 from daemon.core.errors import QueueFull, Stopping
-from daemon.core.job import JobPhase, Reply
+from daemon.core.job import Fate, JobPhase, Reply
 from tests.kit.version import StubVersion
 
 LATE = Reply(500, b"late")
@@ -165,7 +165,7 @@ def test_a_job_that_is_cut_off_by_a_stop_is_told_503_and_by_scaling_down_500(sto
     if stopping:
         bench.model.stop()
 
-    bench.workers[0]._exit(None, "killed: it was stopped", retry=False, stopped=True)
+    bench.workers[0]._exit(None, "killed: it was stopped", Fate.STOPPED, retry=False)
 
     ((_, reply),) = bench.client.replies
     assert reply.status == status and b"killed: it was stopped. (Request a)" in reply.body

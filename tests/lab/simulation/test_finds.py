@@ -14,7 +14,7 @@ from daemon.batching.policies.fixed import Fixed
 from daemon.batching.quarantine import Quarantine
 from daemon.batching.queue import Queue
 from daemon.core import job as jobs
-from daemon.core.job import Batch, Job, Outcome, Reply
+from daemon.core.job import Batch, Fate, Job, Outcome, Reply
 from daemon.metrics.version import VersionMetrics
 from daemon.models.persistence.ledger import Ledger
 from daemon.models.version import ModelVersion
@@ -47,12 +47,10 @@ def puts_what_comes_back_last(patch: pytest.MonkeyPatch) -> None:
 
 
 def charges_what_went_ahead(patch: pytest.MonkeyPatch) -> None:
-    def give_back(
-        in_flight: InFlight, retry: bool, reason: str, killed: bool, stopped: bool = False, crashed: bool = False
-    ) -> Iterator[tuple[Batch, list[Outcome]]]:
+    def give_back(in_flight: InFlight, retry: bool, reason: str, fate: Fate) -> Iterator[tuple[Batch, list[Outcome]]]:
         while in_flight._batches:
             batch = in_flight._batches.pop()
-            yield batch, [Outcome(job, None, retry, reason, killed, stopped=stopped) for job in batch.jobs]
+            yield batch, [Outcome(job, None, fate, retry, reason) for job in batch.jobs]
 
     patch.setattr(InFlight, "give_back", give_back)
 
@@ -254,8 +252,9 @@ def gives_up_though_there_was_work(patch: pytest.MonkeyPatch) -> None:
 
 def blames_whom_it_killed(patch: pytest.MonkeyPatch) -> None:
     once = InFlight.give_back
-    patch.setattr(InFlight, "give_back", lambda in_flight, retry, reason, killed, stopped=False, crashed=False:
-                  once(in_flight, retry, reason, killed, stopped, True))  # fmt: skip
+    patch.setattr(
+        InFlight, "give_back", lambda in_flight, retry, reason, fate: once(in_flight, retry, reason, Fate.CRASHED)
+    )
 
 
 def takes_one_for_another(patch: pytest.MonkeyPatch) -> None:
