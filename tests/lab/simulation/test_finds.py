@@ -7,12 +7,14 @@ import pytest
 
 from daemon.api.management.status import is_compiled
 from daemon.batching import quarantine
+from daemon.batching.alarm import Alarm
 from daemon.batching.dispatcher import Dispatcher
 from daemon.batching.fingerprint import fingerprint
 from daemon.batching.policies.collector import Facts, Send, Wait
 from daemon.batching.policies.fixed import Fixed
 from daemon.batching.quarantine import Quarantine
 from daemon.batching.queue import Queue
+from daemon.batching.screening import Screening
 from daemon.core import job as jobs
 from daemon.core.job import Batch, Fate, Job, Outcome, Reply
 from daemon.metrics.version import VersionMetrics
@@ -116,7 +118,7 @@ def runs_again_what_may_not(patch: pytest.MonkeyPatch) -> None:
 
 
 def sets_no_alarm(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Dispatcher, "_set_alarm", nothing)
+    patch.setattr(Alarm, "set", nothing)
 
 
 def forgets_bytes(patch: pytest.MonkeyPatch) -> None:
@@ -274,7 +276,7 @@ def lets_suspects_have_company(patch: pytest.MonkeyPatch) -> None:
 
 
 def does_not_look_at_those_that_wait(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Dispatcher, "_compare_waiting", nothing)
+    patch.setattr(Screening, "compare_waiting", nothing)
 
 
 def sends_ahead_behind_suspects(patch: pytest.MonkeyPatch) -> None:
@@ -283,7 +285,7 @@ def sends_ahead_behind_suspects(patch: pytest.MonkeyPatch) -> None:
 
 
 def forgets_those_that_are_compared(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Dispatcher, "_compared", nothing)
+    patch.setattr(Screening, "compared", nothing)
 
 
 @pytest.mark.slow
