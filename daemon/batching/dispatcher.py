@@ -135,7 +135,7 @@ class Dispatcher:
         """Take a batch back from a worker: one outcome per job."""
         fate = outcomes[0].fate
         answered = fate is Fate.ANSWERED
-        idle = self._workers.take_back(worker, answered)
+        self._workers.take_back(worker, answered)
         now = self._clock.now()
         self.running -= len(batch.jobs)
         crashed = fate is Fate.CRASHED or fate is Fate.CRASHED_ALONE
@@ -151,7 +151,7 @@ class Dispatcher:
         if self.quarantine.watching and (crashed or fate is Fate.UNSTARTED):
             for size in {job.size for job in batch.jobs}:
                 self._screening.compare_waiting(size)
-        if idle or self._queue.waiting:  # a parked job may expire, too
+        if self._queue.waiting:  # a parked job may expire, too
             self.wake()
         for listener in tuple(self._listeners):
             listener()

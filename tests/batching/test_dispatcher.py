@@ -158,6 +158,17 @@ def test_a_job_that_may_not_run_again_is_answered_at_once() -> None:
     assert reply.body == b"The worker died while it ran this request: killed by SIGKILL. (Request a)"
 
 
+@pytest.mark.parametrize(("names", "awake"), [("a", False), ("ab", False), ("abc", True)])
+def test_a_worker_that_ends_a_batch_wakes_the_dispatcher_only_if_a_job_waits(names: str, awake: bool) -> None:
+    bench = StubVersion(policy="fixed", batch_size=1)
+    bench.send(*names)
+
+    while not bench.client.replies:
+        bench.clock.step()
+
+    assert bench.dispatcher._awake is awake
+
+
 @pytest.mark.parametrize(("stopping", "status"), [(True, 503), (False, 500)])
 def test_a_job_that_is_cut_off_by_a_stop_is_told_503_and_by_scaling_down_500(stopping: bool, status: int) -> None:
     bench = StubVersion()

@@ -31,7 +31,9 @@ class Heard:
 
     def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
         assert self.pool is not None
-        self.idle += self.pool.take_back(worker, outcomes[0].fate is Fate.ANSWERED)
+        before = self.pool.idle
+        self.pool.take_back(worker, outcomes[0].fate is Fate.ANSWERED)
+        self.idle += self.pool.idle - before
         self.outcomes.extend(outcomes)
 
     def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
