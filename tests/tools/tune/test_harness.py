@@ -102,22 +102,19 @@ async def test_what_requests_and_batches_do_to_each_other_is_measured_with_the_l
     assert [times.beside for times in swept.times] == [Contention(3.0, 1.0), Contention(3.0, 2.0)]
 
 
-def test_a_size_that_fails_ends_the_sweep_of_sizes_and_is_noted() -> None:
-    async def scenario() -> None:
-        told: list[tuple[str, dict[str, Any]]] = []
+async def test_a_size_that_fails_ends_the_sweep_of_sizes_and_is_noted() -> None:
+    told: list[tuple[str, dict[str, Any]]] = []
 
-        def answer(job: Job) -> Reply:
-            if len(engine.workers[-1].batches[-1].jobs) > 2:
-                return Reply(507, b"out of memory\nmore", error="E")
-            return Reply(200, b"")
+    def answer(job: Job) -> Reply:
+        if len(engine.workers[-1].batches[-1].jobs) > 2:
+            return Reply(507, b"out of memory\nmore", error="E")
+        return Reply(200, b"")
 
-        engine = make_engine(answer)
-        swept = sweep(engine, told)
+    engine = make_engine(answer)
+    swept = sweep(engine, told)
 
-        await swept.run([(1, 1)], most=8)
+    await swept.run([(1, 1)], most=8)
 
-        assert swept.times[0].busy.sizes == [1, 2]
-        notes = [facts["text"] for stage, facts in told if stage == "note"]
-        assert notes == ["a batch of 4 failed, so larger ones were skipped: out of memory"]
-
-    asyncio.run(scenario())
+    assert swept.times[0].busy.sizes == [1, 2]
+    notes = [facts["text"] for stage, facts in told if stage == "note"]
+    assert notes == ["a batch of 4 failed, so larger ones were skipped: out of memory"]
