@@ -35,6 +35,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.models": (
         "daemon.models", "daemon.batching", "daemon.config", "daemon.marfile", "daemon.metrics",
         "daemon.model_settings", "daemon.paths", "daemon.settings", "daemon.workers", "handlers.names",
+        "handlers.wire",
     ),
     "daemon.paths": (),
     "daemon.settings": (),
