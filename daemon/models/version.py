@@ -29,7 +29,7 @@ from daemon.workers.engine import BatchEvents, Engine, LoadFailure, WorkerSpec
 from daemon.workers.gpus import Placement
 from daemon.workers.pool import Pool
 from daemon.workers.state import WorkerState
-from handlers.wire import Declared
+from handlers.wire import Declared, Input
 
 CRASHES = 3  # workers that ended in a row, without an answer between
 CRASHING = "crashing"  # the state shown for a served version whose last workers ended like that
@@ -85,6 +85,7 @@ class ModelVersion:
         before: the settings of the version that this one replaces, None for a registration.
         declared: the inputs of a typed handler; None for any other, and until a worker has loaded the handler.
         notes: sentences of the first worker for the model's author.
+        form_input: the one input of a typed handler, if that is text or JSON; None for any other.
         recorded: the latest request that can be sent again, if `record_input` is set.
         traffic: the learned model of requests and batches.
         metrics: the version's metrics; shown from the registration on.
@@ -122,8 +123,8 @@ class ModelVersion:
         self.took_over = False
         self.replacement: Replacement | None = None
         self.before: SettingsBefore | None = None
-        self.declared = declared
-        self.notes = notes
+        self.declared, self.notes = declared, notes
+        self.form_input = _form_input(declared)
         self.recorded: Sample | None = None
         self.clock = clock
         self.listeners: dict[Callable[[], None], None] = {}  # in the order of their addition
@@ -269,6 +270,7 @@ class ModelVersion:
     def learn(self, declared: Declared | None, notes: Sequence[str]) -> None:
         """Note what a worker tells of the handler, and choose the default batch size by that."""
         self.declared, self.notes = declared, notes
+        self.form_input = _form_input(declared)
         settings = with_default_batch_size(self.settings, self.source.manifest.handler, declared)
         if settings is not self.settings:
             _log.info(
@@ -375,3 +377,8 @@ class ModelVersion:
         elif self.queue.waiting and self.pool.hopeless:
             self.dispatcher.refuse_all(self._stopping_error() if self.stopping else self._no_worker_error())
         self._changed()
+
+
+def _form_input(declared: Declared | None) -> Input | None:
+    inputs = () if declared is None else declared.inputs
+    return inputs[0] if len(inputs) == 1 and inputs[0].kind in ("text", "json") else None
