@@ -18,7 +18,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.api": (
         "daemon.api", "daemon.batching.policies.collector", "daemon.config", "daemon.http", "daemon.metrics",
         "daemon.model_settings", "daemon.models", "daemon.settings", "daemon.workers.engine",
-        "daemon.workers.state", "handlers.names",
+        "daemon.workers.state", "handlers.names", "handlers.wire",
     ),
     "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine"),
     "daemon.config": ("daemon.config", "daemon.paths", "daemon.settings"),
@@ -35,6 +35,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.models": (
         "daemon.models", "daemon.batching", "daemon.config", "daemon.marfile", "daemon.metrics",
         "daemon.model_settings", "daemon.paths", "daemon.settings", "daemon.workers", "handlers.names",
+        "handlers.wire",
     ),
     "daemon.paths": (),
     "daemon.settings": (),

@@ -33,8 +33,10 @@ from daemon.models.change import check_files
 from daemon.models.gate import Gate
 from daemon.models.persistence.ledger import Ledger
 from daemon.models.persistence.snapshot_file import SnapshotFile
+from daemon.models.registering.keeping import before_replacement, keep
+from daemon.models.registering.ownership import check_name, check_owner
 from daemon.models.registry import Registry
-from daemon.models.replace import Replacing, as_replacement, check_unclaimed
+from daemon.models.replace import Replacing, check_unclaimed
 from daemon.models.request import Registration as Registration  # re-exported for callers
 from daemon.models.retirement import LiveVersions, Retiring
 from daemon.models.settings import check_workers
@@ -94,12 +96,13 @@ class Registrar:
         self.directories.clean()
 
     async def register(
-        self, request: Registration, progress: Progress = no_progress, *, replace: bool = False
+        self, request: Registration, progress: Progress = no_progress, *, replace: bool = False, reset: bool = False
     ) -> ModelVersion:
         """Register a version and start its workers.
 
         Args:
             replace: if the version is registered, the old one serves until the new one is ready.
+            reset: a replacement keeps no setting of the old version.
 
         Raises:
             DaemonError: the model cannot be served; nothing is left behind.
@@ -108,13 +111,15 @@ class Registrar:
         async with self.archives.open(request, progress) as contents:
             manifest = self.factory.manifest(request, contents.directory)
             await self.factory.install(manifest, contents.directory, progress)
+            self._check_name(request, manifest.model_name, replace=replace)
             old = self._replacing.replaceable(manifest.model_name, manifest.model_version) if replace else None
-            wanted = request if old is None else as_replacement(request, old)
+            wanted = request if old is None or reset else keep(request, old)
             model = self.factory.build(wanted, manifest, *contents)
             if old is None:
                 self.live.add(model)
                 self.ledger.unsettled.add(model)
             else:
+                model.before = before_replacement(request, old, reset=reset)
                 self._replacing.begin(old, model)
         if old is not None:
             at_once = not model.settings.workers  # no worker to wait for; the answer says that the replacement is done
@@ -191,17 +196,22 @@ class Registrar:
         self.ledger.choose_default(name, version)
         await self.ledger.remember(self._registry.find(name, version))
 
-    async def unregister(self, name: str, version: str | None) -> ModelVersion:
+    async def unregister(self, name: str, version: str | None, owner: str = "") -> ModelVersion:
         """Take a version out of service; running requests finish within the grace time.
+
+        Args:
+            owner: the token of the program that asks, if it registered the version; empty for an operator.
 
         Raises:
             ModelNotFound: no model has this name.
             VersionNotFound: the model has no such version.
             DefaultVersionKept: the version is the default, and other versions are registered.
+            Conflict: the version that serves now has another owner.
             BeingReplaced: a replacement is loading.
             NotRemembered: the version is gone, but returns after a restart: the snapshot could not be written.
             CleaningTimedOut: the version is gone, but a worker process could not be ended.
         """
+        check_owner(self._registry.find(name, version), owner)
         check_unclaimed(self._registry.find(name, version))
         model = self._registry.remove(name, version)
         _log.info("unregistered %s/%s", model.name, model.version)
@@ -231,6 +241,10 @@ class Registrar:
         """Stop immediately: waiting and running requests are answered 503, and every worker is killed."""
         self.live.stopping = True
         await asyncio.gather(*(self.retiring.end(model) for model in self.live))
+
+    def _check_name(self, request: Registration, name: str, *, replace: bool) -> None:
+        registered = [model for model in self._registry if model.name == name]
+        check_name(request, name, registered, {entry.name for entry in self.ledger.pending}, replace=replace)
 
     async def _wait_or_discard(self, model: ModelVersion, progress: Progress) -> None:
         """Wait for the workers of a version; if one cannot load the model, the version is registered no more."""

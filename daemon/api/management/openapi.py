@@ -33,6 +33,9 @@ _REGISTERING: dict[str, Schema] = {
     **{row.rest: row.kind.schema for row in MODEL_SETTINGS if row.rest},
     "s3_sse_kms": {"type": "boolean", "enum": [False]},  # TorchServe's; true is rejected
     "replace": BOOLEAN,
+    "reset": BOOLEAN,
+    "ephemeral": BOOLEAN,
+    "owner": STRING,
     "warnings": BOOLEAN,
     **_SYNCHRONOUS,
 }
@@ -41,6 +44,13 @@ _SCALING: dict[str, Schema] = {
 }  # fmt: skip
 
 _SETTING = members({"name": STRING, "value": {}, "origin": STRING, "changes": STRING | {"nullable": True}})
+_INPUT = members({"name": STRING, "kind": STRING, "annotation": STRING})
+_DECLARED = members(
+    {
+        "inputs": listed(_INPUT), "batches": BOOLEAN, "batchSize": whole(1) | {"nullable": True}, "streams": BOOLEAN,
+        "output": STRING,
+    }
+) | {"nullable": True}  # fmt: skip
 _MODEL = members(
     {
         "modelName": STRING, "modelVersion": STRING, "modelUrl": STRING, "runtime": STRING, "minWorkers": whole(0),
@@ -49,7 +59,10 @@ _MODEL = members(
         "loadedAtStartup": BOOLEAN,
         "workers": listed(members({"id": STRING, "startTime": STRING, "status": STRING, "pid": whole()})),
         "jobQueueStatus": members({"remainingCapacity": whole(0), "pendingRequests": whole(0)}),
-        "tsctl": members({"state": STRING, "retryable": BOOLEAN, "settings": listed(_SETTING)}),
+        "tsctl": members(
+            {"state": STRING, "retryable": BOOLEAN, "settings": listed(_SETTING), "declared": _DECLARED,
+             "notes": listed(STRING), "ephemeral": BOOLEAN}
+        ),
     },
     {"customizedMetadata": {"type": "object"}, "deviceIds": listed(whole(0))},
 )  # fmt: skip
@@ -105,7 +118,7 @@ def describe_management(*, own: bool = False) -> dict[str, Any]:
             "get": _describe(f"describe{suffix}", path),
             "put": _command(f"scale{suffix}", path, _SCALING | named),
             "patch": _done(f"set{suffix}", path, _CHANGES, _SETTINGS),
-            "delete": _done(f"unregister{suffix}", path, STATUS),
+            "delete": _done(f"unregister{suffix}", path, STATUS, {"owner": STRING}),
         }
     version = "/models/{model_name}/{model_version}"
     paths[f"{version}/set-default"] = {"put": _done("setDefault", f"{version}/set-default", STATUS)}

@@ -1,13 +1,14 @@
 """The routes of the control socket and the management address: TorchServe's management API, and a few of our own.
 
-    POST   /models?url=…                register; with &replace=true replace a serving version
+    POST   /models?url=…                register; with &replace=true replace a serving version, and keep its settings,
+                                        or with &reset=true begin with the request alone
     GET    /models                      list default versions
     GET    /models/MODEL[/VERSION|/all] describe; with ?customized=true include the handler's metadata
     PUT    /models/MODEL[/VERSION]      scale
     PATCH  /models/MODEL[/VERSION]      change settings, see patch.py
     PUT    /models/MODEL/VERSION/set-default
     POST   /models/MODEL/VERSION/retry  retry a failed version
-    DELETE /models/MODEL[/VERSION]      unregister
+    DELETE /models/MODEL[/VERSION]      unregister; with ?owner=… only if that owner registered the serving version
     GET    /v1/models/MODEL             KServe's readiness of a model
     GET    /tsctl/…                     only on the control socket, see control.py
 
@@ -25,11 +26,13 @@ from daemon.api.management.openapi import describe_management
 from daemon.api.management.parameters import Parameters
 from daemon.api.management.patch import asked_of, change
 from daemon.api.management.progress import Command, run
+from daemon.api.management.registered import registered
 from daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response, status_response
 from daemon.http.router import Route
 from daemon.model_settings import MODEL_SETTINGS
+from daemon.models.registering.ownership import check_owner_token
 from daemon.models.registrar import Progress, Registrar, Registration
 from daemon.models.registry import Registry
 from daemon.models.settings import Overrides
@@ -62,7 +65,7 @@ def management_routes(
     async def answer(exchange: Exchange, path: list[str]) -> None:
         method = exchange.request.method
         if method == "POST" and not path:
-            await run(exchange, _register(registrar, exchange, local_paths))
+            await run(exchange, _register(registrar, exchange, local_paths, own=own is not None))
         elif method == "GET" and not path:
             exchange.respond(json_response(_list(registry, Parameters(exchange.request))))
         elif method == "GET" and len(path) in (1, 2):
@@ -83,7 +86,8 @@ def management_routes(
             await registrar.ledger.remember(model)
             exchange.respond(json_response(document))
         elif method == "DELETE" and len(path) in (1, 2):
-            model = await registrar.unregister(path[0], path[1] if path[1:] else None)
+            owner = Parameters(exchange.request).text("owner") or ""
+            model = await registrar.unregister(path[0], path[1] if path[1:] else None, owner)
             exchange.respond(status_response(f'Model "{model.name}" unregistered'))
         else:
             raise MethodNotAllowed if len(path) < 3 else ResourceNotFound
@@ -112,7 +116,7 @@ async def _describe(registry: Registry, exchange: Exchange, name: str, version: 
     exchange.respond(json_response(document))
 
 
-def _register(registrar: Registrar, exchange: Exchange, local_paths: bool) -> Command:
+def _register(registrar: Registrar, exchange: Exchange, local_paths: bool, *, own: bool) -> Command:
     given = Parameters(exchange.request)
     url = given.text("url", empty=True)
     if url is None:
@@ -123,7 +127,11 @@ def _register(registrar: Registrar, exchange: Exchange, local_paths: bool) -> Co
         raise BadRequest(f"Invalid RuntimeType value: {runtime}")
     if given.flag("s3_sse_kms", False):
         raise BadRequest("s3_sse_kms is true, but requests to S3 are not signed: use a presigned URL.")
-    replace = given.boolean("replace") or False
+    replace, reset = given.boolean("replace") or False, given.boolean("reset") or False
+    if reset and not replace:
+        raise BadRequest("reset is true, but only a replacement has settings to reset: add replace=true.")
+    owner = given.text("owner") or ""
+    check_owner_token(owner)
     request = Registration(
         url=url,
         model_name=given.text("model_name"),
@@ -132,10 +140,16 @@ def _register(registrar: Registrar, exchange: Exchange, local_paths: bool) -> Co
         overrides=Overrides(**{row.name: given.setting(row, absent=True) for row in MODEL_SETTINGS if row.rest}),
         synchronous=given.flag("synchronous", True),
         local_paths=local_paths,
+        ephemeral=given.boolean("ephemeral") or False,
+        owner=owner,
     )
 
     async def command(progress: Progress) -> tuple[int, Any]:
-        model = await registrar.register(request, progress, replace=replace)
+        model = await registrar.register(request, progress, replace=replace, reset=reset)
+        status, document = outcome(model)
+        return status, document | registered(model) if own else document
+
+    def outcome(model: ModelVersion) -> tuple[int, dict[str, Any]]:
         workers = model.pool.wanted
         if workers and not request.synchronous:
             return 202, {"status": "Processing worker updates..."}
