@@ -79,8 +79,13 @@ def test_a_class_is_served() -> None:
 @pytest.mark.heavy
 def test_an_archive_is_served_and_streams(idle: Served) -> None:
     idle.pack("counts")
+    path = idle.folder / "go on"
     with tsctl.serve(idle.store / "counts.mar") as model:
-        assert list(model.stream("x")) == [b"0 ", b"1 ", b"2 ", b"end"]
+        stream = model.stream(f"go {path}")
+        first = next(stream)
+        path.touch()
+
+        assert (first, b"".join(map(bytes, stream))) == (b"0 ", b"1 2 end")
 
 
 @pytest.mark.heavy
