@@ -34,10 +34,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.model_settings": ("daemon.model_settings", "daemon.settings", "handlers.names"),
     "daemon.models": (
         "daemon.models", "daemon.batching", "daemon.config", "daemon.marfile", "daemon.metrics",
-        "daemon.model_settings", "daemon.paths", "daemon.settings", "daemon.workers", "handlers.names",
+        "daemon.model_settings", "daemon.paths", "daemon.settings", "daemon.targets", "daemon.workers",
+        "handlers.names",
     ),
     "daemon.paths": (),
     "daemon.settings": (),
+    "daemon.targets": ("daemon.targets", "daemon.marfile"),
     "daemon.tools": (
         "daemon.tools", "daemon.api.inference", "daemon.batching", "daemon.config", "daemon.http", "daemon.marfile",
         "daemon.models", "daemon.paths", "daemon.workers",
@@ -68,14 +70,24 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "handlers.sdk": ("handlers.sdk", "handlers.moved", "handlers.names", "handlers.wire"),
     "handlers.torchserve": ("handlers.torchserve", "handlers.requests", "handlers.sdk"),
     "handlers.wire": (),
-    "tsctl": ("tsctl", "daemon.paths", "daemon.settings", "daemon.model_settings", "daemon.marfile"),
+    "tsctl": ("tsctl", "daemon.paths", "daemon.settings", "daemon.model_settings", "daemon.marfile", "daemon.targets"),
     "tsctl.loadgen": ("tsctl.loadgen",),
 }  # fmt: skip
 # Programs of their own: the rest of their room may start them, and not import them.
 APART = ("tsctl.loadgen", "daemon.tools")
 # Modules that may not even import the leaves.
 LEAFLESS: dict[str, tuple[str, ...]] = dict.fromkeys(
-    (*LEAVES, "daemon.paths", "daemon.settings", "daemon.model_settings", "daemon.marfile", "handlers", "tsctl"), ()
+    (
+        *LEAVES,
+        "daemon.paths",
+        "daemon.settings",
+        "daemon.model_settings",
+        "daemon.marfile",
+        "daemon.targets",
+        "handlers",
+        "tsctl",
+    ),
+    (),
 )
 NEVER: dict[str, tuple[str, ...]] = {
     "daemon": ("torch", "torchvision", "rich", "click"),
@@ -91,6 +103,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "daemon.model_settings": (),
     "daemon.paths": (),
     "daemon.settings": (),
+    "daemon.targets": (),
     "handlers.moved": (),
     "handlers.names": (),
     "handlers.orders": ("msgspec",),
