@@ -1,7 +1,8 @@
 """`python -m daemon`: arguments → Config → run.
 
 Exit codes: 0 stopped as told, 1 could not start, 2 wrong arguments. With `--ready-fd N` one JSON
-object is written to that descriptor: where the daemon listens, or the reason why not. With `--inherit N`,
+object is written to that descriptor: where the daemon listens, or the reason why not. With `--parent-fd N`
+the daemon stops when the other end of that pipe is closed (lifecycle/parent.py). With `--inherit N`,
 which only a running daemon passes, this daemon replaces that one. A daemon in the foreground that has been
 replaced stays as a stand-in (upgrade/shim.py), and has the exit code of the last one.
 """
@@ -25,6 +26,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     for setting in SETTINGS:
         parser.add_argument(setting.flag, metavar=setting.metavar, help=setting.help.replace("%", "%%"))
     parser.add_argument("--ready-fd", type=int, metavar="N", help="Write one JSON object there when listening.")
+    parser.add_argument("--parent-fd", type=int, metavar="N", help="Stop when the other end of that pipe is closed.")
     parser.add_argument("--inherit", type=int, metavar="N", help="Replace the daemon at the other end of that socket.")
     parser.add_argument("--background", action="store_true", help="Log to files only.")
     return parser.parse_args(arguments)
@@ -34,6 +36,8 @@ def launch_arguments(given: argparse.Namespace) -> list[str]:
     """Return the arguments that start the same daemon once more."""
     values = [(setting.flag, getattr(given, setting.name)) for setting in SETTINGS]
     said = [f"{flag}={value}" for flag, value in values if value is not None]
+    if given.parent_fd is not None:
+        said.append(f"--parent-fd={given.parent_fd}")
     return [*said, "--background"] if given.background else said
 
 
@@ -51,6 +55,10 @@ def main(arguments: Sequence[str]) -> int:
             from daemon.lifecycle.upgrade.new import Predecessor
 
             predecessor = Predecessor(given.inherit)
+        if given.parent_fd is not None:
+            from daemon.lifecycle.parent import check_parent
+
+            check_parent(given.parent_fd)
         directory = os.getcwd()
         config = resolve(vars(given), os.environ, Path(directory))  # makes every path absolute
         if given.background:
@@ -63,7 +71,7 @@ def main(arguments: Sequence[str]) -> int:
         from daemon.server import Daemon
 
         supervised = not given.background and not (predecessor is not None and predecessor.inheritance.stand_in)
-        launch = Launch(launch_arguments(given), directory, supervised)
+        launch = Launch(launch_arguments(given), directory, supervised, given.parent_fd)
 
         async def serve() -> int | None:
             daemon = Daemon(config, launch, foreground=not given.background, predecessor=predecessor)

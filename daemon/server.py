@@ -38,6 +38,7 @@ from daemon.http.messages import Request
 from daemon.http.router import Router, join
 from daemon.lifecycle.boot import Boot, BootParts, ColdStart, Takeover
 from daemon.lifecycle.instance import Instance
+from daemon.lifecycle.parent import watch_parent
 from daemon.lifecycle.shutdown import Shutdown
 from daemon.lifecycle.sockets import listen, listen_control
 from daemon.lifecycle.upgrade.messages import Expected
@@ -201,6 +202,8 @@ class Daemon:
         config, service, engine = self._config, parts.service, parts.engine
         startup, registrar = service.startup, service.registrar
         self._shutdown.watch_signals()
+        if self._launch.parent is not None:
+            watch_parent(self._launch.parent, self._shutdown.parent_gone)
         try:
             await self._boot.prepare(service, self._shutdown.wanted)
         except BaseException:

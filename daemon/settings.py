@@ -183,7 +183,7 @@ SETTINGS: tuple[Setting, ...] = (
         "127.0.0.1:8080",
         str,
         "ADDRESS",
-        "The address of the inference API: HOST:PORT.",
+        "The address of the inference API: HOST:PORT, or `none` for the control socket only.",
         "inference_address",
     ),
     Setting(

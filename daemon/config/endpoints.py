@@ -4,6 +4,9 @@
     management address    TorchServe's management API; off unless given
     metrics address       only /metrics, which the inference address answers, too; off unless given
 
+`--inference-address none` asks for no inference address: predictions then go over the control socket only, and
+unless another address is given, the daemon does not listen on TCP at all.
+
 Equal addresses share one socket (SageMaker and KServe expect that). api/guards.py authorises the requests.
 An address may begin with `http://` or `https://`; one without a scheme is https as soon as there is a certificate.
 """
@@ -21,6 +24,7 @@ _PORT = re.compile(r"[0-9]{1,5}")
 INFERENCE_PORTS = (8080, 8443)
 MANAGEMENT_PORTS = (8081, 8444)
 METRICS_PORTS = (8082, 8445)
+NO_ADDRESS = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,9 @@ def choose_endpoints(config: Config) -> list[Endpoint]:
         StartError: an address is invalid, or contradicts the certificate.
     """
     certificate = _has_certificate(config)
-    given = [("inference", config.inference_address, INFERENCE_PORTS)]
+    given: list[tuple[str, str, tuple[int, int]]] = []
+    if config.inference_address.lower() != NO_ADDRESS:
+        given.append(("inference", config.inference_address, INFERENCE_PORTS))
     if config.management_address is not None:
         given.append(("management", config.management_address, MANAGEMENT_PORTS))
     if config.metrics_address is not None and config.metrics:
@@ -79,9 +85,8 @@ def choose_endpoints(config: Config) -> list[Endpoint]:
         else:
             endpoints[endpoints.index(shared)] = replace(shared, roles=shared.roles | {role})
     if certificate and not any(endpoint.tls for endpoint in endpoints):
-        raise StartError(
-            "`--certificate-file` is given, and every address says http://", "write https://HOST:PORT, or leave it out"
-        )
+        why = "every address says http://" if endpoints else "there is no address to use it at"
+        raise StartError(f"`--certificate-file` is given, and {why}", "write https://HOST:PORT, or leave it out")
     return endpoints
 
 

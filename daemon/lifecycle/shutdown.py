@@ -1,4 +1,4 @@
-"""The end of a daemon: by signals, or because another one has taken its place.
+"""The end of a daemon: by signals, by the end of its parent (parent.py), or because another one has taken its place.
 
 Stop, in this order: accept no request and no connection → waiting and running work finishes within the grace time →
 workers leave, leftovers are killed → logs are written → the socket and the locks go. A second
@@ -59,11 +59,18 @@ class Shutdown:
         self._pid_file = pid_file
         self._supervised = supervised
         self._hurry = asyncio.Event()
+        self._signals = 0
 
     def watch_signals(self) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._signalled)
+
+    def parent_gone(self) -> None:
+        """Stop as by a signal, which is not one: a daemon that takes over sees the end of the parent itself."""
+        if not self.wanted.is_set():
+            _log.info("the process that started this daemon is gone")
+        self.wanted.set()
 
     async def due(self, upgrade: Upgrade) -> None:
         """Wait until this daemon has to stop accepting; by then, a handover has succeeded or failed."""
@@ -137,7 +144,8 @@ class Shutdown:
         return self.successor is None or not lives(daemon_of(str(self._pid_file), self.successor))
 
     def _signalled(self) -> None:
-        if self.wanted.is_set():
+        self._signals += 1  # counted, as `wanted` may be set by the end of the parent
+        if self._signals > 1:
             self._hurry.set()
         self.wanted.set()
         self._pass_on(Step.DRAINING)

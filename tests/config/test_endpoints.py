@@ -64,6 +64,9 @@ def shown(endpoints: list[Endpoint]) -> list[str]:
             ["http://a:0 inference management", "http://a:0 metrics"], id="a port that is to be chosen is its own"),
         pytest.param({"metrics_address": "m:1", "metrics": "false"},
             ["http://127.0.0.1:8080 inference"], id="none, where there are no metrics"),
+        pytest.param({"inference_address": "none"}, [], id="no TCP at all"),
+        pytest.param({"inference_address": "None", "management_address": "a:1", "metrics_address": "a:2"},
+            ["http://a:1 management", "http://a:2 metrics"], id="or none for predictions"),
     ],
 )  # fmt: skip
 def test_the_addresses(tmp_path: Path, flags: dict[str, str], endpoints: list[str]) -> None:
@@ -84,6 +87,8 @@ def test_the_addresses(tmp_path: Path, flags: dict[str, str], endpoints: list[st
             id="a key without its certificate"),
         pytest.param({"inference_address": "http://a"} | PAIR, "every address says http://",
             id="a certificate that nobody would use"),
+        pytest.param({"inference_address": "none"} | PAIR, "there is no address to use it at",
+            id="a certificate without an address"),
         pytest.param({"inference_address": "http://a:1", "management_address": "https://a:1"} | PAIR,
             "cannot be both http and https", id="one port for both"),
         pytest.param({"inference_address": "unix:///x"}, "is neither http:// nor https://", id="another scheme"),

@@ -36,7 +36,7 @@ def command(socket: Path | None, /, **given: Any) -> None:
     for note in status.get("notes", ()):
         click.echo(note, err=True)
     click.echo(f"Started the daemon, pid {status['pid']}", err=True)
-    click.echo(f"predictions  {status['inferenceAddress']}")
+    click.echo(f"predictions  {status['inferenceAddress'] or 'on the control socket'}")
     if status.get("managementAddress"):
         click.echo(f"management   {status['managementAddress']}")
     click.echo(f"control      {status['socket']}")

@@ -28,7 +28,7 @@ def command(socket: Path | None, as_json: bool) -> None:
         [
             ("daemon", f"pid {status['pid']}, {version}, Python {status['python']}"),
             ("up for", render.duration_text(time.time() - status["started"])),
-            ("predictions", status["inferenceAddress"]),
+            ("predictions", status["inferenceAddress"] or "on the control socket"),
             *([("management", status["managementAddress"])] if status.get("managementAddress") else []),
             ("control", status["socket"]),
             ("model store", status["modelStore"] or "none"),

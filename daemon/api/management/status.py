@@ -34,7 +34,7 @@ def tsctl_version() -> str:
 class Urls:
     """The TCP addresses of the services; None for a service without one."""
 
-    inference: str
+    inference: str | None = None
     management: str | None = None
     metrics: str | None = None
 

@@ -31,11 +31,13 @@ class Launch:
         arguments: after `python -P -m daemon`.
         directory: the working directory at the start, for relative paths.
         supervised: in the foreground, by a supervisor that knows this very process.
+        parent: the descriptor of `--parent-fd`, which the new daemon inherits; None without.
     """
 
     arguments: Sequence[str]
     directory: str
     supervised: bool = False
+    parent: int | None = None
 
 
 class SuccessorGone(Exception):
@@ -197,6 +199,7 @@ def _execute(launch: Launch, python: str, inheritance: Inheritance, channel: int
                 inheritance.control,
                 *(each.descriptor for each in inheritance.endpoints),
                 channel,
+                *([] if launch.parent is None else [launch.parent]),
             ),
             start_new_session=True,
             cwd=launch.directory if os.path.isdir(launch.directory) else "/",
