@@ -15,4 +15,5 @@ from daemon.targets.source import check_syntax as check_syntax
 from daemon.targets.source import local_files as local_files
 from daemon.targets.source import top_imports as top_imports
 from daemon.targets.target import KINDS as KINDS
+from daemon.targets.target import MODULE as MODULE
 from daemon.targets.target import read_target as read_target

@@ -22,7 +22,7 @@ from daemon.targets.files import ARCHIVE_SUFFIXES, BARE_SUFFIXES, MODEL_SUFFIXES
 KINDS = "a handler (.py), a model (.pt, .pt2, .onnx, .pth), an archive (.mar), a directory, or module:attribute"
 HANDLER = "handler.py"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
-_MODULE = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<attribute>[^\W\d]\w*)")
+MODULE = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<attribute>[^\W\d]\w*)")
 
 
 def read_target(text: str, directory: Path) -> Target:
@@ -46,7 +46,7 @@ def read_target(text: str, directory: Path) -> Target:
         found = False
     if found:
         return _read_file(path.absolute(), function)
-    module = _MODULE.fullmatch(text)
+    module = MODULE.fullmatch(text)
     if module is not None:
         return _read_module(module["module"], module["attribute"], directory)
     raise _missing(text, path)
@@ -144,5 +144,5 @@ def _missing(text: str, path: Path) -> TargetError:
     if not folder.is_dir():
         return TargetError(f"no directory `{folder}`", f"name {KINDS}")
     names = [each.name for each in files_beside(path)] + [each.name for each in folder.iterdir() if each.is_dir()]
-    close = get_close_matches(path.name, names, n=1)
+    close = get_close_matches(path.name, names, n=1, cutoff=0.75)
     return TargetError(f"no file `{text}`", f"did you mean `{close[0]}`?" if close else f"name {KINDS}")

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from daemon.targets import Target, TargetError, check_syntax, read_target
+from daemon.targets import MODULE, Target, TargetError, check_syntax, read_target, split_function
 from tsctl.errors import CliError
 
 FALLBACK_BATCH_SIZE = 8  # where neither the user, the handler nor model-config.yaml says one
@@ -57,6 +57,20 @@ def checked_target(text: str, directory: Path) -> Target:
         first, _, rest = error.message.partition("\n")
         raise CliError(first, error.hint, rest) from None
     return target
+
+
+def registered_target(text: str, directory: Path) -> Target:
+    """Read the target of `tsctl register`, which may also name an archive or a file in the daemon's model store.
+
+    Raises:
+        CliError: the target cannot be served, or its Python file has a syntax error.
+    """
+    if "://" in text:  # the operator allows patterns, of any scheme
+        return Target(kind="url", url=text)
+    path = directory / Path(split_function(text)[0]).expanduser()
+    if "/" in text or MODULE.fullmatch(text) or path.exists():
+        return checked_target(text, directory)
+    return Target(kind="archive", url=text)
 
 
 def parameters_of(target: Target) -> dict[str, Any]:
