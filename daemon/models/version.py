@@ -23,7 +23,7 @@ from daemon.models.archives.sample import Sample
 from daemon.models.archives.unpack import ArchiveMark
 from daemon.models.replacement import Replacement, ReplacementState
 from daemon.models.request import Registration
-from daemon.models.settings import ModelSettings
+from daemon.models.settings import ModelSettings, SettingsBefore
 from daemon.workers.engine import BatchEvents, Engine, LoadFailure, WorkerSpec
 from daemon.workers.gpus import Placement
 from daemon.workers.pool import Pool
@@ -79,6 +79,7 @@ class ModelVersion:
         replaces: the version whose place this one took, until that one is retired.
         took_over: whether `replaces` was replaced while serving, and not registered anew after a failure.
         replacement: the latest attempt to replace this version, None if there was none.
+        before: the settings of the version that this one replaces, None for a registration.
         recorded: the latest request that can be sent again, if `record_input` is set.
         traffic: the learned model of requests and batches.
         metrics: the version's metrics; shown from the registration on.
@@ -112,6 +113,7 @@ class ModelVersion:
         self.replaces: ModelVersion | None = None
         self.took_over = False
         self.replacement: Replacement | None = None
+        self.before: SettingsBefore | None = None
         self.recorded: Sample | None = None
         self.clock = clock
         self.listeners: dict[Callable[[], None], None] = {}  # in the order of their addition

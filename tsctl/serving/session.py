@@ -84,8 +84,7 @@ class Session:
         except CliError as error:
             log.close()
             raise explained(error, target.model_name) from None
-        name = document.get("modelName", target.model_name)
-        version = document.get("modelVersion", target.version)
+        name, version = document["modelName"], document["modelVersion"]
         if not target.inferred:  # now the name is known
             log.close()
             log = self._log(name, version)

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +146,11 @@ def _optimized(model: ModelVersion) -> list[dict[str, Any]]:
 
 def settings_of(model: ModelVersion) -> dict[str, Any]:
     """Return each setting of `model-config.yaml` by its name there, in that file's units."""
-    values = vars(model.settings) | {"workers": model.min_workers, "max_workers": model.max_workers}
+    return shown_settings(vars(model.settings) | {"workers": model.min_workers, "max_workers": model.max_workers})
+
+
+def shown_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values of rows, by the rows' names, as `settings_of` does."""
     return {
         row.yaml: None if values[row.name] is None else row.written.show(values[row.name])
         for row in MODEL_SETTINGS

@@ -33,6 +33,7 @@ _REGISTERING: dict[str, Schema] = {
     **{row.rest: row.kind.schema for row in MODEL_SETTINGS if row.rest},
     "s3_sse_kms": {"type": "boolean", "enum": [False]},  # TorchServe's; true is rejected
     "replace": BOOLEAN,
+    "reset": BOOLEAN,
     "warnings": BOOLEAN,
     **_SYNCHRONOUS,
 }
