@@ -99,11 +99,17 @@ class Session:
             CliError: the daemon has ended.
         """
         while True:
-            for served in self.served:
-                self._print(served, served.log.lines())
-                self._look(served)
+            self.turn(time.monotonic())
             if select.select([self._daemon], [], [], watching.POLL)[0]:
                 self._find_successor()
+
+    def turn(self, now: float) -> None:
+        """Print what the models have logged, and replace targets whose change is due; `now` in seconds."""
+        for served in self.served:
+            self._print(served, served.log.lines())
+            stamps = watching.stamps_of(watching.watched_files(served.target))
+            if served.detector is not None and served.detector.due(stamps, now):
+                self._replace(served, served.detector)
 
     def close(self, *, unregister: bool) -> None:
         """End the session.
@@ -140,14 +146,10 @@ class Session:
             except CliError as error:
                 click.echo(f"`{name}` {version} is not unregistered: {error.message}", err=True)
 
-    def _look(self, served: Served) -> None:
-        """Replace a target if its files have changed."""
-        if served.detector is None:
-            return
-        stamps = watching.stamps_of(watching.watched_files(served.target))
-        if not served.detector.due(stamps, time.monotonic()):
-            return
+    def _replace(self, served: Served, detector: watching.ChangeDetector) -> None:
+        """Serve the changed files in place of the version that serves, or tell why not."""
         began = time.monotonic()
+        stamps = watching.stamps_of(watching.watched_files(served.target))
         try:
             target = self._again(served)
             stamps = watching.stamps_of(watching.watched_files(target))
@@ -161,7 +163,7 @@ class Session:
             served.target = target
             self._print(served, served.log.lines())
             self._tell(served, screen.replaced_line(time.monotonic() - began))
-        served.detector.served(stamps)
+        detector.served(stamps)
 
     def _again(self, served: Served) -> Target:
         """Read a target again, under the name and with the handler that it has.
