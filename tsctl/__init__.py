@@ -1,4 +1,58 @@
-"""The command line: talks to the daemon over the control socket, and imports neither torch nor asyncio.
+"""tsctl: the command line, and what programs import: `tsctl.Client`, `tsctl.AsyncClient`, `tsctl.serve`.
 
-Heavier work runs in a separate process that prints JSON lines: `tsctl.loadgen`, the load generator.
+Importing this package imports nothing else: each name is loaded when it is first used.
+
+The command line talks to the daemon over the control socket, and imports neither torch nor asyncio. Heavier work runs
+in a separate process that prints JSON lines: `tsctl.loadgen`, the load generator.
 """
+
+# Not `typing.TYPE_CHECKING`: the import of typing takes 4 ms. Type checkers know the name.
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from tsctl.python.async_client import AsyncClient
+    from tsctl.python.client import Client
+    from tsctl.python.errors import (
+        CannotConnect,
+        ConnectionLost,
+        DeadlineExceeded,
+        ErrorAnswer,
+        Overloaded,
+        ServeFailed,
+        TsctlError,
+        UnreadableAnswer,
+    )
+
+__all__ = [
+    "AsyncClient",
+    "CannotConnect",
+    "Client",
+    "ConnectionLost",
+    "DeadlineExceeded",
+    "ErrorAnswer",
+    "Overloaded",
+    "ServeFailed",
+    "TsctlError",
+    "UnreadableAnswer",
+]
+
+_PLACES = {
+    "AsyncClient": "tsctl.python.async_client",
+    "Client": "tsctl.python.client",
+}
+
+
+if not TYPE_CHECKING:  # type checkers know the names above, and no others
+
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module `tsctl` has no attribute `{name}`")
+        from importlib import import_module
+
+        value = getattr(import_module(_PLACES.get(name, "tsctl.python.errors")), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

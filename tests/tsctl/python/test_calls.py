@@ -1,0 +1,118 @@
+"""Addresses, deadlines and repetitions: decisions without a daemon."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+import tsctl
+from tsctl.python.address import read_address
+from tsctl.python.answers import ReceivedAnswer
+from tsctl.python.calls import REPEAT_FOR, SPREAD, model_path, predict, time_of
+
+BUSY = ReceivedAnswer(503, {"retry-after": "2"}, b"")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "host"),
+    [
+        ("/run/a.sock", "/run/a.sock", "localhost"),
+        ("unix:///run/a.sock", "/run/a.sock", "localhost"),
+        ("http://127.0.0.1:8080", "http://127.0.0.1:8080", "127.0.0.1:8080"),
+        ("HTTP://Example.org", "http://example.org:80", "example.org"),
+        ("https://example.org/tsctl/", "https://example.org:443/tsctl", "example.org"),
+        ("https://[::1]:8443", "https://[::1]:8443", "[::1]:8443"),
+    ],
+)
+def test_an_address(text: str, shown: str, host: str) -> None:
+    address = read_address(text)
+
+    assert (str(address), address.host_header) == (shown, host)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ftp://a",
+        "http://",
+        "http://a:99999",
+        "http://user:secret@a",
+        "http://a?token=x",
+        "http://[::1",
+        "/" + "x" * 200,
+    ],
+)
+def test_what_is_no_address(text: str) -> None:
+    with pytest.raises(ValueError):
+        tsctl.Client(text)
+
+
+def test_the_default_is_the_command_lines_socket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("TSCTL_SOCKET", raising=False)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert str(read_address(None)) == str(tmp_path / "tsctl" / "control.sock")
+
+    monkeypatch.setenv("TSCTL_SOCKET", "/run/other.sock")
+    assert str(read_address(None)) == "/run/other.sock"
+
+
+@pytest.mark.parametrize(
+    ("deadline", "now", "answer", "wait"),
+    [
+        pytest.param(None, 100.0, BUSY, 2.0, id="without a deadline as long as calls are repeated"),
+        pytest.param(None, 100.0 + REPEAT_FOR - 2, BUSY, None, id="and not longer"),
+        pytest.param(5.0, 100.0, BUSY, 2.0, id="within the deadline"),
+        pytest.param(2.0, 100.0, BUSY, None, id="not if the deadline comes first"),
+        pytest.param(9.0, 100.0, ReceivedAnswer(503, {}, b""), None, id="not without Retry-After"),
+        pytest.param(9.0, 100.0, ReceivedAnswer(429, {"retry-after": "1"}, b""), None, id="nor another status"),
+        pytest.param(9.0, 100.0, ReceivedAnswer(200, {"retry-after": "1"}, b""), None, id="least of all a good one"),
+    ],
+)
+def test_when_a_call_is_repeated(
+    deadline: float | None, now: float, answer: ReceivedAnswer, wait: float | None
+) -> None:
+    assert time_of(deadline, 100.0).wait(answer, now, 0.0) == wait
+
+
+def test_clients_that_were_refused_together_return_apart() -> None:
+    assert time_of(None, 0.0).wait(BUSY, 0.0, 1.0) == 2 * (1 + SPREAD)
+
+
+def test_the_time_that_is_left() -> None:
+    limit = time_of(2.0, 100.0)
+
+    assert limit.left(101.5) == 0.5
+    assert time_of(None, 100.0).left(1e9) is None
+    with pytest.raises(tsctl.DeadlineExceeded):
+        limit.left(102.0)
+
+
+@pytest.mark.parametrize("deadline", [0, -1, math.inf, math.nan])
+def test_a_deadline_is_more_than_nothing(deadline: float) -> None:
+    with pytest.raises(ValueError, match="expected a number of seconds"):
+        time_of(deadline, 0.0)
+
+
+@pytest.mark.parametrize("model", ["", "a/", "/a", "a/b/c"])
+def test_what_is_no_model(model: str) -> None:
+    with pytest.raises(ValueError, match="neither MODEL nor MODEL/VERSION"):
+        model_path(model)
+
+
+def test_a_name_is_quoted() -> None:
+    assert model_path("a b?/1.0") == "a%20b%3F/1.0"
+
+
+def test_parts_and_an_input_exclude_each_other() -> None:
+    with pytest.raises(ValueError, match="one or the other"):
+        predict("net", "x", {"a": 1}, None, None)
+
+
+@pytest.mark.parametrize("token", ["", " a", "a\nb", "ñ"])
+def test_a_token_that_cannot_be_sent(token: str) -> None:
+    with pytest.raises(ValueError, match="token"):
+        tsctl.Client("/run/a.sock", token=token)
+
+
+def test_no_token_is_shown() -> None:
+    assert "sesame" not in repr(tsctl.Client("/run/a.sock", token="sesame"))

@@ -1,0 +1,38 @@
+"""`import tsctl` loads nothing, and has every public name."""
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+import tsctl
+
+
+@pytest.mark.parametrize("name", tsctl.__all__)
+def test_a_public_name_is_there_and_documented(name: str) -> None:
+    value = getattr(tsctl, name)
+
+    assert value.__name__ == name
+    assert value.__doc__
+    assert name in dir(tsctl)
+
+
+def test_another_name_is_an_error() -> None:
+    with pytest.raises(AttributeError, match="module `tsctl` has no attribute `Nothing`"):
+        _ = tsctl.Nothing  # type: ignore[attr-defined]
+
+
+def test_every_error_of_the_library_is_public() -> None:
+    module = import_module("tsctl.python.errors")
+    errors = {name for name, value in vars(module).items() if isinstance(value, type)}
+
+    assert errors <= set(tsctl.__all__)
+    assert all(issubclass(getattr(module, name), tsctl.TsctlError) for name in errors)
+
+
+def test_importing_tsctl_imports_nothing_else() -> None:
+    program = "import sys; before = set(sys.modules); import tsctl; print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == ["tsctl"]

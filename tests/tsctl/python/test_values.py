@@ -1,0 +1,200 @@
+"""Python values become bodies, and answers become Python values."""
+
+import array
+import datetime
+import io
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.api.inference.forms import parse_body
+from tsctl.python.answers import ReceivedAnswer, TextPieces, check
+from tsctl.python.errors import DeadlineExceeded, ErrorAnswer, Overloaded, UnreadableAnswer
+from tsctl.python.inputs import NPY, encode, encode_parts
+
+
+@pytest.mark.parametrize(
+    ("value", "body", "kind"),
+    [
+        pytest.param("añ", "añ".encode(), "text/plain; charset=utf-8", id="text"),
+        pytest.param({"a": [1, None, "ñ"]}, '{"a": [1, null, "ñ"]}'.encode(), "application/json", id="an object"),
+        pytest.param([1.5, True], b"[1.5, true]", "application/json", id="a list"),
+        pytest.param((1, 2), b"[1, 2]", "application/json", id="a tuple"),
+        pytest.param(3, b"3", "application/json", id="a number"),
+        pytest.param(b"\xff", b"\xff", "", id="bytes"),
+        pytest.param(memoryview(b"ab"), b"ab", "", id="a view"),
+        pytest.param(None, b"", "", id="nothing"),
+    ],
+)
+def test_a_value_has_a_body_and_a_type(value: Any, body: bytes, kind: str) -> None:
+    assert encode(value) == (body, kind)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("a.png", "image/png"), ("a.json", "application/json"), ("a.txt", "text/plain"), ("a.npy", NPY), ("a.zzz", "")],
+)
+def test_a_path_is_the_file_that_it_names(tmp_path: Path, name: str, kind: str) -> None:
+    (tmp_path / name).write_bytes(b"\x00content")
+
+    assert encode(tmp_path / name) == (b"\x00content", kind)
+
+
+def test_a_type_that_is_given_wins() -> None:
+    assert encode("a,b", "text/csv") == (b"a,b", "text/csv")
+    assert encode("a", "").content_type == ""
+
+
+def test_an_array_is_npy_that_numpy_reads_without_pickle() -> None:
+    numpy = pytest.importorskip("numpy")
+    sent = numpy.arange(6, dtype="float32").reshape(2, 3)
+
+    body = encode(sent)
+
+    read = numpy.load(io.BytesIO(body.content), allow_pickle=False)
+    assert body.content_type == NPY
+    assert (read.dtype, read.tolist()) == (sent.dtype, sent.tolist())
+    assert encode(numpy.float64(1.5)) == (b"1.5", "application/json")
+
+
+def test_an_array_of_objects_is_refused() -> None:
+    numpy = pytest.importorskip("numpy")
+
+    with pytest.raises(ValueError, match="Object arrays cannot be saved"):
+        encode(numpy.array([object()]))
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L", "CMYK", "RGBA"])
+def test_an_image_is_png(mode: str) -> None:
+    image = pytest.importorskip("PIL.Image")
+
+    body = encode(image.new(mode, (3, 2)))
+
+    assert body.content_type == "image/png"
+    assert image.open(io.BytesIO(body.content)).size == (3, 2)
+
+
+@pytest.mark.parametrize("value", [object(), {1, 2}, array.array("b"), datetime.date(2000, 1, 1), {"a": object()}])
+def test_anything_else_is_named_with_what_can_be_sent(value: Any) -> None:
+    with pytest.raises(TypeError, match="cannot be sent"):
+        encode(value)
+
+
+def test_json_has_no_nan() -> None:
+    with pytest.raises(ValueError, match="cannot be sent as JSON"):
+        encode([float("nan")])
+
+
+def test_parts_arrive_with_their_names_types_and_bytes(tmp_path: Path) -> None:
+    (tmp_path / 'c"a\\t.png').write_bytes(b"\x89png\r\n--")
+
+    body = encode_parts({"image": tmp_path / 'c"a\\t.png', "größe": {"w": 3}, "prompt": "a cat", "raw": b"\x00"})
+
+    found = {
+        param.name: (param.content_type, bytes(param.value)) for param in parse_body(body.content_type, body.content)
+    }
+    assert found == {
+        "image": ("image/png", b"\x89png\r\n--"),
+        "größe": ("application/json", b'{"w": 3}'),
+        "prompt": ("text/plain", b"a cat"),
+        "raw": ("application/octet-stream", b"\x00"),
+    }
+
+
+@given(st.dictionaries(st.sampled_from("abcd"), st.binary(max_size=50), min_size=1, max_size=4))
+def test_any_bytes_arrive_in_a_part(parts: dict[str, bytes]) -> None:
+    body = encode_parts(parts)
+
+    assert {param.name: bytes(param.value) for param in parse_body(body.content_type, body.content)} == parts
+
+
+@pytest.mark.parametrize("parts", [{}, {"": 1}])
+def test_a_form_has_parts_with_names(parts: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="part"):
+        encode_parts(parts)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "value"),
+    [
+        ("application/json", b"[1]", [1]),
+        ("Application/JSON; charset=utf-8", b'{"a": null}', {"a": None}),
+        ("application/problem+json", b"1", 1),
+        ("text/plain", "ñ".encode(), "ñ"),
+        ("text/html; charset=latin-1", "ñ".encode("latin-1"), "ñ"),
+        ("text/plain; charset=no-such", b"a", "a"),
+        ("image/png", b"\x89", b"\x89"),
+        ("", b"abc", b"abc"),
+    ],
+)
+def test_an_answer_is_decoded_by_its_type(kind: str, body: bytes, value: Any) -> None:
+    assert ReceivedAnswer(200, {"content-type": kind} if kind else {}, body).value == value
+
+
+def test_json_that_is_none_is_named() -> None:
+    with pytest.raises(UnreadableAnswer, match="says application/json, and is not"):
+        _ = ReceivedAnswer(200, {"content-type": "application/json"}, b"oops").value
+
+
+def refused(status: int, body: bytes, **headers: str) -> Exception:
+    with pytest.raises(Exception) as caught:
+        check(ReceivedAnswer(status, {name.replace("_", "-"): value for name, value in headers.items()}, body))
+    return caught.value
+
+
+def document(message: str) -> bytes:
+    return json.dumps({"code": 1, "type": "K", "message": message}).encode()
+
+
+def test_an_error_of_the_daemon_has_its_words() -> None:
+    error = refused(404, document("Model not found: net"), x_request_id="9")
+
+    assert isinstance(error, ErrorAnswer)
+    assert (error.message, error.kind, error.status, error.request_id) == ("Model not found: net", "K", 404, "9")
+    assert str(error) == "Model not found: net (status 404, request 9)"
+
+
+@pytest.mark.parametrize("body", [b"too bad", b'["too bad"]', b'{"why": "too bad"}'])
+def test_an_error_of_the_handler_has_its_body(body: bytes) -> None:
+    error = refused(422, body)
+
+    assert isinstance(error, ErrorAnswer)
+    assert (error.message, error.body) == (body.decode(), body)
+
+
+def test_a_long_body_is_cut_in_the_message_only() -> None:
+    error = refused(500, b"x" * 10_000)
+
+    assert isinstance(error, ErrorAnswer)
+    assert len(error.message) < 250
+    assert len(error.body) == 10_000
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "kind"),
+    [
+        (503, {"retry_after": "3"}, Overloaded),
+        (503, {}, ErrorAnswer),
+        (503, {"retry_after": "Fri, 31 Dec 1999 23:59:59 GMT"}, ErrorAnswer),
+        (500, {"retry_after": "3"}, ErrorAnswer),
+        (504, {}, DeadlineExceeded),
+    ],
+)
+def test_the_kind_of_an_error(status: int, headers: dict[str, str], kind: type[Exception]) -> None:
+    assert type(refused(status, document("m"), **headers)) is kind
+
+
+@given(st.text(), st.lists(st.integers(min_value=0), max_size=6))
+def test_text_in_pieces_is_the_same_text(text: str, places: list[int]) -> None:
+    data = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace").encode()
+    edges = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
+    pieces = TextPieces({"content-type": "text/plain"})
+
+    decoded = [str(pieces.decode(data[a:b])) for a, b in pairwise(edges)]
+
+    assert "".join([*decoded, pieces.end()]) == data.decode()
