@@ -51,6 +51,7 @@ def serve(
         try:
             for text, target in zip(texts, targets, strict=True):
                 session.serve(text, target)
+            session.turn(0.0)  # what the models have printed while they loaded comes first
             click.echo(_introduction(session, joined=joined, watch=watch) + "\n")
             for served in session.served:
                 click.echo("\n".join(screen.model_lines(shown(client, status, served, samples))) + "\n")

@@ -5,10 +5,12 @@ however this one ends: the daemon holds the reading end of a pipe.
 """
 
 import contextlib
+import fcntl
 import os
 import shutil
-import sys
+import stat
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,8 @@ from tsctl.errors import CliError, NoDaemon
 from tsctl.launch import start, stop
 
 GRACE = 5.0  # seconds that running requests have after Ctrl-C
+STARTING = 60.0  # seconds in which a daemon takes the lock of its new state directory
+PREFIX = "tsctl-serve-"  # of a state directory
 STOP_MARGIN = 10.0  # seconds beyond, for workers that must be killed
 
 
@@ -92,6 +96,31 @@ def own_arguments(state_dir: Path, socket: Path, port: int | None, targets: Sequ
     return arguments
 
 
+def remove_leftovers(folder: Path, now: float) -> None:
+    """Remove the state directories of commands that were killed: those of this user whose daemon has ended.
+
+    Args:
+        now: seconds since the epoch.
+    """
+    for directory in folder.glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            status = directory.lstat()
+            settled = now - status.st_mtime > STARTING and stat.S_ISDIR(status.st_mode)
+            if settled and status.st_uid == os.getuid() and not _locked(directory / "lock"):
+                shutil.rmtree(directory, ignore_errors=True)
+
+
+def _locked(file: Path) -> bool:
+    try:
+        with file.open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:  # a daemon that ends removes the file
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
 class OwnDaemon:
     """A daemon that this process has started.
 
@@ -106,7 +135,8 @@ class OwnDaemon:
             CliError: the daemon cannot start, such as because the port is in use.
         """
         self._client = client
-        self._state_dir = Path(tempfile.mkdtemp(prefix="tsctl-serve-"))  # 0700
+        remove_leftovers(Path(tempfile.gettempdir()), time.time())
+        self._state_dir = Path(tempfile.mkdtemp(prefix=PREFIX))  # 0700
         # The daemon reads to the end of this pipe, which comes when this process ends, even by SIGKILL.
         reading, self._alive = os.pipe()
         try:
@@ -150,7 +180,3 @@ def mended(error: CliError, port: int | None) -> CliError:
 def model_log(status: Mapping[str, Any], name: str, version: str) -> Path:
     """Return the path of a model's log."""
     return paths.model_log(Path(status["stateDir"]), name, version)
-
-
-def this_prefix() -> str:
-    return sys.prefix

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from daemon.targets import Target
+from tsctl.serving.torchscript import RowShape, row_shape
 
 WIDTH = 79  # characters of a line that a terminal of 80 columns does not wrap
 TEXT, NUMBERS = "hello", [1.0, 2.0, 3.0]
@@ -155,8 +156,19 @@ def undeclared_part(target: Target, warmup: Part | None, image: Path) -> Part:
     if target.handler in _TEXT_HANDLERS:
         return Part("text/plain", TEXT)
     if target.kind == "model":
-        return Part("application/json", json.dumps(NUMBERS), certain=False)
+        shape = row_shape(target.path) if target.path is not None else None
+        if shape is None:
+            return Part("application/json", json.dumps(NUMBERS), certain=False)
+        return Part("application/json", json.dumps(_filled(shape)), certain=shape.certain)
     return Part("text/plain", TEXT, certain=False)
+
+
+def _filled(shape: RowShape) -> Any:
+    """Return nested lists of this shape."""
+    row: Any = 1 if shape.indices else 0.5
+    for length in reversed(shape.size):
+        row = [row] * length
+    return row
 
 
 def sample_beside(target: Target) -> Path | None:

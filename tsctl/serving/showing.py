@@ -11,6 +11,7 @@ from tsctl.serving import sample
 from tsctl.serving.screen import Shown
 from tsctl.serving.session import Served
 
+LONGEST = 400  # characters of a value in a command
 _TOKEN = "TSCTL_INFERENCE_TOKEN"
 
 
@@ -32,6 +33,7 @@ def shown(client: DaemonClient, status: Mapping[str, Any], served: Served, sampl
         parts = [(each.name, sample.declared_part(each, structs, image, beside)) for each in declared]
     else:
         parts = [("data", sample.undeclared_part(served.target, _warmup(client, path, samples), image))]
+    parts = [(name, _in_a_file(part, samples / "sample.json")) for name, part in parts]
     if any(part.file == image for _, part in parts):
         image.write_bytes(sample.png())
     address = status.get("inferenceAddress")
@@ -51,6 +53,14 @@ def shown(client: DaemonClient, status: Mapping[str, Any], served: Served, sampl
         ),
         certain=all(part.certain for _, part in parts),
     )
+
+
+def _in_a_file(part: sample.Part, file: Path) -> sample.Part:
+    """Return a part whose text is in a file if it is too long for a command."""
+    if len(part.text) <= LONGEST:
+        return part
+    file.write_text(part.text)
+    return part._replace(text="", file=file)
 
 
 def _source(served: Served) -> str:

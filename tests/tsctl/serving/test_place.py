@@ -1,5 +1,7 @@
 """Models are served by the running daemon if it fits, else by one of our own."""
 
+import fcntl
+import time
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,15 @@ from daemon.targets import Target
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.client import DaemonClient
 from tsctl.errors import CliError
-from tsctl.serving.place import check_joinable, foreign_daemon, mended, own_arguments, running_daemon
+from tsctl.serving.place import (
+    STARTING,
+    check_joinable,
+    foreign_daemon,
+    mended,
+    own_arguments,
+    remove_leftovers,
+    running_daemon,
+)
 
 STATUS = {"prefix": "/venv", "inferenceAddress": "http://127.0.0.1:8080"}
 STATE, SOCKET = Path("/state"), Path("/run/s.sock")
@@ -75,3 +85,19 @@ def test_a_port_in_use_is_told_with_another_one() -> None:
     error = mended(CliError("port 8080 on 127.0.0.1 is in use by another program", "--inference-address"), None)
 
     assert error.hint == "choose another: `tsctl serve --port 8090 …`"
+
+
+def test_the_leftovers_of_a_killed_command_go_and_those_in_use_stay(tmp_path: Path) -> None:
+    for name in ("tsctl-serve-killed", "tsctl-serve-locked", "tsctl-serve-running", "other"):
+        (tmp_path / name).mkdir()
+    for name in ("locked", "running"):
+        (tmp_path / f"tsctl-serve-{name}" / "lock").touch()
+    with (tmp_path / "tsctl-serve-running" / "lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+        remove_leftovers(tmp_path, time.time())
+        young = len(list(tmp_path.iterdir()))
+        remove_leftovers(tmp_path, time.time() + 2 * STARTING)
+
+        assert young == 4
+        assert {each.name for each in tmp_path.iterdir()} == {"tsctl-serve-running", "other"}
