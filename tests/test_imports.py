@@ -18,7 +18,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.api": (
         "daemon.api", "daemon.batching.policies.collector", "daemon.config", "daemon.http", "daemon.metrics",
         "daemon.model_settings", "daemon.models", "daemon.settings", "daemon.workers.engine",
-        "daemon.workers.state", "handlers.names",
+        "daemon.workers.state", "handlers.names", "handlers.wire",
     ),
     "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine"),
     "daemon.config": ("daemon.config", "daemon.paths", "daemon.settings"),
@@ -35,14 +35,14 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.models": (
         "daemon.models", "daemon.batching", "daemon.config", "daemon.marfile", "daemon.metrics",
         "daemon.model_settings", "daemon.paths", "daemon.settings", "daemon.targets", "daemon.workers",
-        "handlers.names",
+        "handlers.names", "handlers.wire",
     ),
     "daemon.paths": (),
     "daemon.settings": (),
     "daemon.targets": ("daemon.targets", "daemon.marfile"),
     "daemon.tools": (
         "daemon.tools", "daemon.api.inference", "daemon.batching", "daemon.config", "daemon.http", "daemon.marfile",
-        "daemon.models", "daemon.paths", "daemon.workers",
+        "daemon.models", "daemon.paths", "daemon.workers", "handlers.wire",
     ),
     "daemon.workers": (
         "daemon.workers", "daemon.settings", "handlers.credit", "handlers.names", "handlers.orders", "handlers.wire",

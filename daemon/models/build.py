@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from daemon.models.version import ModelVersion, Source
 from daemon.workers.cores import chosen_threads, usable_cores
 from daemon.workers.engine import Engine
 from daemon.workers.gpus import Placement, count_gpus
+from handlers.wire import Declared
 
 _log = logging.getLogger("daemon.models")
 
@@ -70,12 +72,15 @@ class ModelFactory:
         *,
         listed: bool = False,
         restored: bool = False,
+        declared: Declared | None = None,
+        notes: Sequence[str] = (),
     ) -> ModelVersion:
         """Make a model from a directory.
 
         Args:
             unpacked, mark, listed: as in `Source`.
             restored: whether an earlier run had registered the model.
+            declared, notes: as in `ModelVersion`, if an earlier run knew them.
 
         Raises:
             BadRequest: the request asks for an impossible value.
@@ -110,6 +115,8 @@ class ModelFactory:
             log=self._logs.open(name, version),
             at_startup=listed or restored,
             request=request,
+            declared=declared,
+            notes=notes,
         )  # fmt: skip
 
     def make_lost(self, entry: SnapshotEntry, unpacked: Path | None, reason: str) -> ModelVersion:

@@ -29,6 +29,7 @@ from daemon.models.registry import Registry
 from daemon.models.settings import Overrides
 from daemon.models.version import ModelVersion
 from daemon.workers.local import LocalEngine
+from handlers.wire import Declared
 
 
 def tell(stage: str, **facts: Any) -> None:
@@ -50,12 +51,12 @@ def describe(model: ModelVersion) -> dict[str, Any]:
         "workers": settings.workers,
         "responseTimeout": settings.response_timeout,
         "startupTimeout": settings.startup_timeout,
-        "declared": declared_document(getattr(model, "declared", None)),
-        "notes": list(getattr(model, "notes", ())),
+        "declared": declared_document(model.declared),
+        "notes": list(model.notes),
     }
 
 
-def declared_document(declared: Any) -> dict[str, Any] | None:
+def declared_document(declared: Declared | None) -> dict[str, Any] | None:
     """Return a typed handler's declaration (handlers.wire.Declared) as JSON; None if there is none."""
     if declared is None:
         return None
@@ -112,6 +113,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("archive", help="An absolute path; of a file to serve in place perhaps with `:function`.")
     parser.add_argument("--model-name", default="")
     parser.add_argument("--handler", default="")
+    parser.add_argument("--fallback-batch-size", type=int)
     parser.add_argument("--input", type=Path, help="A request body to run.")
     parser.add_argument("--content-type", default="")
     given = parser.parse_args(arguments)
@@ -120,7 +122,7 @@ def main(arguments: Sequence[str]) -> int:
         url=given.archive,
         model_name=given.model_name or None,
         handler=given.handler or None,
-        overrides=Overrides(fallback_workers=1),
+        overrides=Overrides(fallback_workers=1, fallback_batch_size=given.fallback_batch_size),
         local_paths=True,
     )
     with tempfile.TemporaryDirectory(prefix="tsctl-check-") as state_dir:

@@ -13,7 +13,7 @@ from daemon.targets import Target
 from tsctl.client import content_type_of
 from tsctl.errors import CliError
 from tsctl.render import bytes_text, live
-from tsctl.serving.requests import checked_target
+from tsctl.serving.requests import FALLBACK_BATCH_SIZE, checked_target
 
 CHECK = (sys.executable, "-P", "-m", "daemon.tools.check")
 
@@ -37,6 +37,8 @@ def command(target: str, sample: Path | None, content_type: str | None) -> None:
     """
     read = checked_target(target, Path.cwd())
     given = [read.url, f"--model-name={read.model_name}", f"--handler={read.handler if read.kind != 'handler' else ''}"]
+    if read.inferred:
+        given.append(f"--fallback-batch-size={FALLBACK_BATCH_SIZE}")
     name = target.rpartition("/")[2]
     if sample is not None:
         given += ["--input", str(sample), "--content-type", content_type or content_type_of(sample)]

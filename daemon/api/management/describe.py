@@ -107,6 +107,8 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
         "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
         "optimize": _optimized(model),
         "settings": _settings(model),
+        "declared": _declared(model),
+        "notes": list(model.notes),
         "replacement": _replacement(model),
     }
 
@@ -142,6 +144,20 @@ def _optimized(model: ModelVersion) -> list[dict[str, Any]]:
         }
         for each in (reports[-1] if reports else ())
     ]
+
+
+def _declared(model: ModelVersion) -> dict[str, Any] | None:
+    """Return the inputs and the answer of a typed handler; None for any other, and until a worker is ready."""
+    declared = model.declared
+    if declared is None:
+        return None
+    return {
+        "inputs": [{"name": each.name, "kind": each.kind, "annotation": each.annotation} for each in declared.inputs],
+        "batches": declared.batches,
+        "batchSize": declared.batch_size or None,
+        "streams": declared.streams,
+        "output": declared.output,
+    }
 
 
 def settings_of(model: ModelVersion) -> dict[str, Any]:

@@ -53,7 +53,8 @@ class Restoring:
         if (name, version) != (entry.name, entry.version):
             raise ArchiveNotFound(f"{request.url} now contains {name}/{version}.")
         model = self._factory.build(
-            request, manifest, root, unpacked, entry.archive, listed=entry.listed, restored=True
+            request, manifest, root, unpacked, entry.archive, listed=entry.listed, restored=True,
+            declared=entry.declared, notes=entry.notes,
         )  # fmt: skip
         self._registrar.live.add(model)
         if unpacked is not None:
