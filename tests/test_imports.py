@@ -122,6 +122,8 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "tsctl.render": ("click", "rich"),
     "tsctl.loadgen": ("httptools", "msgspec", "uvloop"),
     "tsctl.python": ("httptools",),
+    "tsctl.python.pytest_plugin": ("pytest",),
+    "tsctl.python.serving": ("cloudpickle",),
 }
 
 SOURCES = {

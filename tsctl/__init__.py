@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         TsctlError,
         UnreadableAnswer,
     )
+    from tsctl.python.serving.serve import ServedModel, serve
 
 __all__ = [
     "AsyncClient",
@@ -32,13 +33,17 @@ __all__ = [
     "ErrorAnswer",
     "Overloaded",
     "ServeFailed",
+    "ServedModel",
     "TsctlError",
     "UnreadableAnswer",
+    "serve",
 ]
 
 _PLACES = {
     "AsyncClient": "tsctl.python.async_client",
     "Client": "tsctl.python.client",
+    "ServedModel": "tsctl.python.serving.serve",
+    "serve": "tsctl.python.serving.serve",
 }
 
 

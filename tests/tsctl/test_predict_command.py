@@ -1,11 +1,13 @@
 """`tsctl predict`."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
+from tsctl.commands.predict import is_text
 
 ROUTE = "POST /predictions/net"
 
@@ -105,3 +107,122 @@ def test_a_directory_is_no_file(invoke: Invoke, tmp_path: Path) -> None:
 
     assert result.exit_code == 1
     assert result.stderr == f"error: cannot read `{tmp_path}`: Is a directory\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "body", "kind"),
+    [
+        (["--data", "añ"], "añ".encode(), "text/plain"),
+        (["--data", ""], b"", "text/plain"),
+        (["--json", '{"a": [1]}'], b'{"a": [1]}', "application/json"),
+        (["--json", "1", "--content-type", "application/x"], b"1", "application/x"),
+    ],
+)
+def test_an_input_on_the_command_line_has_its_type(
+    invoke: Invoke, daemon: FakeDaemon, arguments: list[str], body: bytes, kind: str
+) -> None:
+    daemon.answer(ROUTE, 1)
+
+    result = invoke("predict", "net", *arguments)
+
+    (request,) = daemon.requests
+    assert (result.exit_code, request.body, request.headers["Content-Type"]) == (0, body, kind)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "no input; give one of FILE, `-` for stdin, --data TEXT, or --json JSON"),
+        (["a.jpg", "--data", "x"], "FILE and --data exclude each other; give one of"),
+        (["a.jpg", "--data", "x", "--json", "1"], "FILE and --data and --json exclude each other"),
+        (["--json", "{'a': 1}"], "--json is not JSON: "),
+        (["--json", "{'a': 1}"], "a text in JSON has double quotes"),
+    ],
+)
+def test_the_input_is_given_once_and_is_what_it_says(invoke: Invoke, arguments: list[str], message: str) -> None:
+    result = invoke("predict", "net", *arguments)
+
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+
+
+def chunks(*pieces: bytes, kind: str = "text/plain") -> bytes:
+    body = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in (*pieces, b""))
+    return f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n".encode() + body
+
+
+def test_an_answer_in_pieces_is_printed_whole(invoke: Invoke, daemon: FakeDaemon, image: Path) -> None:
+    daemon.answer_raw(ROUTE, chunks(b"a ", b"b"))
+
+    assert invoke("predict", "net", image).stdout == "a b"
+
+
+@pytest.mark.parametrize(
+    "answer", [chunks(b"begun")[:-5], b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbegun"], ids=["chunks", "a length"]
+)
+def test_an_answer_that_breaks_off_is_an_error_after_what_came(
+    invoke: Invoke, daemon: FakeDaemon, image: Path, answer: bytes
+) -> None:
+    daemon.answer_raw(ROUTE, answer)
+
+    result = invoke("predict", "net", image)
+
+    assert (result.exit_code, result.stdout) == (1, "begun")
+    assert "the connection to the daemon broke off" in result.stderr
+
+
+class TestTerminal:
+    @pytest.fixture(autouse=True)
+    def terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
+
+    @pytest.mark.parametrize("kind", ["image/png", ""])
+    def test_a_binary_answer_is_told_and_not_written(
+        self, invoke: Invoke, daemon: FakeDaemon, image: Path, kind: str
+    ) -> None:
+        daemon.answer_body(ROUTE, b"\x89PNG\x00" + b"x" * 2043, kind)
+
+        result = invoke("predict", "net", image)
+
+        named = f"of type {kind}" if kind else "without a content type"
+        assert (result.exit_code, result.stdout) == (0, "")
+        assert result.stderr == (
+            f"The answer is binary, 2 KiB {named}, and is not written to a terminal; add `> FILE`\n"
+        )
+
+    def test_a_text_ends_with_a_line(self, invoke: Invoke, daemon: FakeDaemon, image: Path) -> None:
+        daemon.answer_body(ROUTE, b"a cat", "")
+
+        assert invoke("predict", "net", image).stdout == "a cat\n"
+
+    def test_json_is_printed_as_it_is(self, invoke: Invoke, daemon: FakeDaemon, image: Path) -> None:
+        daemon.answer(ROUTE, {"a": "ñ"})
+
+        assert json.loads(invoke("predict", "net", image).stdout) == {"a": "ñ"}
+
+    def test_no_answer_is_an_empty_line(self, invoke: Invoke, daemon: FakeDaemon, image: Path) -> None:
+        daemon.answer_body(ROUTE, b"", "")
+
+        assert invoke("predict", "net", image).stdout == "\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "beginning", "shown"),
+    [
+        ("text/html", b"\xff", True),
+        ("application/problem+json; charset=utf-8", b"", True),
+        ("application/octet-stream", b"a", False),
+        ("", b"", True),
+        ("", b"a\tb\r\n", True),
+        ("", "añ".encode(), True),
+        pytest.param("", "añ".encode()[:-1], True, id="cut within a character"),
+        pytest.param("", "a\U0001f600".encode()[:-1], True, id="cut within the longest character"),
+        ("", b"\x80\x81", False),
+        ("", b"a\xff", True),
+        ("", b"a\xffbcde", False),
+        ("", b"\x1b[2J", False),
+        ("", b"a\x00", False),
+    ],
+)
+def test_what_a_terminal_is_shown(kind: str, beginning: bytes, shown: bool) -> None:
+    assert is_text(kind, beginning) is shown

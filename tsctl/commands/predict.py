@@ -1,42 +1,121 @@
 """`tsctl predict`."""
 
+import json
 import sys
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import click
 
+from daemon.settings import size_text
 from tsctl.client import DaemonClient, checked, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.options import model_argument
 
+_TEXTUAL = ("application/json", "application/x-ndjson", "application/xml", "application/yaml")
+_CONTROL = bytes(set(range(32)) - set(b"\t\n\r")) + b"\x7f"
+_LONGEST_CHARACTER = 4  # bytes of UTF-8
+
 
 @click.command
 @model_argument
-@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True), required=False)
+@click.option("--data", metavar="TEXT", help="Send TEXT, as text/plain.")
+@click.option("--json", "document", metavar="JSON", help="Send JSON, as application/json.")
 @click.option(
-    "--content-type", metavar="TYPE", help="Content type of FILE [default: by its name for JSON and text, else none]."
+    "--content-type",
+    metavar="TYPE",
+    help="Content type of the input [default: of FILE, by its name for JSON and text, else none].",
 )
 @click.pass_obj
-def command(socket: Path | None, model: str, file: Path, content_type: str | None) -> None:
-    """Send FILE (`-` is stdin) to MODEL and print the unchanged answer on stdout."""
+def command(
+    socket: Path | None,
+    /,
+    model: str,
+    file: Path | None,
+    data: str | None,
+    document: str | None,
+    content_type: str | None,
+) -> None:
+    """Send an input to MODEL and print the answer on stdout, unchanged and as it comes.
+
+    The input is FILE (`-` is stdin), or --data TEXT, or --json JSON. A binary answer is not written to
+    a terminal: add `> FILE`.
+    """
+    body, own_type = _input(file, data, document)
+    content_type = own_type if content_type is None else content_type
+    headers = {"Content-Type": content_type} if content_type else {}
+    with DaemonClient(socket).stream("POST", f"/predictions/{model_path(model)}", body, headers) as answer:
+        status, kind, pieces = answer
+        if status >= 400:
+            _fail(status, b"".join(pieces))
+        _print(kind, pieces)
+
+
+def is_text(content_type: str, beginning: bytes) -> bool:
+    """Return whether an answer can be shown on a terminal: by its type; without one, by its first bytes."""
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind:
+        return kind.startswith("text/") or kind in _TEXTUAL or kind.endswith(("+json", "+xml"))
+    if beginning.translate(None, _CONTROL) != beginning:
+        return False
+    for cut in range(min(_LONGEST_CHARACTER, len(beginning) + 1)):  # the last character may go on in the next piece
+        try:
+            beginning[: len(beginning) - cut].decode()
+        except UnicodeDecodeError:
+            continue
+        return cut < len(beginning) or not beginning
+    return False
+
+
+def _input(file: Path | None, data: str | None, document: str | None) -> tuple[bytes, str]:
+    """Return the body and its content type.
+
+    Raises:
+        click.UsageError: there is no input or several, or the JSON is none.
+        CliError: the file cannot be read.
+    """
+    given = [name for name, value in (("FILE", file), ("--data", data), ("--json", document)) if value is not None]
+    if len(given) != 1:
+        problem = f"{' and '.join(given)} exclude each other" if given else "no input"
+        raise click.UsageError(f"{problem}; give one of FILE, `-` for stdin, --data TEXT, or --json JSON")
+    if data is not None:
+        return data.encode("utf-8", "surrogateescape"), "text/plain"
+    if document is not None:
+        try:
+            json.loads(document)
+        except ValueError as error:
+            raise click.UsageError(f"--json is not JSON: {error}; a text in JSON has double quotes") from None
+        return document.encode("utf-8", "surrogateescape"), "application/json"
+    assert file is not None
     try:
         body = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     except OSError as error:
         raise CliError(f"cannot read `{file}`: {error.strerror}") from None
-    if content_type is None:
-        content_type = content_type_of(file)
-    headers = {"Content-Type": content_type} if content_type else {}
-    answer = DaemonClient(socket).request("POST", f"/predictions/{model_path(model)}", body, headers)
-    if answer.status >= 400:
-        _fail(answer.status, answer.body)
-    sys.stdout.buffer.write(answer.body)
-    if sys.stdout.isatty() and not answer.body.endswith(b"\n"):
+    return body, content_type_of(file)
+
+
+def _print(kind: str, pieces: Iterator[bytes]) -> None:
+    """Write an answer to stdout, piece by piece; to a terminal only if the answer is text."""
+    terminal, last = sys.stdout.isatty(), b""
+    first = next(pieces, b"")
+    if terminal and not is_text(kind, first):
+        size = len(first) + sum(map(len, pieces))
+        named = f"of type {kind}" if kind else "without a content type"
+        click.echo(
+            f"The answer is binary, {size_text(size)} {named}, and is not written to a terminal; add `> FILE`", err=True
+        )
+        return
+    for piece in chain((first,), pieces):
+        sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
+        last = piece
+    if terminal and not last.endswith(b"\n"):
         click.echo()
 
 
 def _fail(status: int, body: bytes) -> None:
-    import json
-
     try:
         document = json.loads(body)
     except ValueError:

@@ -1,0 +1,202 @@
+"""`tsctl.serve`: a model in a daemon of its own, which leaves nothing behind however its program ends."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tsctl
+from tests.e2e.served import PATIENCE, Served, eventually, running
+from tsctl.python.serving.private_daemon import PREFIX
+
+ROOT = Path(__file__).parents[2]
+
+
+def handle(data: list[Any], context: Any) -> list[Any]:
+    """Return the size of the batch and the body: a handler of this module, which the workers import."""
+    return [{"batch": len(data), "body": row["body"]} for row in data or []]
+
+
+def fails(data: Any, context: Any) -> Any:
+    raise OSError("no weights today")
+
+
+@pytest.fixture(autouse=True)
+def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
+def test_a_function_is_served_until_the_block_ends(tmp_path: Path) -> None:
+    with tsctl.serve(handle, batch_size=4, max_delay=100.0, settings={"batching": "fixed"}) as model:
+        with ThreadPoolExecutor(4) as threads:
+            answers = list(threads.map(model.predict, ["a", "b", "c", "d"]))
+        (folder,) = tmp_path.glob(f"{PREFIX}*")
+        mode = folder.stat().st_mode & 0o777
+        workers = [worker["pid"] for worker in model.describe()["workers"]]
+
+    assert [answer["body"] for answer in answers] == ["a", "b", "c", "d"]
+    assert {answer["batch"] for answer in answers} == {4}
+    assert mode == 0o700
+    assert not any(map(running, workers))
+    assert list(tmp_path.glob(f"{PREFIX}*")) == []
+
+
+@pytest.mark.heavy
+def test_a_function_within_a_function_is_sent_to_the_workers() -> None:
+    factor = 7
+
+    def times(data: Any, context: Any) -> list[int]:
+        return [factor * int(row["body"]) for row in data or []]
+
+    with tsctl.serve(times) as model:
+        assert model.predict("6") == 42
+
+
+@pytest.mark.heavy
+def test_a_class_is_served() -> None:
+    class Shouts:
+        def initialize(self, context: Any) -> None:
+            self.mark = "!"
+
+        def handle(self, data: Any, context: Any) -> list[Any]:
+            print("asked")
+            return [{"said": row["body"].upper() + self.mark} for row in data]
+
+    with tsctl.serve(Shouts, name="loud") as model:
+        assert model.name == "loud"
+        assert model.predict("hey") == {"said": "HEY!"}
+        eventually(lambda: "asked" in model.log(), "what the handler prints is in its log")
+
+
+@pytest.mark.heavy
+def test_an_archive_is_served_and_streams(idle: Served) -> None:
+    idle.pack("counts")
+    path = idle.folder / "go on"
+    with tsctl.serve(idle.store / "counts.mar") as model:
+        stream = model.stream(f"go {path}")
+        first = next(stream)
+        path.touch()
+
+        assert (first, b"".join(map(bytes, stream))) == (b"0 ", b"1 2 end")
+
+
+@pytest.mark.heavy
+def test_asyncio_asks_the_same_daemon() -> None:
+    async def main(socket: Path) -> list[Any]:
+        async with tsctl.AsyncClient(socket) as client:
+            return await asyncio.gather(*(client.predict("handle", str(number)) for number in range(20)))
+
+    with tsctl.serve(handle) as model:
+        answers = asyncio.run(main(model.socket))
+
+    assert [answer["body"] for answer in answers] == [str(number) for number in range(20)]
+
+
+@pytest.mark.heavy
+def test_a_handler_that_does_not_load_is_told_with_its_traceback(tmp_path: Path) -> None:
+    with pytest.raises(tsctl.ServeFailed, match="no weights today") as caught:
+        tsctl.serve(fails)
+
+    assert Path(__file__).name in str(caught.value)
+    assert list(tmp_path.glob(f"{PREFIX}*")) == []
+
+
+@pytest.mark.heavy
+def test_the_daemon_of_the_user_is_left_alone(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in served.environment.items():
+        monkeypatch.setenv(name, value)
+    pid = served.pid
+
+    with tsctl.serve(handle) as model:
+        assert model.predict("x")["body"] == "x"
+
+    assert served.pid == pid
+    assert served.status["models"] == []
+
+
+PROGRAM = """
+    import os, sys, time
+    import tsctl
+
+    def handle(data, context):
+        return [os.getpid() for row in data or []]
+
+    model = tsctl.serve(handle)
+    children = [os.fork() for _ in range(2)]
+    if 0 in children:
+        time.sleep(600)
+    print(model.client.predict("handle", "x"), model._daemon.pid, model.socket.parent, *children, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.heavy
+def test_kill_9_of_the_program_ends_daemon_and_workers(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(textwrap.dedent(PROGRAM))
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, script], env=environment, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        worker, daemon, folder, *children = program.stdout.readline().split()
+        program.kill()
+
+    try:
+        eventually(lambda: not running(int(daemon)), "the daemon ends, although forks of the program live")
+        eventually(lambda: not running(int(worker)), "so do its workers")
+        assert all(running(int(child)) for child in children)
+    finally:
+        for child in children:
+            os.kill(int(child), signal.SIGKILL)
+    assert Path(folder).exists()
+    with tsctl.serve(handle):
+        assert not Path(folder).exists(), "the next one removes what was left"
+
+
+TEST = """
+    def handle(data, context):
+        return [{"length": len(row["body"])} for row in data or []]
+
+    def test_the_handler(tsctl_serve):
+        model = tsctl_serve(handle, batch_size=2)
+        assert model.predict("hello") == {"length": 5}
+"""
+
+
+@pytest.mark.heavy
+def test_the_fixture_serves_a_handler_of_a_test_file(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(textwrap.dedent(TEST))
+    command = [sys.executable, "-m", "pytest", "-q", "--import-mode=importlib", "-p", "no:cacheprovider"]
+    installed = subprocess.run(
+        [*command, "--fixtures"], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE
+    ).stdout
+    plugin = [] if "tsctl_serve" in installed else ["-p", "tsctl.python.pytest_plugin"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    done = subprocess.run([*command, *plugin], cwd=tmp_path, env=environment, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stdout
+    assert list(tmp_path.glob(f"{PREFIX}*")) == []
+
+
+@pytest.mark.heavy
+def test_a_client_manages_the_models_of_a_daemon(served: Served) -> None:
+    with tsctl.Client(served.environment["TSCTL_SOCKET"], deadline=PATIENCE) as client:
+        document = client.register(served.store / served.pack("echo"), batch_size=4)
+        client.scale("echo", 2)
+        described = client.describe("echo")
+        answers = [client.predict("echo", b"x") for _ in range(3)]
+        names = client.models()
+        client.unregister("echo")
+        gone = client.models()
+
+    assert "registered" in document["status"]
+    assert (described["batchSize"], len(described["workers"])) == (4, 2)
+    assert len(answers) == 3
+    assert (names, gone) == (["echo"], [])

@@ -1,0 +1,137 @@
+"""A function or class of this process, written down for the daemon's workers.
+
+    what can be imported again      by its module's name and file, with this process's sys.path
+    anything else                   by cloudpickle, as a file beside the module: a function of a notebook, of
+                                    `__main__`, or within another function
+
+The workers load a small module that finds the one or reads the other. A worker is a process of its own: a function of
+`__main__` runs there without running the script again.
+"""
+
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from tsctl.python.errors import ServeFailed
+
+MODULE = "tsctl_served"  # of the generated file; `handle` is TorchServe's name of an entry point
+_FUNCTION = "handle = found\n"
+# A class of this module, which the loader looks for.
+_CLASS = "class Served(found):\n    pass\n\n\nServed.__name__ = Served.__qualname__ = found.__name__\n"
+
+_IMPORTED = '''"""Made by tsctl.serve: {qualname} of {file}."""
+
+import importlib
+import importlib.util
+import sys
+
+sys.path += [path for path in {path!r} if path not in sys.path]
+
+
+def _module():
+    try:
+        module = importlib.import_module({module!r})
+        if getattr(module, "__file__", None) == {file!r}:
+            return module
+    except ModuleNotFoundError as error:
+        if not ({module!r} + ".").startswith(error.name + "."):
+            raise
+    spec = importlib.util.spec_from_file_location({module!r}, {file!r})
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[{module!r}] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+found = _module()
+for _name in {names!r}:
+    found = getattr(found, _name)
+'''
+
+_PICKLED = '''"""Made by tsctl.serve: {qualname}, read from the file beside this one."""
+
+import pathlib
+import pickle
+import sys
+
+sys.path += [path for path in {path!r} if path not in sys.path]
+with open(pathlib.Path(__file__).with_suffix(".pickle"), "rb") as _file:
+    found, _hints = pickle.load(_file)
+if _hints is not None:
+    found.__annotations__ = _hints
+'''
+
+
+def write(target: Callable[..., Any], folder: Path) -> str:
+    """Write the module of a function or class into a folder of this user's; return its handler string.
+
+    Raises:
+        ServeFailed: the target is of another kind, or cannot be pickled.
+    """
+    if not (inspect.isfunction(target) or inspect.isclass(target)):
+        raise ServeFailed(
+            f"`{target!r}` cannot be served: pass a function, a class, or the path of a handler, an archive or a model"
+        )
+    module = _imported(target) or _pickled(target, folder)
+    (folder / f"{MODULE}.py").write_text(module + "\n\n" + (_CLASS if inspect.isclass(target) else _FUNCTION))
+    return f"{MODULE}.py"
+
+
+def name_of(target: Callable[..., Any]) -> str:
+    """Return a model's name for a function or class: its own, as far as a model may be called so."""
+    name = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in target.__name__.lower())
+    return name.replace("-", " ").strip().replace(" ", "-") or "model"
+
+
+def _imported(target: Callable[..., Any]) -> str | None:
+    """Return the text of a module that imports the target; None if the target cannot be imported."""
+    module = sys.modules.get(target.__module__)
+    file = getattr(module, "__file__", None)
+    if module is None or target.__module__ == "__main__" or file is None or not file.endswith(".py"):
+        return None
+    names = target.__qualname__.split(".")
+    found: Any = module
+    for name in names:
+        found = getattr(found, name, None)
+    if found is not target:
+        return None  # within a function, or replaced by a decorator
+    file = str(Path(file).absolute())
+    return _IMPORTED.format(
+        qualname=target.__qualname__, module=target.__module__, file=file, names=names, path=_search_path()
+    )
+
+
+def _pickled(target: Callable[..., Any], folder: Path) -> str:
+    """Pickle the target into the folder; return the text of a module that reads it."""
+    try:
+        import cloudpickle
+    except ModuleNotFoundError:
+        raise ServeFailed(
+            f"`{target.__qualname__}` cannot be imported by a worker, and sending it needs cloudpickle:"
+            " `pip install 'tsctl[notebook]'`, or move it into a module"
+        ) from None
+    try:
+        pickled = cloudpickle.dumps((target, _hints(target)))
+    except Exception as error:  # noqa: BLE001 - whatever the objects that the target refers to raise
+        raise ServeFailed(f"`{target.__qualname__}` cannot be pickled: {error}; move it into a module") from None
+    (folder / f"{MODULE}.pickle").write_bytes(pickled)
+    return _PICKLED.format(qualname=target.__qualname__, path=_search_path())
+
+
+def _hints(target: Callable[..., Any]) -> dict[str, Any] | None:
+    """Return a function's type hints as objects: names in strings mean nothing where its module is not.
+
+    None where they cannot be resolved, and for classes.
+    """
+    if inspect.isclass(target):
+        return None
+    try:
+        return get_type_hints(target, include_extras=True)
+    except Exception:  # noqa: BLE001 - hints are any expressions
+        return None
+
+
+def _search_path() -> list[str]:
+    return [str(Path(path or ".").absolute()) for path in sys.path]
