@@ -4,7 +4,7 @@ A door: standard library only, imported by the command line and by the daemon. F
 files with `ast`.
 """
 
-from daemon.targets.bare import Target as Target
+from daemon.targets.bare import ServeTarget as ServeTarget
 from daemon.targets.bare import bare_target as bare_target
 from daemon.targets.errors import TargetError as TargetError
 from daemon.targets.files import BARE_SUFFIXES as BARE_SUFFIXES

@@ -16,7 +16,7 @@ PLAIN_NAMES = ("handle", "predict")  # functions whose name says nothing about t
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class ServeTarget:
     """Something that can be served.
 
     Attributes:
@@ -52,7 +52,7 @@ class Target:
         return {"runtime": "python", "model": model}
 
 
-def bare_target(file: Path, function: str = "") -> Target:
+def bare_target(file: Path, function: str = "") -> ServeTarget:
     """Read a file that is served in place: a handler or a model.
 
     Raises:
@@ -63,7 +63,7 @@ def bare_target(file: Path, function: str = "") -> Target:
     return _read_model(file)
 
 
-def read_handler(file: Path, function: str) -> Target:
+def read_handler(file: Path, function: str) -> ServeTarget:
     if ":" in file.name:
         raise TargetError(f"`{file.name}` has a colon in its name, which separates a function", "rename the file")
     tree = parse(file) if function else None
@@ -74,7 +74,7 @@ def read_handler(file: Path, function: str) -> Target:
             f"{file.name} defines no `{function}`", f"did you mean `{file.name}:{close[0]}`?" if close else ""
         )
     named = function and function not in PLAIN_NAMES
-    return Target(
+    return ServeTarget(
         kind="handler",
         url=f"{file}:{function}" if function else str(file),
         path=file,
@@ -97,7 +97,7 @@ def _files_of_handler(handler: Path) -> dict[str, str | None]:
     return files
 
 
-def _read_model(file: Path) -> Target:
+def _read_model(file: Path) -> ServeTarget:
     model_file = None
     if file.suffix == WEIGHTS and is_torchscript(file):
         raise TargetError(f"`{file.name}` is a TorchScript file", f"rename it to `{file.stem}.pt`")
@@ -114,7 +114,7 @@ def _read_model(file: Path) -> Target:
                 f"`{file.name}` holds weights of a class in one of {names}", f"rename that file to `{file.stem}.py`"
             )
         model_file = candidates[0].name
-    return Target(
+    return ServeTarget(
         kind="model",
         url=str(file),
         path=file,

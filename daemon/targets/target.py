@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from daemon.marfile import MANIFEST
-from daemon.targets.bare import PLAIN_NAMES, VERSION, Target, bare_target, files_beside, read_handler
+from daemon.targets.bare import PLAIN_NAMES, VERSION, ServeTarget, bare_target, files_beside, read_handler
 from daemon.targets.errors import TargetError
 from daemon.targets.files import ARCHIVE_SUFFIXES, BARE_SUFFIXES, MODEL_SUFFIXES, model_name_of, split_function
 
@@ -25,7 +25,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
 MODULE = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<attribute>[^\W\d]\w*)")
 
 
-def read_target(text: str, directory: Path) -> Target:
+def read_target(text: str, directory: Path) -> ServeTarget:
     """Read a target as a user typed it.
 
     Args:
@@ -52,19 +52,19 @@ def read_target(text: str, directory: Path) -> Target:
     raise _missing(text, path)
 
 
-def _read_url(url: str) -> Target:
+def _read_url(url: str) -> ServeTarget:
     if not url.lower().startswith(("http://", "https://")):
         raise TargetError(f"`{url}` has a scheme that is not served", "name an http(s) URL of an archive, or a file")
     if url.lower().endswith(BARE_SUFFIXES):
         raise TargetError(f"`{url}` is a single file, and only archives are served from URLs", "download it first")
-    return Target(kind="url", url=url)
+    return ServeTarget(kind="url", url=url)
 
 
-def _read_file(file: Path, function: str) -> Target:
+def _read_file(file: Path, function: str) -> ServeTarget:
     if file.suffix in BARE_SUFFIXES:
         return bare_target(file, function)
     if file.name.endswith(ARCHIVE_SUFFIXES) or _is_archive(file):
-        return Target(kind="archive", url=str(file), path=file)
+        return ServeTarget(kind="archive", url=str(file), path=file)
     suffix = f"has the suffix `{file.suffix}`" if file.suffix else "has no suffix"
     raise TargetError(f"`{file.name}` {suffix} and cannot be served", f"name {KINDS}")
 
@@ -77,7 +77,7 @@ def _is_archive(file: Path) -> bool:
         raise TargetError(f"cannot read `{file}`: {error.strerror}") from None
 
 
-def _read_directory(directory: Path) -> Target:
+def _read_directory(directory: Path) -> ServeTarget:
     """Read a directory: an unpacked archive, else its `handler.py`, its only model, or its only Python file.
 
     Raises:
@@ -90,7 +90,7 @@ def _read_directory(directory: Path) -> Target:
     if len(inside) == 1 and (inside[0] / MANIFEST).is_file():  # one directory within, as in a tgz archive
         directory = inside[0]
     if (directory / MANIFEST).is_file() or (directory / "WAR-INF").is_dir():
-        return Target(kind="archive", url=str(directory), path=directory)
+        return ServeTarget(kind="archive", url=str(directory), path=directory)
     files = [each for each in inside if each.is_file()]
     models = [each for each in files if each.suffix in MODEL_SUFFIXES]
     python = [each for each in files if each.suffix == ".py"]
@@ -105,7 +105,7 @@ def _read_directory(directory: Path) -> Target:
     raise TargetError(f"the directory `{directory}` holds nothing to serve", f"name {KINDS}")
 
 
-def _read_module(module: str, attribute: str, directory: Path) -> Target:
+def _read_module(module: str, attribute: str, directory: Path) -> ServeTarget:
     """Read `module:attribute`; the module is not imported, nor is a package above it.
 
     Raises:
@@ -122,7 +122,7 @@ def _read_module(module: str, attribute: str, directory: Path) -> Target:
             "name a file such as `handler.py:function`, or install the package",
         )
     named = attribute if attribute not in PLAIN_NAMES else parts[-1]
-    return Target(
+    return ServeTarget(
         kind="module",
         url=str(directory.absolute()),
         path=directory.absolute(),

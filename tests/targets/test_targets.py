@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from daemon.marfile import MANIFEST, NAME
-from daemon.targets import Target, TargetError, model_name_of, read_target
+from daemon.targets import ServeTarget, TargetError, model_name_of, read_target
 from tests.kit.archives import write_files
 
 NET = b"from torch import nn\nclass Net(nn.Module):\n    pass\n"
@@ -39,7 +39,7 @@ def test_a_handler_is_a_file_of_python(tmp_path: Path) -> None:
     target = read_target("sentiment.py", tmp_path)
 
     file = tmp_path / "sentiment.py"
-    assert target == Target(
+    assert target == ServeTarget(
         kind="handler", url=str(file), path=file, model_name="sentiment", version="1.0", handler="sentiment.py"
     )
 
@@ -143,11 +143,11 @@ def test_a_directory_with_a_manifest_is_an_archive(inside: str, tmp_path: Path) 
 def test_an_archive_has_a_manifest_of_its_own(name: str, tmp_path: Path) -> None:
     write_files(tmp_path, {name: b"PK\x03\x04"})
 
-    assert read_target(name, tmp_path) == Target(kind="archive", url=str(tmp_path / name), path=tmp_path / name)
+    assert read_target(name, tmp_path) == ServeTarget(kind="archive", url=str(tmp_path / name), path=tmp_path / name)
 
 
 def test_an_archive_may_come_from_a_url(tmp_path: Path) -> None:
-    assert read_target("https://host/m.mar", tmp_path) == Target(kind="url", url="https://host/m.mar")
+    assert read_target("https://host/m.mar", tmp_path) == ServeTarget(kind="url", url="https://host/m.mar")
 
 
 @pytest.mark.parametrize(

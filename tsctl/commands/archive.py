@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from daemon.marfile import FORMATS, PackError, Packing, write_archive
-from daemon.targets import Target, local_files
+from daemon.targets import ServeTarget, local_files
 from tsctl.errors import CliError
 from tsctl.render import bytes_text, live
 from tsctl.serving.requests import checked_target
@@ -89,7 +89,7 @@ def command(
     click.echo(archive)
 
 
-def _packable(text: str) -> Target:
+def _packable(text: str) -> ServeTarget:
     """Read a target whose files can be packed.
 
     Raises:
@@ -101,7 +101,7 @@ def _packable(text: str) -> Target:
     return target
 
 
-def _inferred(target: Target) -> dict[str, Any]:
+def _inferred(target: ServeTarget) -> dict[str, Any]:
     """Return the values of `Packing` that follow from a target."""
     assert target.path is not None
     folder = target.path.parent
@@ -123,7 +123,7 @@ def _inferred(target: Target) -> dict[str, Any]:
     }
 
 
-def _labels(target: Target | None) -> str:
+def _labels(target: ServeTarget | None) -> str:
     """Return the path of the labels beside a target; empty if there are none."""
     labels = None if target is None or target.path is None else target.path.with_name(_BESIDE)
     return str(labels) if labels is not None and labels.is_file() else ""

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from daemon.targets import Target
+from daemon.targets import ServeTarget
 from tsctl.client import content_type_of
 from tsctl.errors import CliError
 from tsctl.render import bytes_text, live
@@ -77,7 +77,7 @@ def _events(arguments: list[str]) -> Iterator[dict[str, Any]]:
         raise CliError(f"the check failed: its process ended with exit code {process.returncode}")
 
 
-def _show(text: str, target: Target, loaded: dict[str, Any]) -> None:
+def _show(text: str, target: ServeTarget, loaded: dict[str, Any]) -> None:
     files = ", ".join(filter(None, (loaded["modelFile"], loaded["serializedFile"]))) or "none named"
     size = f", {bytes_text(target.path.stat().st_size)}" if target.path is not None and target.path.is_file() else ""
     declared = loaded["declared"] or {}

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import click
 
-from daemon.targets import Target
+from daemon.targets import ServeTarget
 from tsctl.client import DaemonClient
 from tsctl.render import live
 from tsctl.serving import screen, watching
@@ -72,7 +72,7 @@ def _introduction(session: Session, *, joined: bool, watch: bool) -> str:
 
 @contextmanager
 def _daemon(
-    client: DaemonClient, port: int | None, targets: Sequence[Target]
+    client: DaemonClient, port: int | None, targets: Sequence[ServeTarget]
 ) -> Iterator[tuple[Mapping[str, Any], bool]]:
     """Find or start the daemon for the block; yield its status document, and whether it was running before."""
     status = running_daemon(client)

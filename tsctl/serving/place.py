@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon import paths
-from daemon.targets import Target
+from daemon.targets import ServeTarget
 from tsctl.client import DaemonClient
 from tsctl.errors import CliError, NoDaemon
 from tsctl.launch import start, stop
@@ -79,7 +79,7 @@ def check_joinable(status: Mapping[str, Any], prefix: str, port: int | None) -> 
         )
 
 
-def own_arguments(state_dir: Path, socket: Path, port: int | None, targets: Sequence[Target]) -> list[str]:
+def own_arguments(state_dir: Path, socket: Path, port: int | None, targets: Sequence[ServeTarget]) -> list[str]:
     """Return the arguments of a daemon of our own.
 
     URLs that the user names are allowed, exactly these; no model list is loaded, whatever the environment says.
@@ -128,7 +128,7 @@ class OwnDaemon:
         status: its status document, as it began to listen.
     """
 
-    def __init__(self, client: DaemonClient, port: int | None, targets: Sequence[Target]) -> None:
+    def __init__(self, client: DaemonClient, port: int | None, targets: Sequence[ServeTarget]) -> None:
         """Start the daemon, and wait until it listens.
 
         Raises:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from daemon.targets import MODULE, Target, TargetError, check_syntax, read_target, split_function
+from daemon.targets import MODULE, ServeTarget, TargetError, check_syntax, read_target, split_function
 from tsctl.errors import CliError
 
 FALLBACK_BATCH_SIZE = 8  # where neither the user, the handler nor model-config.yaml says one
@@ -13,7 +13,7 @@ FALLBACK_BATCH_SIZE = 8  # where neither the user, the handler nor model-config.
 
 def read_targets(
     texts: Sequence[str], directory: Path, *, name: str | None = None, handler: str | None = None
-) -> list[Target]:
+) -> list[ServeTarget]:
     """Read targets as typed, and check that each has a name of its own.
 
     Args:
@@ -43,7 +43,7 @@ def read_targets(
     return targets
 
 
-def checked_target(text: str, directory: Path) -> Target:
+def checked_target(text: str, directory: Path) -> ServeTarget:
     """Read one target, and check the syntax of its Python file.
 
     Raises:
@@ -59,21 +59,21 @@ def checked_target(text: str, directory: Path) -> Target:
     return target
 
 
-def registered_target(text: str, directory: Path) -> Target:
+def registered_target(text: str, directory: Path) -> ServeTarget:
     """Read the target of `tsctl register`, which may also name an archive or a file in the daemon's model store.
 
     Raises:
         CliError: the target cannot be served, or its Python file has a syntax error.
     """
     if "://" in text:  # the operator allows patterns, of any scheme
-        return Target(kind="url", url=text)
+        return ServeTarget(kind="url", url=text)
     path = directory / Path(split_function(text)[0]).expanduser()
     if "/" in text or MODULE.fullmatch(text) or path.exists():
         return checked_target(text, directory)
-    return Target(kind="archive", url=text)
+    return ServeTarget(kind="archive", url=text)
 
 
-def parameters_of(target: Target) -> dict[str, Any]:
+def parameters_of(target: ServeTarget) -> dict[str, Any]:
     """Return the parameters of the registration of a target; an option of the user wins over each."""
     given: dict[str, Any] = {
         "url": target.url, "model_name": target.model_name or None, "handler": None, "fallback_workers": 1,

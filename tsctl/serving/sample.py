@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from daemon.targets import Target
+from daemon.targets import ServeTarget
 from tsctl.serving.torchscript import RowShape, row_shape
 
 WIDTH = 79  # characters of a line that a terminal of 80 columns does not wrap
@@ -33,7 +33,7 @@ _LISTS = ("list", "List", "Sequence", "Iterable", "tuple", "Tuple", "set", "Set"
 _DICTS = ("dict", "Dict", "Mapping")
 
 
-class Part(NamedTuple):
+class SamplePart(NamedTuple):
     """One part of a request: its value as text, or the file that holds it.
 
     Attributes:
@@ -118,7 +118,7 @@ def structs_of(source: str) -> dict[str, dict[str, str]]:
 
 def declared_part(
     declared: Declaration, structs: Mapping[str, Mapping[str, str]], image: Path, beside: Path | None = None
-) -> Part:
+) -> SamplePart:
     """Return a value for one declared input.
 
     Args:
@@ -126,21 +126,21 @@ def declared_part(
         beside: a sample file of the user, sent if its type is the declared one.
     """
     if beside is not None and _TYPES[beside.suffix.lower()].startswith(_PREFIXES.get(declared.kind, "no ")):
-        return Part(_TYPES[beside.suffix.lower()], file=beside)
+        return SamplePart(_TYPES[beside.suffix.lower()], file=beside)
     match declared.kind:
         case "text":
-            return Part("text/plain", TEXT)
+            return SamplePart("text/plain", TEXT)
         case "image":
-            return Part("image/png", file=image)
+            return SamplePart("image/png", file=image)
         case "bytes":
-            return Part("application/octet-stream", TEXT)
+            return SamplePart("application/octet-stream", TEXT)
         case "json":
-            return Part("application/json", json.dumps(sample_json(declared.annotation, structs)))
+            return SamplePart("application/json", json.dumps(sample_json(declared.annotation, structs)))
         case _:  # array, tensor
-            return Part("application/json", json.dumps(NUMBERS), certain=False)
+            return SamplePart("application/json", json.dumps(NUMBERS), certain=False)
 
 
-def undeclared_part(target: Target, warmup: Part | None, image: Path) -> Part:
+def undeclared_part(target: ServeTarget, warmup: SamplePart | None, image: Path) -> SamplePart:
     """Return a body for a handler that declares nothing.
 
     Args:
@@ -150,17 +150,17 @@ def undeclared_part(target: Target, warmup: Part | None, image: Path) -> Part:
         return warmup
     beside = sample_beside(target)
     if beside is not None:
-        return Part(_TYPES[beside.suffix.lower()], file=beside)
+        return SamplePart(_TYPES[beside.suffix.lower()], file=beside)
     if target.handler in _IMAGE_HANDLERS:
-        return Part("image/png", file=image)
+        return SamplePart("image/png", file=image)
     if target.handler in _TEXT_HANDLERS:
-        return Part("text/plain", TEXT)
+        return SamplePart("text/plain", TEXT)
     if target.kind == "model":
         shape = row_shape(target.path) if target.path is not None else None
         if shape is None:
-            return Part("application/json", json.dumps(NUMBERS), certain=False)
-        return Part("application/json", json.dumps(_filled(shape)), certain=shape.certain)
-    return Part("text/plain", TEXT, certain=False)
+            return SamplePart("application/json", json.dumps(NUMBERS), certain=False)
+        return SamplePart("application/json", json.dumps(_filled(shape)), certain=shape.certain)
+    return SamplePart("text/plain", TEXT, certain=False)
 
 
 def _filled(shape: RowShape) -> Any:
@@ -171,7 +171,7 @@ def _filled(shape: RowShape) -> Any:
     return row
 
 
-def sample_beside(target: Target) -> Path | None:
+def sample_beside(target: ServeTarget) -> Path | None:
     """Return a file beside a target that is named as a sample of a request, `sample.json` say."""
     if target.path is None or not target.inferred:
         return None
@@ -181,7 +181,7 @@ def sample_beside(target: Target) -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
-def curl_line(url: str, parts: Sequence[tuple[str, Part]], *, socket: str = "", token: str = "") -> str:
+def curl_line(url: str, parts: Sequence[tuple[str, SamplePart]], *, socket: str = "", token: str = "") -> str:
     """Return the command for a POSIX shell: one line of at most `WIDTH` characters if that suffices, else two.
 
     Args:

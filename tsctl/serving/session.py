@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from daemon.targets import Target
+from daemon.targets import ServeTarget
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import CliError, NoDaemon
 from tsctl.progress import warn, work
@@ -32,7 +32,7 @@ class Served:
     """
 
     text: str
-    target: Target
+    target: ServeTarget
     name: str
     version: str
     log: FollowedLog
@@ -71,7 +71,7 @@ class Session:
         self._watch = watch
         self._daemon = os.pidfd_open(int(status["pid"]))
 
-    def serve(self, text: str, target: Target) -> None:
+    def serve(self, text: str, target: ServeTarget) -> None:
         """Register a target, and wait until its workers are ready.
 
         Raises:
@@ -123,7 +123,7 @@ class Session:
             if unregister:
                 self._unregister(served.name, served.version)
 
-    def _register(self, target: Target, *, replace: bool) -> Any:
+    def _register(self, target: ServeTarget, *, replace: bool) -> Any:
         options = {name: value for name, value in self._options.items() if value is not None}
         parameters = parameters_of(target) | options
         try:
@@ -165,7 +165,7 @@ class Session:
             self._tell(served, screen.replaced_line(time.monotonic() - began))
         detector.served(stamps)
 
-    def _again(self, served: Served) -> Target:
+    def _again(self, served: Served) -> ServeTarget:
         """Read a target again, under the name and with the handler that it has.
 
         Raises:
@@ -203,5 +203,5 @@ class Session:
         click.echo(screen.event_line(named, time.time()), err=True)
 
 
-def _subject(target: Target) -> str:
+def _subject(target: ServeTarget) -> str:
     return target.url if target.path is None else target.path.name

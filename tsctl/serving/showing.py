@@ -55,7 +55,7 @@ def shown(client: DaemonClient, status: Mapping[str, Any], served: Served, sampl
     )
 
 
-def _in_a_file(part: sample.Part, file: Path) -> sample.Part:
+def _in_a_file(part: sample.SamplePart, file: Path) -> sample.SamplePart:
     """Return a part whose text is in a file if it is too long for a command."""
     if len(part.text) <= LONGEST:
         return part
@@ -68,7 +68,7 @@ def _source(served: Served) -> str:
     return file.read_text(errors="replace") if file is not None and file.suffix == ".py" else ""
 
 
-def _warmup(client: DaemonClient, path: str, samples: Path) -> sample.Part | None:
+def _warmup(client: DaemonClient, path: str, samples: Path) -> sample.SamplePart | None:
     """Return the sample that model-config.yaml names, as a file."""
     try:
         answer = client.request("GET", f"/tsctl/input/{path}")
@@ -78,4 +78,4 @@ def _warmup(client: DaemonClient, path: str, samples: Path) -> sample.Part | Non
         return None
     file = samples / "sample"
     file.write_bytes(answer.body)
-    return sample.Part(answer.content_type or "application/octet-stream", file=file)
+    return sample.SamplePart(answer.content_type or "application/octet-stream", file=file)

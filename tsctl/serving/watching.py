@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from daemon.targets import Target, local_files
+from daemon.targets import ServeTarget, local_files
 from tsctl.errors import CliError
 
 POLL = 0.1  # seconds between two looks; a look at ten files takes 20 µs
@@ -34,7 +34,7 @@ class Stamp(NamedTuple):
 Stamps = Mapping[Path, Stamp | None]  # None: there is no such file
 
 
-def watched_files(target: Target) -> list[Path]:
+def watched_files(target: ServeTarget) -> list[Path]:
     """Return the files of which a change counts; empty if the target has none here.
 
     For a Python file, those that it imports from its folder; for each target, its model and its configuration. Of a
@@ -162,7 +162,7 @@ def refusal(entries: Sequence[Access], me: int) -> tuple[str, str]:
     return f"others may write `{entries[0].path}`, and so change the code that runs", f"`chmod go-w {names}`"
 
 
-def check_access(target: Target) -> None:
+def check_access(target: ServeTarget) -> None:
     """Refuse a target whose files others may write, or replace, or put modules beside.
 
     Raises:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.targets import Target
+from daemon.targets import ServeTarget
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.client import DaemonClient
 from tsctl.errors import CliError
@@ -76,7 +76,7 @@ def test_a_daemon_of_our_own_listens_on_the_port_asked_for() -> None:
 
 
 def test_exactly_the_urls_that_were_named_are_allowed() -> None:
-    target = Target(kind="url", url="https://host/m.mar")
+    target = ServeTarget(kind="url", url="https://host/m.mar")
 
     assert r"--allowed-urls=https://host/m\.mar" in own_arguments(STATE, SOCKET, None, [target])
 

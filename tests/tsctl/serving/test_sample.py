@@ -10,7 +10,7 @@ import pytest
 from daemon.targets import read_target
 from tests.kit.archives import write_files
 from tsctl.serving import sample
-from tsctl.serving.sample import Declaration, Part, curl_line, declared_inputs, sample_json
+from tsctl.serving.sample import Declaration, SamplePart, curl_line, declared_inputs, sample_json
 
 URL = "http://127.0.0.1:8080/predictions/m"
 IMAGE = Path("/s/sample.png")
@@ -103,7 +103,7 @@ def test_an_undeclared_handler_gets_the_likeliest_body(
 
 def test_the_sample_of_the_configuration_comes_first(tmp_path: Path) -> None:
     target = read_target("h.py", write_files(tmp_path, {"h.py": b"", "sample.json": b"[]"}))
-    warmup = Part("image/jpeg", file=Path("/w/flower.jpg"))
+    warmup = SamplePart("image/jpeg", file=Path("/w/flower.jpg"))
 
     assert sample.undeclared_part(target, warmup, IMAGE) is warmup
 
@@ -114,14 +114,14 @@ def words_of(line: str) -> list[str]:
 
 
 def test_a_line_fits_a_terminal_of_80_columns() -> None:
-    line = curl_line("http://127.0.0.1:8080/predictions/sentiment", [("data", Part("text/plain", "hello"))])
+    line = curl_line("http://127.0.0.1:8080/predictions/sentiment", [("data", SamplePart("text/plain", "hello"))])
 
     assert line == "curl 127.0.0.1:8080/predictions/sentiment -H content-type:text/plain -d hello"
     assert len(line) < 80
 
 
 def test_a_longer_line_is_two_that_a_shell_takes_for_one() -> None:
-    line = curl_line(URL, [("data", Part("application/json", json.dumps({"text": "it's " * 10})))])
+    line = curl_line(URL, [("data", SamplePart("application/json", json.dumps({"text": "it's " * 10})))])
 
     assert line.splitlines()[0] == "curl 127.0.0.1:8080/predictions/m \\"
     words = words_of(line)
@@ -130,7 +130,7 @@ def test_a_longer_line_is_two_that_a_shell_takes_for_one() -> None:
 
 
 def test_several_inputs_are_the_parts_of_a_form() -> None:
-    parts = [("text", Part("text/plain", 'a;b "c" \\')), ("image", Part("image/png", file=IMAGE))]
+    parts = [("text", SamplePart("text/plain", 'a;b "c" \\')), ("image", SamplePart("image/png", file=IMAGE))]
 
     words = words_of(curl_line(URL, parts))
 
@@ -138,13 +138,15 @@ def test_several_inputs_are_the_parts_of_a_form() -> None:
 
 
 def test_a_daemon_without_tcp_is_asked_through_its_socket() -> None:
-    line = curl_line("http://localhost/predictions/m", [("x", Part("text/plain", "hello"))], socket="/run/my s.sock")
+    line = curl_line(
+        "http://localhost/predictions/m", [("x", SamplePart("text/plain", "hello"))], socket="/run/my s.sock"
+    )
 
     assert shlex.split(line)[:4] == ["curl", "--unix-socket", "/run/my s.sock", "localhost/predictions/m"]
 
 
 def test_a_token_is_taken_from_its_variable_and_not_shown() -> None:
-    line = curl_line(URL, [("x", Part("text/plain", "hello"))], token="TSCTL_INFERENCE_TOKEN")
+    line = curl_line(URL, [("x", SamplePart("text/plain", "hello"))], token="TSCTL_INFERENCE_TOKEN")
 
     assert '-H "Authorization: Bearer $TSCTL_INFERENCE_TOKEN"' in line
 
