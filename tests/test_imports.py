@@ -34,14 +34,15 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.model_settings": ("daemon.model_settings", "daemon.settings", "handlers.names"),
     "daemon.models": (
         "daemon.models", "daemon.batching", "daemon.config", "daemon.marfile", "daemon.metrics",
-        "daemon.model_settings", "daemon.paths", "daemon.settings", "daemon.workers", "handlers.names",
-        "handlers.wire",
+        "daemon.model_settings", "daemon.paths", "daemon.settings", "daemon.targets", "daemon.workers",
+        "handlers.names", "handlers.wire",
     ),
     "daemon.paths": (),
     "daemon.settings": (),
+    "daemon.targets": ("daemon.targets", "daemon.marfile"),
     "daemon.tools": (
         "daemon.tools", "daemon.api.inference", "daemon.batching", "daemon.config", "daemon.http", "daemon.marfile",
-        "daemon.models", "daemon.paths", "daemon.workers",
+        "daemon.models", "daemon.paths", "daemon.workers", "handlers.wire",
     ),
     "daemon.workers": (
         "daemon.workers", "daemon.settings", "handlers.credit", "handlers.names", "handlers.orders", "handlers.wire",
@@ -70,7 +71,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "handlers.torchserve": ("handlers.torchserve", "handlers.requests", "handlers.sdk"),
     "handlers.typed": ("handlers.typed", "handlers.requests", "handlers.sdk", "handlers.wire"),
     "handlers.wire": (),
-    "tsctl": ("tsctl", "daemon.paths", "daemon.settings", "daemon.model_settings", "daemon.marfile"),
+    "tsctl": ("tsctl", "daemon.paths", "daemon.settings", "daemon.model_settings", "daemon.marfile", "daemon.targets"),
     "tsctl.loadgen": ("tsctl.loadgen",),
     "tsctl.python": ("tsctl.python", "daemon.paths"),
 }  # fmt: skip
@@ -78,7 +79,17 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 APART = ("tsctl.loadgen", "daemon.tools")
 # Modules that may not even import the leaves.
 LEAFLESS: dict[str, tuple[str, ...]] = dict.fromkeys(
-    (*LEAVES, "daemon.paths", "daemon.settings", "daemon.model_settings", "daemon.marfile", "handlers", "tsctl"), ()
+    (
+        *LEAVES,
+        "daemon.paths",
+        "daemon.settings",
+        "daemon.model_settings",
+        "daemon.marfile",
+        "daemon.targets",
+        "handlers",
+        "tsctl",
+    ),
+    (),
 )
 NEVER: dict[str, tuple[str, ...]] = {
     "daemon": ("torch", "torchvision", "rich", "click"),
@@ -101,6 +112,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "daemon.model_settings": (),
     "daemon.paths": (),
     "daemon.settings": (),
+    "daemon.targets": (),
     "handlers.moved": (),
     "handlers.names": (),
     "handlers.orders": ("msgspec",),

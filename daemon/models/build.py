@@ -12,7 +12,7 @@ from daemon.core.clock import Clock
 from daemon.core.logs import ModelLogs
 from daemon.marfile import Manifest, parse_manifest
 from daemon.models.archives.directories import Progress
-from daemon.models.archives.manifest import read_manifest
+from daemon.models.archives.manifest import bare_manifest, read_manifest
 from daemon.models.archives.model_yaml import read_yaml, without_effect
 from daemon.models.archives.requirements import Environments
 from daemon.models.archives.unpack import ArchiveMark
@@ -40,7 +40,7 @@ class ModelFactory:
         self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
 
     def manifest(self, request: Registration, directory: Path) -> Manifest:
-        """Read an archive's manifest; the request's values win.
+        """Read an archive's manifest, or infer that of a file served in place; the request's values win.
 
         Raises:
             InvalidModel: the manifest is missing or wrong, or names a file that is not there.
@@ -51,6 +51,7 @@ class ModelFactory:
             handler=request.handler,
             runtime=request.runtime,
             default_handler=self._config.default_handler,
+            inferred=bare_manifest(directory, request.url),
         )
 
     async def install(self, manifest: Manifest, directory: Path, progress: Progress) -> None:

@@ -10,6 +10,7 @@ from tsctl.completion import complete_archive
 from tsctl.options import model_parameters, register_options
 from tsctl.progress import warn, work
 from tsctl.registered import show_registered
+from tsctl.serving.requests import parameters_of, registered_target
 
 
 @click.command
@@ -34,7 +35,9 @@ def command(
 ) -> None:
     """Register ARCHIVE and start its workers.
 
-    ARCHIVE is a .mar, a .tar.gz or a directory: an existing path, or else a name in the model store.
+    ARCHIVE is a .mar, a .tar.gz, a directory, or a file that is served in place: handler.py,
+    handler.py:FUNCTION, a model (.pt, .pt2, .onnx), or weights (.pth) with their model file beside
+    them. An existing path, or else a name in the model store; or MODULE:ATTRIBUTE.
     Waits until every worker is ready. If the handler fails to load, prints its traceback and
     registers nothing.
 
@@ -64,17 +67,15 @@ def command(
     """
     if reset and not replace:
         raise click.UsageError("`--reset` takes `--replace`: only a replacement has settings to reset")
-    path = Path(archive).expanduser()
+    target = registered_target(archive, Path.cwd())
+    given = {"model_name": model_name, "handler": handler}
     document = work(
         DaemonClient(socket),
         "POST",
         "/models",
-        subject=path.name,
+        subject=archive.rpartition("/")[2],
         hint="`tsctl describe` shows its progress" if replace else "`tsctl ls` shows it, `tsctl unregister` undoes it",
-        url=str(path.absolute()) if path.exists() else archive,
-        fallback_workers=1,
-        model_name=model_name,
-        handler=handler,
+        **parameters_of(target) | {name: value for name, value in given.items() if value is not None},
         replace="true" if replace else None,
         reset="true" if reset else None,
         synchronous="false" if no_wait else "true",
