@@ -70,9 +70,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "handlers.wire": (),
     "tsctl": ("tsctl", "daemon.paths", "daemon.settings", "daemon.model_settings", "daemon.marfile"),
     "tsctl.loadgen": ("tsctl.loadgen",),
+    "tsctl.showcase.served": ("tsctl.showcase.served",),
 }  # fmt: skip
 # Programs of their own: the rest of their room may start them, and not import them.
-APART = ("tsctl.loadgen", "daemon.tools")
+APART = ("tsctl.loadgen", "tsctl.showcase.served", "daemon.tools")
 # Modules that may not even import the leaves.
 LEAFLESS: dict[str, tuple[str, ...]] = dict.fromkeys(
     (*LEAVES, "daemon.paths", "daemon.settings", "daemon.model_settings", "daemon.marfile", "handlers", "tsctl"), ()
@@ -84,6 +85,7 @@ NEVER: dict[str, tuple[str, ...]] = {
     "handlers": ("asyncio", "http", "httptools", "uvloop", "rich", "click"),
     "tsctl": ("asyncio", "torch", "uvloop"),
     "tsctl.loadgen": ("torch", "click", "rich"),
+    "tsctl.showcase.served": ("asyncio", "click", "rich"),  # runs in a worker
 }
 # Where only these may come from outside the standard library.
 OUTSIDE: dict[str, tuple[str, ...]] = {
@@ -98,6 +100,8 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "tsctl": ("click",),
     "tsctl.render": ("click", "rich"),
     "tsctl.loadgen": ("httptools", "msgspec", "uvloop"),
+    "tsctl.showcase.drawing": ("rich",),
+    "tsctl.showcase.served": ("torch",),
 }
 
 SOURCES = {
