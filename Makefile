@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SPREAD := -n 2 --dist worksteal --durations 20
 DEBIAN_PACKAGES := bash curl fish make openssl wrk zsh
 
-.PHONY: help demo test test-busy lint types unit compiled heavy history fuzz conformance simulate simulate-faults lives upgrades chaos bench bounds completions references system-packages proxies docs picture workflows source wheels release-check clean
+.PHONY: help demo digits test test-busy lint types unit compiled heavy history fuzz conformance simulate simulate-faults lives upgrades chaos bench bounds completions references system-packages proxies docs picture workflows source wheels release-check clean
 
 # Prints the targets.
 help:
@@ -19,9 +19,13 @@ help:
 				printf "make %-16s %s\n", name, text } } \
 		!/^#|[?]=/ { text = "" }' $(firstword $(MAKEFILE_LIST))
 
-# Trains a small network, serves it and ResNet-152, and shows what batching does.
+# Shows batching and recovery with a small model, in under a minute: `tsctl demo`, from the clone.
 demo: $(VENV)/.installed
-	$(BIN)/python docs/examples/digits/demo.py $(DEMO)
+	$(BIN)/tsctl demo
+
+# Trains the network of `tsctl demo` anew, which the wheel holds: tsctl/showcase/served/weights.pt.
+digits: $(VENV)/.installed
+	cd docs/examples/digits && $(CURDIR)/$(BIN)/python pixels.py
 
 # Runs ruff, mypy and the tests: what has to pass before a commit. mypy runs beside the tests: half a minute less.
 test: lint

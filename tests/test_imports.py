@@ -74,9 +74,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "tsctl": ("tsctl", "daemon.paths", "daemon.settings", "daemon.model_settings", "daemon.marfile", "daemon.targets"),
     "tsctl.loadgen": ("tsctl.loadgen",),
     "tsctl.python": ("tsctl.python", "daemon.paths"),
+    "tsctl.showcase.served": ("tsctl.showcase.served",),
 }  # fmt: skip
 # Programs of their own: the rest of their room may start them, and not import them.
-APART = ("tsctl.loadgen", "daemon.tools")
+APART = ("tsctl.loadgen", "tsctl.showcase.served", "daemon.tools")
 # Modules that may not even import the leaves.
 LEAFLESS: dict[str, tuple[str, ...]] = dict.fromkeys(
     (
@@ -99,6 +100,7 @@ NEVER: dict[str, tuple[str, ...]] = {
     "tsctl": ("asyncio", "torch", "uvloop"),
     "tsctl.loadgen": ("torch", "click", "rich"),
     "tsctl.python": ("click", "rich", "numpy", "PIL"),
+    "tsctl.showcase.served": ("asyncio", "click", "rich"),  # runs in a worker
 }
 # The few modules that need what their room does without; nothing of their room imports them when it is imported.
 EXCEPT: dict[str, tuple[str, ...]] = {
@@ -123,6 +125,8 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "tsctl.python": ("httptools",),
     "tsctl.python.pytest_plugin": ("pytest",),
     "tsctl.python.serving": ("cloudpickle",),
+    "tsctl.showcase.drawing": ("rich",),
+    "tsctl.showcase.served": ("torch",),
 }
 
 SOURCES = {
