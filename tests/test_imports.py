@@ -71,9 +71,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "tsctl": ("tsctl", "daemon.paths", "daemon.settings", "daemon.model_settings", "daemon.marfile"),
     "tsctl.loadgen": ("tsctl.loadgen",),
     "tsctl.showcase.served": ("tsctl.showcase.served",),
+    "tsctl.templates": ("tsctl.templates",),
 }  # fmt: skip
 # Programs of their own: the rest of their room may start them, and not import them.
-APART = ("tsctl.loadgen", "tsctl.showcase.served", "daemon.tools")
+APART = ("tsctl.loadgen", "tsctl.showcase.served", "tsctl.templates", "daemon.tools")
 # Modules that may not even import the leaves.
 LEAFLESS: dict[str, tuple[str, ...]] = dict.fromkeys(
     (*LEAVES, "daemon.paths", "daemon.settings", "daemon.model_settings", "daemon.marfile", "handlers", "tsctl"), ()
@@ -86,6 +87,7 @@ NEVER: dict[str, tuple[str, ...]] = {
     "tsctl": ("asyncio", "torch", "uvloop"),
     "tsctl.loadgen": ("torch", "click", "rich"),
     "tsctl.showcase.served": ("asyncio", "click", "rich"),  # runs in a worker
+    "tsctl.templates": ("asyncio", "click", "rich"),
 }
 # Where only these may come from outside the standard library.
 OUTSIDE: dict[str, tuple[str, ...]] = {
@@ -102,6 +104,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "tsctl.loadgen": ("httptools", "msgspec", "uvloop"),
     "tsctl.showcase.drawing": ("rich",),
     "tsctl.showcase.served": ("torch",),
+    "tsctl.templates": ("PIL", "handler", "torch"),
 }
 
 SOURCES = {
