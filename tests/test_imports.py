@@ -75,9 +75,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "tsctl.loadgen": ("tsctl.loadgen",),
     "tsctl.python": ("tsctl.python", "daemon.paths"),
     "tsctl.showcase.served": ("tsctl.showcase.served",),
+    "tsctl.templates": ("tsctl.templates",),
 }  # fmt: skip
 # Programs of their own: the rest of their room may start them, and not import them.
-APART = ("tsctl.loadgen", "tsctl.showcase.served", "daemon.tools")
+APART = ("tsctl.loadgen", "tsctl.showcase.served", "tsctl.templates", "daemon.tools")
 # Modules that may not even import the leaves.
 LEAFLESS: dict[str, tuple[str, ...]] = dict.fromkeys(
     (
@@ -101,6 +102,7 @@ NEVER: dict[str, tuple[str, ...]] = {
     "tsctl.loadgen": ("torch", "click", "rich"),
     "tsctl.python": ("click", "rich", "numpy", "PIL"),
     "tsctl.showcase.served": ("asyncio", "click", "rich"),  # runs in a worker
+    "tsctl.templates": ("asyncio", "click", "rich"),
 }
 # The few modules that need what their room does without; nothing of their room imports them when it is imported.
 EXCEPT: dict[str, tuple[str, ...]] = {
@@ -127,6 +129,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "tsctl.python.serving": ("cloudpickle",),
     "tsctl.showcase.drawing": ("rich",),
     "tsctl.showcase.served": ("torch",),
+    "tsctl.templates": ("PIL", "handler", "torch"),
 }
 
 SOURCES = {

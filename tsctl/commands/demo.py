@@ -16,6 +16,7 @@ def command() -> None:
 
     from tsctl.showcase.story import play
 
-    for number in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C: the daemon is stopped, its folder removed
+    # A shell that starts this in the background has SIGINT ignored; the daemon and its folder shall go all the same.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     play()

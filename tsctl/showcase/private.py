@@ -11,21 +11,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from daemon import paths
 from tsctl.client import DaemonClient
 from tsctl.errors import CliError, NoDaemon
 from tsctl.launch import start, stop
 
+_SOCKET = "control.sock"
 GRACE = 5  # seconds that running requests have when the daemon stops
 MARGIN = 10.0  # seconds beyond
 FOREIGN = ("TSCTL_", "TS_CONFIG_FILE")  # settings of the user's own daemon
 
 
-class PrivateDaemon:
+class DemoDaemon:
     """A running daemon, and its folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.socket = folder / "control.sock"
+        self.socket = folder / _SOCKET
         self.client = DaemonClient(self.socket)
 
     @property
@@ -44,10 +46,10 @@ class PrivateDaemon:
 
 
 @contextlib.contextmanager
-def private_daemon() -> Iterator[PrivateDaemon]:
+def private_daemon() -> Iterator[DemoDaemon]:
     """Run a daemon within the block, then stop it and remove its folder.
 
-    A failure keeps the folder with the logs, and is raised with its name.
+    A failure without a hint of its own keeps the folder with the logs, and its hint is their path.
 
     Raises:
         CliError: the daemon cannot start or stop, or the block raised.
@@ -58,18 +60,20 @@ def private_daemon() -> Iterator[PrivateDaemon]:
         for name in [name for name in os.environ if name.startswith(FOREIGN)]:
             del os.environ[name]
         arguments = (
-            f"--socket={folder / 'control.sock'}", f"--state-dir={folder / 'state'}", "--inference-address=none",
+            f"--socket={folder / _SOCKET}", f"--state-dir={folder / 'state'}", "--inference-address=none",
             f"--parent-fd={reading}", f"--grace={GRACE}",
         )  # fmt: skip
         start(arguments, folder / "state", (reading,))
-        daemon = PrivateDaemon(folder)
+        daemon = DemoDaemon(folder)
         try:
             yield daemon
         finally:
             with contextlib.suppress(NoDaemon):
                 stop(daemon.status["pid"], GRACE + MARGIN, lambda: None)
     except CliError as error:
-        if not error.hint:
+        if error.hint:
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
             error.hint = f"the logs are in `{folder / 'state' / 'logs'}`"
         raise
     except BaseException:
@@ -83,8 +87,14 @@ def private_daemon() -> Iterator[PrivateDaemon]:
 
 def _make_folder() -> Path:
     try:
-        return Path(tempfile.mkdtemp(prefix="tsctl-demo-"))  # 0700
+        folder = Path(tempfile.mkdtemp(prefix="tsctl-demo-"))  # 0700
     except OSError as error:
         raise CliError(
             f"cannot make a temporary folder: {error.strerror}", "name a writable folder in the variable TMPDIR"
         ) from None
+    try:
+        paths.check_socket_path(folder / _SOCKET)
+    except paths.PathError as error:
+        folder.rmdir()
+        raise CliError(str(error), "name a folder with a shorter path, such as /tmp, in the variable TMPDIR") from None
+    return folder

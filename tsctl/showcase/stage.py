@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tsctl.errors import CliError
 from tsctl.showcase.facts import ShowcaseFacts
-from tsctl.showcase.private import PrivateDaemon
+from tsctl.showcase.private import DemoDaemon
 
 SERVED = Path(__file__).parent / "served"
 MODEL = "digits"
@@ -23,7 +23,7 @@ class Stage:
         failures: kinds of failed requests, with their counts.
     """
 
-    daemon: PrivateDaemon
+    daemon: DemoDaemon
     facts: ShowcaseFacts
     body: bytes
     archive: Path

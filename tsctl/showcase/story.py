@@ -41,16 +41,24 @@ def play() -> None:
     facts.do("starting a private daemon", 0.0)
     try:
         with drawn(facts, now):
-            with private_daemon() as daemon:
-                stage = Stage(daemon, facts, body, Path(), now)
-                for activity, scene in SCENES:
-                    facts.do(activity, now())
-                    scene(stage)
-                facts.do("stopping the private daemon", now())
-            facts.do("", now())
-            facts.finished = True
+            try:
+                _play_scenes(facts, body, now)
+                facts.finished = True
+            finally:
+                facts.do("", now())
     except KeyboardInterrupt:
         raise Interrupted("interrupted: the private daemon has been stopped", "") from None
+
+
+def _play_scenes(facts: ShowcaseFacts, body: bytes, now: Callable[[], float]) -> None:
+    with private_daemon() as daemon:
+        stage = Stage(daemon, facts, body, Path(), now)
+        try:
+            for activity, scene in SCENES:
+                facts.do(activity, now())
+                scene(stage)
+        finally:
+            facts.do("stopping the private daemon", now())
 
 
 def _about() -> str:
