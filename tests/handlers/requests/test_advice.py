@@ -14,7 +14,7 @@ from tests.handlers.samples import context_of, row
 
 FORM = ("Content-Type", "application/x-www-form-urlencoded")
 ADVICE = (
-    " The body came as a form without a field, which is how `curl -d` sends it: add -H 'Content-Type: text/plain' or"
+    ". The body came as a form without a field, which is how `curl -d` sends it: add -H 'Content-Type: text/plain' or"
     " -H 'Content-Type: application/json', or send it with -T FILE."
 )
 
