@@ -96,7 +96,11 @@ def parse_manifest(document: object) -> Manifest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packing:
-    """The contents of an archive: the flags of torch-model-archiver."""
+    """The contents of an archive: the flags of torch-model-archiver.
+
+    Attributes:
+        modules: name in the archive → path, of Python files that the handler imports.
+    """
 
     model_name: str
     version: str
@@ -107,6 +111,7 @@ class Packing:
     requirements_file: Path | None = None
     config_file: Path | None = None
     runtime: str = "python"
+    modules: Mapping[str, Path] = field(default_factory=dict)
 
     def manifest(self) -> dict[str, Any]:
         model: dict[str, Any] = {"modelName": self.model_name}
@@ -157,6 +162,8 @@ class Packing:
         ):
             if path_or_none is not None:
                 add(path_or_none.name, path_or_none, what)
+        for name, path in self.modules.items():
+            add(name, path, "module")
         for pattern in filter(None, self.extra_files.split(",")):
             found = sorted(glob.glob(pattern)) or [pattern]
             for extra in map(Path, found):

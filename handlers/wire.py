@@ -49,6 +49,7 @@ BrokenMessage = msgspec.DecodeError  # raised by the decoders for bytes that are
 Label = Annotated[str, Meta(max_length=LONGEST_LABEL)]
 Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 Kind = Literal["counter", "gauge", "histogram"]
+InputKind = Literal["text", "json", "image", "array", "tensor", "bytes"]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Seconds = Annotated[float, Meta(ge=0.0, le=1e9)]  # neither NaN nor infinite
 Status = Annotated[int, Meta(ge=200, le=599)]
@@ -175,13 +176,49 @@ class Optimized(msgspec.Struct, array_like=True):
     reason: Text = ""
 
 
+class Input(msgspec.Struct, array_like=True):
+    """One input that a typed handler declares: one part of the body, named after the argument.
+
+    Attributes:
+        annotation: the type as written, for people: `list[str]`.
+    """
+
+    name: Label
+    kind: InputKind
+    annotation: Text = ""
+
+
+class Declared(msgspec.Struct, array_like=True):
+    """The inputs and the answer of a typed handler.
+
+    Attributes:
+        batches: the function takes lists: one call for a whole batch; else one call a row.
+        batch_size: the most rows in a batch that the handler wants; 0 if the handler names none.
+        streams: the function is a generator: its answer comes in pieces.
+        output: the return annotation as written, for people.
+    """
+
+    inputs: Annotated[list[Input], Meta(max_length=MOST_LABELS)]
+    batches: bool
+    batch_size: Count = 0
+    streams: bool = False
+    output: Text = ""
+
+
 class Loaded(msgspec.Struct, array_like=True, tag=2):
-    """The model is ready. `own_handle`: the handler defines its own `handle`, which may have side effects."""
+    """The model is ready. `own_handle`: the handler defines its own `handle`, which may have side effects.
+
+    Attributes:
+        declared: the inputs of a typed handler; None for any other.
+        notes: sentences for the model's author, for example why the call without data was passed over.
+    """
 
     seconds: Seconds
     own_handle: bool
     measured: Measured = []
     optimized: Annotated[list[Optimized], Meta(max_length=MOST_LABELS)] = []
+    declared: Declared | None = None
+    notes: Annotated[list[Text], Meta(max_length=MOST_LABELS)] = []
 
 
 class LoadFailed(msgspec.Struct, array_like=True, tag=3):

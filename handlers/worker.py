@@ -125,7 +125,9 @@ def serve(connection: DaemonConnection, prepared: Prepared | None = None) -> int
         connection.send(failed)
         return wire.EXIT_LOAD_FAILED
     seconds = time.perf_counter() - began
-    connection.send(wire.Loaded(seconds, runtime.own_handle, runtime.measured(), optimized))
+    notes = [sendable(each) for each in runtime.notes]
+    measured = runtime.measured()
+    connection.send(wire.Loaded(seconds, runtime.own_handle, measured, optimized, runtime.declared, notes))
     while (message := connection.receive()) is not None:
         if isinstance(message, wire.Predict):
             batches.run(message)
@@ -134,6 +136,7 @@ def serve(connection: DaemonConnection, prepared: Prepared | None = None) -> int
         elif isinstance(message, wire.BatchSize):
             runtime.set_batch_size(message.most)
     batches.close()
+    runtime.close()
     return 0
 
 

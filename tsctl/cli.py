@@ -15,6 +15,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "status": ("Daemon", "Show the daemon and its models."),
     "config": ("Daemon", "Show each setting's value and source."),
     "logs": ("Daemon", "Show the log of the daemon or a model."),
+    "serve": ("Models", "Serve a handler or a model from its file, until Ctrl-C."),
     "archive": ("Models", "Pack a model into a .mar archive."),
     "check": ("Models", "Load an archive without a daemon and report the result."),
     "register": ("Models", "Register a model and start its workers."),

@@ -26,8 +26,11 @@ START_TIMEOUT = 30.0  # seconds; usually well under one
 DAEMON = (sys.executable, "-P", "-m", "daemon")
 
 
-def start(arguments: Sequence[str], state_dir: Path) -> dict[str, Any]:
+def start(arguments: Sequence[str], state_dir: Path, descriptors: Sequence[int] = ()) -> dict[str, Any]:
     """Start the daemon; return its status document once listening.
+
+    Args:
+        descriptors: those that the daemon inherits under the same numbers.
 
     Raises:
         CliError: the daemon could not start; the message is its own reason.
@@ -41,7 +44,7 @@ def start(arguments: Sequence[str], state_dir: Path) -> dict[str, Any]:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            pass_fds=(writing,),
+            pass_fds=(writing, *descriptors),
             start_new_session=True,
         )
     finally:

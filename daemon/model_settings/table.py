@@ -57,6 +57,12 @@ MODEL_SETTINGS: tuple[ModelSetting, ...] = (
         default=0, why="The client's own default: `tsctl register` asks for 1, clients of TorchServe for none.",
     ),
     ModelSetting(
+        name="fallback_batch_size", kind=Integer(0),
+        help="Batch size of built-in and typed handlers if nothing else names one; a typed handler's own size wins.",
+        rest="fallback_batch_size",
+        default=0, why="The client's own default: `tsctl` asks for 8 where it brings in a file, others for none.",
+    ),
+    ModelSetting(
         name="response_timeout", kind=Duration(positive=True), label="response timeout",
         help="Seconds that a worker may take for one batch.",
         yaml="responseTimeout", rest="response_timeout", flag="--response-timeout",

@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from daemon.core.clock import Clock
 from daemon.core.logs import ModelLogs
 from daemon.marfile import Manifest, parse_manifest
 from daemon.models.archives.directories import Progress
-from daemon.models.archives.manifest import read_manifest
+from daemon.models.archives.manifest import bare_manifest, read_manifest
 from daemon.models.archives.model_yaml import read_yaml, without_effect
 from daemon.models.archives.requirements import Environments
 from daemon.models.archives.unpack import ArchiveMark
@@ -22,6 +23,7 @@ from daemon.models.version import ModelVersion, Source
 from daemon.workers.cores import chosen_threads, usable_cores
 from daemon.workers.engine import Engine
 from daemon.workers.gpus import Placement, count_gpus
+from handlers.wire import Declared
 
 _log = logging.getLogger("daemon.models")
 
@@ -38,7 +40,7 @@ class ModelFactory:
         self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
 
     def manifest(self, request: Registration, directory: Path) -> Manifest:
-        """Read an archive's manifest; the request's values win.
+        """Read an archive's manifest, or infer that of a file served in place; the request's values win.
 
         Raises:
             InvalidModel: the manifest is missing or wrong, or names a file that is not there.
@@ -49,6 +51,7 @@ class ModelFactory:
             handler=request.handler,
             runtime=request.runtime,
             default_handler=self._config.default_handler,
+            inferred=bare_manifest(directory, request.url),
         )
 
     async def install(self, manifest: Manifest, directory: Path, progress: Progress) -> None:
@@ -69,12 +72,15 @@ class ModelFactory:
         *,
         listed: bool = False,
         restored: bool = False,
+        declared: Declared | None = None,
+        notes: Sequence[str] = (),
     ) -> ModelVersion:
         """Make a model from a directory.
 
         Args:
             unpacked, mark, listed: as in `Source`.
             restored: whether an earlier run had registered the model.
+            declared, notes: as in `ModelVersion`, if an earlier run knew them.
 
         Raises:
             BadRequest: the request asks for an impossible value.
@@ -109,6 +115,8 @@ class ModelFactory:
             log=self._logs.open(name, version),
             at_startup=listed or restored,
             request=request,
+            declared=declared,
+            notes=notes,
         )  # fmt: skip
 
     def make_lost(self, entry: SnapshotEntry, unpacked: Path | None, reason: str) -> ModelVersion:

@@ -33,8 +33,9 @@ from daemon.models.change import check_files
 from daemon.models.gate import Gate
 from daemon.models.persistence.ledger import Ledger
 from daemon.models.persistence.snapshot_file import SnapshotFile
+from daemon.models.registering.keeping import before_replacement, keep
 from daemon.models.registry import Registry
-from daemon.models.replace import Replacing, as_replacement, check_unclaimed
+from daemon.models.replace import Replacing, check_unclaimed
 from daemon.models.request import Registration as Registration  # re-exported for callers
 from daemon.models.retirement import LiveVersions, Retiring
 from daemon.models.settings import check_workers
@@ -94,12 +95,13 @@ class Registrar:
         self.directories.clean()
 
     async def register(
-        self, request: Registration, progress: Progress = no_progress, *, replace: bool = False
+        self, request: Registration, progress: Progress = no_progress, *, replace: bool = False, reset: bool = False
     ) -> ModelVersion:
         """Register a version and start its workers.
 
         Args:
             replace: if the version is registered, the old one serves until the new one is ready.
+            reset: a replacement keeps no setting of the old version.
 
         Raises:
             DaemonError: the model cannot be served; nothing is left behind.
@@ -109,12 +111,13 @@ class Registrar:
             manifest = self.factory.manifest(request, contents.directory)
             await self.factory.install(manifest, contents.directory, progress)
             old = self._replacing.replaceable(manifest.model_name, manifest.model_version) if replace else None
-            wanted = request if old is None else as_replacement(request, old)
+            wanted = request if old is None or reset else keep(request, old)
             model = self.factory.build(wanted, manifest, *contents)
             if old is None:
                 self.live.add(model)
                 self.ledger.unsettled.add(model)
             else:
+                model.before = before_replacement(request, old, reset=reset)
                 self._replacing.begin(old, model)
         if old is not None:
             at_once = not model.settings.workers  # no worker to wait for; the answer says that the replacement is done

@@ -8,16 +8,14 @@ registry. The old version answers every request that it has accepted, however lo
 timeout bounds each batch. A new version that cannot be loaded is removed, and the old one is unchanged. After
 a crash the snapshot has the old or the new version, and the new one once the replacement was answered.
 
-Settings are those of a registration: the request's, the archive's, the defaults. Values that were `set` or scaled
-are not carried over, except the number of workers if neither the registration nor the archive names one. A
-default version stays the default.
+Settings that were given at the registration, or `set` or scaled since, are kept (registering/keeping.py). A default
+version stays the default.
 """
 
 import asyncio
 import contextlib
 import logging
 from collections.abc import Coroutine
-from dataclasses import replace
 from typing import Any
 
 from daemon.core.errors import BeingReplaced, Conflict, DaemonError
@@ -26,7 +24,6 @@ from daemon.models.gate import Gate
 from daemon.models.persistence.ledger import Ledger
 from daemon.models.registry import Registry
 from daemon.models.replacement import Replacement
-from daemon.models.request import Registration
 from daemon.models.retirement import LiveVersions, Retiring
 from daemon.models.version import ModelVersion
 from daemon.models.wait import all_ready
@@ -38,13 +35,6 @@ def check_unclaimed(model: ModelVersion) -> None:
     """Raise BeingReplaced if a replacement of the model is loading."""
     if model.being_replaced:
         raise BeingReplaced(model.name, model.version)
-
-
-def as_replacement(request: Registration, old: ModelVersion) -> Registration:
-    """Return the request with the old version's number of workers as the fallback."""
-    if not old.min_workers:
-        return request
-    return replace(request, overrides=request.overrides.changed({"fallback_workers": old.min_workers}))
 
 
 class Replacing:

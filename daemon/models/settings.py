@@ -7,6 +7,7 @@ the rows of `MODEL_SETTINGS`.
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from reprlib import Repr
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +89,19 @@ class Overrides(_Values):
         """Return overrides with these values changed; `command` names a change after the registration."""
         since = {**self.since, **dict.fromkeys(values if command else (), command)}
         return Overrides(**{**vars(self), **values, "since": since})
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsBefore:
+    """The settings of a version that is replaced.
+
+    Attributes:
+        settings: of the version; the numbers of workers are those in force.
+        kept: the rows whose values the new version keeps because the registration, or a later command, asked for them.
+    """
+
+    settings: ModelSettings
+    kept: tuple[str, ...] = ()
 
 
 class _ArchiveValues(dict[str, Any]):

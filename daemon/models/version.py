@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -21,12 +21,15 @@ from daemon.marfile import Manifest
 from daemon.metrics.version import VersionMetrics
 from daemon.models.archives.sample import Sample
 from daemon.models.archives.unpack import ArchiveMark
+from daemon.models.registering.batch_size import with_default_batch_size
 from daemon.models.replacement import Replacement, ReplacementState
 from daemon.models.request import Registration
-from daemon.models.settings import ModelSettings
+from daemon.models.settings import ModelSettings, SettingsBefore
 from daemon.workers.engine import BatchEvents, Engine, LoadFailure, WorkerSpec
 from daemon.workers.gpus import Placement
 from daemon.workers.pool import Pool
+from daemon.workers.state import WorkerState
+from handlers.wire import Declared, Input
 
 CRASHES = 3  # workers that ended in a row, without an answer between
 CRASHING = "crashing"  # the state shown for a served version whose last workers ended like that
@@ -79,6 +82,10 @@ class ModelVersion:
         replaces: the version whose place this one took, until that one is retired.
         took_over: whether `replaces` was replaced while serving, and not registered anew after a failure.
         replacement: the latest attempt to replace this version, None if there was none.
+        before: the settings of the version that this one replaces, None for a registration.
+        declared: the inputs of a typed handler; None for any other, and until a worker has loaded the handler.
+        notes: sentences of the first worker for the model's author.
+        form_input: the one input of a typed handler, if that is text or JSON; None for any other.
         recorded: the latest request that can be sent again, if `record_input` is set.
         traffic: the learned model of requests and batches.
         metrics: the version's metrics; shown from the registration on.
@@ -98,7 +105,10 @@ class ModelVersion:
         log: Callable[[str], None] = lambda line: None,
         at_startup: bool = False,
         request: Registration | None = None,
+        declared: Declared | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
+        settings = with_default_batch_size(settings, source.manifest.handler, declared)
         self.name = source.manifest.model_name
         self.version = source.manifest.model_version
         self.source = source
@@ -112,6 +122,9 @@ class ModelVersion:
         self.replaces: ModelVersion | None = None
         self.took_over = False
         self.replacement: Replacement | None = None
+        self.before: SettingsBefore | None = None
+        self.declared, self.notes = declared, notes
+        self.form_input = _form_input(declared)
         self.recorded: Sample | None = None
         self.clock = clock
         self.listeners: dict[Callable[[], None], None] = {}  # in the order of their addition
@@ -254,6 +267,18 @@ class ModelVersion:
         self.pool.set_limits(settings.batch_size, settings.response_timeout, settings.startup_timeout)
         self.dispatcher.wake()
 
+    def learn(self, declared: Declared | None, notes: Sequence[str]) -> None:
+        """Note what a worker tells of the handler, and choose the default batch size by that."""
+        self.declared, self.notes = declared, notes
+        self.form_input = _form_input(declared)
+        settings = with_default_batch_size(self.settings, self.source.manifest.handler, declared)
+        if settings is not self.settings:
+            _log.info(
+                "%s/%s: batch size %d, %s",
+                self.name, self.version, settings.batch_size, settings.origins["batch_size"],
+            )  # fmt: skip
+            self.change(settings)
+
     @property
     def retryable(self) -> bool:
         """Return whether the version has failed, is crashing, or quarantines requests that end workers."""
@@ -345,7 +370,15 @@ class ModelVersion:
     def pool_changed(self) -> None:
         self._note_crashes()
         if self.pool.ready:
-            self.was_ready = True
+            if not self.was_ready:
+                self.was_ready = True
+                first = next(worker for worker in self.pool.workers if worker.state is WorkerState.READY)
+                self.learn(first.declared, first.notes)
         elif self.queue.waiting and self.pool.hopeless:
             self.dispatcher.refuse_all(self._stopping_error() if self.stopping else self._no_worker_error())
         self._changed()
+
+
+def _form_input(declared: Declared | None) -> Input | None:
+    inputs = () if declared is None else declared.inputs
+    return inputs[0] if len(inputs) == 1 and inputs[0].kind in ("text", "json") else None

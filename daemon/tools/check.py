@@ -1,4 +1,4 @@
-"""`python -m daemon.tools.check ARCHIVE`: load an archive in a throw-away worker, and report the outcome.
+"""`python -m daemon.tools.check ARCHIVE`: load an archive, or a file, in a throw-away worker, and report the outcome.
 
 Writes JSON objects, a line each, to stdout; the worker's output goes to stderr. Uses the same
 registration, pool and dispatcher as the daemon, in a temporary state directory, and listens nowhere.
@@ -29,6 +29,7 @@ from daemon.models.registry import Registry
 from daemon.models.settings import Overrides
 from daemon.models.version import ModelVersion
 from daemon.workers.local import LocalEngine
+from handlers.wire import Declared
 
 
 def tell(stage: str, **facts: Any) -> None:
@@ -50,7 +51,17 @@ def describe(model: ModelVersion) -> dict[str, Any]:
         "workers": settings.workers,
         "responseTimeout": settings.response_timeout,
         "startupTimeout": settings.startup_timeout,
+        "declared": declared_document(model.declared),
+        "notes": list(model.notes),
     }
+
+
+def declared_document(declared: Declared | None) -> dict[str, Any] | None:
+    """Return a typed handler's declaration (handlers.wire.Declared) as JSON; None if there is none."""
+    if declared is None:
+        return None
+    inputs = [{"name": each.name, "kind": each.kind, "annotation": each.annotation} for each in declared.inputs]
+    return {"inputs": inputs, "batches": declared.batches, "output": declared.output}
 
 
 async def predict(model: ModelVersion, body: bytes, content_type: str) -> Reply:
@@ -65,8 +76,8 @@ async def predict(model: ModelVersion, body: bytes, content_type: str) -> Reply:
     return Reply(reply.status, b"".join(pieces) + reply.body, reply.phrase, reply.headers, reply.error)
 
 
-async def check(archive: Path, sample: bytes | None, content_type: str, state_dir: Path) -> bool:
-    """Load the archive, run the sample if there is one, and return whether all went well."""
+async def check(asked: Registration, sample: bytes | None, content_type: str, state_dir: Path) -> bool:
+    """Load what a registration names, run the sample if there is one, and return whether all went well."""
     loop = asyncio.get_running_loop()
     clock = LoopClock(loop)
     settings = {"state_dir": str(state_dir), "socket": str(state_dir / "none"), "grace": "5"}
@@ -77,7 +88,6 @@ async def check(archive: Path, sample: bytes | None, content_type: str, state_di
     registrar.clean()
     try:
         began = time.perf_counter()
-        asked = Registration(url=str(archive), overrides=Overrides(fallback_workers=1), local_paths=True)
         model = await registrar.register(asked, lambda stage, done, total: tell(stage, done=done, total=total))
         tell("loaded", seconds=time.perf_counter() - began, **describe(model))
         if sample is None:
@@ -100,14 +110,24 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m daemon.tools.check", description="Try an archive without a daemon."
     )
-    parser.add_argument("archive", type=Path)
+    parser.add_argument("archive", help="An absolute path; of a file to serve in place perhaps with `:function`.")
+    parser.add_argument("--model-name", default="")
+    parser.add_argument("--handler", default="")
+    parser.add_argument("--fallback-batch-size", type=int)
     parser.add_argument("--input", type=Path, help="A request body to run.")
     parser.add_argument("--content-type", default="")
     given = parser.parse_args(arguments)
     sample = given.input.read_bytes() if given.input is not None else None
+    asked = Registration(
+        url=given.archive,
+        model_name=given.model_name or None,
+        handler=given.handler or None,
+        overrides=Overrides(fallback_workers=1, fallback_batch_size=given.fallback_batch_size),
+        local_paths=True,
+    )
     with tempfile.TemporaryDirectory(prefix="tsctl-check-") as state_dir:
         try:
-            good = uvloop.run(check(given.archive.absolute(), sample, given.content_type, Path(state_dir)))
+            good = uvloop.run(check(asked, sample, given.content_type, Path(state_dir)))
         except KeyboardInterrupt:
             return 1
     return 0 if good else 1

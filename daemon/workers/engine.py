@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from daemon.core.job import Batch, Job, Outcome, Reply
 from daemon.workers.inflight import InFlight
 from daemon.workers.state import WorkerState
-from handlers.wire import Isolation, Measurement, Optimized
+from handlers.wire import Declared, Isolation, Measurement, Optimized
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +108,8 @@ class Worker(Protocol):
     started: float  # wall-clock seconds since the epoch
     load_time: float  # seconds from the start until the worker was ready; 0.0 before
     optimized: Sequence[Optimized]  # the outcome of the model's optimisations; empty before the worker is ready
+    declared: Declared | None  # the inputs of a typed handler; None for any other, and before the worker is ready
+    notes: Sequence[str]  # the worker's sentences for the model's author; empty before it is ready
 
     @property
     def in_flight(self) -> InFlight:

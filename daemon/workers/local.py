@@ -112,6 +112,8 @@ class LocalWorker(asyncio.Protocol):
         self.started = time.time()
         self.load_time = 0.0
         self.optimized: Sequence[wire.Optimized] = ()
+        self.declared: wire.Declared | None = None
+        self.notes: Sequence[str] = ()
         self._began = clock.now()
         self._spec = spec
         self._events, self._batches = events, batches
@@ -136,9 +138,8 @@ class LocalWorker(asyncio.Protocol):
 
     def __repr__(self) -> str:
         batch = f" with {self.in_flight.running!r}" if self.in_flight else ""
-        return (
-            f"<LocalWorker pid={self.pid} {self._spec.model_name}/{self._spec.model_version} {self.state.name}{batch}>"
-        )
+        named = f"{self._spec.model_name}/{self._spec.model_version}"
+        return f"<LocalWorker pid={self.pid} {named} {self.state.name}{batch}>"
 
     @property
     def pid(self) -> int:
@@ -229,9 +230,8 @@ class LocalWorker(asyncio.Protocol):
     def _startup_timeout(self) -> None:
         seconds = self._spec.startup_timeout
         if self.state in (WorkerState.STARTING, WorkerState.LOADING):
-            failure = LoadFailure(
-                f"the model was not loaded within the startup timeout of {seconds:g} s", permanent=False
-            )
+            late = f"the model was not loaded within the startup timeout of {seconds:g} s"
+            failure = LoadFailure(late, permanent=False)
             self.state = advance(self.state, WorkerEvent.STOP)  # the worker may yet report that it is ready
             self._events.load_failed(self, failure)
             self._process.kill(f"startup timeout of {seconds:g} s")
@@ -315,7 +315,7 @@ class LocalWorker(asyncio.Protocol):
                 self._timer.cancel()
                 self.state = advance(self.state, WorkerEvent.LOADED)
                 self.load_time = self._clock.now() - self._began
-                self.optimized = message.optimized
+                self.optimized, self.declared, self.notes = message.optimized, message.declared, message.notes
                 self._measured(message.measured)
                 if self._spec.retry is None:
                     self._retry = not message.own_handle

@@ -13,7 +13,7 @@ from daemon.core.job import Batch, Job, Outcome, Reply
 from daemon.workers.engine import BatchEvents, Exit, LoadFailure, WorkerListener, WorkerSpec
 from daemon.workers.inflight import CAPACITY, InFlight
 from daemon.workers.state import WorkerEvent, WorkerState, advance
-from handlers.wire import Optimized
+from handlers.wire import Declared, Optimized
 
 
 def echo(job: Job) -> Reply:
@@ -32,6 +32,8 @@ class StubEngine:
         answer: job → reply.
         capacity: batches that a worker may hold.
         optimized: every worker's report about its model's optimisations.
+    declared: the inputs that every worker's handler declares.
+    notes: every worker's sentences for the model's author.
         workers: every worker ever started, in order.
     """
 
@@ -42,6 +44,8 @@ class StubEngine:
     answer: Callable[[Job], Reply] = echo
     capacity: int = CAPACITY
     optimized: Sequence[Optimized] = ()
+    declared: Declared | None = None
+    notes: Sequence[str] = ()
     workers: list["StubWorker"] = field(default_factory=list)
 
     def start_worker(self, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents) -> "StubWorker":
@@ -70,6 +74,8 @@ class StubWorker:
         self.started = engine.clock.now()
         self.load_time = 0.0
         self.optimized: Sequence[Optimized] = ()
+        self.declared: Declared | None = None
+        self.notes: Sequence[str] = ()
         self.spec = spec
         self.threads = spec.threads
         self.batches: list[Batch] = []  # all batches ever sent to the worker
@@ -138,6 +144,7 @@ class StubWorker:
         self.state = advance(self.state, WorkerEvent.LOADED)
         self.load_time = self._engine.clock.now() - self.started
         self.optimized = self._engine.optimized
+        self.declared, self.notes = self._engine.declared, self._engine.notes
         self._events.loaded(self)
 
     def _begin(self, batch: Batch) -> None:

@@ -2,51 +2,19 @@
 
 import base64
 import functools
-import io
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image
 
 from handlers.builtin.base import BaseHandler, decode_rows, payload_of, prepare_rows
 from handlers.builtin.support.example_image import example_image
 from handlers.builtin.support.insights import captum_attr
+from handlers.requests.images import decode_image
 from handlers.sdk.context import Context
 from handlers.sdk.errors import UnreadablePayload
 from handlers.sdk.timer import timed
-
-
-def decode_image(encoded: bytes | bytearray) -> Image.Image:
-    """Decode one image file and turn the image upright according to its EXIF orientation.
-
-    Args:
-        encoded: any format that Pillow reads.
-
-    Returns:
-        The image, in the mode of the file.
-
-    Raises:
-        UnreadablePayload: Pillow cannot read the file.
-    """
-    try:
-        with Image.open(io.BytesIO(encoded)) as image:
-            image.load()
-            # Read now and then dropped: `exif_transpose` would rewrite the tags, and fails where a camera wrote one
-            # with the wrong type.
-            image.getexif()
-            for key in ("exif", "Raw profile type exif"):
-                image.info.pop(key, None)
-            return ImageOps.exif_transpose(image)
-    except MemoryError:
-        raise
-    except UnidentifiedImageError as error:  # Pillow's own text names an object's address
-        raise UnreadablePayload(
-            f"The request's {len(encoded)} bytes are not an image: cannot identify image file"
-        ) from error
-    # Damaged files make Pillow's readers raise struct.error, RuntimeError, AttributeError and more.
-    except Exception as error:
-        raise UnreadablePayload(f"The request's {len(encoded)} bytes are not an image: {error}") from error
 
 
 def as_rgb(image: Image.Image) -> Image.Image:

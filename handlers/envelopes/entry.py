@@ -4,6 +4,7 @@ import importlib
 from typing import Any
 
 from handlers.envelopes.envelope import Envelope, Opened
+from handlers.sdk.context import Context
 from handlers.sdk.errors import HandlerError, UnreadablePayload
 from handlers.sdk.loader import EntryPoint
 
@@ -23,6 +24,11 @@ class EnvelopedEntryPoint(EntryPoint):
         super().__init__(entry.instance, envelope.handle)
         self._entry = entry
         self._envelope = envelope
+        self.notes = entry.notes
+
+    def initialize(self, context: Context) -> None:
+        """Load the model, without the envelope."""
+        self._entry.initialize(context)
 
     def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
         """Open every request; return those that are unreadable as a whole or in one of their rows."""

@@ -3,19 +3,26 @@
 The rules are TorchServe's (ts/model_loader.py): the module is a file of the archive, else a built-in handler, else any
 importable module. A function of the given name (by default `handle`) is the entry point; else the module's one handler
 class is. The first error is reported: a handler file that fails to import is not searched elsewhere.
+
+Beside them, functions with type hints (handlers/typed): the one of the given name, the method `predict` or `handle` of
+a class, or where there is none of these, a function `predict`.
 """
 
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from handlers import wire
 from handlers.names import BUILT_IN, split_handler
 from handlers.sdk.context import Context
 from handlers.sdk.errors import HandlerError, UnreadablePayload
+from handlers.sdk.loading_branch import passed_over
+
+MakeTyped = Callable[[Callable[..., Any], Any], "EntryPoint | None"]
 
 
 class EntryPoint:
@@ -25,9 +32,15 @@ class EntryPoint:
         instance: the handler object, None for a module function.
         handle: takes the rows and the context, returns one item for each row.
         own_handle: the handler defines its own `handle` method, or is a function.
+        read: turns rows into the items of `data`; None: the dicts of TorchServe.
+        declared: the inputs of a typed handler; None for any other.
+        notes: sentences for the model's author.
     """
 
     def __init__(self, instance: Any, handle: Callable[[Any, Context], Any]) -> None:
+        self.read: Callable[[Sequence[wire.Row]], list[Any]] | None = None
+        self.declared: wire.Declared | None = None
+        self.notes: list[str] = []
         self.instance = instance
         self.handle = handle
         self.own_handle = not _handle_is_ours(instance)
@@ -38,19 +51,38 @@ class EntryPoint:
         return found
 
     def initialize(self, context: Context) -> None:
-        """Load the model. A module function is called once without data, as TorchServe does."""
-        if self.instance is None:
-            self.handle(None, context)
-        else:
+        """Load the model. A module function is called once without data, as TorchServe does.
+
+        A function that fails on that call because it has no loading branch is ready; `notes` tells so.
+        """
+        if self.instance is not None:
             self.instance.initialize(context)
+            return
+        try:
+            self.handle(None, context)
+        except (TypeError, AttributeError) as error:
+            note = passed_over(self.handle, error)
+            if not note:
+                raise
+            self.notes.append(note)
+
+    def close(self) -> None:
+        """End what the entry point runs between batches; by default nothing."""
 
 
-def load_handler(handler: str, model_dir: Path) -> EntryPoint:
+def untyped(function: Callable[..., Any], instance: Any) -> EntryPoint | None:  # noqa: ARG001
+    """Return None: no function is a typed one."""
+    return None
+
+
+def load_handler(handler: str, model_dir: Path, typed: MakeTyped = untyped) -> EntryPoint:
     """Find and import a handler; errors of the handler's code propagate.
 
     Args:
         handler: as in the manifest.
         model_dir: the archive's files; must be on `sys.path`.
+        typed: makes the entry point of a function, or of a method and its object; None if it is not a typed one. Called
+            only for functions that have type hints.
 
     Raises:
         HandlerError: the module has no entry point.
@@ -64,9 +96,31 @@ def load_handler(handler: str, model_dir: Path) -> EntryPoint:
         return _instantiate(getattr(importlib.import_module(module_name), class_name))
     else:
         module = importlib.import_module(name)
-    if hasattr(module, function):
-        return EntryPoint(None, getattr(module, function))
-    return _instantiate(_handler_class(module, function))
+    found = getattr(module, function, None)
+    if isinstance(found, type):
+        return _instantiate(found, typed)
+    if found is not None:
+        return (typed(found, None) if _has_hints(found) else None) or EntryPoint(None, found)
+    handler_class = _handler_class(module, function)
+    if handler_class is not None:
+        return _instantiate(handler_class, typed)
+    predict = getattr(module, "predict", None)
+    if callable(predict) and not isinstance(predict, type):
+        entry = typed(predict, None)
+        if entry is not None:
+            return entry
+        raise HandlerError(f"`predict` of {module.__name__}.py takes TorchServe's arguments; call it `handle`")
+    names = ", ".join(each.__name__ for each in classes_of(module)) or "none"
+    wanted = f"a function `{function}` or exactly one class with a method `handle` or `predict`"
+    raise HandlerError(f"{module.__name__}.py needs {wanted}; it has {names}")
+
+
+def _has_hints(function: Callable[..., Any]) -> bool:
+    """Return whether a parameter other than the context has a type hint; without importing anything."""
+    try:
+        return bool(getattr(function, "__annotations__", {}).keys() - {"return", "context"})
+    except Exception:  # noqa: BLE001 - from Python 3.14 on, hints are evaluated here
+        return True
 
 
 def import_file(file: Path) -> ModuleType:
@@ -104,20 +158,36 @@ def _handle_is_ours(instance: Any) -> bool:
     return replaced is None or (micro is not None and isinstance(replaced, micro.MicroBatching))
 
 
-def _handler_class(module: ModuleType, function: str) -> type:
+def _handler_class(module: ModuleType, function: str) -> type | None:
+    """Return the module's one handler class; None if no class has a method `handle` or `predict`.
+
+    Raises:
+        HandlerError: several classes have one.
+    """
     classes = classes_of(module)
-    # TorchServe rejects a second class; we ignore helpers without `handle` and base classes of the handler.
-    handlers = [each for each in classes if callable(getattr(each, "handle", None))]
-    handlers = [each for each in handlers if not any(each in other.__mro__[1:] for other in handlers)]
-    if len(handlers) == 1:
-        return handlers[0]
-    names = ", ".join(each.__name__ for each in handlers or classes) or "none"
-    wanted = f"a function `{function}` or exactly one class with a method `handle`"
-    raise HandlerError(f"{module.__name__}.py needs {wanted}; it has {names}")
+    for method in ("handle", "predict"):
+        # TorchServe rejects a second class; we ignore helpers without the method and base classes of the handler.
+        handlers = [each for each in classes if callable(getattr(each, method, None))]
+        handlers = [each for each in handlers if not any(each in other.__mro__[1:] for other in handlers)]
+        if len(handlers) == 1:
+            return handlers[0]
+        if handlers:
+            names = ", ".join(each.__name__ for each in handlers)
+            wanted = f"a function `{function}` or exactly one class with a method `{method}`"
+            raise HandlerError(f"{module.__name__}.py needs {wanted}; it has {names}")
+    return None
 
 
-def _instantiate(handler_class: type) -> EntryPoint:
-    instance = handler_class()
+def _instantiate(handler_class: type, typed: MakeTyped = untyped) -> EntryPoint:
+    instance: Any = handler_class()
+    for name in ("handle", "predict"):
+        method = getattr(instance, name, None)
+        if callable(method) and (name == "predict" or _has_hints(method)):
+            entry = typed(method, instance)
+            if entry is not None:
+                return entry
+        if method is not None:
+            break  # a `predict` beside a `handle` is a part of it
     if not callable(getattr(instance, "initialize", None)):
         raise HandlerError(f"{handler_class.__name__} has no method `initialize`")
     return EntryPoint(instance, instance.handle)

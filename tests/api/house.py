@@ -134,3 +134,8 @@ def error(code: int, kind: str, message: str) -> tuple[int, dict[str, Any]]:
 def sentence(text: str, status: int = 200) -> tuple[int, dict[str, str]]:
     """Status and document of a command's answer."""
     return status, {"status": text}
+
+
+def said(told: tuple[int, Any]) -> tuple[int, dict[str, str]]:
+    """Status and TorchServe's part of a registration's answer; the control socket has more (test_registered.py)."""
+    return told[0], {"status": told[1]["status"]}

@@ -85,10 +85,7 @@ def test_under_load_no_request_fails_and_none_reaches_the_old_one_after_the_ackn
         for number in (1, 2, 3):
             answer = replace(served, pack(served, f"v{number}"), batch_size="4")
             acknowledged[f"v{number}"] = now = time.monotonic()
-            assert (answer.status, answer.json) == (
-                200,
-                {"status": 'Model "m" Version: 1.0 replaced with 2 initial workers'},
-            )
+            assert answer.json["status"] == 'Model "m" Version: 1.0 replaced with 2 initial workers'
             eventually(lambda now=now: load.after(now), "every client is answered")  # type: ignore[misc]
         failed = replace(served, pack(served, "broken"))
         assert failed.status == 500 and "ValueError: this one cannot be loaded" in failed.json["message"]
@@ -100,6 +97,25 @@ def test_under_load_no_request_fails_and_none_reaches_the_old_one_after_the_ackn
         late = {each.told for each in seen if each.began > acknowledged[f"v{number}"]}
         assert late <= {f"v{later}" for later in range(number, 4)}
     eventually(lambda: len(list((served.folder / "state" / "models").iterdir())) == 1, "the old ones' files are gone")
+
+
+def test_what_was_given_or_set_is_kept_and_a_reset_begins_anew(served: Served) -> None:
+    served.tsctl("register", pack(served, "old"), "--batch-size", "8", "--max-delay", "20")
+    served.tsctl("set", "m", "--queue-jobs", "7")
+
+    kept = served.run("register", pack(served, "new"), "--replace", "--max-delay", "5")
+
+    assert kept.stderr.splitlines() == [
+        "Batch size 8, delay at most 5 ms, batching auto",
+        "Changed: maximum delay 20 → 5 ms",
+        "Kept: batch size, queue size (`--reset` begins anew)",
+        "hint: next: `tsctl bench m`",
+    ]
+    reset = served.run("register", pack(served, "newer"), "--replace", "--reset")
+    assert reset.stderr.splitlines()[:2] == [
+        "Batch size 1, delay at most 100 ms, batching auto",
+        "Changed: batch size 8 → 1, maximum delay 5 → 100 ms, queue size 7 → 100",
+    ]
 
 
 def test_what_runs_in_the_old_one_is_answered_by_it_and_then_its_worker_leaves(served: Served) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -38,6 +39,17 @@ measured = st.lists(
     ),
     max_size=2,
 )  # fmt: skip
+declarations = st.builds(
+    wire.Declared,
+    inputs=st.lists(
+        st.builds(wire.Input, name=texts, kind=st.sampled_from(["text", "json", "image", "tensor"]), annotation=texts),
+        max_size=3,
+    ),
+    batches=st.booleans(),
+    batch_size=st.integers(0, 512),
+    streams=st.booleans(),
+    output=texts,
+)
 to_worker = st.one_of(
     loads,
     st.builds(wire.Predict, batch=st.integers(0, 2**63), rows=st.lists(rows, max_size=3)),
@@ -45,7 +57,14 @@ to_worker = st.one_of(
 )
 to_daemon = st.one_of(
     st.builds(wire.Hello, pid=st.integers(1, 2**22)),
-    st.builds(wire.Loaded, seconds=seconds, own_handle=st.booleans(), measured=measured),
+    st.builds(
+        wire.Loaded,
+        seconds=seconds,
+        own_handle=st.booleans(),
+        measured=measured,
+        declared=st.none() | declarations,
+        notes=st.lists(texts, max_size=2),
+    ),
     st.builds(wire.LoadFailed, error=texts, traceback=texts, out_of_memory=st.booleans()),
     st.builds(
         wire.Done,
@@ -123,6 +142,46 @@ def test_a_frame_that_lacks_something_is_kept_back(missing: int) -> None:
     received = frames_of([bytes(frame[:-missing])])
 
     assert received == []
+
+
+class OldLoaded(msgspec.Struct, array_like=True, tag=2):
+    """`wire.Loaded` before handlers declared their inputs."""
+
+    seconds: float
+    own_handle: bool
+    measured: list[wire.Measurement] = []
+    optimized: list[wire.Optimized] = []
+
+
+def test_an_older_worker_declares_nothing() -> None:
+    received = wire.decode_for_daemon(msgspec.msgpack.encode(OldLoaded(0.5, own_handle=True)))
+
+    assert received == wire.Loaded(0.5, own_handle=True)
+    assert isinstance(received, wire.Loaded)
+    assert (received.declared, received.notes) == (None, [])
+
+
+def test_an_older_daemon_reads_what_a_typed_handler_says_first() -> None:
+    declared = wire.Declared([wire.Input("text", "text", "list[str]")], batches=True)
+    message = wire.encode(wire.Loaded(0.5, own_handle=True, declared=declared, notes=["passed over"]))
+
+    received = msgspec.msgpack.decode(message[wire.LENGTH.size :], type=OldLoaded)
+
+    assert received == OldLoaded(0.5, own_handle=True)
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        pytest.param([[["x", "pickle", ""]], True], id="a kind that there is not"),
+        pytest.param([[["x" * 1001, "text", ""]], True], id="a name without end"),
+        pytest.param([[["x", "text", ""]] * 101, True], id="inputs without end"),
+        pytest.param([[["x", "text", ""]], True, -1], id="a negative batch size"),
+    ],
+)
+def test_the_daemon_rejects_a_declaration_with(declared: list[object]) -> None:
+    with pytest.raises(wire.BrokenMessage):
+        wire.decode_for_daemon(msgspec.msgpack.encode([2, 0.5, True, [], [], declared]))
 
 
 def test_an_empty_message_is_a_frame_of_its_own() -> None:

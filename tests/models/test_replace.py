@@ -1,14 +1,10 @@
 """A replacement serves when it is ready, and not before; nobody is refused, and a failed one leaves nothing."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from daemon.core.errors import InvalidModel, WorkersFailed
-from daemon.models.change import change_settings
-from daemon.models.registrar import Registration, no_progress
-from daemon.models.settings import Overrides
 from daemon.models.version import ModelState
 from daemon.workers.engine import LoadFailure
 from daemon.workers.state import WorkerState
@@ -223,32 +219,6 @@ async def test_the_default_and_the_order_of_versions_stay(tmp_path: Path) -> Non
 
     assert bench.names == ["m/1.0", "m/2.0"] and bench.registry.find("m").version == "2.0"
     assert [entry.chosen for entry in bench.remembered.values()] == [False, True]
-
-
-@pytest.mark.parametrize(
-    ("config", "overrides", "workers"),
-    [
-        pytest.param(b"", {}, 3, id="as many as before where nobody says"),
-        pytest.param(b"", {"workers": 2}, 2, id="as many as the registration says"),
-        pytest.param(b"minWorkers: 4", {}, 4, id="as many as the archive says"),
-    ],
-)
-async def test_settings_are_those_of_a_registration_but_for_the_number_of_workers(
-    config: bytes, overrides: dict[str, Any], workers: int, tmp_path: Path
-) -> None:
-    bench = StubDaemon(tmp_path)
-    request = Registration(url=bench.mar(), overrides=Overrides(workers=1, batch_size=4))
-    old = await bench.registrar.register(request)
-    await bench.registrar.scale(old, 3, 3, synchronous=True, progress=no_progress)
-    change_settings(old, {"max_delay": 0.5})
-    write_files(bench.store / "m", model_files(configFile="c.yaml") | {"c.yaml": config})
-
-    new = await replace(bench, "m", **overrides)
-
-    assert (new.settings.batch_size, new.settings.max_delay) == (1, 0.1)
-    assert (new.pool.ready, new.min_workers) == (workers, workers)
-    again = await bench.restart()
-    assert again.registry.find("m").pool.wanted == workers
 
 
 async def test_both_count_as_one_version_in_the_metrics(tmp_path: Path) -> None:

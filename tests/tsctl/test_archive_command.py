@@ -175,3 +175,50 @@ def test_what_is_required_is_required(invoke: Invoke, missing: str) -> None:
 
     assert result.exit_code == 2
     assert missing in result.stderr
+
+
+def test_a_handler_is_packed_with_no_further_option(invoke: Invoke, files: Path) -> None:
+    (files / "mine.py").write_text("import clean\nfrom app import parts\ndef handle(data, context): ...\n")
+    (files / "clean.py").write_text("")
+    (files / "app").mkdir()
+    (files / "app" / "parts.py").write_text("")
+    (files / "index_to_name.json").write_text("{}")
+
+    result = invoke("archive", "mine.py")
+
+    assert result.stdout == "mine.mar\n", result.stderr
+    assert manifest_in(files / "mine.mar")["model"]["handler"] == "mine.py"
+    assert {"mine.py", "clean.py", "app/parts.py", "index_to_name.json"} <= set(in_zip(files / "mine.mar"))
+
+
+def test_weights_are_packed_with_their_model_file(invoke: Invoke, files: Path) -> None:
+    (files / "net.py").write_text("from torch import nn\nclass Net(nn.Module): ...\n")
+
+    invoke("archive", "weights.pth")
+
+    model = manifest_in(files / "weights.mar")["model"]
+    assert model == {
+        "modelName": "weights", "modelVersion": "1.0", "handler": "base_handler",
+        "modelFile": "net.py", "serializedFile": "weights.pth",
+    }  # fmt: skip
+
+
+def test_an_option_wins_over_what_is_inferred(invoke: Invoke, files: Path) -> None:
+    (files / "mine.py").write_text("def predict(texts): ...\n")
+
+    invoke("archive", "mine.py:predict", "--model-name", "net", "--version", "2.0", "--serialized-file", "weights.pth")
+
+    model = manifest_in(files / "net.mar")["model"]
+    assert model == {
+        "modelName": "net", "modelVersion": "2.0", "handler": "mine.py:predict", "serializedFile": "weights.pth",
+    }  # fmt: skip
+
+
+def test_an_archive_is_not_packed_again(invoke: Invoke, files: Path) -> None:
+    (files / "net.mar").write_text("")
+
+    result = invoke("archive", "net.mar")
+
+    assert sentence(result) == (
+        "`net.mar` is not a handler or a model file\nhint: name a file, such as handler.py or model.pt"
+    )

@@ -254,3 +254,19 @@ def test_describe_shows_what_became_of_the_optimisations(capsys: pytest.CaptureF
         ["fold", "yes", "2.5e-07", "0.12", "s"],
         ["bf16", "no", "-", "0.50", "s", "the", "model", "fails"],
     ]
+
+
+def test_describe_shows_what_a_typed_handler_takes_and_its_workers_notes(capsys: pytest.CaptureFixture[str]) -> None:
+    from tsctl.commands.describe import show
+
+    inputs = [
+        {"name": "images", "kind": "image", "annotation": "list[Image]"},
+        {"name": "n", "kind": "json", "annotation": ""},
+    ]
+    declared = {"inputs": inputs, "batches": True, "batchSize": None, "streams": False, "output": "list[dict]"}
+
+    show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"declared": declared, "notes": ["`handle(None)` failed."]}})
+
+    lines = [line.strip().split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert ["takes", "images: list[Image], n: json"] in lines
+    assert ["answers", "list[dict]"] in lines and ["note", "`handle(None)` failed."] in lines

@@ -44,6 +44,16 @@ def test_a_batch_is_answered() -> None:
     assert [outcome.reply.body for outcome in bench.log.outcomes if outcome.reply] == [b"a", b"b"]
 
 
+def test_what_the_worker_declares_and_notes_is_known_once_it_is_ready() -> None:
+    bench = Conversation()
+    declared = wire.Declared([wire.Input("texts", "text", "list[str]")], batches=True)
+    assert (bench.worker.declared, bench.worker.notes) == (None, ())
+
+    bench.process.say(wire.Loaded(0.1, False, declared=declared, notes=["a note"]))
+
+    assert (bench.worker.declared, bench.worker.notes) == (declared, ["a note"])
+
+
 @pytest.mark.parametrize(
     "said",
     [

@@ -1,20 +1,27 @@
 """`tsctl archive`."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from daemon.marfile import FORMATS, PackError, Packing, write_archive
+from daemon.targets import ServeTarget, local_files
 from tsctl.errors import CliError
 from tsctl.render import bytes_text, live
+from tsctl.serving.requests import checked_target
 
 _FILE = click.Path(path_type=Path)
 
 
+_BESIDE = "index_to_name.json"  # labels of the built-in handlers
+
+
 @click.command
-@click.option("--model-name", required=True, metavar="NAME", help="The model's name: letters, digits, `_`, `-`, `.`.")
-@click.option("-v", "--version", required=True, metavar="VERSION", help="The model's version, such as 1.0.")
-@click.option("--handler", required=True, metavar="HANDLER", help="A built-in handler, FILE.py or FILE.py:FUNCTION.")
+@click.argument("target", required=False, type=click.Path())
+@click.option("--model-name", metavar="NAME", help="The model's name: letters, digits, `_`, `-`, `.`.")
+@click.option("-v", "--version", metavar="VERSION", help="The model's version, such as 1.0.")
+@click.option("--handler", metavar="HANDLER", help="A built-in handler, FILE.py or FILE.py:FUNCTION.")
 @click.option("--model-file", type=_FILE, help="Python file with the model's one torch.nn.Module class.")
 @click.option("--serialized-file", type=_FILE, help="Weights (state_dict), TorchScript (.pt) or torch.export (.pt2).")
 @click.option("--extra-files", default="", metavar="FILES", help="Further files and directories, comma separated.")
@@ -25,9 +32,10 @@ _FILE = click.Path(path_type=Path)
 @click.option("--archive-format", type=click.Choice(FORMATS), default="default", show_default=True)
 @click.option("-f", "--force", is_flag=True, help="Replace an archive that exists.")
 def command(
-    model_name: str,
-    version: str,
-    handler: str,
+    target: str | None,
+    model_name: str | None,
+    version: str | None,
+    handler: str | None,
     model_file: Path | None,
     serialized_file: Path | None,
     extra_files: str,
@@ -40,6 +48,10 @@ def command(
 ) -> None:
     """Pack a model into an archive. The options are those of torch-model-archiver.
 
+    With TARGET, a handler (handler.py) or a model file as for `tsctl serve`, name, version, handler and
+    files are inferred, and modules that a Python file imports from its folder are packed, too. An option
+    wins over the inferred value. Without TARGET, --model-name, --version and --handler are needed.
+
     \b
     Formats:
       default      MODEL.mar, a zip file; weights are stored uncompressed
@@ -47,27 +59,71 @@ def command(
       tgz          MODEL.tar.gz
       no-archive   a directory
     """
+    found = None if target is None else _packable(target)
+    if found is None and not (model_name and version and handler):
+        given = {"--model-name": model_name, "--version": version, "--handler": handler}
+        raise click.UsageError(f"Missing TARGET, or {', '.join(name for name, value in given.items() if not value)}.")
+    inferred = {} if found is None else _inferred(found)
+    said = {
+        "model_name": model_name, "version": version, "handler": handler, "model_file": model_file,
+        "serialized_file": serialized_file, "config_file": config_file,
+    }  # fmt: skip
     packing = Packing(
-        model_name=model_name,
-        version=version,
-        handler=handler,
-        model_file=model_file,
-        serialized_file=serialized_file,
-        extra_files=extra_files,
+        **inferred | {name: value for name, value in said.items() if value is not None},
+        extra_files=",".join(filter(None, (extra_files, _labels(found)))),
         requirements_file=requirements_file,
-        config_file=config_file,
         runtime=runtime,
     )
     with live() as progress:
 
         def show(done: int, total: int) -> None:
-            progress.show(f"packing {model_name}, {bytes_text(done)} of {bytes_text(total)}", done, total)
+            progress.show(f"packing {packing.model_name}, {bytes_text(done)} of {bytes_text(total)}", done, total)
 
         try:
-            target = write_archive(packing, export_path, archive_format=archive_format, force=force, progress=show)
+            archive = write_archive(packing, export_path, archive_format=archive_format, force=force, progress=show)
         except PackError as error:
             raise CliError(str(error)) from None
         except OSError as error:
             raise CliError(f"cannot write the archive: {error}") from None
-    click.echo(f"Packed `{model_name}` {version}", err=True)
-    click.echo(target)
+    click.echo(f"Packed `{packing.model_name}` {packing.version}", err=True)
+    click.echo(archive)
+
+
+def _packable(text: str) -> ServeTarget:
+    """Read a target whose files can be packed.
+
+    Raises:
+        CliError: the target is an archive already, a URL or a module, or cannot be served.
+    """
+    target = checked_target(text, Path.cwd())
+    if target.kind not in ("handler", "model"):
+        raise CliError(f"`{text}` is not a handler or a model file", "name a file, such as handler.py or model.pt")
+    return target
+
+
+def _inferred(target: ServeTarget) -> dict[str, Any]:
+    """Return the values of `Packing` that follow from a target."""
+    assert target.path is not None
+    folder = target.path.parent
+
+    def beside(name: str | None) -> Path | None:
+        return None if name is None else folder / name
+
+    starts = [target.path, beside(target.model_file)]
+    files = [file for start in starts if start is not None and start.suffix == ".py" for file in local_files(start)]
+    named = (target.path, beside(target.model_file), beside(target.serialized_file))
+    return {
+        "model_name": target.model_name,
+        "version": target.version,
+        "handler": str(folder / target.handler) if target.kind == "handler" else target.handler,
+        "model_file": beside(target.model_file),
+        "serialized_file": beside(target.serialized_file),
+        "config_file": beside(target.config_file),
+        "modules": {file.relative_to(folder).as_posix(): file for file in files if file not in named},
+    }
+
+
+def _labels(target: ServeTarget | None) -> str:
+    """Return the path of the labels beside a target; empty if there are none."""
+    labels = None if target is None or target.path is None else target.path.with_name(_BESIDE)
+    return str(labels) if labels is not None and labels.is_file() else ""

@@ -9,15 +9,17 @@ from typing import Any
 
 import click
 
+from daemon.targets import ServeTarget
 from tsctl.client import content_type_of
 from tsctl.errors import CliError
 from tsctl.render import bytes_text, live
+from tsctl.serving.requests import FALLBACK_BATCH_SIZE, checked_target
 
 CHECK = (sys.executable, "-P", "-m", "daemon.tools.check")
 
 
 @click.command
-@click.argument("archive", type=click.Path(exists=True, path_type=Path))
+@click.argument("target", metavar="TARGET", type=click.Path())
 @click.option(
     "--input", "sample", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Request body to run."
 )
@@ -26,12 +28,18 @@ CHECK = (sys.executable, "-P", "-m", "daemon.tools.check")
     metavar="TYPE",
     help="Content type of the input [default: by its name for JSON and text, else none].",
 )
-def command(archive: Path, sample: Path | None, content_type: str | None) -> None:
-    """Load ARCHIVE in a temporary worker and report the result. Needs no daemon.
+def command(target: str, sample: Path | None, content_type: str | None) -> None:
+    """Load TARGET in a temporary worker and report the result. Needs no daemon.
+
+    TARGET is an archive, a directory, or a file as for `tsctl serve`.
 
     With --input, send the file to the model as a request and print the answer on stdout.
     """
-    given = [str(archive)]
+    read = checked_target(target, Path.cwd())
+    given = [read.url, f"--model-name={read.model_name}", f"--handler={read.handler if read.kind != 'handler' else ''}"]
+    if read.inferred:
+        given.append(f"--fallback-batch-size={FALLBACK_BATCH_SIZE}")
+    name = target.rpartition("/")[2]
     if sample is not None:
         given += ["--input", str(sample), "--content-type", content_type or content_type_of(sample)]
     answer: dict[str, Any] | None = None
@@ -40,11 +48,11 @@ def command(archive: Path, sample: Path | None, content_type: str | None) -> Non
             match event["stage"]:
                 case "unpacking":
                     done, total = bytes_text(event["done"]), bytes_text(event["total"])
-                    progress.show(f"unpacking {archive.name}, {done} of {total}", event["done"], event["total"])
+                    progress.show(f"unpacking {name}, {done} of {total}", event["done"], event["total"])
                 case "loading":
-                    progress.show(f"loading {archive.name}")
+                    progress.show(f"loading {name}")
                 case "loaded":
-                    _show(archive, event)
+                    _show(target, read, event)
                     progress.show(f"running {sample.name}" if sample else "stopping")
                 case "answered":
                     answer = event
@@ -69,19 +77,23 @@ def _events(arguments: list[str]) -> Iterator[dict[str, Any]]:
         raise CliError(f"the check failed: its process ended with exit code {process.returncode}")
 
 
-def _show(archive: Path, loaded: dict[str, Any]) -> None:
+def _show(text: str, target: ServeTarget, loaded: dict[str, Any]) -> None:
     files = ", ".join(filter(None, (loaded["modelFile"], loaded["serializedFile"]))) or "none named"
-    size = f", {bytes_text(archive.stat().st_size)}" if archive.is_file() else ""
+    size = f", {bytes_text(target.path.stat().st_size)}" if target.path is not None and target.path.is_file() else ""
+    declared = loaded["declared"] or {}
+    takes = ", ".join(f"{each['name']}: {each['annotation'] or each['kind']}" for each in declared.get("inputs", ()))
     lines = (
-        ("archive", f"{archive}{size}"),
+        ("file" if target.inferred else "archive", f"{text}{size}"),
         ("model", f"{loaded['name']} {loaded['version']}"),
         ("handler", loaded["handler"]),
+        *([("takes", takes)] if takes else []),
         ("files", files),
         (
             "batching",
             f"{loaded['batching']}, at most {loaded['batchSize']} requests, {loaded['maxBatchDelay']} ms delay",
         ),
         ("loaded", f"in {loaded['seconds']:.1f} s"),
+        *(("note", note) for note in loaded["notes"]),
     )
     for name, text in lines:
         click.echo(f"{name:<9} {text}", err=True)

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,7 @@ def show(document: dict[str, Any]) -> None:
             ("threads", threads),
             ("timeouts", _timeouts(document)),
             *_limits(document),
+            *_declared(ours.get("declared"), ours.get("notes", ())),
             *([("last exit", ours["lastExit"])] if ours["lastExit"] else []),
             *_expired(batching["expired"]),
             *_isolated(batching["isolated"]),
@@ -174,6 +176,17 @@ def _limits(document: dict[str, Any]) -> list[tuple[str, str]]:
     if cpus:
         said.append(f"processors {cpus}")
     return [("limits", ", ".join(said))] if said else []
+
+
+def _declared(declared: dict[str, Any] | None, notes: Sequence[str]) -> list[tuple[str, str]]:
+    """Return rows for a typed handler's inputs and answer, and for the worker's notes."""
+    rows = []
+    if declared is not None:
+        inputs = ", ".join(f"{each['name']}: {each['annotation'] or each['kind']}" for each in declared["inputs"])
+        rows.append(("takes", inputs or "nothing"))
+        if declared["output"]:
+            rows.append(("answers", declared["output"]))
+    return [*rows, *(("note", note) for note in notes)]
 
 
 def _expired(expired: dict[str, int]) -> list[tuple[str, str]]:

@@ -9,6 +9,8 @@ from tsctl.client import DaemonClient
 from tsctl.completion import complete_archive
 from tsctl.options import model_parameters, register_options
 from tsctl.progress import warn, work
+from tsctl.registered import show_registered
+from tsctl.serving.requests import parameters_of, registered_target
 
 
 @click.command
@@ -17,6 +19,7 @@ from tsctl.progress import warn, work
 @click.option("--model-name", metavar="NAME", help="Register under this name instead of the archive's.")
 @click.option("--handler", metavar="HANDLER", help="Use this handler instead of the archive's.")
 @click.option("--replace", is_flag=True, help="Replace the version if already registered, see above.")
+@click.option("--reset", is_flag=True, help="With --replace: keep no setting of the registered version.")
 @click.option("--no-wait", is_flag=True, help="Return at once; a model that fails to load stays listed.")
 @click.pass_obj
 def command(
@@ -26,12 +29,15 @@ def command(
     model_name: str | None,
     handler: str | None,
     replace: bool,
+    reset: bool,
     no_wait: bool,
     **settings: Any,
 ) -> None:
     """Register ARCHIVE and start its workers.
 
-    ARCHIVE is a .mar, a .tar.gz or a directory: an existing path, or else a name in the model store.
+    ARCHIVE is a .mar, a .tar.gz, a directory, or a file that is served in place: handler.py,
+    handler.py:FUNCTION, a model (.pt, .pt2, .onnx), or weights (.pth) with their model file beside
+    them. An existing path, or else a name in the model store; or MODULE:ATTRIBUTE.
     Waits until every worker is ready. If the handler fails to load, prints its traceback and
     registers nothing.
 
@@ -54,25 +60,27 @@ def command(
 
     With --replace, the registered version serves until every worker of the new archive is ready;
     then new requests go to the new workers, and the old workers finish their requests. No request
-    fails. If the new archive fails to load, the old one keeps serving. Settings changed since by
-    `tsctl set` are reset; the number of workers is kept if neither --workers nor the archive has one.
+    fails. If the new archive fails to load, the old one keeps serving. Settings that were given to
+    `register`, `set` or `scale` before are kept, unless given again; --reset drops them.
 
     Settings without an option here come from the archive's model-config.yaml, then from the defaults.
     """
-    path = Path(archive).expanduser()
+    if reset and not replace:
+        raise click.UsageError("`--reset` takes `--replace`: only a replacement has settings to reset")
+    target = registered_target(archive, Path.cwd())
+    given = {"model_name": model_name, "handler": handler}
     document = work(
         DaemonClient(socket),
         "POST",
         "/models",
-        subject=path.name,
+        subject=archive.rpartition("/")[2],
         hint="`tsctl describe` shows its progress" if replace else "`tsctl ls` shows it, `tsctl unregister` undoes it",
-        url=str(path.absolute()) if path.exists() else archive,
-        fallback_workers=1,
-        model_name=model_name,
-        handler=handler,
+        **parameters_of(target) | {name: value for name, value in given.items() if value is not None},
         replace="true" if replace else None,
+        reset="true" if reset else None,
         synchronous="false" if no_wait else "true",
         **model_parameters(settings),
     )
     click.echo(document["status"])
     warn(document)
+    show_registered(document)

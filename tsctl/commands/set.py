@@ -5,11 +5,9 @@ from typing import Any
 
 import click
 
-from daemon.model_settings import MODEL_SETTINGS, ModelSetting
 from tsctl.client import DaemonClient, model_path
 from tsctl.options import model_argument, model_parameters, set_options
-
-_ROWS = {row.yaml: row for row in MODEL_SETTINGS}
+from tsctl.setting_text import setting_name, setting_text, setting_unit
 
 
 @click.command
@@ -37,21 +35,8 @@ def command(socket: Path | None, /, model: str, **settings: Any) -> None:
 
 
 def _sentence(change: dict[str, Any], of: str) -> str:
-    row = _ROWS.get(change["name"])  # None if a daemon of another version has more settings
-    name = change["name"] if row is None else row.label
-    unit = f" {row.kind.unit}" if row is not None and row.kind.unit else ""
-    before, now = _text(row, change["from"]), _text(row, change["to"])
+    name, unit = setting_name(change["name"]), setting_unit(change["name"])
+    before, now = setting_text(change["name"], change["from"]), setting_text(change["name"], change["to"])
     if before == now:
         return f"The {name} of {of} stays {now}{unit}"
     return f"Set the {name} of {of} from {before} to {now}{unit}"
-
-
-def _text(row: ModelSetting | None, value: Any) -> str:
-    """Convert a value from the unit of model-config.yaml to the unit of the option; return the text."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if value is None:
-        return "none"
-    if row is not None and row.yaml_kind is not None:
-        value = row.kind.show(row.yaml_kind.read(value))
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from daemon.api.inference.forms import Form, read_body
+from daemon.api.inference.raw_forms import RawForm, is_urlencoded, read_raw_form
 from daemon.core.errors import BadRequest, PredictionFailed
 from daemon.core.job import Job, JobPhase, Param, Piece, Reply, TimeBudget
 from daemon.http.bounds.sending import NotRead
@@ -12,17 +13,23 @@ from daemon.http.exchange import Exchange
 from daemon.http.messages import Request, Response, reply_response
 from daemon.models.archives.sample import MOST_BYTES, RECORDED, Sample
 from daemon.models.version import ModelVersion
+from handlers.wire import Input
 
 CLIENT_TIMEOUT = "clientTimeoutInMills"
 
 
-def parameters_of(request: Request) -> list[Param] | Form:
+def parameters_of(request: Request, wanted: Input | None = None) -> list[Param] | Form | RawForm:
     """Return the parameters of a request's body, or the unfinished form if its first slice was not all of the body.
+
+    Args:
+        wanted: the one input of the model, if that is text or JSON: a urlencoded body may be the input itself.
 
     Raises:
         BadRequest: the form is malformed or exceeds a limit.
     """
     kind = request.kind
+    if wanted is not None and is_urlencoded(request.content_type):
+        return read_raw_form(request.body, wanted)
     return read_body(request.content_type if kind is None else kind, request.body)
 
 

@@ -63,7 +63,7 @@ def inference_routes(
             return None
         asked = ("explain", "True" if explain else "False")
         injected = (asked,) if url_path is None else (("url_path", url_path), asked)
-        params = parameters_of(exchange.request)
+        params = parameters_of(exchange.request, model.form_input)
         if isinstance(params, list):
             predict(exchange, model, params, injected, unnamed=version is None, repeatable=not explain)
             return None
@@ -95,7 +95,7 @@ def inference_routes(
         if exchange.request.method == "OPTIONS":
             exchange.respond(json_response(describe_model(model.name)))
             return None
-        params = parameters_of(exchange.request)
+        params = parameters_of(exchange.request, model.form_input)
         if isinstance(params, list):
             predict(exchange, model, with_query(exchange.request, params), [])
             return None

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from daemon.api.inference.forms import Form
 from daemon.api.inference.predict import budget_of
+from daemon.api.inference.raw_forms import RawForm
 from daemon.core.errors import DaemonError, Stopping, WaitedTooLong, duration
 from daemon.core.job import Param, TimeBudget
 from daemon.http.exchange import Exchange
@@ -62,7 +63,9 @@ class Turns:
     def __repr__(self) -> str:
         return f"<Turns {self.reading} forms, {self.bytes} bytes>"
 
-    async def read(self, form: Form, exchange: Exchange, most: float, then: Callable[[list[Param]], None]) -> None:
+    async def read(
+        self, form: Form | RawForm, exchange: Exchange, most: float, then: Callable[[list[Param]], None]
+    ) -> None:
         """Read a form to its end, then call `then` with its parameters, unless the client disconnects meanwhile.
 
         Args:
@@ -93,7 +96,7 @@ class Turns:
         if read:
             then(list(form.params.values()))
 
-    async def _read(self, form: Form, exchange: Exchange, budget: TimeBudget | None) -> bool:
+    async def _read(self, form: Form | RawForm, exchange: Exchange, budget: TimeBudget | None) -> bool:
         """Read a form; return whether the end was reached before the client disconnected."""
         while not exchange.done:
             async with self._turn:

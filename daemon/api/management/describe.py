@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,8 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
         "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
         "optimize": _optimized(model),
         "settings": _settings(model),
+        "declared": _declared(model),
+        "notes": list(model.notes),
         "replacement": _replacement(model),
     }
 
@@ -143,9 +146,27 @@ def _optimized(model: ModelVersion) -> list[dict[str, Any]]:
     ]
 
 
+def _declared(model: ModelVersion) -> dict[str, Any] | None:
+    """Return the inputs and the answer of a typed handler; None for any other, and until a worker is ready."""
+    declared = model.declared
+    if declared is None:
+        return None
+    return {
+        "inputs": [{"name": each.name, "kind": each.kind, "annotation": each.annotation} for each in declared.inputs],
+        "batches": declared.batches,
+        "batchSize": declared.batch_size or None,
+        "streams": declared.streams,
+        "output": declared.output,
+    }
+
+
 def settings_of(model: ModelVersion) -> dict[str, Any]:
     """Return each setting of `model-config.yaml` by its name there, in that file's units."""
-    values = vars(model.settings) | {"workers": model.min_workers, "max_workers": model.max_workers}
+    return shown_settings(vars(model.settings) | {"workers": model.min_workers, "max_workers": model.max_workers})
+
+
+def shown_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values of rows, by the rows' names, as `settings_of` does."""
     return {
         row.yaml: None if values[row.name] is None else row.written.show(values[row.name])
         for row in MODEL_SETTINGS

@@ -33,6 +33,7 @@ _REGISTERING: dict[str, Schema] = {
     **{row.rest: row.kind.schema for row in MODEL_SETTINGS if row.rest},
     "s3_sse_kms": {"type": "boolean", "enum": [False]},  # TorchServe's; true is rejected
     "replace": BOOLEAN,
+    "reset": BOOLEAN,
     "warnings": BOOLEAN,
     **_SYNCHRONOUS,
 }
@@ -41,6 +42,13 @@ _SCALING: dict[str, Schema] = {
 }  # fmt: skip
 
 _SETTING = members({"name": STRING, "value": {}, "origin": STRING, "changes": STRING | {"nullable": True}})
+_INPUT = members({"name": STRING, "kind": STRING, "annotation": STRING})
+_DECLARED = members(
+    {
+        "inputs": listed(_INPUT), "batches": BOOLEAN, "batchSize": whole(1) | {"nullable": True}, "streams": BOOLEAN,
+        "output": STRING,
+    }
+) | {"nullable": True}  # fmt: skip
 _MODEL = members(
     {
         "modelName": STRING, "modelVersion": STRING, "modelUrl": STRING, "runtime": STRING, "minWorkers": whole(0),
@@ -49,7 +57,10 @@ _MODEL = members(
         "loadedAtStartup": BOOLEAN,
         "workers": listed(members({"id": STRING, "startTime": STRING, "status": STRING, "pid": whole()})),
         "jobQueueStatus": members({"remainingCapacity": whole(0), "pendingRequests": whole(0)}),
-        "tsctl": members({"state": STRING, "retryable": BOOLEAN, "settings": listed(_SETTING)}),
+        "tsctl": members(
+            {"state": STRING, "retryable": BOOLEAN, "settings": listed(_SETTING), "declared": _DECLARED,
+             "notes": listed(STRING)}
+        ),
     },
     {"customizedMetadata": {"type": "object"}, "deviceIds": listed(whole(0))},
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """The routes of the control socket and the management address: TorchServe's management API, and a few of our own.
 
-    POST   /models?url=…                register; with &replace=true replace a serving version
+    POST   /models?url=…                register; with &replace=true replace a serving version, and keep its settings,
+                                        or with &reset=true begin with the request alone
     GET    /models                      list default versions
     GET    /models/MODEL[/VERSION|/all] describe; with ?customized=true include the handler's metadata
     PUT    /models/MODEL[/VERSION]      scale
@@ -25,6 +26,7 @@ from daemon.api.management.openapi import describe_management
 from daemon.api.management.parameters import Parameters
 from daemon.api.management.patch import asked_of, change
 from daemon.api.management.progress import Command, run
+from daemon.api.management.registered import registered
 from daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response, status_response
@@ -62,7 +64,7 @@ def management_routes(
     async def answer(exchange: Exchange, path: list[str]) -> None:
         method = exchange.request.method
         if method == "POST" and not path:
-            await run(exchange, _register(registrar, exchange, local_paths))
+            await run(exchange, _register(registrar, exchange, local_paths, own=own is not None))
         elif method == "GET" and not path:
             exchange.respond(json_response(_list(registry, Parameters(exchange.request))))
         elif method == "GET" and len(path) in (1, 2):
@@ -112,7 +114,7 @@ async def _describe(registry: Registry, exchange: Exchange, name: str, version: 
     exchange.respond(json_response(document))
 
 
-def _register(registrar: Registrar, exchange: Exchange, local_paths: bool) -> Command:
+def _register(registrar: Registrar, exchange: Exchange, local_paths: bool, *, own: bool) -> Command:
     given = Parameters(exchange.request)
     url = given.text("url", empty=True)
     if url is None:
@@ -123,7 +125,9 @@ def _register(registrar: Registrar, exchange: Exchange, local_paths: bool) -> Co
         raise BadRequest(f"Invalid RuntimeType value: {runtime}")
     if given.flag("s3_sse_kms", False):
         raise BadRequest("s3_sse_kms is true, but requests to S3 are not signed: use a presigned URL.")
-    replace = given.boolean("replace") or False
+    replace, reset = given.boolean("replace") or False, given.boolean("reset") or False
+    if reset and not replace:
+        raise BadRequest("reset is true, but only a replacement has settings to reset: add replace=true.")
     request = Registration(
         url=url,
         model_name=given.text("model_name"),
@@ -135,7 +139,11 @@ def _register(registrar: Registrar, exchange: Exchange, local_paths: bool) -> Co
     )
 
     async def command(progress: Progress) -> tuple[int, Any]:
-        model = await registrar.register(request, progress, replace=replace)
+        model = await registrar.register(request, progress, replace=replace, reset=reset)
+        status, document = outcome(model)
+        return status, document | registered(model) if own else document
+
+    def outcome(model: ModelVersion) -> tuple[int, dict[str, Any]]:
         workers = model.pool.wanted
         if workers and not request.synchronous:
             return 202, {"status": "Processing worker updates..."}

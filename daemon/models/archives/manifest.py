@@ -2,11 +2,37 @@
 
 import importlib.util
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from daemon.core.errors import InvalidModel
 from daemon.marfile import MANIFEST, NAME, VERSION, Manifest, ManifestError, parse_manifest
+from daemon.targets import TargetError, bare_target, is_bare, local_files, split_function, top_imports
 from handlers.names import BUILT_IN, RESERVED_MODULES, split_handler
+
+_WORKERS_OWN = "handlers"  # the only one of RESERVED_MODULES that a worker imports
+
+
+def bare_manifest(directory: Path, url: str) -> dict[str, Any] | None:
+    """Infer the manifest of a single file that is served in place; None if the registration names something else.
+
+    Args:
+        directory: the file's folder.
+        url: as the registration names the file, perhaps with `:function`.
+
+    Raises:
+        InvalidModel: the file cannot be served.
+    """
+    name, function = split_function(url)
+    file = directory / Path(name).name
+    if not is_bare(url) or not file.is_file():
+        return None
+    try:
+        return bare_target(file, function).manifest()
+    except TargetError as error:
+        remedy = f"; {error.hint}" if error.hint else ""
+        raise InvalidModel(f"{error.message}{remedy}.") from None
 
 
 def read_manifest(
@@ -16,19 +42,24 @@ def read_manifest(
     handler: str | None,
     runtime: str | None = None,
     default_handler: str | None = None,
+    inferred: Mapping[str, Any] | None = None,
 ) -> Manifest:
     """Read and check the manifest of an unpacked archive.
 
     Args:
         model_name, handler, runtime: win over the manifest's; with the first two given, the manifest may be missing.
         default_handler: used if neither the argument nor the manifest names a handler.
+        inferred: the manifest's document, for a file that is served in place.
 
     Raises:
         InvalidModel: the manifest is missing or wrong, or names a file or handler that does not exist.
     """
     file = model_dir / MANIFEST
     document: object
-    if file.is_file():
+    own = inferred is None and file.is_file()
+    if inferred is not None:
+        document = inferred
+    elif own:
         try:
             document = json.loads(file.read_bytes())
         except (ValueError, RecursionError) as error:
@@ -52,6 +83,10 @@ def read_manifest(
     except ManifestError as error:
         raise InvalidModel(str(error)) from None
     _check(manifest, model_dir)
+    if own:
+        _check_no_reserved_modules(manifest, model_dir)
+    else:
+        _check_no_collision(manifest, model_dir)
     return manifest
 
 
@@ -70,12 +105,7 @@ def _check_handler(manifest: Manifest, model_dir: Path) -> None:
     if not manifest.handler:
         raise InvalidModel("The manifest names no handler; name one with `handler` when registering.")
     module, _ = split_handler(manifest.handler)
-    own_files = {Path(name).stem for name in (f"{module}.py", manifest.model_file or "")}
-    for entry in model_dir.iterdir():
-        importable = entry.is_dir() or entry.suffix == ".py"
-        if importable and entry.stem in RESERVED_MODULES and entry.stem not in own_files:
-            raise InvalidModel(f"The archive holds a module `{entry.stem}`, a name that tsctl itself uses; rename it.")
-    if (model_dir / f"{module}.py").is_file() or module in BUILT_IN or _installed(module):
+    if (model_dir / f"{module}.py").is_file() or module in BUILT_IN or _installed(module, model_dir):
         return
     names = ", ".join(BUILT_IN)
     raise InvalidModel(
@@ -83,9 +113,51 @@ def _check_handler(manifest: Manifest, model_dir: Path) -> None:
     )
 
 
-def _installed(module: str) -> bool:
-    """Return whether a handler module of this name is installed in the environment; import nothing."""
+def _installed(module: str, model_dir: Path) -> bool:
+    """Return whether a handler module, perhaps within packages, is below the directory or installed; import nothing."""
+    package, *inner = module.split(".")
+    if not all(part.isidentifier() for part in (package, *inner)):
+        return False
+    if inner and (model_dir.joinpath(package, *inner[:-1], f"{inner[-1]}.py").is_file()):
+        return True
     try:
-        return module.isidentifier() and importlib.util.find_spec(module) is not None
+        return importlib.util.find_spec(package) is not None  # of `package.module` it would import the package
     except (ImportError, ValueError):
         return False
+
+
+def _own_stems(manifest: Manifest) -> set[str]:
+    module, _ = split_handler(manifest.handler)
+    return {Path(name).stem for name in (f"{module}.py", manifest.model_file or "")}
+
+
+def _check_no_reserved_modules(manifest: Manifest, model_dir: Path) -> None:
+    """Raise InvalidModel if an archive holds a module whose name is one of tsctl's."""
+    for entry in model_dir.iterdir():
+        importable = entry.is_dir() or entry.suffix == ".py"
+        if importable and entry.stem in RESERVED_MODULES and entry.stem not in _own_stems(manifest):
+            raise InvalidModel(f"The archive holds a module `{entry.stem}`, a name that tsctl itself uses; rename it.")
+
+
+def _check_no_collision(manifest: Manifest, model_dir: Path) -> None:
+    """Raise InvalidModel if files served in place import a module of their folder that a worker takes for tsctl's.
+
+    Other modules of such names do no harm, and the folder is the user's.
+    """
+    taken = next((each for each in (model_dir / _WORKERS_OWN, model_dir / f"{_WORKERS_OWN}.py") if each.exists()), None)
+    if taken is None or _WORKERS_OWN in _own_stems(manifest) or _is_ours(taken):
+        return
+    module, _ = split_handler(manifest.handler)
+    starts = [model_dir / Path(name).name for name in (f"{module}.py", manifest.model_file or "") if name]
+    files = [file for start in starts if start.is_file() for file in local_files(start)]
+    if _WORKERS_OWN in top_imports(files):
+        raise InvalidModel(
+            f"{starts[0].name} imports `{_WORKERS_OWN}`, a name that tsctl itself uses; rename `{taken.name}`."
+        )
+
+
+def _is_ours(entry: Path) -> bool:
+    """Return whether a directory is tsctl's own package: its clone is a folder like any other."""
+    spec = importlib.util.find_spec(_WORKERS_OWN)
+    places = spec.submodule_search_locations if spec is not None else None
+    return any(entry.is_dir() and entry.samefile(place) for place in places or ())

@@ -1,4 +1,7 @@
-"""Open the archive of a registration: find or download, unpack, and hand over the model's directory."""
+"""Open the archive of a registration: find or download, unpack, and hand over the model's directory.
+
+A directory, and a single file such as `handler.py` or `model.pt`, are served in place: nothing is unpacked or copied.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -7,10 +10,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from daemon.config.config import Config
+from daemon.core.errors import InvalidModel
 from daemon.models.archives.directories import Directories, Progress
 from daemon.models.archives.download import archive_of, is_remote
 from daemon.models.archives.unpack import ArchiveMark, mark_of, model_root
 from daemon.models.request import Registration
+from daemon.targets import is_bare
 
 
 class Contents(NamedTuple):
@@ -19,6 +24,16 @@ class Contents(NamedTuple):
     directory: Path
     unpacked: Path | None = None
     mark: ArchiveMark | None = None
+
+
+def is_in_place(path: Path) -> bool:
+    """Return whether a path is served in place: a directory, or a file that is no archive."""
+    return path.is_dir() or is_bare(path.name)
+
+
+def directory_in_place(path: Path) -> Path:
+    """Return the directory of a model that is served in place."""
+    return model_root(path) if path.is_dir() else path.parent
 
 
 class Archives:
@@ -37,8 +52,12 @@ class Archives:
         """
         report = partial(progress, "downloading")
         async with archive_of(request.url, self._config, report, local_paths=request.local_paths) as path:
-            if path.is_dir():
-                yield Contents(model_root(path))
+            if is_in_place(path):
+                if path.is_file() and is_remote(request.url):
+                    raise InvalidModel(
+                        f"{request.url} is a single file, and only archives are served from URLs; download it first."
+                    )
+                yield Contents(directory_in_place(path))
                 return
             # Taken before the archive is read, so that a write meanwhile shows. A download is removed afterwards.
             mark = None if is_remote(request.url) else mark_of(path)

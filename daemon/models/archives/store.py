@@ -6,6 +6,7 @@ from stat import S_ISDIR
 from typing import Any
 
 from daemon.core.errors import ArchiveNotFound
+from daemon.targets import split_function
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
 _SUFFIXES = (".mar", ".tar.gz", ".tgz", ".model")
@@ -15,7 +16,7 @@ def locate(url: str, store: Path | None, *, local_paths: bool) -> Path:
     """Find the archive that a registration names.
 
     Args:
-        url: a name in the store, or an absolute path.
+        url: a name in the store, or an absolute path; `:function` may follow the name of a Python file.
         store: the model store, or None if there is none.
         local_paths: whether a path outside the store is allowed.
 
@@ -28,20 +29,20 @@ def locate(url: str, store: Path | None, *, local_paths: bool) -> Path:
         raise ArchiveNotFound(f"Given URL {url} does not match any allowed URL(s)")
     if ".." in Path(url).parts:
         raise ArchiveNotFound(f"Relative path is not allowed in url: {url}")
-    path = Path(url)
+    path = named = Path(split_function(url)[0])
     if path.is_absolute():
         if not local_paths and (store is None or not path.is_relative_to(store)):
             raise ArchiveNotFound(f"Model not found at: {url}")
     elif store is None:
         raise ArchiveNotFound("Model store has not been configured.")
     else:
-        path = store / url
+        path = store / named
     try:
         found = path.is_file() or path.is_dir()
     except (OSError, ValueError):  # a name too long, or with a zero byte
         found = False
     if not found:
-        raise ArchiveNotFound(f"Model not found at: {url}" if path.is_absolute() and url == str(path)
+        raise ArchiveNotFound(f"Model not found at: {url}" if named.is_absolute()
                               else f"Model not found at: {url} (looked in {store})")  # fmt: skip
     return path
 

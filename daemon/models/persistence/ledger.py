@@ -75,4 +75,6 @@ class Ledger:
             unpacked=None if source.unpacked is None else source.unpacked.name,
             archive=source.mark,
             listed=source.listed,
+            declared=model.declared,
+            notes=tuple(model.notes),
         )

@@ -8,6 +8,7 @@ from functools import partial
 from daemon.config.config import Config
 from daemon.core.errors import ArchiveNotFound, Conflict
 from daemon.models.archives.download import archive_of
+from daemon.models.archives.opening import directory_in_place, is_in_place
 from daemon.models.archives.store import locate
 from daemon.models.archives.unpack import model_root
 from daemon.models.persistence.snapshot import SnapshotEntry
@@ -41,18 +42,19 @@ class Restoring:
             raise Conflict(entry.name, entry.version)
         request = replace(entry.request, synchronous=False)
         if entry.unpacked is None:
-            directory, unpacked = locate(request.url, self._config.model_store, local_paths=request.local_paths), None
+            path, unpacked = locate(request.url, self._config.model_store, local_paths=request.local_paths), None
         else:
-            directory = unpacked = self._directories.named(entry.unpacked)
-        if not directory.is_dir():
+            path = unpacked = self._directories.named(entry.unpacked)
+        if not is_in_place(path) or not path.exists():
             raise ArchiveNotFound(f"The files unpacked from {request.url} are gone.")
-        root = model_root(directory)
+        root = directory_in_place(path)
         manifest = self._factory.manifest(request, root)
         name, version = manifest.model_name, manifest.model_version
         if (name, version) != (entry.name, entry.version):
             raise ArchiveNotFound(f"{request.url} now contains {name}/{version}.")
         model = self._factory.build(
-            request, manifest, root, unpacked, entry.archive, listed=entry.listed, restored=True
+            request, manifest, root, unpacked, entry.archive, listed=entry.listed, restored=True,
+            declared=entry.declared, notes=entry.notes,
         )  # fmt: skip
         self._registrar.live.add(model)
         if unpacked is not None:

@@ -23,6 +23,7 @@ from daemon.marfile import NAME, VERSION
 from daemon.models.archives.unpack import ArchiveMark
 from daemon.models.request import Registration
 from daemon.models.settings import ROWS, Overrides
+from handlers.wire import Declared
 
 FORMAT = 1
 _OVERRIDES = "wishes"  # the key of a registration's `overrides` in the file
@@ -45,6 +46,8 @@ class SnapshotEntry:
         unpacked: the name of the directory among the unpacked archives; None if the version is served in place.
         archive: the archive's mark; None if the version is served in place.
         listed: whether `--models` or `load_models` named the archive.
+        declared: the inputs of a typed handler; None for any other, and if a later tsctl wrote something unknown.
+        notes: the worker's sentences for the model's author.
     """
 
     name: str
@@ -55,6 +58,8 @@ class SnapshotEntry:
     unpacked: str | None = None
     archive: ArchiveMark | None = None
     listed: bool = False
+    declared: Declared | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +83,7 @@ def decode_snapshot(content: bytes) -> Snapshot:
         BrokenSnapshot: the content is no snapshot, or its format is unknown.
     """
     try:
-        document = _rename_key(msgspec.json.decode(content), _OVERRIDES, "overrides")
+        document = _known_declarations(_rename_key(msgspec.json.decode(content), _OVERRIDES, "overrides"))
         snapshot = msgspec.convert(document, Snapshot, dec_hook=_decode_overrides)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BrokenSnapshot(str(error)) from None
@@ -96,6 +101,18 @@ def _rename_key(document: Any, old: str, new: str) -> Any:
         request = entry.get("request") if isinstance(entry, dict) else None
         if isinstance(request, dict):
             entry["request"] = {new if key == old else key: value for key, value in request.items()}
+    return document
+
+
+def _known_declarations(document: Any) -> Any:
+    """Drop each entry's declaration that this version of tsctl cannot read: the first worker declares it again."""
+    entries = document.get("models") if isinstance(document, dict) else None
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and entry.get("declared") is not None:
+            try:
+                msgspec.convert(entry["declared"], Declared)
+            except msgspec.ValidationError:
+                entry["declared"] = None
     return document
 
 

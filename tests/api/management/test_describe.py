@@ -15,7 +15,7 @@ from daemon.models.request import Registration
 from daemon.models.settings import Overrides
 from daemon.models.version import ModelVersion
 from daemon.workers.engine import LoadFailure
-from handlers.wire import Optimized
+from handlers.wire import Declared, Input, Optimized
 from tests.api.house import House
 
 KEYS = [
@@ -215,3 +215,26 @@ def test_a_number_of_workers_that_was_scaled_to_since_says_so(house: House) -> N
     told = {each["name"]: (each["value"], each["origin"]) for each in ours(asyncio.run(scale()))["settings"]}
 
     assert told["minWorkers"] == (0, "scale")
+
+
+def test_what_a_typed_handler_takes_and_what_its_worker_notes_is_told(house: House) -> None:
+    inputs = [Input("images", "image", "list[Image]"), Input("title", "text")]
+    house.engine.declared = Declared(inputs, batches=True, batch_size=4, streams=True, output="list[dict]")
+    house.engine.notes = ["The call without data was passed over."]
+
+    told = ours(serve(house))
+
+    assert told["declared"] == {
+        "inputs": [
+            {"name": "images", "kind": "image", "annotation": "list[Image]"},
+            {"name": "title", "kind": "text", "annotation": ""},
+        ],
+        "batches": True, "batchSize": 4, "streams": True, "output": "list[dict]",
+    }  # fmt: skip
+    assert told["notes"] == ["The call without data was passed over."]
+
+
+def test_another_handler_declares_nothing(house: House) -> None:
+    told = ours(serve(house))
+
+    assert (told["declared"], told["notes"]) == (None, [])

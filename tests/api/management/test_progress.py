@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from daemon.workers.engine import LoadFailure
-from tests.api.house import House, error, sentence
+from tests.api.house import House, error, said, sentence
 
 LINES = "Accept: application/x-ndjson"
 
@@ -38,7 +38,8 @@ def test_registering_tells_how_many_workers_are_ready(house: House) -> None:
     assert {event["stage"] for event in events[:-1]} == {"loading"}
     assert (counts[0], counts[-1]) == ((0, 2), (2, 2))
     assert counts == sorted(counts)
-    assert events[-1] == done(sentence('Model "m" Version: 1.0 registered with 2 initial workers'))
+    told = said((events[-1]["status"], events[-1]["document"]))
+    assert told == sentence('Model "m" Version: 1.0 registered with 2 initial workers')
 
 
 def test_scaling_tells_how_many_workers_are_ready(house: House) -> None:

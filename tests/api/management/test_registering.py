@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from daemon.marfile import Packing, write_archive
-from tests.api.house import House, error, sentence
+from tests.api.house import House, error, said, sentence
 from tests.kit.archives import manifest_document
 from tests.models.archives.web import Web, web_server
 
@@ -53,7 +53,7 @@ def test_a_remote_archive_is_served_like_a_file(tmp_path: Path, web: Web) -> Non
 
     told = register(house, f"{web.url}/models/packed.mar")
 
-    assert told == REGISTERED
+    assert said(told) == REGISTERED
     assert house.registry.find("packed").source.url == f"{web.url}/models/packed.mar"
     assert list((tmp_path / "downloads").iterdir()) == []
     assert register(house, f"{web.url}/other/packed.mar") == not_allowed(f"{web.url}/other/packed.mar")
@@ -64,7 +64,7 @@ def test_a_remote_archive_does_not_care_for_its_namesake_in_the_store(tmp_path: 
     web.files["/packed.mar"] = archive(tmp_path)
     (house.store / "packed.mar").write_bytes(b"something else")
 
-    assert register(house, f"{web.url}/packed.mar") == REGISTERED
+    assert said(register(house, f"{web.url}/packed.mar")) == REGISTERED
     assert (house.store / "packed.mar").read_bytes() == b"something else"
 
 
@@ -102,7 +102,7 @@ def test_a_file_url_that_is_allowed_names_a_path_also_over_tcp(tmp_path: Path) -
     archive(tmp_path / "outside")
     house = House(tmp_path / "daemon", local_paths=False, allowed_urls=f"file://{tmp_path}/outside/.*")
 
-    assert register(house, f"file://{tmp_path}/outside/packed.mar") == REGISTERED
+    assert said(register(house, f"file://{tmp_path}/outside/packed.mar")) == REGISTERED
     climbing = f"file://{tmp_path}/outside/../packed.mar"
     message = f"Relative path is not allowed in url: {climbing}"
     assert register(house, climbing) == error(404, "ModelNotFoundException", message)

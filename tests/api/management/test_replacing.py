@@ -8,7 +8,7 @@ import pytest
 
 from daemon.models.version import ModelVersion
 from daemon.workers.engine import LoadFailure
-from tests.api.house import House, error, sentence
+from tests.api.house import House, error, said, sentence
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def served(house: House) -> ModelVersion:
 def test_a_replacement_is_answered_when_it_serves(house: House) -> None:
     old = served(house)
 
-    assert tell(house, "&batch_size=4") == sentence('Model "m" Version: 1.0 replaced with 2 initial workers')
+    assert said(tell(house, "&batch_size=4")) == sentence('Model "m" Version: 1.0 replaced with 2 initial workers')
 
     assert served(house) is not old and served(house).settings.batch_size == 4
 
@@ -70,7 +70,7 @@ async def begin(house: House) -> tuple[int, Any]:
 
 
 async def test_without_waiting_describe_tells_how_far_it_is(house: House) -> None:
-    assert await begin(house) == sentence("Processing worker updates...", 202)
+    assert said(await begin(house)) == sentence("Processing worker updates...", 202)
 
     (_, [described]) = await house.tell("GET", "/models/m")
 

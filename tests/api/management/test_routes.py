@@ -11,7 +11,7 @@ import pytest
 from daemon.api.management.describe import describe
 from daemon.marfile import Packing, write_archive
 from daemon.workers.engine import LoadFailure
-from tests.api.house import House, error, sentence
+from tests.api.house import House, error, said, sentence
 
 NO_METHOD = error(405, "MethodNotAllowedException", "Requested method is not allowed, please refer to API document.")
 NO_RESOURCE = error(404, "ResourceNotFoundException", "Requested resource is not found, please refer to API document.")
@@ -42,7 +42,7 @@ def test_registering_starts_no_workers_unless_asked(house: House) -> None:
 
     told = tell(house, "POST", "/models?url=m")
 
-    assert told == sentence(
+    assert said(told) == sentence(
         'Model "m" Version: 1.0 registered with 0 initial workers. Use scale workers API to add workers for the model.'
     )
     assert house.engine.workers == []
@@ -53,7 +53,7 @@ def test_registering_waits_for_the_workers(house: House) -> None:
 
     told = tell(house, "POST", "/models?url=m&initial_workers=2")
 
-    assert told == sentence('Model "m" Version: 1.0 registered with 2 initial workers')
+    assert said(told) == sentence('Model "m" Version: 1.0 registered with 2 initial workers')
     assert house.registry.find("m").pool.ready == 2
 
 
@@ -63,7 +63,7 @@ def test_registering_without_waiting_says_so(house: House) -> None:
 
     told = tell(house, "POST", "/models?url=m&initial_workers=2&synchronous=false")
 
-    assert told == UPDATING
+    assert said(told) == UPDATING
     assert house.registry.find("m").pool.wanted == 2
 
 
@@ -107,7 +107,7 @@ def test_an_archive_file_is_unpacked_and_registered(house: House) -> None:
 
     told = tell(house, "POST", "/models?url=packed.mar&initial_workers=1")
 
-    assert told == sentence('Model "packed" Version: 2.0 registered with 1 initial workers')
+    assert said(told) == sentence('Model "packed" Version: 2.0 registered with 1 initial workers')
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.house import House, sentence
+from tests.api.house import House, said, sentence
 
 
 @pytest.fixture
@@ -51,4 +51,4 @@ async def test_who_registered_is_told_of_workers_that_another_has_asked_for(hous
     house.clock.advance(1.0)
     await house.until(lambda: first.answers)
 
-    assert (first.statuses[0], json.loads(first.bodies[0])) == IN_PROGRESS
+    assert said((first.statuses[0], json.loads(first.bodies[0]))) == IN_PROGRESS

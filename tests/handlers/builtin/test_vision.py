@@ -12,7 +12,8 @@ from PIL import Image
 from torchvision.transforms.functional import to_tensor
 
 from handlers.builtin.base import PreparedRow
-from handlers.builtin.vision import VisionHandler, as_rgb, decode_image
+from handlers.builtin.vision import VisionHandler, as_rgb
+from handlers.requests.images import decode_image
 from handlers.sdk.errors import UnreadablePayload
 from tests.handlers.samples import context_of, write
 

@@ -229,7 +229,7 @@ def test_whether_images_are_limited_is_the_operators_word(
     text: str | None, limited: bool, model_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[bool] = []
-    monkeypatch.setattr("handlers.runtime.runtime.load_handler", lambda handler, directory: Entry(seen))
+    monkeypatch.setattr("handlers.runtime.runtime.load_handler", lambda handler, directory, typed: Entry(seen))
     if text is not None:
         monkeypatch.setenv("TS_LIMIT_MAX_IMAGE_PIXELS", text)
 

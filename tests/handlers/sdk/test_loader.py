@@ -122,7 +122,9 @@ def test_a_handler_that_is_nowhere_is_named(model_dir: Path) -> None:
 def test_what_a_file_holds_instead_of_one_handler_is_named(model_dir: Path, source: str, names: str) -> None:
     write(model_dir / "mine.py", source if source.startswith("\n") else f"    {source}")
 
-    with pytest.raises(HandlerError, match=rf"exactly one class with a method `handle`; it has {names}$"):
+    with pytest.raises(
+        HandlerError, match=rf"exactly one class with a method `handle`( or `predict`)?; it has {names}$"
+    ):
         load_handler("mine.py", model_dir)
 
 

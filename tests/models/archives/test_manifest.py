@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+import handlers
 from daemon.core.errors import InvalidModel
 from daemon.marfile import MANIFEST
-from daemon.models.archives.manifest import read_manifest
+from daemon.models.archives.manifest import bare_manifest, read_manifest
 from handlers.names import BUILT_IN, RESERVED_MODULES
 from tests.kit.archives import model_files, write_files
 
@@ -150,3 +151,80 @@ def test_the_handler_itself_may_have_any_name(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_module_may_have_our_name(tmp_path: Path) -> None:
     assert read(tmp_path, model_files() | {"daemon.json": json.dumps({}).encode()}).model_name == "m"
+
+
+BARE = {
+    "sentiment.py": b"from clean import words\ndef handle(data, context): return data\n",
+    "clean.py": b"words = 1\n",
+}
+
+
+def read_bare(directory: Path, files: dict[str, bytes], url: str = "sentiment.py", **given: str | None) -> Any:
+    folder = write_files(directory / "folder", files)
+    values = {"model_name": None, "handler": None} | given
+    return read_manifest(folder, **values, inferred=bare_manifest(folder, str(folder / url)))
+
+
+def test_the_manifest_of_a_single_file_is_inferred(tmp_path: Path) -> None:
+    manifest = read_bare(tmp_path, BARE)
+
+    assert (manifest.model_name, manifest.model_version, manifest.handler) == ("sentiment", "1.0", "sentiment.py")
+
+
+def test_the_registration_wins_over_what_is_inferred(tmp_path: Path) -> None:
+    manifest = read_bare(tmp_path, {"net.onnx": b""}, "net.onnx", model_name="mine", handler="image_classifier")
+
+    assert (manifest.model_name, manifest.handler, manifest.serialized_file) == ("mine", "image_classifier", "net.onnx")
+
+
+def test_a_manifest_beside_a_single_file_is_not_its_own(tmp_path: Path) -> None:
+    assert read_bare(tmp_path, BARE | model_files("other")).model_name == "sentiment"
+
+
+def test_a_file_of_an_archive_is_no_single_file(tmp_path: Path) -> None:
+    write_files(tmp_path, model_files())
+
+    assert bare_manifest(tmp_path, "/store/m.mar") is None
+    assert bare_manifest(tmp_path, "/store/gone.py") is None
+
+
+def test_a_single_file_that_cannot_be_served_is_a_sentence_with_the_remedy(tmp_path: Path) -> None:
+    with pytest.raises(InvalidModel, match=r"no \.py file beside it .*; write the class into `net\.py`, or .*\.$"):
+        read_bare(tmp_path, {"net.pth": b""}, "net.pth")
+
+
+@pytest.mark.parametrize("name", RESERVED_MODULES)
+def test_a_folder_of_ones_own_may_hold_any_module(name: str, tmp_path: Path) -> None:
+    files = BARE | {f"{name}/__init__.py": b"", f"{name}.py": b""}
+
+    assert read_bare(tmp_path, files).model_name == "sentiment"
+
+
+@pytest.mark.parametrize("taken", ["handlers.py", "handlers/base.py"])
+@pytest.mark.parametrize("importing", ["sentiment.py", "clean.py"])
+def test_a_module_that_a_worker_would_take_for_tsctls_is_refused(importing: str, taken: str, tmp_path: Path) -> None:
+    files = BARE | {taken: b"", importing: BARE[importing] + b"from handlers.base import Base\n"}
+
+    with pytest.raises(InvalidModel, match=r"sentiment.py imports `handlers`, .* rename `handlers"):
+        read_bare(tmp_path, files)
+
+
+def test_tsctls_own_package_beside_a_file_is_no_other_one(tmp_path: Path) -> None:
+    files = BARE | {"clean.py": b"from handlers.defaults import BaseHandler\nwords = 1\n"}
+    write_files(tmp_path / "folder", files)
+    (tmp_path / "folder" / "handlers").symlink_to(Path(handlers.__file__).parent)
+
+    assert read_bare(tmp_path, files).model_name == "sentiment"
+
+
+@pytest.mark.parametrize("handler", ["app.net:Net", "app.net:predict"])
+def test_a_handler_may_be_a_module_in_a_package(handler: str, tmp_path: Path) -> None:
+    manifest = read(tmp_path, {"app/net.py": b"raise SystemExit"}, model_name="m", handler=handler)
+
+    assert manifest.handler == handler
+
+
+@pytest.mark.parametrize("handler", ["app.gone:f", ".net:f", "app.:f", "a-b.net:f"])
+def test_a_handler_in_a_package_that_is_missing_is_unknown(handler: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidModel, match="Unknown handler"):
+        read(tmp_path, {"app/net.py": b""}, model_name="m", handler=handler)

@@ -89,3 +89,20 @@ async def test_an_archive_that_is_missing_is_not_opened(tmp_path: Path) -> None:
     opened = Opened(tmp_path)
     with pytest.raises(ArchiveNotFound):
         await opened.open("missing.mar")
+
+
+@pytest.mark.parametrize("url", ["sentiment.py", "sentiment.py:french", "net.pt"])
+async def test_a_single_file_is_served_where_it_is(url: str, tmp_path: Path) -> None:
+    opened = Opened(tmp_path)
+    write_files(opened.store, {"sentiment.py": b"def french(texts): ...", "net.pt": b"PK"})
+
+    assert await opened.open(url) == Contents(opened.store)
+    assert opened.unpacked == []
+
+
+async def test_a_file_beside_archives_changes_nothing_for_them(tmp_path: Path) -> None:
+    opened = Opened(tmp_path)
+    write_mar(opened.store / "m.mar", model_files())
+    write_files(opened.store, {"net.pt": b"PK"})
+
+    assert (await opened.open("m.mar")).unpacked is not None

@@ -14,6 +14,7 @@ from daemon.models.persistence.snapshot import BrokenSnapshot, Snapshot, Snapsho
 from daemon.models.persistence.snapshot_file import SnapshotFile
 from daemon.models.request import Registration
 from daemon.models.settings import Overrides
+from handlers.wire import Declared, Input
 from tests.kit.archives import model_files, write_files
 from tests.kit.daemon import StubDaemon
 
@@ -119,3 +120,32 @@ async def test_a_model_that_an_earlier_version_registered_is_served_as_it_was(tm
     assert (settings.origins["workers"], settings.origins["batch_size"]) == ("scale", "set")
     assert settings.origins["queue_jobs"] == "register"
     assert overrides_in(bench.snapshot.read_bytes()) == SAID
+
+
+def entry_with(declared: Any) -> bytes:
+    parsed = json.loads(document({}))
+    parsed["models"][0]["declared"] = declared
+    return json.dumps(parsed).encode()
+
+
+def test_a_declaration_is_read_as_it_was_written() -> None:
+    declared = Declared([Input("texts", "text", "list[str]")], batches=True, batch_size=4)
+    entry = SnapshotEntry(name="m", version="1.0", request=Registration(url="m"), declared=declared, notes=("a",))
+
+    (read,) = decode_snapshot(encode_snapshot(Snapshot(models=(entry,)))).models
+
+    assert read == entry
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        pytest.param([[["sound", "audio", ""]], True], id="an input of a later version"),
+        pytest.param({"inputs": []}, id="another form"),
+        pytest.param("list[str]", id="no declaration"),
+    ],
+)
+def test_a_declaration_that_is_unknown_here_loses_no_registration(declared: Any) -> None:
+    (entry,) = decode_snapshot(entry_with(declared)).models
+
+    assert (entry.name, entry.declared) == ("m", None)

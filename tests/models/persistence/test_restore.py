@@ -240,3 +240,28 @@ async def test_a_timeout_of_nothing_in_an_archive_that_an_earlier_version_took_i
     settings = again.registry.find("m").settings
     assert (settings.batch_size, settings.response_timeout) == (8, 120.0)
     assert "m/1.0: `responseTimeout` is 0, which is no longer accepted; the daemon's default is used" in caplog.text
+
+
+@pytest.mark.parametrize("url", ["{store}/mine.py:french", "mine.py:french"], ids=["by its path", "by its name"])
+async def test_a_file_that_was_served_in_place_is_served_there_again(url: str, tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    write_files(bench.store, {"mine.py": b"def french(texts): ...\n"})
+    await bench.register(url.format(store=bench.store), local_paths=True)
+
+    again = await bench.restart()
+
+    model = again.registry.find("french")
+    await until(lambda: model.state is ModelState.READY)
+    assert (model.source.directory, model.source.manifest.handler) == (bench.store, "mine.py:french")
+    assert again.unpacked == 0
+
+
+async def test_a_file_that_is_gone_stays_listed_as_failed(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    write_files(bench.store, {"mine.py": b""})
+    await bench.register("mine.py")
+    (bench.store / "mine.py").unlink()
+
+    again = await bench.restart()
+
+    assert again.registry.find("mine").state is ModelState.FAILED

@@ -1,0 +1,40 @@
+"""The document that ends a registration on the control socket, beside TorchServe's sentence.
+
+    modelName, modelVersion, handler
+    batchSize, maxBatchDelay, batching   in force now; milliseconds
+    replaced                             whether the registration replaces a version that was registered
+    changed                              the settings that a replacement changed: setting, before, after
+    kept                                 the settings that a replacement kept, because they were asked for earlier
+
+Settings have their names and units of model-config.yaml.
+"""
+
+from typing import Any
+
+from daemon.api.management.describe import settings_of, shown_settings
+from daemon.models.settings import ROWS
+from daemon.models.version import ModelVersion
+
+
+def registered(model: ModelVersion) -> dict[str, Any]:
+    """Return the document of a version that was registered, or is being loaded."""
+    before, settings = model.before, model.settings
+    return {
+        "modelName": model.name,
+        "modelVersion": model.version,
+        "handler": model.source.manifest.handler,
+        "batchSize": settings.batch_size,
+        "maxBatchDelay": round(settings.max_delay * 1000, 3),
+        "batching": settings.policy,
+        "replaced": before is not None,
+        "changed": [] if before is None else _changed(shown_settings(vars(before.settings)), settings_of(model)),
+        "kept": [] if before is None else [ROWS[name].yaml for name in before.kept if ROWS[name].yaml],
+    }
+
+
+def _changed(before: dict[str, Any], after: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"setting": name, "before": value, "after": after[name]}
+        for name, value in before.items()
+        if value != after[name]
+    ]

@@ -1,0 +1,1 @@
+"""Rules of a registration: the settings that it keeps, the names that it may take."""

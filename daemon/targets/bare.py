@@ -1,0 +1,163 @@
+"""A single file that is served in place: a handler, or a model with a built-in handler; more files may be beside it."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from daemon.targets.errors import TargetError
+from daemon.targets.files import MODEL_SUFFIXES, WEIGHTS, is_torchscript, model_name_of
+from daemon.targets.source import LARGEST, module_classes, parse, top_names
+
+CONFIG = "model-config.yaml"
+BASE_HANDLER = "base_handler"
+VERSION = "1.0"
+PLAIN_NAMES = ("handle", "predict")  # functions whose name says nothing about their model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeTarget:
+    """Something that can be served.
+
+    Attributes:
+        kind: `handler`, `model`, `module`, `archive` or `url`.
+        url: the parameter of the registration: an absolute path, which `:function` may follow, or a URL.
+        path: the file, or the directory; None for a URL.
+        model_name, version, handler: inferred; empty if an archive's manifest names them.
+        model_file, serialized_file, config_file: names of files beside `path`, as in a manifest.
+    """
+
+    kind: str
+    url: str
+    path: Path | None = None
+    model_name: str = ""
+    version: str = ""
+    handler: str = ""
+    model_file: str | None = None
+    serialized_file: str | None = None
+    config_file: str | None = None
+
+    @property
+    def inferred(self) -> bool:
+        """Return whether the target has no manifest of its own."""
+        return self.kind not in ("archive", "url")
+
+    def manifest(self) -> dict[str, Any]:
+        """Return the manifest that an archive of this target would have."""
+        files = {
+            "modelFile": self.model_file, "serializedFile": self.serialized_file, "configFile": self.config_file,
+        }  # fmt: skip
+        named = {key: name for key, name in files.items() if name is not None}
+        model = {"modelName": self.model_name, "modelVersion": self.version, "handler": self.handler, **named}
+        return {"runtime": "python", "model": model}
+
+
+def bare_target(file: Path, function: str = "") -> ServeTarget:
+    """Read a file that is served in place: a handler or a model.
+
+    Raises:
+        TargetError: the file cannot be served.
+    """
+    if file.suffix == ".py":
+        return read_handler(file, function)
+    return _read_model(file)
+
+
+def read_handler(file: Path, function: str) -> ServeTarget:
+    if ":" in file.name:
+        raise TargetError(f"`{file.name}` has a colon in its name, which separates a function", "rename the file")
+    tree = parse(file) if function else None
+    names = [] if tree is None else top_names(tree)
+    if tree is not None and function not in names and "*" not in names:
+        close = get_close_matches(function, names, n=1)
+        raise TargetError(
+            f"{file.name} defines no `{function}`", f"did you mean `{file.name}:{close[0]}`?" if close else ""
+        )
+    named = function and function not in PLAIN_NAMES
+    return ServeTarget(
+        kind="handler",
+        url=f"{file}:{function}" if function else str(file),
+        path=file,
+        model_name=model_name_of(function if named else file.stem),
+        version=VERSION,
+        handler=f"{file.name}:{function}" if function else file.name,
+        **_files_of_handler(file),
+    )
+
+
+def _files_of_handler(handler: Path) -> dict[str, str | None]:
+    """Return the model's files beside a handler, where there is exactly one model."""
+    files: dict[str, str | None] = {"config_file": _config_beside(handler)}
+    models = [each for each in files_beside(handler) if each.suffix in MODEL_SUFFIXES]
+    if len(models) == 1:
+        files["serialized_file"] = models[0].name
+        if _needs_model_file(models[0]):
+            candidates = _model_files(models[0])
+            files["model_file"] = candidates[0].name if len(candidates) == 1 else None
+    return files
+
+
+def _read_model(file: Path) -> ServeTarget:
+    model_file = None
+    if file.suffix == WEIGHTS and is_torchscript(file):
+        raise TargetError(f"`{file.name}` is a TorchScript file", f"rename it to `{file.stem}.pt`")
+    if _needs_model_file(file):
+        candidates = _model_files(file)
+        if not candidates:
+            raise TargetError(
+                f"`{file.name}` holds weights, and no .py file beside it defines one torch.nn.Module class for them",
+                f"write the class into `{file.stem}.py`, or save the whole model: torch.jit.script(model).save(…)",
+            )
+        if len(candidates) > 1:
+            names = ", ".join(f"`{each.name}`" for each in candidates[:4])
+            raise TargetError(
+                f"`{file.name}` holds weights of a class in one of {names}", f"rename that file to `{file.stem}.py`"
+            )
+        model_file = candidates[0].name
+    return ServeTarget(
+        kind="model",
+        url=str(file),
+        path=file,
+        model_name=model_name_of(file.stem),
+        version=VERSION,
+        handler=BASE_HANDLER,
+        model_file=model_file,
+        serialized_file=file.name,
+        config_file=_config_beside(file),
+    )
+
+
+def _needs_model_file(model: Path) -> bool:
+    return model.suffix == WEIGHTS or (model.suffix == ".pt" and not is_torchscript(model))
+
+
+def _model_files(weights: Path) -> list[Path]:
+    """Return the files beside weights that define one module class: that of the same name, else `model.py`, else all.
+
+    At most `LARGEST` bytes are read.
+    """
+    read, found = 0, []
+    preferred = [weights.with_suffix(".py"), weights.with_name("model.py")]
+    files = [each for each in preferred if each.is_file()]
+    files += [each for each in files_beside(weights) if each.suffix == ".py" and each not in files]
+    for file in files:
+        read += file.stat().st_size
+        if read > LARGEST:
+            break
+        if len(module_classes(file)) == 1:
+            if file in preferred:
+                return [file]
+            found.append(file)
+    return found
+
+
+def files_beside(file: Path) -> list[Path]:
+    """Return the files of a file's folder, sorted by name; hidden ones left out."""
+    try:
+        return sorted(each for each in file.parent.iterdir() if not each.name.startswith(".") and each.is_file())
+    except OSError:  # a folder that may be entered but not listed
+        return [file]
+
+
+def _config_beside(file: Path) -> str | None:
+    return CONFIG if file.with_name(CONFIG).is_file() else None

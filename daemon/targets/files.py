@@ -1,0 +1,51 @@
+"""File names: which suffix is served as it is, which function a name ends with, and the model name that follows."""
+
+import re
+import unicodedata
+import zipfile
+from pathlib import Path
+
+from daemon.marfile import NAME
+
+WEIGHTS = ".pth"
+MODEL_SUFFIXES = (".pt", ".pt2", ".onnx", WEIGHTS)
+BARE_SUFFIXES = (".py", *MODEL_SUFFIXES)
+ARCHIVE_SUFFIXES = (".mar", ".tar.gz", ".tgz", ".model")
+_FUNCTION = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)", re.DOTALL)
+_UNNAMED = "model"
+_LONGEST_NAME = 64  # characters of an inferred name
+
+
+def split_function(text: str) -> tuple[str, str]:
+    """Split `handler.py:function` into file and function; the function is empty if the text names none."""
+    found = _FUNCTION.fullmatch(text)
+    return (found["file"], found["function"]) if found else (text, "")
+
+
+def is_bare(text: str) -> bool:
+    """Return whether a name is that of a file which is served without an archive; `:function` may follow."""
+    return split_function(text)[0].endswith(BARE_SUFFIXES)
+
+
+def model_name_of(stem: str) -> str:
+    """Return a valid model name for any file name without its suffix: `my net (1)` becomes `my-net-1`."""
+    plain = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode()
+    name = re.sub(r"[^A-Za-z0-9_.]+", "-", plain).strip("-_.")[:_LONGEST_NAME].rstrip("-_.")
+    return name if NAME.fullmatch(name) else _UNNAMED
+
+
+def is_torchscript(file: Path) -> bool:
+    """Return whether a `.pt` file is TorchScript rather than weights, which `torch.save` writes.
+
+    Both are zip files; only TorchScript has code and constants. A damaged file counts as TorchScript, and its loader
+    reports the damage.
+    """
+    try:
+        with file.open("rb") as opened:
+            if opened.read(2) != b"PK":
+                return False  # torch.save of torch before 1.6
+        with zipfile.ZipFile(file) as archive:
+            names = archive.namelist()
+    except (OSError, zipfile.BadZipFile, ValueError):
+        return True
+    return any(name.endswith("/constants.pkl") or "/code/" in name for name in names)

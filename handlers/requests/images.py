@@ -1,0 +1,43 @@
+"""Decode images, without torch."""
+
+import io
+
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from handlers.sdk.errors import UnreadablePayload
+
+
+def decode_image(encoded: bytes | bytearray, most_pixels: int | None = None) -> Image.Image:
+    """Decode one image file and turn the image upright according to its EXIF orientation.
+
+    Args:
+        encoded: any format that Pillow reads.
+        most_pixels: larger images are refused before their pixels are decoded; None leaves the limit to Pillow.
+
+    Returns:
+        The image, in the mode of the file.
+
+    Raises:
+        UnreadablePayload: Pillow cannot read the file, or the image has too many pixels.
+    """
+    try:
+        with Image.open(io.BytesIO(encoded)) as image:
+            if most_pixels is not None and image.width * image.height > most_pixels:
+                size = f"{image.width} × {image.height} pixels"
+                raise UnreadablePayload(f"the image has {size}; at most {most_pixels} are read")
+            image.load()
+            # Read now and then dropped: `exif_transpose` would rewrite the tags, and fails where a camera wrote one
+            # with the wrong type.
+            image.getexif()
+            for key in ("exif", "Raw profile type exif"):
+                image.info.pop(key, None)
+            return ImageOps.exif_transpose(image)
+    except (MemoryError, UnreadablePayload):
+        raise
+    except UnidentifiedImageError as error:  # Pillow's own text names an object's address
+        raise UnreadablePayload(
+            f"The request's {len(encoded)} bytes are not an image: cannot identify image file"
+        ) from error
+    # Damaged files make Pillow's readers raise struct.error, RuntimeError, AttributeError and more.
+    except Exception as error:
+        raise UnreadablePayload(f"The request's {len(encoded)} bytes are not an image: {error}") from error

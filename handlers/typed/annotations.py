@@ -1,0 +1,113 @@
+"""From an annotation to the kind of input.
+
+Libraries are recognised by name, so that nothing is imported that the handler has not imported itself.
+"""
+
+import types
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
+
+import msgspec
+
+from handlers.wire import InputKind
+
+
+class Target(NamedTuple):
+    """The type that one value is decoded to.
+
+    Attributes:
+        type: the annotation; without None except for JSON.
+        dtype: the NumPy type of an array's values; None for any.
+        optional: None is allowed: the part may be missing.
+    """
+
+    kind: InputKind
+    type: Any
+    dtype: Any = None
+    optional: bool = False
+
+
+def target_of(annotation: Any) -> Target | None:
+    """Return the type that one value is decoded to; None for an annotation that cannot be decoded."""
+    optional, whole = False, annotation
+    if get_origin(annotation) in (Union, types.UnionType):
+        kept = [each for each in get_args(annotation) if each is not types.NoneType]
+        optional = len(kept) < len(get_args(annotation))
+        if optional:
+            annotation = kept[0] if len(kept) == 1 else Union[tuple(kept)]  # noqa: UP007 - members are known at run time
+    plain = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    name = _full_name(plain)
+    if plain is str:
+        return Target("text", annotation, optional=optional)
+    if plain in (bytes, bytearray):
+        return Target("bytes", plain, optional=optional)
+    if name in ("PIL.Image", "PIL.Image.Image"):
+        return Target("image", plain, optional=optional)
+    if name == "torch.Tensor":
+        return Target("tensor", plain, optional=optional)
+    if name == "numpy.ndarray" or _full_name(get_origin(plain)) == "numpy.ndarray":
+        return Target("array", plain, _dtype_of(plain), optional)
+    if is_pydantic(annotation):
+        return Target("json", annotation, optional=optional)
+    return Target("json", whole, optional=optional) if is_json(annotation) else None
+
+
+def is_json(annotation: Any) -> bool:
+    """Return whether a type can be decoded from JSON: by msgspec, or by the type itself as pydantic's models do."""
+    if is_pydantic(annotation):
+        return True
+    try:
+        return not _has_custom(msgspec.inspect.type_info(annotation))
+    except Exception:  # noqa: BLE001 - anything may stand in an annotation
+        return False
+
+
+def is_pydantic(annotation: Any) -> bool:
+    """Return whether a class validates JSON itself, by the methods of pydantic's models."""
+    return isinstance(annotation, type) and callable(getattr(annotation, "model_validate_json", None))
+
+
+def written(annotation: Any) -> str:
+    """Return an annotation as people write it: `list[Image]`."""
+    if isinstance(annotation, str):
+        return annotation
+    if annotation in (None, types.NoneType):
+        return "None"
+    if isinstance(annotation, types.ModuleType):
+        return annotation.__name__.rpartition(".")[2]
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is list and arguments:
+        return f"list[{written(arguments[0])}]"
+    if isinstance(annotation, type) and not arguments:
+        return annotation.__qualname__ if "<locals>" not in annotation.__qualname__ else annotation.__name__
+    return str(annotation).replace("typing.", "")
+
+
+def _full_name(annotation: Any) -> str:
+    if isinstance(annotation, types.ModuleType):
+        return annotation.__name__
+    return f"{getattr(annotation, '__module__', '')}.{getattr(annotation, '__qualname__', '')}"
+
+
+def _dtype_of(annotation: Any) -> Any:
+    """Return the dtype of `numpy.typing.NDArray[np.float32]`; None if it names none."""
+    for argument in get_args(annotation)[1:]:
+        inner = get_args(argument)
+        if inner and isinstance(inner[0], type):
+            return inner[0]
+    return None
+
+
+def _has_custom(info: Any) -> bool:
+    """Return whether a type, or one that it contains, is unknown to msgspec."""
+    seen: set[int] = set()
+    waiting = [info]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, msgspec.inspect.CustomType):
+            return True
+        if isinstance(each, (list, tuple)):
+            waiting.extend(each)
+        elif isinstance(each, (msgspec.inspect.Type, msgspec.inspect.Field)) and id(each) not in seen:
+            seen.add(id(each))
+            waiting.extend(getattr(each, name) for name in each.__struct_fields__ if name not in ("cls", "default"))
+    return False

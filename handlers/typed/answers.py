@@ -1,0 +1,122 @@
+"""From a returned value to the body of an answer.
+
+str                      text/plain; charset=utf-8
+bytes                    as they are
+PIL image                PNG
+array, tensor            `.npy` if `Accept` names it, else JSON
+anything else            compact JSON, arrays and tensors within it too
+"""
+
+import inspect
+import io
+import sys
+from typing import Any, NamedTuple, get_args, get_origin
+
+import msgspec
+
+from handlers.requests.arrays import JSON, NPY, is_array, to_list, to_npy
+from handlers.sdk.errors import InvalidResult, NotSerialisable
+from handlers.typed.annotations import written
+from handlers.typed.signature import Signature
+
+TEXT = "text/plain; charset=utf-8"
+LINES = "application/x-ndjson"
+_CHECKED = (str, bytes, dict, list)  # what an annotation may promise and a value is compared with
+
+
+class EncodedAnswer(NamedTuple):
+    """A body; `content_type` is empty for bytes of an unknown type."""
+
+    body: bytes
+    content_type: str
+
+
+def encode_answer(value: Any, wanted: str = "") -> EncodedAnswer:
+    """Encode one answer.
+
+    Args:
+        wanted: the type of an array that the client accepts (`requests.arrays.wanted_type`).
+
+    Raises:
+        NotSerialisable: the value cannot be encoded.
+    """
+    if isinstance(value, str):
+        return EncodedAnswer(value.encode("utf-8", "replace"), TEXT)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return EncodedAnswer(bytes(value), "")
+    try:
+        if wanted == NPY and is_array(value):
+            return EncodedAnswer(to_npy(value), NPY)
+        if _is_image(value):
+            buffer = io.BytesIO()
+            value.save(buffer, "PNG")
+            return EncodedAnswer(buffer.getvalue(), "image/png")
+        return EncodedAnswer(_encoder.encode(value), JSON)
+    except (TypeError, ValueError, OverflowError, RecursionError, OSError) as error:
+        raise NotSerialisable(f"{type(value).__name__}: {error}") from error
+
+
+def encode_piece(value: Any) -> EncodedAnswer:
+    """Encode a piece of an answer; values other than texts and bytes are lines of JSON.
+
+    Raises:
+        NotSerialisable: the value cannot be encoded.
+    """
+    encoded = encode_answer(value)
+    return EncodedAnswer(encoded.body + b"\n", LINES) if encoded.content_type == JSON else encoded
+
+
+def check_batch(result: Any, rows: int, signature: Signature) -> list[Any]:
+    """Return the answers of a batch.
+
+    Raises:
+        InvalidResult: the result is not a list, array or tensor with one item for each row.
+    """
+    expected = f"expected a list of {rows}, one answer for each row of the batch"
+    if not isinstance(result, (list, tuple)) and not (is_array(result) and result.ndim):
+        raise InvalidResult(f"`{signature.function}` returned {_named(result)}; {expected}")
+    if len(result) != rows:
+        raise InvalidResult(f"`{signature.function}` returned {len(result)} answers; {expected}")
+    return list(result)
+
+
+def check_answer(value: Any, signature: Signature) -> Any:
+    """Return the answer of one row; an InvalidResult in its place if the return annotation promises another type."""
+    promised = signature.returns
+    if signature.batches:
+        promised = get_args(promised)[0] if get_origin(promised) is list and get_args(promised) else Any
+    if isinstance(value, BaseException) or promised in (None, Any, inspect.Signature.empty):
+        return value
+    kind = get_origin(promised) or promised
+    if kind in _CHECKED and not isinstance(value, (bytes, bytearray) if kind is bytes else kind):
+        if is_array(value) and kind is list:
+            return value
+        expected = f"its return annotation says {written(promised)}"
+        return InvalidResult(f"`{signature.function}` returned {_named(value)} for a row; {expected}")
+    return value
+
+
+def _named(value: Any) -> str:
+    if value is None:
+        return "None (is a `return` missing?)"
+    return type(value).__name__
+
+
+def _is_image(value: Any) -> bool:
+    pillow = sys.modules.get("PIL.Image")
+    return pillow is not None and isinstance(value, pillow.Image)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that msgspec can encode, for one that it cannot."""
+    if is_array(value):
+        return to_list(value)
+    if callable(getattr(value, "model_dump", None)):  # pydantic
+        return value.model_dump(mode="json")
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.generic):
+        return value.item()
+    raise NotImplementedError(f"objects of type {type(value).__name__} cannot be encoded as JSON")
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_plain)

@@ -1,0 +1,109 @@
+"""Arrays in requests: `.npy` files and JSON lists.
+
+An `.npy` file is read without pickle, and its header is checked against the number of bytes before any memory is
+taken: a file of 100 bytes may declare 2^60 values.
+"""
+
+import io
+import math
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from handlers.sdk.errors import UnreadablePayload
+
+MAGIC = b"\x93NUMPY"
+_LONGEST_HEADER = 10_000  # characters; NumPy's own limit
+_NUMBERS = "biufc"  # the kinds of dtypes that are numbers
+
+
+def array_of(value: Any, dtype: Any = None) -> np.ndarray[Any, Any]:
+    """Decode an array.
+
+    Args:
+        value: an `.npy` file or JSON text as bytes, or nested lists.
+        dtype: the type of the result's values; None for the file's, or NumPy's default for lists.
+
+    Returns:
+        A writable array in native byte order.
+
+    Raises:
+        UnreadablePayload: the value is not an array of numbers, or holds values that `dtype` cannot.
+    """
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        if bytes(value[: len(MAGIC)]) == MAGIC:
+            return _cast(read_npy(value), dtype)
+        try:
+            value = msgspec.json.decode(value)
+        except (ValueError, RecursionError) as error:
+            raise UnreadablePayload(f"neither an `.npy` file nor a JSON list: {error}") from None
+    if not isinstance(value, (list, int, float)):
+        raise UnreadablePayload(f"expected a list of numbers, got {type(value).__name__}")
+    try:
+        array = np.array(value)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise UnreadablePayload(f"not an array of numbers: {error}") from None
+    if array.dtype.kind not in _NUMBERS:
+        raise UnreadablePayload("not an array of numbers")
+    return _cast(array, dtype)
+
+
+def read_npy(body: bytes | bytearray | memoryview) -> np.ndarray[Any, Any]:
+    """Read an `.npy` file of numbers.
+
+    Raises:
+        UnreadablePayload: the header is broken, the values are not numbers, or their number does not fit the file.
+    """
+    file = io.BytesIO(bytes(body[: _LONGEST_HEADER + 100]))
+    try:
+        version = np.lib.format.read_magic(file)
+        if version not in ((1, 0), (2, 0)):
+            raise ValueError(f"version {version[0]}.{version[1]} is not read")
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran, dtype = read(file, max_header_size=_LONGEST_HEADER)
+    except Exception as error:  # noqa: BLE001 - the header is a Python literal: SyntaxError, RecursionError, MemoryError and more
+        raise UnreadablePayload(f"broken `.npy` header: {str(error).strip().partition(chr(10))[0][:200]}") from None
+    if dtype.kind not in _NUMBERS:
+        raise UnreadablePayload(f"the `.npy` file holds values of type {str(dtype)[:100]}; only numbers are read")
+    there = len(body) - file.tell()
+    expected = math.prod(shape) * dtype.itemsize
+    if any(length < 0 for length in shape) or expected != there:
+        text = str(shape)[:200]
+        raise UnreadablePayload(f"the `.npy` header says {text} of {dtype}, {expected} bytes, and {there} bytes follow")
+    try:
+        flat = np.frombuffer(bytearray(body[file.tell() :]), dtype)
+        array = flat.reshape(shape, order="F" if fortran else "C")
+    except (ValueError, OverflowError) as error:
+        raise UnreadablePayload(f"the `.npy` header says {str(shape)[:200]}: {error}") from None
+    return array.astype(dtype.newbyteorder("="), copy=False)
+
+
+def tensor_of(value: Any) -> Any:
+    """Decode a tensor, as `array_of` does; the fractions of a JSON list become torch's default dtype.
+
+    Raises:
+        UnreadablePayload: the value is not an array of numbers, or of a type that torch lacks.
+    """
+    import torch
+
+    array = array_of(value)
+    is_file = isinstance(value, (bytes, bytearray, memoryview)) and bytes(value[: len(MAGIC)]) == MAGIC
+    try:
+        tensor = torch.from_numpy(np.ascontiguousarray(array) if array.ndim else array)
+    except TypeError as error:
+        raise UnreadablePayload(f"not an array for torch: {error}") from None
+    return tensor if is_file or not tensor.is_floating_point() else tensor.to(torch.get_default_dtype())
+
+
+def _cast(array: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
+    if dtype is None or array.dtype == dtype:
+        return array
+    try:
+        fits = np.can_cast(array.dtype, dtype, "same_kind")
+    except TypeError:  # an abstract type, such as np.floating
+        fits = np.issubdtype(array.dtype, dtype)
+        dtype = array.dtype
+    if not fits:
+        raise UnreadablePayload(f"expected values of type {np.dtype(dtype)}, got {array.dtype}")
+    return array.astype(dtype)

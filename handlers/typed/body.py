@@ -1,0 +1,90 @@
+"""From a request to one part for each parameter.
+
+one parameter        the whole body, or the form's part of its name
+several parameters   the parts of a form, or the members of a JSON object, named after them
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from handlers import wire
+from handlers.sdk.errors import UnreadablePayload
+from handlers.typed.signature import Argument
+
+_WHOLE = ("data", "body")  # the names that the daemon and TorchServe's clients give to a body without a form
+JSON = "application/json"
+
+
+class Part(NamedTuple):
+    """The value for one parameter.
+
+    Attributes:
+        content_type: without parameters, in lower case.
+        value: bytes as received, or a parsed JSON value.
+        parsed: `value` is a member of a JSON object.
+    """
+
+    content_type: str
+    value: Any
+    parsed: bool = False
+
+
+class RequestBody(NamedTuple):
+    """A request as received: name → part."""
+
+    parts: dict[str, Part]
+
+
+def read_rows(rows: Sequence[wire.Row]) -> list[RequestBody]:
+    """Return the bodies of a batch, undecoded; the values are views that are valid while the batch runs."""
+    return [RequestBody({name: Part(_mime(kind), value) for name, kind, value in row.params}) for row in rows]
+
+
+def parts_of(body: RequestBody, arguments: Sequence[Argument]) -> dict[str, Part]:
+    """Return the parts of the parameters that the request fills.
+
+    Raises:
+        UnreadablePayload: a required part is missing, or there are parts of other names.
+    """
+    parts = body.parts
+    whole = next((parts[name] for name in _WHOLE if name in parts and name not in _names(arguments)), None)
+    if whole is None:
+        found = {each.name: parts[each.name] for each in arguments if each.name in parts}
+    elif len(arguments) == 1:
+        found = {arguments[0].name: whole}
+    elif not len(whole.value) and not any(each.required for each in arguments):
+        found = {}
+    else:
+        found = _members(whole, arguments)
+    for each in arguments:
+        if each.required and each.name not in found:
+            raise UnreadablePayload(_missing(each, list(parts), len(arguments)))
+    return found
+
+
+def _names(arguments: Sequence[Argument]) -> list[str]:
+    return [each.name for each in arguments]
+
+
+def _members(whole: Part, arguments: Sequence[Argument]) -> dict[str, Part]:
+    names = _names(arguments)
+    expected = f"a JSON object or a form with {', '.join(f'`{name}`' for name in names)}"
+    try:
+        value = msgspec.json.decode(whole.value)
+    except (ValueError, RecursionError) as error:
+        raise UnreadablePayload(f"The request should be {expected}, and is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise UnreadablePayload(f"The request should be {expected}, and is a JSON {type(value).__name__}")
+    return {name: Part(JSON, value[name], parsed=True) for name in names if name in value}
+
+
+def _missing(argument: Argument, names: list[str], count: int) -> str:
+    has = f"it has {', '.join(f'`{name[:100]}`' for name in names[:10])}" if names else "it has none"
+    way = "send the body as it is (`curl -T FILE`), or a part" if count == 1 else "send a part or a JSON member"
+    return f"`{argument.name}`: the request lacks this part, {has}; {way} of that name"
+
+
+def _mime(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()

@@ -1,0 +1,146 @@
+"""From a part of a request to the value of a parameter, by the kind of input."""
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from handlers.requests.excerpt import message_of
+from handlers.sdk.errors import UnreadablePayload
+from handlers.typed.annotations import is_pydantic
+from handlers.typed.body import JSON, Part
+from handlers.typed.signature import Argument
+
+Decode = Callable[[Part], Any]
+
+
+def decoder_of(argument: Argument, most_pixels: Callable[[], int | None]) -> Decode:
+    """Return the decoder of a parameter; it raises UnreadablePayload with the parameter's name and the reason.
+
+    Args:
+        most_pixels: returns the most pixels of an image; None for any number.
+    """
+    decode = _BY_KIND[argument.target.kind](argument, most_pixels)
+    optional = argument.target.optional
+
+    def decode_part(part: Part) -> Any:
+        if optional and part.parsed and part.value is None:
+            return None
+        try:
+            return decode(part)
+        except UnreadablePayload as error:
+            raise UnreadablePayload(f"`{argument.name}`: {message_of(error)}") from error
+
+    return decode_part
+
+
+def _text(argument: Argument, most_pixels: Callable[[], int | None]) -> Decode:  # noqa: ARG001
+    kind = None if argument.target.type is str else argument.target.type
+
+    def decode(part: Part) -> Any:
+        text = part.value if part.parsed else _text_of(part, argument.name)
+        if not isinstance(text, str):
+            raise UnreadablePayload(f"expected a text, got {type(text).__name__}")
+        return text if kind is None else _converted(text, kind)
+
+    return decode
+
+
+def _text_of(part: Part, name: str) -> Any:
+    if part.content_type == JSON:  # a JSON text, or an object named after the parameter; any other JSON is the text
+        try:
+            value = msgspec.json.decode(part.value)
+        except (ValueError, RecursionError):
+            value = None
+        if isinstance(value, dict) and list(value) == [name]:
+            value = value[name]
+        if isinstance(value, str):
+            return value
+    try:
+        return str(part.value, "utf-8")
+    except UnicodeDecodeError as error:
+        raise UnreadablePayload(
+            f"not a text in UTF-8: byte {error.start} is {error.object[error.start]:#04x}"
+        ) from None
+
+
+def _json(argument: Argument, most_pixels: Callable[[], int | None]) -> Decode:  # noqa: ARG001
+    kind = argument.target.type
+    if is_pydantic(kind):
+        return _pydantic(kind)
+    decoder = msgspec.json.Decoder(kind)
+
+    def decode(part: Part) -> Any:
+        if part.parsed:
+            return _converted(part.value, kind)
+        try:
+            return decoder.decode(part.value)
+        except msgspec.ValidationError as error:
+            raise UnreadablePayload(message_of(error)) from None
+        except (ValueError, RecursionError) as error:
+            raise UnreadablePayload(f"not JSON: {message_of(error)}") from None
+
+    return decode
+
+
+def _pydantic(kind: Any) -> Decode:
+    def decode(part: Part) -> Any:
+        try:
+            return kind.model_validate(part.value) if part.parsed else kind.model_validate_json(bytes(part.value))
+        except (ValueError, RecursionError) as error:  # pydantic's ValidationError is a ValueError
+            raise UnreadablePayload(message_of(error)) from None
+
+    return decode
+
+
+def _converted(value: Any, kind: Any) -> Any:
+    try:
+        return msgspec.convert(value, kind)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise UnreadablePayload(message_of(error)) from None
+
+
+def _bytes(argument: Argument, most_pixels: Callable[[], int | None]) -> Decode:  # noqa: ARG001
+    kind = argument.target.type
+    return lambda part: kind(_bytes_of(part))
+
+
+def _image(argument: Argument, most_pixels: Callable[[], int | None]) -> Decode:  # noqa: ARG001
+    from handlers.requests.images import decode_image
+
+    return lambda part: decode_image(_bytes_of(part), most_pixels())
+
+
+def _bytes_of(part: Part) -> bytes:
+    """Return a part's bytes; within JSON they are base64."""
+    if not part.parsed:
+        return bytes(part.value)
+    if not isinstance(part.value, str):
+        raise UnreadablePayload(f"expected a text in base64, got {type(part.value).__name__}")
+    try:
+        return base64.b64decode(part.value, validate=True)
+    except ValueError as error:
+        raise UnreadablePayload(f"not base64: {error}") from None
+
+
+def _array(argument: Argument, most_pixels: Callable[[], int | None]) -> Decode:  # noqa: ARG001
+    from handlers.typed.arrays import array_of
+
+    return lambda part: array_of(part.value, argument.target.dtype)
+
+
+def _tensor(argument: Argument, most_pixels: Callable[[], int | None]) -> Decode:  # noqa: ARG001
+    from handlers.typed.arrays import tensor_of
+
+    return lambda part: tensor_of(part.value)
+
+
+_BY_KIND: dict[str, Callable[[Argument, Callable[[], int | None]], Decode]] = {
+    "array": _array,
+    "bytes": _bytes,
+    "image": _image,
+    "json": _json,
+    "tensor": _tensor,
+    "text": _text,
+}

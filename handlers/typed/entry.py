@@ -1,0 +1,233 @@
+"""The entry point of a typed handler: decode the rows, call the function, encode its answers."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from handlers.requests.arrays import is_array, wanted_type
+from handlers.requests.kinds import Kind, kinds_of
+from handlers.sdk.context import Context
+from handlers.sdk.errors import HandlerError, NotSerialisable, PredictionException, UnreadablePayload
+from handlers.sdk.loader import EntryPoint
+from handlers.typed.answers import check_answer, check_batch, encode_answer, encode_piece
+from handlers.typed.body import RequestBody, parts_of, read_rows
+from handlers.typed.decoders import decoder_of
+from handlers.typed.detection import signature_of
+from handlers.typed.pieces import END, send_batch, stream_rows
+from handlers.typed.signature import Signature
+
+Values = dict[str, Any]  # parameter → value, of one row
+
+
+def typed_entry(function: Callable[..., Any], instance: Any = None) -> EntryPoint | None:
+    """Return the entry point of a typed function or bound method; None if it is not typed.
+
+    Args:
+        instance: the object whose method the function is; its `setup` or `load` runs once per worker.
+
+    Raises:
+        HandlerError: the type hints cannot be used, or `batch_size` is not a whole number from 1.
+    """
+    signature = signature_of(function)
+    if signature is None:
+        return None
+    return TypedEntryPoint(function, instance, signature, _batch_size(function, instance))
+
+
+class TypedEntryPoint(EntryPoint):
+    """A typed function as the runtime calls it."""
+
+    def __init__(self, function: Callable[..., Any], instance: Any, signature: Signature, batch_size: int) -> None:
+        super().__init__(instance, self.answer)
+        self.own_handle = True
+        self.read = read_rows
+        self._declared = self.declared = signature.declared(batch_size)
+        self._function = function
+        self._signature = signature
+        self._most_pixels: int | None = None
+        self._decoders = {each.name: decoder_of(each, lambda: self._most_pixels) for each in signature.arguments}
+        self._loop: Any = None
+
+    def initialize(self, context: Context) -> None:
+        """Run `initialize`, `setup` or `load` of the handler's class, whichever there is."""
+        if context.system_properties.get("limit_max_image_pixels", True) and any(
+            each.kind == "image" for each in self._declared.inputs
+        ):
+            from PIL import Image
+
+            self._most_pixels = Image.MAX_IMAGE_PIXELS
+        for name in ("initialize", "setup", "load"):
+            method = getattr(self.instance, name, None)
+            if callable(method):
+                made = method(context) if _takes_context(method) else method()
+                if inspect.iscoroutine(made):
+                    self._event_loop().run(made)
+
+    def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
+        """Replace each body in place by its values; return the unreadable ones."""
+        unreadable = {}
+        for index, body in enumerate(data):
+            if isinstance(body, RequestBody):
+                try:
+                    data[index] = self._decode(body)
+                except UnreadablePayload as error:
+                    unreadable[index] = error
+        return unreadable
+
+    def answer(self, data: list[Any], context: Context) -> list[Any]:
+        """Return the encoded answer of each row, or an exception in its place."""
+        kinds = kinds_of(context, len(data))
+        items: dict[int, Any] = {index: self._special(kind) for index, kind in enumerate(kinds)}
+        rows = [index for index, kind in enumerate(kinds) if kind is Kind.PREDICT]
+        values = {row: self._values_of(data[row]) for row in rows}
+        if self._signature.batches:
+            for group in _alike(rows, values):
+                items.update(zip(group, self._run_batch(group, values, context), strict=True))
+        elif rows:
+            items.update(zip(rows, self._run_rows(rows, values, context), strict=True))
+        return [self._encode(items[index], index, context) for index in range(len(data))]
+
+    def close(self) -> None:
+        """Cancel what a coroutine has left running, and close the event loop."""
+        if self._loop is not None:
+            self._loop.close()
+
+    def _values_of(self, item: Any) -> Values:
+        """Return a row's values, as decoded by `prepare` or now."""
+        return self._decode(item) if isinstance(item, RequestBody) else item
+
+    def _decode(self, body: RequestBody) -> Values:
+        """Return the values of the parameters that the request fills.
+
+        Raises:
+            UnreadablePayload: a part is missing or cannot be decoded.
+        """
+        arguments = self._signature.arguments
+        parts = parts_of(body, arguments)
+        values: Values = {}
+        for each in arguments:
+            if each.name in parts:
+                values[each.name] = self._decoders[each.name](parts[each.name])
+            elif not each.has_default:
+                values[each.name] = None
+        return values
+
+    def _special(self, kind: Kind) -> Any:
+        if kind is Kind.EXPLAIN:
+            return PredictionException(f"`{self._signature.function}` is a typed handler, which explains nothing", 501)
+        if kind is Kind.DESCRIBE:
+            inputs = [{"name": each.name, "kind": each.kind, "type": each.annotation} for each in self._declared.inputs]
+            return {"inputs": inputs, "output": self._declared.output}
+        return None
+
+    def _run_batch(self, rows: Sequence[int], values: Mapping[int, Values], context: Context) -> list[Any]:
+        columns = {name: [values[row][name] for row in rows] for name in values[rows[0]]}
+        with context.selected(rows):
+            result = self._call(columns, context)
+            if not self._signature.streams:
+                result = self._event_loop().run(result) if self._signature.waits else result
+                return [check_answer(each, self._signature) for each in check_batch(result, len(rows), self._signature)]
+            take = _Sender(context)
+            if self._signature.waits:
+                self._event_loop().each(result, lambda piece: send_batch(piece, len(rows), self._signature, take))
+            else:
+                for piece in result:
+                    send_batch(piece, len(rows), self._signature, take)
+            return [END] * len(rows)
+
+    def _run_rows(self, rows: Sequence[int], values: Mapping[int, Values], context: Context) -> list[Any]:
+        """Run each row as a call of its own: an exception fails only its row."""
+        if not self._signature.waits and not self._signature.streams:
+            return [self._run_row(row, values[row], context) for row in rows]
+        # The calls of several rows are under way at the same time, each with a context of its own.
+        calls = [self._call(values[row], _only(context, row)) for row in rows]
+        with context.selected(rows):
+            if self._signature.streams:
+                sender = _Sender(context)
+                return self._event_loop().stream(calls, sender) if self._signature.waits else stream_rows(calls, sender)
+            return [check_answer(each, self._signature) for each in self._event_loop().gather(calls)]
+
+    def _run_row(self, row: int, values: Values, context: Context) -> Any:
+        try:
+            if not self._signature.context:
+                return check_answer(self._call(values, context), self._signature)
+            with context.selected([row]):
+                return check_answer(self._call(values, context), self._signature)
+        except Exception as error:  # noqa: BLE001 - user code; the other rows go on
+            return error
+
+    def _call(self, values: Values, context: Context) -> Any:
+        keywords = dict(values)
+        positional = [keywords.pop(each.name) for each in self._signature.arguments if each.positional]
+        if self._signature.context:
+            keywords[self._signature.context] = context
+        return self._function(*positional, **keywords)
+
+    def _encode(self, item: Any, row: int, context: Context) -> Any:
+        if isinstance(item, BaseException) or item is END:
+            return item
+        assert context.request_processor is not None
+        headers = context.request_processor[row].get_request_properties().items()
+        try:
+            encoded = encode_answer(item, wanted_type(headers) if is_array(item) else "")
+        except NotSerialisable as error:
+            return error
+        _set_type(context, row, encoded.content_type)
+        return encoded.body
+
+    def _event_loop(self) -> Any:
+        if self._loop is None:
+            from handlers.typed.waiting import EventLoop
+
+            self._loop = EventLoop()
+        return self._loop
+
+
+class _Sender:
+    """Sends the pieces of the batch that runs."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        assert context.send_pieces is not None
+        self._send = context.send_pieces
+
+    def __call__(self, row: int, piece: Any) -> None:
+        encoded = encode_piece(piece)
+        _set_type(self._context, row, encoded.content_type)
+        self._send([encoded.body], [row])
+
+
+def _set_type(context: Context, row: int, content_type: str) -> None:
+    """Set the content type of an answer, unless the handler has set another."""
+    if content_type and not any(name.lower() == "content-type" for name in context.get_response_headers(row)):
+        context.set_response_header(row, "Content-Type", content_type)
+
+
+def _only(context: Context, row: int) -> Context:
+    """Return a context for one row of the batch."""
+    assert context.request_processor is not None
+    processor = context.request_processor[row]
+    other = context.beside()
+    other.request_ids = {0: context.request_ids[row]}
+    other.request_processor = [processor]
+    other.metrics.request_ids = other.request_ids
+    return other
+
+
+def _alike(rows: Sequence[int], values: Mapping[int, Values]) -> list[list[int]]:
+    """Group the rows by the parameters that they fill: a missing one takes its default, for a whole call."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for row in rows:
+        groups.setdefault(tuple(values[row]), []).append(row)
+    return list(groups.values())
+
+
+def _takes_context(method: Callable[..., Any]) -> bool:
+    return any(each.default is each.empty for each in inspect.signature(method).parameters.values())
+
+
+def _batch_size(function: Callable[..., Any], instance: Any) -> int:
+    wanted = getattr(function if instance is None else instance, "batch_size", 0)
+    if type(wanted) is not int or not 0 <= wanted <= 2**53:
+        raise HandlerError(f"`batch_size` of the handler is {wanted!r}; expected a whole number from 1")
+    return wanted

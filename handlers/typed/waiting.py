@@ -1,0 +1,52 @@
+"""Coroutines of a handler, on one event loop that lives as long as the worker: its clients keep their connections.
+
+The only module of the workers that imports asyncio, and only handlers with an `async def` import this module.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from typing import Any
+
+from handlers.typed.pieces import END, SendPiece
+
+
+class EventLoop:
+    """The event loop of a worker, begun with its first coroutine."""
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+
+    def close(self) -> None:
+        """Cancel the remaining tasks and close the loop."""
+        self._runner.close()
+
+    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Run one coroutine to its end."""
+        return self._runner.run(coroutine)
+
+    def gather(self, calls: Sequence[Awaitable[Any]]) -> list[Any]:
+        """Run the rows at the same time; return each row's value, or the exception in its place."""
+        return self._runner.run(_all(calls))
+
+    def stream(self, streams: Sequence[AsyncIterator[Any]], send: SendPiece) -> list[Any]:
+        """Run asynchronous generators at the same time, and send each piece at once; return as `stream_rows` does."""
+        return self.gather([_send_each(row, each, send) for row, each in enumerate(streams)])
+
+    def each(self, stream: AsyncIterator[Any], take: Callable[[Any], None]) -> None:
+        """Run one asynchronous generator to its end."""
+        self._runner.run(_take_each(stream, take))
+
+
+async def _all(calls: Sequence[Awaitable[Any]]) -> list[Any]:
+    return list(await asyncio.gather(*calls, return_exceptions=True))
+
+
+async def _send_each(row: int, stream: AsyncIterator[Any], send: SendPiece) -> bytes:
+    async for piece in stream:
+        send(row, piece)
+    return END
+
+
+async def _take_each(stream: AsyncIterator[Any], take: Callable[[Any], None]) -> None:
+    async for piece in stream:
+        take(piece)

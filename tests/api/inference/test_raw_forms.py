@@ -1,0 +1,160 @@
+"""`curl -d TEXT` for a model whose one input is text or JSON: the body is the input, unless its field is there."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.api.inference.raw_forms import WINDOW, RawForm, is_urlencoded, read_raw_form
+from daemon.api.inference.urlencoded import SLICE
+from daemon.core.errors import BadRequest
+from daemon.core.job import Param
+from handlers.wire import Declared, Input
+from tests.api.house import House
+from tests.api.inference.test_form_slices import both, seen
+
+TEXT = Input("text", "text", "str")
+JSON = Input("text", "json", "list[int]")
+FORM = "Content-Type: application/x-www-form-urlencoded"
+
+
+def whole(body: bytes) -> list[tuple[str, str, bytes]]:
+    return [("body", "", body)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "body", "params"),
+    [
+        pytest.param(TEXT, b"A quick fox.", None, id="a text is no form"),
+        pytest.param(TEXT, b"1 + 1 = 2 & 100% sure", None, id="nor is one with the signs of a form"),
+        pytest.param(TEXT, b"=", None, id="nor one that would be a broken form"),
+        pytest.param(TEXT, b"", None, id="nor an empty one"),
+        pytest.param(TEXT, b"context=a&texts=b", None, id="other names are no field of it"),
+        pytest.param(TEXT, b"text=A+quick%20fox", [("text", "", b"A quick fox")], id="its field is"),
+        pytest.param(TEXT, b"n=1&text=a", [("n", "", b"1"), ("text", "", b"a")], id="with the others beside it"),
+        pytest.param(JSON, b"[1, 2, 3]", None, id="a list is no form"),
+        pytest.param(JSON, b' {"url": "/?a=1&text=b"}', None, id="nor an object, whatever is in it"),
+        pytest.param(JSON, b'"a&text=b"', None, id="nor a string"),
+        pytest.param(JSON, b"text=[1]", [("text", "", b"[1]")], id="JSON in its field is"),
+        pytest.param(Input("straße", "text"), b"stra%C3%9Fe=a", [("straße", "", b"a")], id="an encoded name"),
+        pytest.param(Input("straße", "text"), "straße=a".encode(), [("straße", "", b"a")], id="and as it is"),
+    ],
+)  # fmt: skip
+def test_read_raw_form(wanted: Input, body: bytes, params: list[tuple[str, str, bytes]] | None) -> None:
+    for payload in both(body):
+        read = read_raw_form(payload, wanted)
+        if isinstance(read, RawForm):
+            while not read.advance():
+                pass
+            read = list(read.params.values())
+
+        assert seen(read) == (whole(body) if params is None else params)
+
+
+def test_a_form_with_its_field_must_be_a_right_one() -> None:
+    with pytest.raises(BadRequest, match="broken escape: `% s`"):
+        read_raw_form(b"text=100% sure", TEXT)
+
+
+@pytest.mark.parametrize("before", [SLICE + 1, WINDOW - 3, WINDOW, WINDOW + 4, 3 * WINDOW - 5])
+def test_in_a_large_body_the_field_is_found_wherever_a_slice_ends(before: int) -> None:
+    body = b"x=" + b"a" * (before - 2) + b"&text=" + b"b" * 10
+    for payload in both(body):
+        form = read_raw_form(payload, TEXT)
+        assert isinstance(form, RawForm)
+        steps = 1
+        while not form.advance():
+            steps += 1
+
+        assert [(param.name, len(param.value)) for param in form.params.values()] == [("x", before - 2), ("text", 10)]
+        assert steps > before // WINDOW
+
+
+def test_a_large_text_is_left_whole_and_where_it_is() -> None:
+    for payload in both(b"no & form = " * WINDOW):
+        form = read_raw_form(payload, TEXT)
+        assert isinstance(form, RawForm)
+        steps = 1
+        while not form.advance():
+            steps += 1
+
+        assert form.params["body"].value is payload and steps == 12
+
+
+@given(st.binary(max_size=40), st.sampled_from([TEXT, JSON]))
+def test_a_body_without_the_name_is_always_given_whole(body: bytes, wanted: Input) -> None:
+    if b"text=" not in body:
+        read = read_raw_form(body, wanted)
+
+        assert isinstance(read, list) and seen(read) == whole(body)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "expected"),
+    [
+        ("application/x-www-form-urlencoded", True), ("Application/X-WWW-Form-URLEncoded; charset=utf-8", True),
+        ("application/x-www-form-urlencoded2", False), ("multipart/form-data; boundary=x", False),
+        ("text/plain", False), ("", False),
+    ],
+)  # fmt: skip
+def test_is_urlencoded(content_type: str, expected: bool) -> None:
+    assert is_urlencoded(content_type) is expected
+
+
+# Through the routes.
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+def params_of(house: House, declared: Declared | None, target: str, body: bytes, *headers: str) -> list[Param]:
+    house.engine.declared = declared
+    asyncio.run(house.serve("m"))
+    house.send("POST", target, body, *headers)
+    house.clock.settle()
+    (job,) = house.engine.workers[-1].batches[0].jobs
+    return list(job.params)
+
+
+@pytest.mark.parametrize("target", ["/predictions/m", "/predictions/m/1.0", "/v1/models/m:predict", "/models/m/invoke"])
+def test_every_route_to_the_model_gives_it_the_whole_body(house: House, target: str) -> None:
+    declared = Declared([TEXT], batches=True)
+
+    assert seen(params_of(house, declared, target, b"50% = half", FORM)) == whole(b"50% = half")
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        pytest.param(None, id="a handler of TorchServe's form"),
+        pytest.param(Declared([Input("image", "image")], batches=True), id="an image"),
+        pytest.param(Declared([TEXT, Input("n", "json")], batches=True), id="two inputs"),
+        pytest.param(Declared([], batches=True), id="no input"),
+    ],
+)
+def test_any_other_model_gets_the_fields_of_the_form(house: House, declared: Declared | None) -> None:
+    assert seen(params_of(house, declared, "/predictions/m", b"a=1&b=2", FORM)) == [("a", "", b"1"), ("b", "", b"2")]
+
+
+def test_another_content_type_is_read_as_ever(house: House) -> None:
+    declared = Declared([TEXT], batches=True)
+
+    read = params_of(house, declared, "/predictions/m", b"text=a", "Content-Type: text/plain")
+
+    assert seen(read) == [("body", "text/plain", b"text=a")]
+
+
+def test_a_large_text_reaches_the_model_through_the_turns(tmp_path: Path) -> None:
+    house = House(tmp_path, max_body=10**6)
+    house.engine.declared = Declared([TEXT], batches=True)
+    text = b"all work & no play = 100% " * 5000
+
+    async def ask() -> bytes:
+        await house.serve("m")
+        return (await house.ask("POST", "/predictions/m", text, FORM)).body
+
+    assert asyncio.run(ask()) == text

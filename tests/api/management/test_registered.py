@@ -1,0 +1,83 @@
+"""The answer to a registration on the control socket: the settings in force, and what a replacement did to them."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.models.change import change_settings
+from tests.api.house import House, sentence
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+def register(house: House, query: str) -> tuple[int, dict[str, Any]]:
+    return asyncio.run(house.tell("POST", f"/models?url=m-1.0&initial_workers=1{query}"))
+
+
+def replace(house: House, query: str = "") -> dict[str, Any]:
+    _, document = asyncio.run(house.tell("POST", f"/models?url=m-1.0&replace=true{query}"))
+    assert isinstance(document, dict)
+    return document
+
+
+def test_a_registration_tells_the_settings_in_force(house: House) -> None:
+    house.put("m", config="batchSize: 4", place="m-1.0")
+
+    _, document = register(house, "&max_batch_delay=2.5")
+
+    assert document == {
+        "status": 'Model "m" Version: 1.0 registered with 1 initial workers',
+        "modelName": "m", "modelVersion": "1.0", "handler": "image_classifier",
+        "batchSize": 4, "maxBatchDelay": 2.5, "batching": "auto",
+        "replaced": False, "changed": [], "kept": [],
+    }  # fmt: skip
+
+
+def test_a_replacement_tells_what_it_changed_and_kept(house: House) -> None:
+    house.put("m", place="m-1.0")
+    register(house, "&batch_size=8&max_batch_delay=20")
+    change_settings(house.registry.find("m"), {"queue_jobs": 7})
+
+    document = replace(house, "&max_batch_delay=5")
+
+    assert document["replaced"] and document["batchSize"] == 8
+    assert document["changed"] == [{"setting": "maxBatchDelay", "before": 20.0, "after": 5.0}]
+    assert document["kept"] == ["batchSize", "minWorkers", "jobQueueSize"]
+
+
+def test_a_replacement_without_a_difference_says_so(house: House) -> None:
+    house.put("m", place="m-1.0")
+    register(house, "&batch_size=8")
+
+    assert replace(house)["changed"] == []
+
+
+def test_a_reset_tells_what_it_changed_and_keeps_nothing(house: House) -> None:
+    house.put("m", place="m-1.0")
+    register(house, "&batch_size=8")
+
+    document = replace(house, "&reset=true&fallback_workers=1")
+
+    assert document["changed"] == [{"setting": "batchSize", "before": 8, "after": 1}]
+    assert document["kept"] == []
+
+
+def test_only_a_replacement_can_reset(house: House) -> None:
+    house.put("m", place="m-1.0")
+
+    status, document = register(house, "&reset=true")
+
+    message = "reset is true, but only a replacement has settings to reset: add replace=true."
+    assert (status, document["message"]) == (400, message)
+
+
+def test_torchserves_address_answers_as_torchserve(tmp_path: Path) -> None:
+    house = House(tmp_path, own=False)
+    house.put("m", place="m-1.0")
+
+    assert register(house, "") == sentence('Model "m" Version: 1.0 registered with 1 initial workers')

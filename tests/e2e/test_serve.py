@@ -1,0 +1,176 @@
+"""`tsctl serve`: from a file to an answer, and nothing is left behind."""
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.served import PATIENCE, TSCTL, Served, eventually, running
+
+ECHO = "def handle(data, context):\n    return [row.get('body') or row.get('data') for row in data or []]\n"
+
+
+class Serving:
+    """A `tsctl serve` in the background, in a folder with `handler.py`."""
+
+    def __init__(self, served: Served, source: str = ECHO) -> None:
+        self.served = served
+        self.folder = served.folder / "own"
+        self.folder.mkdir()
+        self.handler = self.folder / "handler.py"
+        self.handler.write_text(source)
+        self.log = served.folder / "screen"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, *arguments: str) -> None:
+        """Start the command, and wait until it shows the `curl` line."""
+        with self.log.open("wb") as screen:
+            self.process = subprocess.Popen(
+                [TSCTL, "serve", *arguments], cwd=self.folder, env=self.served.environment, stdout=screen, stderr=screen
+            )
+        self.wait_for("curl ")
+
+    def wait_for(self, text: str) -> None:
+        process = self.process
+        assert process is not None
+        eventually(lambda: text in self.screen or process.poll() is not None, f"{text} on the screen")
+        assert text in self.screen, self.screen
+
+    @property
+    def screen(self) -> str:
+        return self.log.read_text()
+
+    def ask(self, name: str = "handler") -> str:
+        """Paste the `curl` command of a model."""
+        found = re.search(rf"^curl .*/{name} .*?(?:\\\n.*)?$", self.screen, re.MULTILINE)
+        assert found is not None, self.screen
+        pasted = f'curl() {{ command curl -s "$@"; }}; {found[0]}'
+        done = subprocess.run(["bash", "-c", pasted], cwd="/", capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def end(self, number: int = signal.SIGINT) -> int:
+        assert self.process is not None
+        self.process.send_signal(number)
+        return self.process.wait(PATIENCE)
+
+
+@pytest.fixture
+def serving(idle: Served) -> Iterator[Serving]:
+    idle.environment.pop("TSCTL_MODEL_STORE")
+    found = Serving(idle)
+    yield found
+    if found.process is not None and found.process.poll() is None:
+        found.process.kill()
+        found.process.wait()
+
+
+def test_one_command_serves_a_file_and_ctrl_c_leaves_nothing(serving: Serving) -> None:
+    serving.start("handler.py")
+    pid = serving.served.status["pid"]
+    state = Path(serving.served.status["stateDir"])
+
+    assert serving.ask() == "hello"
+    assert "model    handler 1.0\n" in serving.screen
+    assert state.stat().st_mode & 0o777 == 0o700
+    assert serving.end() == 0
+    assert not running(pid)
+    assert not state.exists()
+    assert not (serving.served.folder / "state").exists()
+
+
+@pytest.mark.heavy
+def test_a_saved_file_is_served_and_a_broken_one_is_not(serving: Serving) -> None:
+    serving.start("handler.py", "--watch")
+
+    serving.handler.write_text(ECHO.replace("return [", "return ['new ' + ").replace(" or row.get('data')", ""))
+    serving.wait_for("replaced in ")
+    assert serving.ask() == "new hello"
+    serving.handler.write_text("def handle(\n")
+    serving.wait_for("handler.py, line 1: SyntaxError: '(' was never closed")
+    assert serving.ask() == "new hello"
+    serving.handler.write_text("import nothing_like_that\n" + ECHO)
+    serving.wait_for("handler.py, line 1: ModuleNotFoundError: No module named 'nothing_like_that'")
+    assert serving.ask() == "new hello"
+    assert serving.screen.count("ModuleNotFoundError") == 1
+    serving.handler.write_text(ECHO)
+    eventually(lambda: serving.screen.count("replaced in ") == 2, "the mended file is served")
+    assert serving.ask() == "hello"
+
+
+@pytest.mark.heavy
+def test_no_request_fails_while_a_file_is_saved_again_and_again(serving: Serving) -> None:
+    serving.start("handler.py", "--watch")
+    serving.served.note_address()
+    failed = 0
+    for number in range(1, 6):
+        serving.handler.write_text(ECHO + f"# {number}\n")
+        while serving.screen.count("replaced in ") < number:
+            failed += serving.served.ask("/predictions/handler", b"hello").status != 200
+
+    assert failed == 0
+
+
+@pytest.mark.heavy
+def test_the_daemon_ends_even_if_the_command_is_killed(serving: Serving) -> None:
+    serving.start("handler.py")
+    pid = serving.served.status["pid"]
+
+    serving.end(signal.SIGKILL)
+
+    eventually(lambda: not running(pid), "the daemon ends with its parent")
+
+
+@pytest.mark.heavy
+def test_a_running_daemon_keeps_its_own_models_and_forgets_ours(serving: Serving) -> None:
+    served = serving.served
+    served.start()
+    served.register("echo")
+
+    serving.start("handler.py", "--name", "ours")
+    assert serving.ask() == "hello"
+    taken = subprocess.run(
+        [TSCTL, "serve", "handler.py", "--name", "echo"], cwd=serving.folder, env=served.environment,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert taken.returncode == 1
+    assert "choose a name with `--name`, or `tsctl unregister echo`" in taken.stderr
+    assert serving.end() == 0
+
+    assert [model["name"] for model in served.status["models"]] == ["echo"]
+
+
+@pytest.mark.heavy
+def test_a_model_served_for_a_while_is_not_in_the_snapshot(serving: Serving) -> None:
+    served = serving.served
+    served.start()
+    serving.start("handler.py")
+
+    os.kill(served.pid, signal.SIGKILL)
+    eventually(lambda: serving.process is not None and serving.process.poll() is not None, "the command ends")
+    served.start()
+
+    assert served.status["models"] == []
+    assert "the daemon has ended" in serving.screen
+
+
+@pytest.mark.heavy
+def test_a_model_file_and_its_weights_are_served_by_their_names(serving: Serving) -> None:
+    import torch
+
+    net = torch.nn.Linear(3, 1)
+    torch.jit.script(net).save(str(serving.folder / "whole.pt"))
+    torch.save(net.state_dict(), serving.folder / "parts.pth")
+    (serving.folder / "arch.py").write_text(
+        "from torch import nn\nclass Net(nn.Linear):\n    def __init__(self):\n        super().__init__(3, 1)\n"
+    )
+
+    serving.start("whole.pt", "parts.pth")
+
+    eventually(lambda: serving.screen.count("curl ") == 2, "both are shown")
+    for name in ("whole", "parts"):
+        assert re.fullmatch(r"[\s\[]*-?[\d.e-]+[\s\]]*", serving.ask(name))

@@ -1,0 +1,236 @@
+"""A target is read from its name and its files: what is served, under which name, by which handler."""
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from daemon.marfile import MANIFEST, NAME
+from daemon.targets import ServeTarget, TargetError, model_name_of, read_target
+from tests.kit.archives import write_files
+
+NET = b"from torch import nn\nclass Net(nn.Module):\n    pass\n"
+HANDLE = b"def handle(data, context):\n    return data\n"
+
+
+def torchscript(path: Path) -> Path:
+    """Write the part of a TorchScript file that tells it from weights."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"{path.stem}/constants.pkl", b"")
+    return path
+
+
+def weights(path: Path) -> Path:
+    """Write the part of a file of `torch.save` that tells it from TorchScript."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"{path.stem}/data.pkl", b"")
+    return path
+
+
+def refused(text: str, directory: Path) -> TargetError:
+    with pytest.raises(TargetError) as caught:
+        read_target(text, directory)
+    return caught.value
+
+
+def test_a_handler_is_a_file_of_python(tmp_path: Path) -> None:
+    write_files(tmp_path, {"sentiment.py": HANDLE})
+
+    target = read_target("sentiment.py", tmp_path)
+
+    file = tmp_path / "sentiment.py"
+    assert target == ServeTarget(
+        kind="handler", url=str(file), path=file, model_name="sentiment", version="1.0", handler="sentiment.py"
+    )
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        pytest.param("french", "french", id="a function's name is the model's"),
+        pytest.param("handle", "sentiment", id="unless every handler has that name"),
+    ],
+)
+def test_a_function_of_a_file(function: str, name: str, tmp_path: Path) -> None:
+    write_files(tmp_path, {"sentiment.py": f"def {function}(texts): ...\n".encode()})
+
+    target = read_target(f"sentiment.py:{function}", tmp_path)
+
+    assert target.url == f"{tmp_path}/sentiment.py:{function}"
+    assert (target.model_name, target.handler) == (name, f"sentiment.py:{function}")
+
+
+@pytest.mark.parametrize("name", ["model.pt", "model.pt2", "model.onnx"])
+def test_a_whole_model_needs_no_other_file(name: str, tmp_path: Path) -> None:
+    torchscript(tmp_path / name)
+
+    target = read_target(name, tmp_path)
+
+    assert (target.kind, target.model_name, target.handler) == ("model", "model", "base_handler")
+    assert (target.serialized_file, target.model_file) == (name, None)
+
+
+@pytest.mark.parametrize("name", ["net.pth", "net.pt"])
+@pytest.mark.parametrize(
+    ("files", "chosen"),
+    [
+        pytest.param({"arch.py": NET, "train.py": b"print()\n"}, "arch.py", id="the only one with a module class"),
+        pytest.param({"net.py": NET, "arch.py": NET}, "net.py", id="the one of the same name"),
+        pytest.param({"model.py": NET, "arch.py": NET}, "model.py", id="model.py"),
+        pytest.param({"a.py": NET + b"class Big(Net): pass\n"}, "a.py", id="a base class beside its class"),
+        pytest.param(
+            {"a.py": b"from torchvision.models import ResNet\nclass Net(ResNet): pass\n"}, "a.py", id="of torchvision"
+        ),
+    ],
+)
+def test_weights_take_the_model_file_beside_them(
+    name: str, files: dict[str, bytes], chosen: str, tmp_path: Path
+) -> None:
+    write_files(tmp_path, files)
+    weights(tmp_path / name)
+
+    target = read_target(name, tmp_path)
+
+    assert (target.handler, target.model_file, target.serialized_file) == ("base_handler", chosen, name)
+
+
+def test_a_handler_has_the_only_model_beside_it(tmp_path: Path) -> None:
+    write_files(tmp_path, {"mine.py": HANDLE, "net.py": NET, "model-config.yaml": b"batchSize: 2\n"})
+    weights(tmp_path / "net.pth")
+
+    manifest = read_target("mine.py", tmp_path).manifest()
+
+    assert manifest["model"] == {
+        "modelName": "mine", "modelVersion": "1.0", "handler": "mine.py",
+        "modelFile": "net.py", "serializedFile": "net.pth", "configFile": "model-config.yaml",
+    }  # fmt: skip
+
+
+def test_a_handler_has_none_of_two_models_beside_it(tmp_path: Path) -> None:
+    write_files(tmp_path, {"mine.py": HANDLE})
+    torchscript(tmp_path / "a.pt")
+    torchscript(tmp_path / "b.pt")
+
+    assert read_target("mine.py", tmp_path).serialized_file is None
+
+
+@pytest.mark.parametrize(
+    ("files", "served"),
+    [
+        pytest.param({"handler.py": HANDLE, "other.py": b""}, "handler.py", id="handler.py"),
+        pytest.param({"m.onnx": b"", "train.py": b""}, "m.onnx", id="its only model"),
+        pytest.param({"mine.py": HANDLE, "notes.txt": b""}, "mine.py", id="its only Python file"),
+    ],
+)
+def test_a_directory_is_what_is_in_it_under_its_own_name(files: dict[str, bytes], served: str, tmp_path: Path) -> None:
+    write_files(tmp_path / "my net", files)
+
+    target = read_target("my net", tmp_path)
+
+    assert (target.url, target.model_name) == (str(tmp_path / "my net" / served), "my-net")
+
+
+@pytest.mark.parametrize("inside", ["", "m/"], ids=["at its top", "one folder down"])
+def test_a_directory_with_a_manifest_is_an_archive(inside: str, tmp_path: Path) -> None:
+    write_files(tmp_path / "d", {f"{inside}{MANIFEST}": b"{}", f"{inside}handler.py": b""})
+
+    target = read_target("d", tmp_path)
+
+    assert (target.kind, target.inferred) == ("archive", False)
+
+
+@pytest.mark.parametrize("name", ["m.mar", "m.tar.gz", "m.zip"])
+def test_an_archive_has_a_manifest_of_its_own(name: str, tmp_path: Path) -> None:
+    write_files(tmp_path, {name: b"PK\x03\x04"})
+
+    assert read_target(name, tmp_path) == ServeTarget(kind="archive", url=str(tmp_path / name), path=tmp_path / name)
+
+
+def test_an_archive_may_come_from_a_url(tmp_path: Path) -> None:
+    assert read_target("https://host/m.mar", tmp_path) == ServeTarget(kind="url", url="https://host/m.mar")
+
+
+@pytest.mark.parametrize(
+    ("text", "files", "handler", "name"),
+    [
+        pytest.param("pytest:Module", {}, "pytest:Module", "Module", id="installed"),
+        pytest.param("email.parser:Parser", {}, "email.parser:Parser", "Parser", id="in an installed package"),
+        pytest.param("app.net:predict", {"app/net.py": b""}, "app.net:predict", "net", id="below the directory"),
+    ],
+)
+def test_a_module_and_an_attribute(text: str, files: dict[str, bytes], handler: str, name: str, tmp_path: Path) -> None:
+    target = read_target(text, write_files(tmp_path, files))
+
+    assert (target.kind, target.url) == ("module", str(tmp_path))
+    assert (target.handler, target.model_name) == (handler, name)
+
+
+def test_a_module_of_the_directory_is_its_file(tmp_path: Path) -> None:
+    write_files(tmp_path, {"mine.py": HANDLE})
+
+    assert read_target("mine:handle", tmp_path) == read_target("mine.py:handle", tmp_path)
+
+
+def test_reading_a_module_imports_nothing(tmp_path: Path) -> None:
+    write_files(tmp_path, {"app/__init__.py": b"raise SystemExit", "app/net.py": b"raise SystemExit"})
+
+    assert read_target("app.net:Net", tmp_path).handler == "app.net:Net"
+
+
+@pytest.mark.parametrize(
+    ("text", "files", "message", "hint"),
+    [
+        pytest.param(
+            "hander.py", {"handler.py": b""}, "no file `hander.py`", "did you mean `handler.py`?", id="a slip"
+        ),
+        pytest.param("x.py", {}, "no file `x.py`", "name a handler (.py)", id="nothing like it"),
+        pytest.param("no/x.py", {}, "no directory `", "name a handler (.py)", id="no directory"),
+        pytest.param(
+            "notes.txt", {"notes.txt": b"hello"}, "`notes.txt` has the suffix `.txt`", "a model (.pt", id="a suffix"
+        ),
+        pytest.param("net", {"net": b"hello"}, "`net` has no suffix", "name a handler", id="no suffix"),
+        pytest.param(
+            "h.py:handel", {"h.py": HANDLE}, "h.py defines no `handel`", "did you mean `h.py:handle`?", id="a function"
+        ),
+        pytest.param(
+            "net.pth", {"net.pth": b"", "train.py": b"x = 1"}, "no .py file beside it", "into `net.py`", id="weights"
+        ),
+        pytest.param(
+            "net.pth", {"net.pth": b"", "a.py": NET, "b.py": NET}, "in one of `a.py`, `b.py`", "to `net.py`", id="two"
+        ),
+        pytest.param(
+            "d", {"d/a.pt": b"PK", "d/b.pt": b"PK"}, "2 files to serve: `a.pt`, `b.pt`", "one of them", id="d"
+        ),
+        pytest.param("d", {"d/notes.txt": b""}, "holds nothing to serve", "name a handler", id="an empty directory"),
+        pytest.param("no.such:f", {}, "no module `no.such`", "name a file", id="a module"),
+        pytest.param("ftp://h/m.mar", {}, "has a scheme that is not served", "http(s)", id="a scheme"),
+        pytest.param("https://h/m.pt", {}, "is a single file", "download it first", id="a file behind a URL"),
+        pytest.param("a:b.py", {"a:b.py": b""}, "has a colon in its name", "rename", id="a colon"),
+        pytest.param("x" * 300 + ".py", {}, "no file `xxx", "name a handler", id="a name too long"),
+    ],
+)
+def test_a_refusal_names_the_target_and_the_remedy(
+    text: str, files: dict[str, bytes], message: str, hint: str, tmp_path: Path
+) -> None:
+    error = refused(text, write_files(tmp_path, files))
+
+    assert message in error.message
+    assert hint in error.hint
+
+
+def test_torchscript_under_the_name_of_weights_is_told(tmp_path: Path) -> None:
+    torchscript(tmp_path / "net.pth")
+
+    assert refused("net.pth", tmp_path).hint == "rename it to `net.pt`"
+
+
+@pytest.mark.parametrize(
+    ("stem", "name"),
+    [
+        ("handler", "handler"), ("my net (1)", "my-net-1"), ("resnet18.v2", "resnet18.v2"), ("_private", "private"),
+        ("modèle", "modele"), ("模型", "model"), ("...", "model"), ("-", "model"), ("a" * 300, "a" * 64),
+    ],
+)  # fmt: skip
+def test_a_file_name_becomes_a_model_name(stem: str, name: str) -> None:
+    assert model_name_of(stem) == name
+    assert NAME.fullmatch(name)

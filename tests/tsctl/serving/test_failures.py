@@ -1,0 +1,78 @@
+"""A model that does not load is told in at most five lines, with the line of the user's file."""
+
+import pytest
+
+from tsctl.errors import CliError
+from tsctl.serving.failures import explain, explained
+
+FAILED = "Failed to start workers for model m version: 1.0: "
+
+
+def traceback(*frames: str, error: str) -> str:
+    return "\n".join(["Traceback (most recent call last):", *frames, error])
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        '  File "/home/me/h.py", line 3, in <module>',
+        '  File "h.py", line 3, in <module>',
+        "  h.py, line 3, in <module>",
+    ],
+    ids=["as Python prints it", "without a folder", "in words"],
+)
+def test_a_single_frame_becomes_file_line_and_text(frame: str) -> None:
+    failure = explain(
+        FAILED + "ModuleNotFoundError: No module named 'numppy'",
+        traceback(frame, "    import numppy", error="ModuleNotFoundError: No module named 'numppy'"),
+    )
+
+    assert failure.message == "h.py, line 3: ModuleNotFoundError: No module named 'numppy'"
+    assert failure.details == "    import numppy"
+    assert failure.hint.startswith("mend the import, or install the package: `") and "install numppy`" in failure.hint
+
+
+def test_a_syntax_error_of_an_imported_file_is_that_files() -> None:
+    failure = explain(
+        FAILED + "SyntaxError: invalid syntax (words.py, line 1)",
+        '  File "/home/me/words.py", line 1\n    x = = 1\n        ^\nSyntaxError: invalid syntax',
+    )
+
+    assert failure == ("words.py, line 1: SyntaxError: invalid syntax", "", "    x = = 1")
+
+
+def test_a_longer_traceback_stays_whole() -> None:
+    details = traceback(
+        '  File "/home/me/h.py", line 3, in load', "    read()", '  File "/home/me/files.py", line 9, in read',
+        "    open(name)", error="FileNotFoundError: [Errno 2] No such file: 'vocab.json'",
+    )  # fmt: skip
+
+    failure = explain(FAILED + "FileNotFoundError: …", details)
+
+    assert failure.message == "files.py, line 9: FileNotFoundError: [Errno 2] No such file: 'vocab.json'"
+    assert failure.details == details
+
+
+@pytest.mark.parametrize(
+    ("message", "details", "expected"),
+    [
+        pytest.param(
+            FAILED + "HandlerError: h.py needs a function", "", "HandlerError: h.py needs a function", id="ours"
+        ),
+        pytest.param("Disk full.", "", "Disk full.", id="another answer"),
+    ],
+)
+def test_a_failure_without_a_frame_is_its_reason(message: str, details: str, expected: str) -> None:
+    assert explain(message, details).message == expected
+
+
+def test_a_name_that_is_taken_is_refused_with_both_ways_out() -> None:
+    error = explained(CliError("Model version 1.0 is already registered for model m"), "m")
+
+    assert error.hint == "choose a name with `--name`, or `tsctl unregister m`"
+
+
+def test_an_error_that_has_a_hint_stays() -> None:
+    error = CliError("no file `h.py`", "did you mean `g.py`?")
+
+    assert explained(error, "m") is error

@@ -1,0 +1,103 @@
+"""Models are served by the running daemon if it fits, else by one of our own."""
+
+import fcntl
+import time
+from pathlib import Path
+
+import pytest
+
+from daemon.targets import ServeTarget
+from tests.tsctl.fake_daemon import FakeDaemon
+from tsctl.client import DaemonClient
+from tsctl.errors import CliError
+from tsctl.serving.place import (
+    STARTING,
+    check_joinable,
+    foreign_daemon,
+    mended,
+    own_arguments,
+    remove_leftovers,
+    running_daemon,
+)
+
+STATUS = {"prefix": "/venv", "inferenceAddress": "http://127.0.0.1:8080"}
+STATE, SOCKET = Path("/state"), Path("/run/s.sock")
+
+
+def test_no_daemon_is_none(tmp_path: Path) -> None:
+    assert running_daemon(DaemonClient(tmp_path / "none.sock")) is None
+    assert running_daemon(DaemonClient(tmp_path / "no" / "none.sock")) is None
+
+
+def test_a_running_daemon_tells_its_status(daemon: FakeDaemon) -> None:
+    daemon.answer("GET /tsctl/status", STATUS)
+
+    assert running_daemon(DaemonClient(daemon.path)) == STATUS
+
+
+@pytest.mark.parametrize("port", [None, 8080])
+def test_a_daemon_of_the_same_environment_is_joined(port: int | None) -> None:
+    check_joinable(STATUS, "/venv", port)
+
+
+def test_a_daemon_of_another_environment_is_not() -> None:
+    with pytest.raises(CliError, match=r"another Python environment: `/venv`, not `/other`") as caught:
+        check_joinable(STATUS, "/other", None)
+
+    assert "tsctl stop" in caught.value.hint
+
+
+def test_a_running_daemon_keeps_its_port() -> None:
+    with pytest.raises(CliError, match=r"listens on http://127.0.0.1:8080, not on port 9000") as caught:
+        check_joinable(STATUS, "/venv", 9000)
+
+    assert "`--port`" in caught.value.hint
+
+
+def test_another_users_daemon_is_told_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+
+    error = foreign_daemon(SOCKET, 1001)
+
+    assert error.message == "the daemon at `/run/s.sock` belongs to user 1001"
+    assert "--socket" in error.hint
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/1001")
+    assert "XDG_RUNTIME_DIR" in foreign_daemon(SOCKET, None).hint
+
+
+def test_a_daemon_of_our_own_restores_and_loads_nothing() -> None:
+    arguments = own_arguments(STATE, SOCKET, None, [])
+
+    assert arguments == ["--state-dir=/state", "--socket=/run/s.sock", "--grace=5", "--models="]
+
+
+def test_a_daemon_of_our_own_listens_on_the_port_asked_for() -> None:
+    assert "--inference-address=127.0.0.1:9000" in own_arguments(STATE, SOCKET, 9000, [])
+
+
+def test_exactly_the_urls_that_were_named_are_allowed() -> None:
+    target = ServeTarget(kind="url", url="https://host/m.mar")
+
+    assert r"--allowed-urls=https://host/m\.mar" in own_arguments(STATE, SOCKET, None, [target])
+
+
+def test_a_port_in_use_is_told_with_another_one() -> None:
+    error = mended(CliError("port 8080 on 127.0.0.1 is in use by another program", "--inference-address"), None)
+
+    assert error.hint == "choose another: `tsctl serve --port 8090 …`"
+
+
+def test_the_leftovers_of_a_killed_command_go_and_those_in_use_stay(tmp_path: Path) -> None:
+    for name in ("tsctl-serve-killed", "tsctl-serve-locked", "tsctl-serve-running", "other"):
+        (tmp_path / name).mkdir()
+    for name in ("locked", "running"):
+        (tmp_path / f"tsctl-serve-{name}" / "lock").touch()
+    with (tmp_path / "tsctl-serve-running" / "lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+        remove_leftovers(tmp_path, time.time())
+        young = len(list(tmp_path.iterdir()))
+        remove_leftovers(tmp_path, time.time() + 2 * STARTING)
+
+        assert young == 4
+        assert {each.name for each in tmp_path.iterdir()} == {"tsctl-serve-running", "other"}

@@ -1,0 +1,78 @@
+"""What `tsctl register` says after TorchServe's sentence: settings, changes, and the command to type next."""
+
+from typing import Any
+
+import pytest
+
+from tests.tsctl.conftest import Invoke
+from tests.tsctl.fake_daemon import FakeDaemon
+from tsctl.registered import next_command, settings_lines
+
+ANSWER: dict[str, Any] = {
+    "status": "done", "modelName": "net", "modelVersion": "1.0", "handler": "h.py", "batchSize": 8,
+    "maxBatchDelay": 2.5, "batching": "auto", "replaced": False, "changed": [], "kept": [],
+}  # fmt: skip
+FIRST = "Batch size 8, delay at most 2.5 ms, batching auto"
+
+
+def change(name: str, before: Any, after: Any) -> dict[str, Any]:
+    return {"setting": name, "before": before, "after": after}
+
+
+def test_the_batching_in_force_is_one_line() -> None:
+    assert settings_lines(ANSWER) == [FIRST]
+
+
+@pytest.mark.parametrize(
+    ("changed", "kept", "lines"),
+    [
+        pytest.param([], [], ["Changed: no setting"], id="nothing"),
+        pytest.param(
+            [change("batchSize", 8, 1), change("maxBatchDelay", 20.0, 5.0)],
+            [], ["Changed: batch size 8 → 1, maximum delay 20 → 5 ms"], id="numbers with their unit"),
+        pytest.param(
+            [change("clientTimeoutInMills", 0.0, 1500.0)], [],
+            ["Changed: client timeout 0 → 1.5 s"], id="in the unit of the option"),
+        pytest.param(
+            [change("optimize", None, ["fold", "bf16"]), change("retry", True, None)],
+            [], ["Changed: optimizations none → fold,bf16, retry on → none"], id="lists, switches and nothing"),
+        pytest.param(
+            [change("ofTomorrow", 1, 2)], ["ofTomorrow", "batchSize"],
+            ["Changed: ofTomorrow 1 → 2", "Kept: ofTomorrow, batch size (`--reset` begins anew)"],
+            id="a setting that only the daemon knows"),
+    ],
+)  # fmt: skip
+def test_a_replacement_says_what_changed_and_what_was_kept(
+    changed: list[dict[str, Any]], kept: list[str], lines: list[str]
+) -> None:
+    assert settings_lines(ANSWER | {"replaced": True, "changed": changed, "kept": kept}) == [FIRST, *lines]
+
+
+@pytest.mark.parametrize(("size", "command"), [(1, "tsctl set net --batch-size 8"), (8, "tsctl bench net")])
+def test_the_next_command_gives_batches_or_measures_them(size: int, command: str) -> None:
+    assert next_command(ANSWER | {"batchSize": size}) == command
+
+
+def test_the_lines_go_to_stderr_and_the_sentence_to_stdout(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("POST /models", ANSWER)
+
+    result = invoke("register", "net.mar")
+
+    assert result.stdout == "done\n"
+    assert result.stderr.splitlines() == [FIRST, "hint: next: `tsctl bench net`"]
+
+
+def test_a_daemon_that_does_not_tell_them_leaves_them_out(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("POST /models", {"status": "done"})
+
+    assert invoke("register", "net.mar").stderr == ""
+
+
+def test_reset_is_passed_on_with_replace_alone(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("POST /models", ANSWER)
+
+    invoke("register", "net.mar", "--replace", "--reset")
+    refused = invoke("register", "net.mar", "--reset")
+
+    assert daemon.requests[0].query["reset"] == "true"
+    assert refused.exit_code == 2 and "`--reset` takes `--replace`" in refused.stderr and len(daemon.requests) == 1

@@ -1,0 +1,40 @@
+"""Lines after a registration, for people: the settings in force, the changes of a replacement, the next command."""
+
+from typing import Any
+
+import click
+
+from tsctl.errors import hint
+from tsctl.setting_text import setting_name, setting_text, setting_unit
+
+
+def show_registered(document: dict[str, Any]) -> None:
+    """Print the settings in force and the next command to stderr; nothing if an older daemon does not tell them."""
+    if "batchSize" not in document:
+        return
+    for line in settings_lines(document):
+        click.echo(line, err=True)
+    hint(f"next: `{next_command(document)}`")
+
+
+def settings_lines(document: dict[str, Any]) -> list[str]:
+    """Return the line of the batching in force; for a replacement also what it changed and kept."""
+    size, delay = document["batchSize"], document["maxBatchDelay"]
+    lines = [f"Batch size {size}, delay at most {delay:g} ms, batching {document['batching']}"]
+    if document["replaced"]:
+        changed = [_change(each) for each in document["changed"]]
+        lines.append(f"Changed: {', '.join(changed) or 'no setting'}")
+        if document["kept"]:
+            lines.append(f"Kept: {', '.join(map(setting_name, document['kept']))} (`--reset` begins anew)")
+    return lines
+
+
+def next_command(document: dict[str, Any]) -> str:
+    """Return the command that shows the most: a larger batch if requests run alone, else a measurement."""
+    name = document["modelName"]
+    return f"tsctl set {name} --batch-size 8" if document["batchSize"] == 1 else f"tsctl bench {name}"
+
+
+def _change(change: dict[str, Any]) -> str:
+    name, before, after = change["setting"], change["before"], change["after"]
+    return f"{setting_name(name)} {setting_text(name, before)} → {setting_text(name, after)}{setting_unit(name)}"

@@ -1,0 +1,114 @@
+"""The whole of `tsctl serve`: check the targets, find or start a daemon, serve until Ctrl-C, clean up."""
+
+import secrets
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+import click
+
+from daemon.targets import ServeTarget
+from tsctl.client import DaemonClient
+from tsctl.render import live
+from tsctl.serving import screen, watching
+from tsctl.serving.place import OwnDaemon, check_joinable, running_daemon
+from tsctl.serving.requests import read_targets
+from tsctl.serving.session import Session
+from tsctl.serving.showing import shown
+
+
+def serve(
+    socket: Path | None,
+    texts: Sequence[str],
+    options: Mapping[str, Any],
+    *,
+    name: str | None,
+    handler: str | None,
+    watch: bool,
+    port: int | None,
+) -> None:
+    """Serve targets in the foreground.
+
+    Args:
+        options: parameters of the registrations that the user gave; None for those not given.
+
+    Raises:
+        CliError: a target cannot be served, or the daemon cannot be used; nothing is left running.
+    """
+    directory = Path.cwd()
+    targets = read_targets(texts, directory, name=name, handler=handler)
+    for target in targets if watch else ():
+        watching.check_access(target)
+    client = DaemonClient(socket)
+    with _ended_by_signals(), _temporary() as samples, _daemon(client, port, targets) as (status, joined):
+        session = Session(client, status, secrets.token_hex(16), options, directory, watch=watch)
+        try:
+            for text, target in zip(texts, targets, strict=True):
+                session.serve(text, target)
+            session.turn(0.0)  # what the models have printed while they loaded comes first
+            click.echo(_introduction(session, joined=joined, watch=watch) + "\n")
+            for served in session.served:
+                click.echo("\n".join(screen.model_lines(shown(client, status, served, samples))) + "\n")
+            session.run()
+        except KeyboardInterrupt:
+            click.echo(err=True)  # after the `^C` of the terminal
+        finally:
+            session.close(unregister=joined)
+
+
+def _introduction(session: Session, *, joined: bool, watch: bool) -> str:
+    lines = [screen.stop_line(joined=joined)]
+    if watch:
+        files = [file for served in session.served for file in watching.watched_files(served.target) if file.exists()]
+        lines.insert(0, screen.watch_line([file.name for file in dict.fromkeys(files)]))
+    return "\n".join(lines)
+
+
+@contextmanager
+def _daemon(
+    client: DaemonClient, port: int | None, targets: Sequence[ServeTarget]
+) -> Iterator[tuple[Mapping[str, Any], bool]]:
+    """Find or start the daemon for the block; yield its status document, and whether it was running before."""
+    status = running_daemon(client)
+    if status is not None:
+        check_joinable(status, sys.prefix, port)
+        yield status, True
+        return
+    with live() as progress:
+        progress.show("starting the daemon")
+        own = OwnDaemon(client, port, targets)
+    try:
+        yield own.status, False
+    finally:
+        own.close()
+
+
+@contextmanager
+def _temporary() -> Iterator[Path]:
+    """Yield a directory for the files of sample requests."""
+    folder = Path(tempfile.mkdtemp(prefix="tsctl-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Treat the end of the terminal, and a polite kill, as Ctrl-C within the block."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,85 @@
+"""The targets of a command line, checked before a daemon is asked or started."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from daemon.targets import MODULE, ServeTarget, TargetError, check_syntax, read_target, split_function
+from tsctl.errors import CliError
+
+FALLBACK_BATCH_SIZE = 8  # where neither the user, the handler nor model-config.yaml says one
+
+
+def read_targets(
+    texts: Sequence[str], directory: Path, *, name: str | None = None, handler: str | None = None
+) -> list[ServeTarget]:
+    """Read targets as typed, and check that each has a name of its own.
+
+    Args:
+        name, handler: of the only target, instead of the inferred ones.
+
+    Raises:
+        CliError: a target cannot be served, or its Python file has a syntax error.
+    """
+    if len(texts) > 1 and (name or handler):
+        raise CliError("`--name` and `--handler` are for one TARGET", "name one target, or leave the option out")
+    targets = []
+    for text in texts:
+        target = checked_target(text, directory)
+        if target.inferred:
+            target = replace(target, model_name=name or target.model_name, handler=handler or target.handler)
+        elif name or handler:
+            target = replace(target, model_name=name or "", handler=handler or "")
+        targets.append(target)
+    named: dict[str, str] = {}
+    for text, target in zip(texts, targets, strict=True):
+        other = named.setdefault(target.model_name or target.url, text)
+        if other is not text:
+            raise CliError(
+                f"both `{other}` and `{text}` would be served as `{target.model_name}`",
+                "serve one of them from another terminal with `--name`",
+            )
+    return targets
+
+
+def checked_target(text: str, directory: Path) -> ServeTarget:
+    """Read one target, and check the syntax of its Python file.
+
+    Raises:
+        CliError: the target cannot be served, or its file has a syntax error.
+    """
+    try:
+        target = read_target(text, directory)
+        if target.kind == "handler" and target.path is not None:
+            check_syntax(target.path)
+    except TargetError as error:
+        first, _, rest = error.message.partition("\n")
+        raise CliError(first, error.hint, rest) from None
+    return target
+
+
+def registered_target(text: str, directory: Path) -> ServeTarget:
+    """Read the target of `tsctl register`, which may also name an archive or a file in the daemon's model store.
+
+    Raises:
+        CliError: the target cannot be served, or its Python file has a syntax error.
+    """
+    if "://" in text:  # the operator allows patterns, of any scheme
+        return ServeTarget(kind="url", url=text)
+    path = directory / Path(split_function(text)[0]).expanduser()
+    if "/" in text or MODULE.fullmatch(text) or path.exists():
+        return checked_target(text, directory)
+    return ServeTarget(kind="archive", url=text)
+
+
+def parameters_of(target: ServeTarget) -> dict[str, Any]:
+    """Return the parameters of the registration of a target; an option of the user wins over each."""
+    given: dict[str, Any] = {
+        "url": target.url, "model_name": target.model_name or None, "handler": None, "fallback_workers": 1,
+    }  # fmt: skip
+    if target.inferred:
+        given["fallback_batch_size"] = FALLBACK_BATCH_SIZE
+    if target.kind != "handler":  # the daemon infers a handler file's own
+        given["handler"] = target.handler or None
+    return given

@@ -1,0 +1,81 @@
+"""Collect what is shown of a served model: the registration's answer, the declared inputs, a sample request."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tsctl.client import DaemonClient, model_path
+from tsctl.errors import CliError
+from tsctl.serving import sample
+from tsctl.serving.screen import Shown
+from tsctl.serving.session import Served
+
+LONGEST = 400  # characters of a value in a command
+_TOKEN = "TSCTL_INFERENCE_TOKEN"
+
+
+def shown(client: DaemonClient, status: Mapping[str, Any], served: Served, samples: Path) -> Shown:
+    """Return what the screen shows of a model.
+
+    Args:
+        samples: the directory for files of sample requests, which are written there.
+    """
+    path = model_path(f"{served.name}/{served.version}")
+    document = client.json("GET", f"/models/{path}")[0]
+    worker = client.json("GET", f"/tsctl/worker/{path}")
+    ours = document["tsctl"]
+    declared = sample.declared_inputs(ours.get("declared"))
+    image = samples / "sample.png"
+    if declared:
+        structs = sample.structs_of(_source(served))
+        beside = sample.sample_beside(served.target) if len(declared) == 1 else None
+        parts = [(each.name, sample.declared_part(each, structs, image, beside)) for each in declared]
+    else:
+        parts = [("data", sample.undeclared_part(served.target, _warmup(client, path, samples), image))]
+    parts = [(name, _in_a_file(part, samples / "sample.json")) for name, part in parts]
+    if any(part.file == image for _, part in parts):
+        image.write_bytes(sample.png())
+    address = status.get("inferenceAddress")
+    url = f"{address or 'http://localhost'}/predictions/{model_path(served.name)}"
+    return Shown(
+        name=served.name,
+        version=served.version,
+        handler=str(worker["handler"]),
+        takes=", ".join(f"{each.name}: {each.annotation or each.kind}" for each in declared),
+        batch_size=int(document["batchSize"]),
+        max_delay=float(document["maxBatchDelay"]),
+        policy=str(ours["batching"]["policy"]),
+        url=url,
+        notes=ours.get("notes") or (),
+        curl=sample.curl_line(
+            url, parts, socket="" if address else str(status["socket"]), token=_TOKEN if _TOKEN in os.environ else ""
+        ),
+        certain=all(part.certain for _, part in parts),
+    )
+
+
+def _in_a_file(part: sample.SamplePart, file: Path) -> sample.SamplePart:
+    """Return a part whose text is in a file if it is too long for a command."""
+    if len(part.text) <= LONGEST:
+        return part
+    file.write_text(part.text)
+    return part._replace(text="", file=file)
+
+
+def _source(served: Served) -> str:
+    file = served.target.path
+    return file.read_text(errors="replace") if file is not None and file.suffix == ".py" else ""
+
+
+def _warmup(client: DaemonClient, path: str, samples: Path) -> sample.SamplePart | None:
+    """Return the sample that model-config.yaml names, as a file."""
+    try:
+        answer = client.request("GET", f"/tsctl/input/{path}")
+    except CliError:
+        return None
+    if answer.status != 200:
+        return None
+    file = samples / "sample"
+    file.write_bytes(answer.body)
+    return sample.SamplePart(answer.content_type or "application/octet-stream", file=file)

@@ -1,0 +1,33 @@
+"""A model's setting as text for people: the daemon's documents name settings and units as model-config.yaml does."""
+
+from typing import Any
+
+from daemon.model_settings import MODEL_SETTINGS
+
+_ROWS = {row.yaml: row for row in MODEL_SETTINGS}
+
+
+def setting_name(name: str) -> str:
+    """Return the setting's name within a sentence; a setting that only a newer daemon has keeps its key."""
+    row = _ROWS.get(name)
+    return row.label if row is not None and row.label else name
+
+
+def setting_unit(name: str) -> str:
+    """Return the unit of the setting's option after a space; empty without one."""
+    row = _ROWS.get(name)
+    return f" {row.kind.unit}" if row is not None and row.kind.unit else ""
+
+
+def setting_text(name: str, value: Any) -> str:
+    """Convert a value from the unit of model-config.yaml to the unit of the option; return the text."""
+    row = _ROWS.get(name)
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if value is None:
+        return "none"
+    if row is not None and row.yaml_kind is not None:
+        value = row.kind.show(row.yaml_kind.read(value))
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
