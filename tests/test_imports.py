@@ -73,7 +73,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "handlers.wire": (),
     "tsctl": ("tsctl", "daemon.paths", "daemon.settings", "daemon.model_settings", "daemon.marfile", "daemon.targets"),
     "tsctl.loadgen": ("tsctl.loadgen",),
-    "tsctl.python": ("tsctl.python", "daemon.paths"),
+    "tsctl.python": ("tsctl.python", "daemon.paths", "daemon.targets"),
 }  # fmt: skip
 # Programs of their own: the rest of their room may start them, and not import them.
 APART = ("tsctl.loadgen", "daemon.tools")

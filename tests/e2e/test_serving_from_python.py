@@ -18,11 +18,16 @@ from tests.e2e.served import PATIENCE, Served, eventually, running
 from tsctl.python.serving.private_daemon import PREFIX
 
 ROOT = Path(__file__).parents[2]
+Texts = list[str]
 
 
 def handle(data: list[Any], context: Any) -> list[Any]:
     """Return the size of the batch and the body: a handler of this module, which the workers import."""
     return [{"batch": len(data), "body": row["body"]} for row in data or []]
+
+
+def shouts(texts: list[str]) -> list[str]:
+    return [f"{text.upper()} of {len(texts)}" for text in texts]
 
 
 def fails(data: Any, context: Any) -> Any:
@@ -61,6 +66,35 @@ def test_a_function_within_a_function_is_sent_to_the_workers() -> None:
 
 
 @pytest.mark.heavy
+def test_a_typed_function_gets_batches_and_returns_text() -> None:
+    with tsctl.serve(shouts, max_delay=100.0, settings={"batching": "fixed"}) as model:
+        with ThreadPoolExecutor(8) as threads:
+            answers = list(threads.map(model.predict, "abcdefgh"))
+        described = model.describe()
+
+    assert answers == [f"{letter.upper()} of 8" for letter in "abcdefgh"]
+    assert (described["modelName"], described["batchSize"]) == ("shouts", 8)
+
+
+@pytest.mark.heavy
+def test_type_hints_within_a_function_mean_what_they_mean_here() -> None:
+    def counts(texts: "Texts") -> "list[int]":
+        return [len(text.split()) for text in texts]
+
+    with tsctl.serve(counts) as model:
+        assert model.predict("two words") == 2
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("target", ["{}/texts.py:lengths", "texts:lengths"])
+def test_what_tsctl_serve_takes_is_served(tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "texts.py").write_text("def lengths(texts: list[str]) -> list[int]:\n    return [*map(len, texts)]\n")
+    monkeypatch.chdir(tmp_path)
+    with tsctl.serve(target.format(tmp_path)) as model:
+        assert (model.name, model.predict("hello")) == ("lengths", 5)
+
+
+@pytest.mark.heavy
 def test_a_class_is_served() -> None:
     class Shouts:
         def initialize(self, context: Any) -> None:
@@ -85,7 +119,8 @@ def test_an_archive_is_served_and_streams(idle: Served) -> None:
         first = next(stream)
         path.touch()
 
-        assert (first, b"".join(map(bytes, stream))) == (b"0 ", b"1 2 end")
+        rest = "".join(piece.decode() for piece in stream if isinstance(piece, bytes))
+        assert (first, rest) == (b"0 ", "1 2 end")
 
 
 @pytest.mark.heavy
