@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 import tsctl
+from tests.certificate import make_certificate, needs_openssl
 from tests.e2e.served import PATIENCE, Served, eventually, running
 from tsctl.python.serving.private_daemon import PREFIX
 
@@ -144,6 +146,11 @@ def test_a_handler_that_does_not_load_is_told_with_its_traceback(tmp_path: Path)
     assert list(tmp_path.glob(f"{PREFIX}*")) == []
 
 
+def test_a_file_that_is_not_there_is_named() -> None:
+    with pytest.raises(tsctl.ServeFailed, match=r"`nothing.py` cannot be served: no file `nothing.py`"):
+        tsctl.serve("nothing.py")
+
+
 @pytest.mark.heavy
 def test_the_daemon_of_the_user_is_left_alone(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in served.environment.items():
@@ -193,6 +200,31 @@ def test_kill_9_of_the_program_ends_daemon_and_workers(tmp_path: Path) -> None:
     assert Path(folder).exists()
     with tsctl.serve(handle):
         assert not Path(folder).exists(), "the next one removes what was left"
+
+
+@pytest.mark.heavy
+@needs_openssl
+def test_both_clients_ask_over_tls_with_a_token(idle: Served) -> None:
+    made, token = make_certificate(idle.folder), idle.folder / "token"
+    token.touch(0o600)
+    token.write_text("sesame")
+    idle.start("--certificate-file", str(made.certificate), "--private-key-file", str(made.key),
+               "--inference-token-file", str(token))  # fmt: skip
+    idle.register("echo")
+    url, trust = idle.status["inferenceAddress"], ssl.create_default_context(cafile=str(made.certificate))
+
+    async def asked(**options: Any) -> list[bool]:
+        async with tsctl.AsyncClient(url, **options) as client:
+            return [bool(await client.predict("echo", b"x" * size)) for size in (1, 1_000_000, 1)]
+
+    with tsctl.Client(url, token="sesame", tls=trust) as client:
+        assert all(client.predict("echo", b"x" * size) for size in (1, 1_000_000, 1))
+    assert asyncio.run(asked(token="sesame", tls=trust)) == [True] * 3
+    for wrong, kind in (({"tls": trust}, tsctl.ErrorAnswer), ({"token": "sesame"}, tsctl.CannotConnect)):
+        with pytest.raises(kind), tsctl.Client(url, **wrong) as client:
+            client.predict("echo")
+        with pytest.raises(kind):
+            asyncio.run(asked(**wrong))
 
 
 TEST = """

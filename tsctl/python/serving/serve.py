@@ -138,7 +138,8 @@ def _registered(
 ) -> ServedModel:
     place: str | os.PathLike[str]
     if isinstance(target, (str, os.PathLike)):
-        place = target
+        # A path, even if it looks like a name: a private daemon has no model store.
+        place = target if "://" in os.fspath(target) else Path(target)
     elif handler is not None:
         raise ValueError("`handler` is for paths; a function or class is its own handler")
     else:
