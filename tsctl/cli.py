@@ -16,6 +16,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "config": ("Daemon", "Show each setting's value and source."),
     "logs": ("Daemon", "Show the log of the daemon or a model."),
     "serve": ("Models", "Serve a handler or a model from its file, until Ctrl-C."),
+    "demo": ("Models", "Show batching and recovery with a small model."),
     "archive": ("Models", "Pack a model into a .mar archive."),
     "check": ("Models", "Load an archive without a daemon and report the result."),
     "register": ("Models", "Register a model and start its workers."),

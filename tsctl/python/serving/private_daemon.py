@@ -29,10 +29,10 @@ STOP_MARGIN = 10.0  # seconds, after which the daemon is killed
 PREFIX = "tsctl-serve-"
 _LOCK = "owner"
 
-_ours: weakref.WeakSet["PrivateDaemon"] = weakref.WeakSet()
+_ours: weakref.WeakSet["OwnDaemon"] = weakref.WeakSet()
 
 
-class PrivateDaemon:
+class OwnDaemon:
     """A running daemon; `stop` ends it, as do the end of this process and of this object.
 
     Attributes:
