@@ -29,10 +29,10 @@ STOP_MARGIN = 10.0  # seconds, after which the daemon is killed
 PREFIX = "tsctl-serve-"
 _LOCK = "owner"
 
-_ours: weakref.WeakSet["OwnDaemon"] = weakref.WeakSet()
+_ours: weakref.WeakSet["OwnedDaemon"] = weakref.WeakSet()
 
 
-class OwnDaemon:
+class OwnedDaemon:
     """A running daemon; `stop` ends it, as do the end of this process and of this object.
 
     Attributes:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from tsctl.python.client import Client
 from tsctl.python.errors import ErrorAnswer, ServeFailed
-from tsctl.python.serving.private_daemon import OwnDaemon
+from tsctl.python.serving.private_daemon import OwnedDaemon
 from tsctl.python.serving.written import name_of, write
 
 
@@ -21,7 +21,7 @@ class ServedModel:
         client: asks the daemon; for everything that is not here.
     """
 
-    def __init__(self, daemon: OwnDaemon, name: str) -> None:
+    def __init__(self, daemon: OwnedDaemon, name: str) -> None:
         self.name = name
         self.client = Client(daemon.socket)
         self._daemon = daemon
@@ -117,7 +117,7 @@ def serve(
             handler that does not load.
         ValueError: a handler is given for a function or class.
     """
-    daemon = OwnDaemon()
+    daemon = OwnedDaemon()
     try:
         model = _registered(daemon, target, name, handler, batch_size, max_delay, workers, settings)
     except BaseException:
@@ -127,7 +127,7 @@ def serve(
 
 
 def _registered(
-    daemon: OwnDaemon,
+    daemon: OwnedDaemon,
     target: Callable[..., Any] | str | os.PathLike[str],
     name: str | None,
     handler: str | None,
