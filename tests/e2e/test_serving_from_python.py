@@ -146,6 +146,7 @@ def test_a_handler_that_does_not_load_is_told_with_its_traceback(tmp_path: Path)
     assert list(tmp_path.glob(f"{PREFIX}*")) == []
 
 
+@pytest.mark.heavy
 def test_a_file_that_is_not_there_is_named() -> None:
     with pytest.raises(tsctl.ServeFailed, match=r"`nothing.py` cannot be served: no file `nothing.py`"):
         tsctl.serve("nothing.py")
