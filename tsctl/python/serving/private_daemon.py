@@ -26,7 +26,7 @@ from tsctl.python.errors import ServeFailed
 GRACE = 5.0  # seconds that running requests have at the end
 START_TIMEOUT = 60.0  # seconds; usually half a second
 STOP_MARGIN = 10.0  # seconds, after which the daemon is killed
-PREFIX = "tsctl-serve-"
+PREFIX = "tsctl-python-"  # not that of the command `tsctl serve`, which removes its own by other signs of life
 _LOCK = "owner"
 
 _ours: weakref.WeakSet["OwnedDaemon"] = weakref.WeakSet()
