@@ -23,7 +23,7 @@ from daemon.core.errors import StartError
 from daemon.lifecycle import instance
 from daemon.lifecycle.instance import Instance
 from daemon.lifecycle.shutdown import first
-from daemon.lifecycle.upgrade.new import Predecessor, Report, check_snapshot, load
+from daemon.lifecycle.upgrade.new import Predecessor, Report, check_snapshot, handed_entries, load
 from daemon.models.persistence.startup import Startup
 from daemon.models.registrar import Registrar
 from daemon.models.registry import Registry
@@ -114,7 +114,9 @@ class Takeover:
         return instance.inherit(self._predecessor.inheritance, config, endpoints)
 
     def plan(self, config: Config, registry: Registry, registrar: Registrar) -> Startup:
-        return Startup(config, registry, registrar, replacing=True)  # the old daemon still uses the directories
+        handed = handed_entries(self._predecessor.inheritance.models)
+        # The old daemon still uses the directories.
+        return Startup(config, registry, registrar, replacing=True, handed=handed)
 
     async def prepare(self, service: BootParts, stop: asyncio.Event) -> None:
         async def work(report: Report) -> None:

@@ -34,6 +34,7 @@ from daemon.models.gate import Gate
 from daemon.models.persistence.ledger import Ledger
 from daemon.models.persistence.snapshot_file import SnapshotFile
 from daemon.models.registering.keeping import before_replacement, keep
+from daemon.models.registering.ownership import check_name, check_owner
 from daemon.models.registry import Registry
 from daemon.models.replace import Replacing, check_unclaimed
 from daemon.models.request import Registration as Registration  # re-exported for callers
@@ -110,6 +111,7 @@ class Registrar:
         async with self.archives.open(request, progress) as contents:
             manifest = self.factory.manifest(request, contents.directory)
             await self.factory.install(manifest, contents.directory, progress)
+            self._check_name(request, manifest.model_name, replace=replace)
             old = self._replacing.replaceable(manifest.model_name, manifest.model_version) if replace else None
             wanted = request if old is None or reset else keep(request, old)
             model = self.factory.build(wanted, manifest, *contents)
@@ -194,17 +196,22 @@ class Registrar:
         self.ledger.choose_default(name, version)
         await self.ledger.remember(self._registry.find(name, version))
 
-    async def unregister(self, name: str, version: str | None) -> ModelVersion:
+    async def unregister(self, name: str, version: str | None, owner: str = "") -> ModelVersion:
         """Take a version out of service; running requests finish within the grace time.
+
+        Args:
+            owner: the token of the program that asks, if it registered the version; empty for an operator.
 
         Raises:
             ModelNotFound: no model has this name.
             VersionNotFound: the model has no such version.
             DefaultVersionKept: the version is the default, and other versions are registered.
+            Conflict: the version that serves now has another owner.
             BeingReplaced: a replacement is loading.
             NotRemembered: the version is gone, but returns after a restart: the snapshot could not be written.
             CleaningTimedOut: the version is gone, but a worker process could not be ended.
         """
+        check_owner(self._registry.find(name, version), owner)
         check_unclaimed(self._registry.find(name, version))
         model = self._registry.remove(name, version)
         _log.info("unregistered %s/%s", model.name, model.version)
@@ -234,6 +241,10 @@ class Registrar:
         """Stop immediately: waiting and running requests are answered 503, and every worker is killed."""
         self.live.stopping = True
         await asyncio.gather(*(self.retiring.end(model) for model in self.live))
+
+    def _check_name(self, request: Registration, name: str, *, replace: bool) -> None:
+        registered = [model for model in self._registry if model.name == name]
+        check_name(request, name, registered, {entry.name for entry in self.ledger.pending}, replace=replace)
 
     async def _wait_or_discard(self, model: ModelVersion, progress: Progress) -> None:
         """Wait for the workers of a version; if one cannot load the model, the version is registered no more."""

@@ -13,6 +13,8 @@ class Registration:
         url: a name in the model store, an absolute path, or a URL that the operator allows.
         local_paths: whether a path outside the store is allowed.
         synchronous: whether to wait until every worker is ready.
+        ephemeral: never written to the snapshot, so that a restart does not serve the version; an upgrade keeps it.
+        owner: a random token of the program that registers; empty for none. See registering/ownership.py.
     """
 
     url: str
@@ -22,3 +24,5 @@ class Registration:
     overrides: Overrides = field(default_factory=Overrides)
     synchronous: bool = True
     local_paths: bool = False
+    ephemeral: bool = False
+    owner: str = ""

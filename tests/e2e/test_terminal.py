@@ -86,7 +86,10 @@ def test_nothing_moves_in_a_pipe(served: Served) -> None:
     done = served.run("register", archive)
 
     assert done.stdout == 'Model "echo" Version: 1.0 registered with 1 initial workers\n'
-    assert done.stderr == ""
+    assert done.stderr.splitlines() == [
+        "Batch size 1, delay at most 100 ms, batching auto",
+        "hint: next: `tsctl set echo --batch-size 8`",
+    ]
 
 
 def test_describe_is_readable_on_a_terminal(shared: Served) -> None:

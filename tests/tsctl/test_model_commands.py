@@ -67,7 +67,9 @@ def test_status_counts_models_and_requests(invoke: Invoke, daemon: FakeDaemon) -
     status = {
         "pid": 77,
         "version": "0.1.0",
-        "python": "3.12",
+        "python": "/usr/bin/python3",
+        "prefix": "/usr",
+        "pythonVersion": "3.12",
         "started": 0,
         "inferenceAddress": "http://127.0.0.1:8080",
         "socket": "/run/control.sock",

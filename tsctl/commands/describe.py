@@ -50,6 +50,7 @@ def show(document: dict[str, Any]) -> None:
             ("model", f"{document['modelName']} {document['modelVersion']}"),
             ("state", render.state(ours["state"])),
             ("archive", document["modelUrl"]),
+            *([("ephemeral", "served until it is unregistered or the daemon stops")] if ours.get("ephemeral") else []),
             *_replacement(ours["replacement"]),
             (
                 "batching",

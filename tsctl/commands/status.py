@@ -26,7 +26,7 @@ def command(socket: Path | None, as_json: bool) -> None:
     version = f"tsctl {status['version']}{' (compiled)' if status.get('compiled') else ''}"
     render.facts(
         [
-            ("daemon", f"pid {status['pid']}, {version}, Python {status['python']}"),
+            ("daemon", f"pid {status['pid']}, {version}, Python {status.get('pythonVersion', status['python'])}"),
             ("up for", render.duration_text(time.time() - status["started"])),
             ("predictions", status["inferenceAddress"] or "on the control socket"),
             *([("management", status["managementAddress"])] if status.get("managementAddress") else []),

@@ -109,6 +109,7 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
         "settings": _settings(model),
         "declared": _declared(model),
         "notes": list(model.notes),
+        "ephemeral": model.request.ephemeral,
         "replacement": _replacement(model),
     }
 

@@ -34,6 +34,8 @@ _REGISTERING: dict[str, Schema] = {
     "s3_sse_kms": {"type": "boolean", "enum": [False]},  # TorchServe's; true is rejected
     "replace": BOOLEAN,
     "reset": BOOLEAN,
+    "ephemeral": BOOLEAN,
+    "owner": STRING,
     "warnings": BOOLEAN,
     **_SYNCHRONOUS,
 }
@@ -59,7 +61,7 @@ _MODEL = members(
         "jobQueueStatus": members({"remainingCapacity": whole(0), "pendingRequests": whole(0)}),
         "tsctl": members(
             {"state": STRING, "retryable": BOOLEAN, "settings": listed(_SETTING), "declared": _DECLARED,
-             "notes": listed(STRING)}
+             "notes": listed(STRING), "ephemeral": BOOLEAN}
         ),
     },
     {"customizedMetadata": {"type": "object"}, "deviceIds": listed(whole(0))},
@@ -116,7 +118,7 @@ def describe_management(*, own: bool = False) -> dict[str, Any]:
             "get": _describe(f"describe{suffix}", path),
             "put": _command(f"scale{suffix}", path, _SCALING | named),
             "patch": _done(f"set{suffix}", path, _CHANGES, _SETTINGS),
-            "delete": _done(f"unregister{suffix}", path, STATUS),
+            "delete": _done(f"unregister{suffix}", path, STATUS, {"owner": STRING}),
         }
     version = "/models/{model_name}/{model_version}"
     paths[f"{version}/set-default"] = {"put": _done("setDefault", f"{version}/set-default", STATUS)}

@@ -8,7 +8,7 @@
     PATCH  /models/MODEL[/VERSION]      change settings, see patch.py
     PUT    /models/MODEL/VERSION/set-default
     POST   /models/MODEL/VERSION/retry  retry a failed version
-    DELETE /models/MODEL[/VERSION]      unregister
+    DELETE /models/MODEL[/VERSION]      unregister; with ?owner=… only if that owner registered the serving version
     GET    /v1/models/MODEL             KServe's readiness of a model
     GET    /tsctl/…                     only on the control socket, see control.py
 
@@ -32,6 +32,7 @@ from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response, status_response
 from daemon.http.router import Route
 from daemon.model_settings import MODEL_SETTINGS
+from daemon.models.registering.ownership import check_owner_token
 from daemon.models.registrar import Progress, Registrar, Registration
 from daemon.models.registry import Registry
 from daemon.models.settings import Overrides
@@ -85,7 +86,8 @@ def management_routes(
             await registrar.ledger.remember(model)
             exchange.respond(json_response(document))
         elif method == "DELETE" and len(path) in (1, 2):
-            model = await registrar.unregister(path[0], path[1] if path[1:] else None)
+            owner = Parameters(exchange.request).text("owner") or ""
+            model = await registrar.unregister(path[0], path[1] if path[1:] else None, owner)
             exchange.respond(status_response(f'Model "{model.name}" unregistered'))
         else:
             raise MethodNotAllowed if len(path) < 3 else ResourceNotFound
@@ -128,6 +130,8 @@ def _register(registrar: Registrar, exchange: Exchange, local_paths: bool, *, ow
     replace, reset = given.boolean("replace") or False, given.boolean("reset") or False
     if reset and not replace:
         raise BadRequest("reset is true, but only a replacement has settings to reset: add replace=true.")
+    owner = given.text("owner") or ""
+    check_owner_token(owner)
     request = Registration(
         url=url,
         model_name=given.text("model_name"),
@@ -136,6 +140,8 @@ def _register(registrar: Registrar, exchange: Exchange, local_paths: bool, *, ow
         overrides=Overrides(**{row.name: given.setting(row, absent=True) for row in MODEL_SETTINGS if row.rest}),
         synchronous=given.flag("synchronous", True),
         local_paths=local_paths,
+        ephemeral=given.boolean("ephemeral") or False,
+        owner=owner,
     )
 
     async def command(progress: Progress) -> tuple[int, Any]:

@@ -29,18 +29,21 @@ class Bound(msgspec.Struct, frozen=True):
     descriptor: int
 
 
-class Expected(msgspec.Struct, frozen=True):
+class Expected(msgspec.Struct, frozen=True, omit_defaults=True):
     """A version that the old daemon serves.
 
     Attributes:
         must: the version was ready, and has to become ready in the new daemon; otherwise an attempt is enough.
         workers: the target number.
+        entry: the registration of an ephemeral version, which the snapshot does not hold, as a snapshot of this one
+            version; empty for any other.
     """
 
     name: str
     version: str
     must: bool
     workers: int
+    entry: str = ""
 
 
 class Inheritance(msgspec.Struct, frozen=True):

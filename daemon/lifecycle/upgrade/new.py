@@ -25,7 +25,7 @@ from daemon.lifecycle.upgrade.messages import (
     TakeoverFailed,
     decode,
 )
-from daemon.models.persistence.snapshot import BrokenSnapshot, read_snapshot
+from daemon.models.persistence.snapshot import BrokenSnapshot, SnapshotEntry, decode_snapshot, read_snapshot
 from daemon.models.persistence.startup import Startup
 from daemon.models.registry import Registry
 from daemon.models.wait import all_ready
@@ -140,6 +140,18 @@ def check_snapshot(file: Path) -> None:
         read_snapshot(file)
     except BrokenSnapshot as error:
         raise StartError(f"cannot read the snapshot `{file}`: {error}") from None
+
+
+def handed_entries(models: Sequence[Expected]) -> list[SnapshotEntry]:
+    """Return the old daemon's ephemeral versions, which are not in the snapshot.
+
+    Raises:
+        StartError: an entry is not readable.
+    """
+    try:
+        return [entry for each in models if each.entry for entry in decode_snapshot(each.entry.encode()).models]
+    except BrokenSnapshot as error:
+        raise StartError(f"cannot read a registration of the running daemon: {error}") from None
 
 
 async def load(startup: Startup, registry: Registry, models: Sequence[Expected], progress: Report) -> None:

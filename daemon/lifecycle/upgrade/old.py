@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from daemon.lifecycle.upgrade.messages import Expected, Progress, ReadyToTakeOve
 from daemon.lifecycle.upgrade.states import Step, UpgradeEvent, advance
 from daemon.lifecycle.upgrade.successor import Successor, SuccessorGone
 from daemon.models.archives.directories import Progress as Report
+from daemon.models.persistence.snapshot import Snapshot, SnapshotEntry, encode_snapshot
 from daemon.models.registrar import Registrar
 from daemon.models.registry import Registry
 from daemon.models.version import ModelState
@@ -213,7 +214,7 @@ class Upgrade:
             SuccessorGone: the new daemon failed, or broke the protocol.
         """
         report("starting", 0, 0)
-        self.successor = self._start(asked.python, expected(self._registry))
+        self.successor = self._start(asked.python, expected(self._registry, self._registrar.ledger.hand_over()))
         _log.info("the new daemon has pid %d", self.successor.pid)
         await self.successor.introduce()
         while True:
@@ -252,14 +253,23 @@ class Upgrade:
                 return
             self.successor = None
             self._reclaim()
+        self._registrar.ledger.take_back()
         self._move(UpgradeEvent.FAILED)
         self._registrar.gate.open()
 
 
-def expected(registry: Registry) -> list[Expected]:
-    """Return the models that the new daemon must serve: each version with its present target number of workers."""
+def expected(registry: Registry, ephemeral: Sequence[SnapshotEntry] = ()) -> list[Expected]:
+    """Return the models that the new daemon must serve: each version with its present target number of workers.
+
+    Args:
+        ephemeral: the entries of those that the snapshot does not hold.
+    """
+    entries = {(each.name, each.version): encode_snapshot(Snapshot(models=(each,))).decode() for each in ephemeral}
     return [
-        Expected(model.name, model.version, model.state is ModelState.READY, model.pool.wanted)
+        Expected(
+            model.name, model.version, model.state is ModelState.READY, model.pool.wanted,
+            entries.get((model.name, model.version), ""),
+        )
         for model in registry
         if not model.lost
-    ]
+    ]  # fmt: skip

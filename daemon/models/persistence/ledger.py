@@ -60,9 +60,22 @@ class Ledger:
         self._registry.set_default(name, version)
         self._chosen[name] = version
 
+    def hand_over(self) -> list[SnapshotEntry]:
+        """Return the ephemeral versions, which the snapshot does not hold, for the daemon that replaces this one.
+
+        Their unpacked directories are not removed from now on; `take_back` undoes that.
+        """
+        ephemeral = [self._entry(model) for model in self._registry if model.request.ephemeral and not model.lost]
+        self.memory.handed = frozenset(entry.unpacked for entry in ephemeral if entry.unpacked is not None)
+        return ephemeral
+
+    def take_back(self) -> None:
+        """Note that no other daemon uses the ephemeral versions: an upgrade has failed."""
+        self.memory.handed = frozenset()
+
     def _entries(self) -> list[SnapshotEntry]:
-        settled = (model for model in self._registry if model not in self.unsettled)
-        return [self._entry(model) for model in settled] + self.pending
+        settled = (model for model in self._registry if model not in self.unsettled and not model.request.ephemeral)
+        return [self._entry(model) for model in settled] + [each for each in self.pending if not each.request.ephemeral]
 
     def _entry(self, model: ModelVersion) -> SnapshotEntry:
         source, default = model.source, self._registry.is_default(model)

@@ -26,6 +26,7 @@ class SnapshotFile:
         notes: sentences for the operator, printed at the start.
         kept: names of unpacked directories that the file on the disk refers to; None if that is unknown,
             because the file was broken.
+        handed: names of unpacked directories of versions that the file does not hold, and another daemon takes over.
     """
 
     def __init__(self, file: Path) -> None:
@@ -35,6 +36,7 @@ class SnapshotFile:
         self.last = Snapshot()
         self.notes: list[str] = []
         self.kept: frozenset[str] | None = frozenset()
+        self.handed: frozenset[str] = frozenset()
         snapshot.remove_drafts(file.parent)
         self._written: bytes | None = snapshot.encode_snapshot(self.last)  # the file's content; None if unknown
         try:
@@ -49,7 +51,7 @@ class SnapshotFile:
 
     def keeps(self, unpacked: Path) -> bool:
         """Return whether the next run needs an unpacked directory."""
-        return self.kept is None or unpacked.name in self.kept
+        return self.kept is None or unpacked.name in self.kept or unpacked.name in self.handed
 
     def is_current(self) -> bool:
         """Return whether the file still is as this object wrote or read it. Blocks."""

@@ -124,16 +124,26 @@ class Startup:
     Args:
         replacing: whether this daemon replaces one that serves the snapshot's models. Exactly those are restored,
             whatever the settings `restore` and `models`, and the file is left to the other daemon.
+        handed: ephemeral versions of that daemon, which the snapshot does not hold.
     """
 
-    def __init__(self, config: Config, registry: Registry, registrar: Registrar, *, replacing: bool = False) -> None:
+    def __init__(
+        self,
+        config: Config,
+        registry: Registry,
+        registrar: Registrar,
+        *,
+        replacing: bool = False,
+        handed: Sequence[SnapshotEntry] = (),
+    ) -> None:
         self.done = False
         self._config = config
         self._registry = registry
         self._ledger = registrar.ledger
         self._restoring = Restoring(config, registry, registrar)
         self._remember = config.restore and not replacing
-        self._entries = registrar.ledger.memory.last.models if config.restore or replacing else ()
+        kept = registrar.ledger.memory.last.models if config.restore or replacing else ()
+        self._entries = (*kept, *handed)
         listings = (
             None if config.models is None or replacing else parse_listings(config.models, archives(config.model_store))
         )

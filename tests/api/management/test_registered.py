@@ -81,3 +81,23 @@ def test_torchserves_address_answers_as_torchserve(tmp_path: Path) -> None:
     house.put("m", place="m-1.0")
 
     assert register(house, "") == sentence('Model "m" Version: 1.0 registered with 1 initial workers')
+
+
+def test_an_ephemeral_version_says_so_and_goes_with_its_owner_only(house: House) -> None:
+    house.put("m", place="m-1.0")
+    register(house, "&ephemeral=true&owner=abc")
+
+    _, (described,) = asyncio.run(house.tell("GET", "/models/m"))
+    refused, _ = asyncio.run(house.tell("DELETE", "/models/m?owner=xyz"))
+    done, _ = asyncio.run(house.tell("DELETE", "/models/m?owner=abc"))
+
+    assert described["tsctl"]["ephemeral"] is True and "abc" not in str(described)
+    assert (refused, done) == (409, 200)
+
+
+def test_an_endless_owner_is_refused(house: House) -> None:
+    house.put("m", place="m-1.0")
+
+    status, document = register(house, f"&owner={'a' * 201}")
+
+    assert (status, document["message"]) == (400, "owner has 201 characters; at most 200 are allowed.")

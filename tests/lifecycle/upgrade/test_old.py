@@ -288,3 +288,30 @@ async def test_whoever_asked_may_leave(tmp_path: Path) -> None:
     old.successor.words.put_nowait(TakenOver())
 
     await until(old.upgrade.given.is_set)
+
+
+async def test_an_ephemeral_version_is_told_with_its_registration_and_taken_back_after_a_failure(
+    tmp_path: Path,
+) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar("m"))
+    model = await bench.register(bench.mar("e"), ephemeral=True, owner="mine")
+    old = Old(bench, FakeSuccessor(TakeoverFailed("no room")))
+
+    with pytest.raises(UpgradeFailed):
+        await old.ask()
+
+    assert [(each.name, bool(each.entry)) for each in old.models] == [("e", True), ("m", False)]
+    await bench.registrar.unregister("e", None)
+    assert not model.source.directory.exists()
+
+
+async def test_the_files_of_an_ephemeral_version_outlive_the_old_daemon(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    model = await bench.register(bench.mar("e"), ephemeral=True, owner="mine")
+    old = Old(bench, FakeSuccessor(ReadyToTakeOver("2.0"), TakenOver()))
+
+    await old.ask()
+    await bench.registrar.stop(0.0)
+
+    assert model.source.directory.is_dir()
