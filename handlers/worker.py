@@ -23,28 +23,26 @@ from handlers.process.forking import die_with, enter_group
 from handlers.process.memory import give_memory_back, keep_memory
 from handlers.process.schedule import running
 from handlers.process.threads import set_threads
-from handlers.requests.excerpt import described, message_of
+from handlers.requests.excerpt import message_of
+from handlers.requests.tracebacks import describe_error, has_author_frames
 from handlers.runtime import compat
 from handlers.runtime.runtime import Runtime
 from handlers.runtime.warmup import warm_up
 from handlers.sdk.errors import HandlerError
 from handlers.wire import sendable
 
-_OUR_FILES = (f"{Path(__file__).parent}{os.sep}", "<frozen importlib")
 
-
-def load_failure(error: BaseException) -> wire.LoadFailed:
+def load_failure(error: BaseException, model_dir: str = "") -> wire.LoadFailed:
     """Describe why the model could not be loaded, with the traceback starting in the handler's code.
 
     Without a frame of the handler, an error that explains itself gets no traceback; any other is our bug and is shown
     in full.
+
+    Args:
+        model_dir: the directory of the handler's files.
     """
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OUR_FILES):
-        trace = trace.tb_next
-    if trace is None and not isinstance(error, (HandlerError, SyntaxError)):
-        trace = error.__traceback__
-    text = described(error, trace, chain=trace is not None)
+    bare = isinstance(error, (HandlerError, SyntaxError)) and not has_author_frames(error.__traceback__)
+    text = describe_error(error, model_dir, bare=bare)
     message = message_of(error).strip()
     summary = f"{type(error).__name__}: {message.splitlines()[0]}" if message else type(error).__name__
     out_of_memory = isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "CUDA" in message)
@@ -120,7 +118,7 @@ def serve(connection: DaemonConnection, prepared: Prepared | None = None) -> int
         runtime, optimized = load_model(message, prepared)
         batches = running(runtime, connection, message.threads)
     except BaseException as error:  # noqa: BLE001 - user code may raise anything
-        failed = load_failure(error)
+        failed = load_failure(error, message.model_dir)
         tell(failed.traceback)
         connection.send(failed)
         return wire.EXIT_LOAD_FAILED
@@ -167,7 +165,7 @@ def converse(descriptor: int, prepared: Prepared | None = None) -> int:
     except (BrokenPipeError, ConnectionResetError):
         return 0  # the daemon is gone
     except BaseException as error:  # noqa: BLE001 - possibly raised by a signal handler between two batches
-        tell(described(error, error.__traceback__))
+        tell(describe_error(error))
         return 1
 
 

@@ -1,8 +1,5 @@
 """Texts of exceptions, cut before they are sent: a handler's exception may contain a whole tensor as text."""
 
-import traceback
-from types import TracebackType
-
 LONGEST_MESSAGE = 10_000  # characters
 LONGEST_TRACEBACK = 50_000  # characters; with the note on the cut, less than wire.LONGEST_TEXT
 
@@ -18,12 +15,3 @@ def message_of(error: BaseException, most: int = LONGEST_MESSAGE) -> str:
         return excerpt(str(error), most)
     except Exception:  # noqa: BLE001 - user code
         return ""
-
-
-def described(error: BaseException, trace: TracebackType | None, *, chain: bool = True) -> str:
-    """Return a traceback as Python prints it, cut in its middle: the last lines matter most."""
-    text = "".join(traceback.format_exception(type(error), error, trace, chain=chain)).rstrip()
-    if len(text) <= LONGEST_TRACEBACK:
-        return text
-    half = LONGEST_TRACEBACK // 2
-    return f"{text[:half]}… ({len(text) - 2 * half} characters more) …{text[-half:]}"

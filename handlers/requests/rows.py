@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from handlers import wire
+from handlers.requests.arrays import NPY, is_array, to_list, to_npy, wanted_type
 from handlers.sdk.context import RequestProcessor
 from handlers.sdk.errors import InvalidResult, NotSerialisable
 from handlers.wire import LONGEST_TEXT, MOST_HEADERS, sendable
@@ -69,7 +70,7 @@ def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
     """Encode the answer to one row.
 
     bytes stay unchanged, str becomes UTF-8, a tensor the output of `torch.save`, and everything else JSON with an
-    indent of two.
+    indent of two. An array or tensor becomes JSON or an `.npy` file where the client's `Accept` names one of them.
 
     Raises:
         NotSerialisable: the item cannot be encoded as JSON.
@@ -80,6 +81,13 @@ def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
         body = bytes(item)
     elif isinstance(item, str):
         body = item.encode("utf-8", "surrogatepass")
+    elif is_array(item) and (wanted := wanted_type(processor.get_request_properties().items())):
+        try:
+            body = to_npy(item) if wanted == NPY else json.dumps(to_list(item)).encode()
+        except (TypeError, ValueError) as error:
+            raise NotSerialisable(str(error)) from error
+        if not any(name.lower() == "content-type" for name, _ in headers):
+            headers.append(("Content-Type", wanted))
     elif torch is not None and isinstance(item, torch.Tensor):
         buffer = io.BytesIO()
         torch.save(item, buffer)

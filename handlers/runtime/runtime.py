@@ -11,9 +11,10 @@ from typing import Any
 from handlers import wire
 from handlers.envelopes.entry import enveloped
 from handlers.optimize.asked import chosen
-from handlers.requests.excerpt import described, excerpt, message_of
+from handlers.requests.excerpt import excerpt, message_of
 from handlers.requests.kinds import Kind, kind_of
 from handlers.requests.rows import decode_rows, encode_item, failure, headers_of, items_of
+from handlers.requests.tracebacks import describe_error
 from handlers.runtime.isolation import Allowance, may_isolate
 from handlers.sdk.context import Context
 from handlers.sdk.errors import InvalidResult, NotSerialisable, PredictionException, UnreadablePayload, UnreadableRows
@@ -56,6 +57,7 @@ class Runtime:
         self._entry = entry
         self._context = context
         self.config = context.model_yaml_config
+        self._model_dir = str(context.system_properties["model_dir"])
         self._send: SendPieces = no_pieces
         self._tally = context.metrics.tally
         self._handler_time = 0.0  # seconds in the handler's own code, for the running batch
@@ -202,7 +204,7 @@ class Runtime:
         except BaseException as error:
             if isinstance(error, UnreadableRows) and not self.own_handle and set(error.rows) <= set(range(len(rows))):
                 raise
-            _tell(error)
+            _tell(error, self._model_dir)
             if len(rows) == 1 or not self._isolate or streamed or not may_isolate(error, processors):
                 return [_failed(row, error) for row in rows]
             if self._allowance.left(time.perf_counter()) <= 0:
@@ -216,7 +218,7 @@ class Runtime:
             return self._handle_alone(rows, numbers)
         for failed in {id(item): item for item in items if isinstance(item, BaseException)}.values():
             if not isinstance(failed, (UnreadablePayload, NotSerialisable)):
-                _tell(failed)
+                _tell(failed, self._model_dir)
         return [self._encode(index, row, item) for index, (row, item) in enumerate(zip(rows, items, strict=True))]
 
     def _handle_alone(self, rows: Sequence[wire.Row], numbers: Sequence[int]) -> list[wire.Answer]:
@@ -249,10 +251,10 @@ def _typed_entry(function: Callable[..., Any], instance: Any) -> EntryPoint | No
     return typed_entry(function, instance)
 
 
-def _tell(error: BaseException) -> None:
+def _tell(error: BaseException, model_dir: str) -> None:
     """Write a traceback to the model's log, unless the handler closed stderr."""
     with contextlib.suppress(Exception):
-        print(described(error, error.__traceback__), file=sys.stderr, flush=True)  # noqa: T201
+        print(describe_error(error, model_dir), file=sys.stderr, flush=True)  # noqa: T201
 
 
 def _bad_request(row: wire.Row, error: UnreadablePayload) -> wire.Answer:

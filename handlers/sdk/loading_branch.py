@@ -47,6 +47,10 @@ def _tests(node: ast.AST, name: str) -> bool:
             return found == name
         case ast.BoolOp(values=values):
             return any(isinstance(each, ast.Name) and each.id == name for each in values)
-        case ast.Compare(left=ast.Name(id=found), comparators=[ast.Constant(value=None)]):
+        case ast.Compare(left=left, comparators=[right]):
+            sides = [left, right]
+            named = any(isinstance(each, ast.Name) and each.id == name for each in sides)
+            return named and any(isinstance(each, ast.Constant) and each.value is None for each in sides)
+        case ast.Match(subject=ast.Name(id=found)):
             return found == name
     return False

@@ -52,7 +52,9 @@ def encode_answer(value: Any, wanted: str = "") -> EncodedAnswer:
             value.save(buffer, "PNG")
             return EncodedAnswer(buffer.getvalue(), "image/png")
         return EncodedAnswer(_encoder.encode(value), JSON)
-    except (TypeError, ValueError, OverflowError, RecursionError, OSError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # of msgspec, NumPy, Pillow, or a class of the user
         raise NotSerialisable(f"{type(value).__name__}: {error}") from error
 
 
@@ -116,7 +118,7 @@ def _plain(value: Any) -> Any:
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
         return value.item()
-    raise NotImplementedError(f"objects of type {type(value).__name__} cannot be encoded as JSON")
+    raise TypeError(f"objects of type {type(value).__name__} cannot be encoded as JSON")
 
 
 _encoder = msgspec.json.Encoder(enc_hook=_plain)

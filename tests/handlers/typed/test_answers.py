@@ -1,0 +1,115 @@
+"""Answers are encoded by what they are."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handlers import wire
+from handlers.requests.arrays import JSON, NPY, wanted_type
+from handlers.sdk.errors import NotSerialisable
+from handlers.typed.answers import encode_answer
+from handlers.typed.arrays import read_npy
+from tests.handlers.typed.calls import ask, request, told, type_of
+
+documents = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=60)
+@given(document=documents)
+def test_a_document_that_is_answered_as_it_came_is_the_same_document(document: Any) -> None:
+    def predict(value: Any) -> Any:
+        return value
+
+    [answer] = ask(predict, request(("body", "", json.dumps({"it": document}).encode())))
+
+    assert answer.status == 200
+    assert json.loads(answer.body) == {"it": document}
+
+
+@pytest.mark.parametrize(
+    ("value", "body"),
+    [
+        pytest.param({"a": np.float32(0.5), "b": [np.arange(2)]}, b'{"a":0.5,"b":[[0,1]]}', id="NumPy within a dict"),
+        pytest.param([torch.tensor([1.5]), torch.tensor(True)], b"[[1.5],true]", id="tensors within a list"),
+        pytest.param(torch.tensor([1.0], requires_grad=True), b"[1.0]", id="a tensor with a gradient"),
+        pytest.param(np.int64(3), b"3", id="a NumPy number"),
+        pytest.param(None, b"null", id="None"),
+        pytest.param(float("nan"), b"null", id="not a number"),
+        pytest.param({1: 2}, b'{"1":2}', id="numbers as keys"),
+    ],
+)
+def test_json_holds(value: Any, body: bytes) -> None:
+    assert encode_answer(value) == (body, JSON)
+
+
+@pytest.mark.parametrize("value", [object(), [object()], np.array([1j])], ids=["object", "in a list", "complex"])
+def test_a_value_that_cannot_be_sent_is_named(value: Any) -> None:
+    with pytest.raises(NotSerialisable, match=r"object|complex|ndarray"):
+        encode_answer(value)
+
+
+def test_an_answer_that_cannot_be_sent_fails_its_row_only() -> None:
+    def predict(texts: list[str]) -> Any:
+        return ["a", object()]
+
+    answers = ask(predict, b"a", b"b")
+
+    assert [each.status for each in answers] == [200, 503]
+    assert b"objects of type object cannot be encoded as JSON" in answers[1].body
+
+
+@pytest.mark.parametrize(
+    ("accept", "expected"),
+    [
+        ("", ""),
+        ("*/*", ""),
+        ("text/html, application/xml;q=0.9", ""),
+        ("application/json", JSON),
+        ("Application/X-NPY", NPY),
+        ("application/json, application/x-npy", JSON),
+        ("application/json;q=0.5, application/x-npy;q=0.8", NPY),
+        ("application/x-npy;q=0, */*", ""),
+        ("application/x-npy;q=x", ""),
+    ],
+)
+def test_accept_names_the_form_of_an_array(accept: str, expected: str) -> None:
+    assert wanted_type([("Host", "x"), ("accept", accept)]) == expected
+
+
+@pytest.mark.parametrize("value", [np.array([[1, 2]]), torch.tensor([[1, 2]]), torch.ones(1, 2, dtype=torch.bfloat16)])
+def test_an_array_is_a_file_where_the_client_asks_for_one(value: Any) -> None:
+    def predict(text: str) -> Any:
+        return value
+
+    as_file, as_json = ask(
+        predict, request(("body", "", b""), accept=NPY), request(("body", "", b""), number=1, accept="text/html")
+    )
+
+    assert type_of(as_file) == NPY
+    assert read_npy(as_file.body).tolist() == value.tolist() == json.loads(as_json.body)
+    assert type_of(as_json) == JSON
+
+
+def test_the_content_type_that_the_author_sets_stays() -> None:
+    def predict(text: str, context: Any) -> str:
+        context.set_response_content_type(0, "text/html")
+        return "<p>"
+
+    [answer] = ask(predict, b"")
+
+    assert told([answer]) == [(200, "<p>")]
+    assert answer.headers == [("content-type", "text/html")]
+    assert isinstance(answer, wire.Answer)

@@ -1,0 +1,147 @@
+"""Arrays from JSON and `.npy` files: exact where they are arrays, a reason where they are not, and never a pickle."""
+
+import io
+import pickle
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays, complex_number_dtypes, floating_dtypes, integer_dtypes
+
+from handlers.requests.arrays import to_npy
+from handlers.sdk.errors import UnreadablePayload
+from handlers.typed.arrays import array_of, read_npy, tensor_of
+from tests.handlers.typed.calls import ask, told
+
+numbers = arrays(
+    floating_dtypes(endianness="?")
+    | integer_dtypes(endianness="?")
+    | complex_number_dtypes()
+    | st.just(np.dtype(bool)),
+    array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4),
+)
+
+
+def header(text: str, version: bytes = b"\x01\x00") -> bytes:
+    """Return the beginning of an `.npy` file with this header."""
+    encoded = text.encode()
+    length = len(encoded).to_bytes(2 if version[0] == 1 else 4, "little")
+    return b"\x93NUMPY" + version + length + encoded
+
+
+@settings(max_examples=60)
+@given(array=numbers, fortran=st.booleans())
+def test_an_npy_file_is_read_back_as_written(array: np.ndarray[Any, Any], fortran: bool) -> None:
+    buffer = io.BytesIO()
+    np.save(buffer, np.asfortranarray(array) if fortran else array)
+
+    read = read_npy(buffer.getvalue())
+
+    assert read.shape == (np.asfortranarray(array) if fortran else array).shape
+    assert read.dtype.isnative
+    np.testing.assert_array_equal(read.reshape(array.shape), array)
+    assert read.flags.writeable
+
+
+@settings(max_examples=60)
+@given(body=st.binary(max_size=200), inside=st.integers(0, 200))
+def test_broken_files_are_refused_and_nothing_else_is_raised(body: bytes, inside: int) -> None:
+    whole = to_npy(np.arange(6.0).reshape(2, 3))
+    for broken in (b"\x93NUMPY" + body, whole[: inside % len(whole)], whole[:inside] + body + whole[inside:]):
+        try:
+            read_npy(broken)
+        except UnreadablePayload as error:
+            assert len(str(error)) < 1000  # noqa: PT017
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        pytest.param(
+            header("{'descr': '<f4', 'fortran_order': False, 'shape': (1152921504606846976,)}"),
+            "4611686018427387904 bytes, and 0 bytes follow",
+            id="2^60 values in a hundred bytes",
+        ),
+        pytest.param(
+            header("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}") + b"1234",
+            "header says",
+            id="a negative length",
+        ),
+        pytest.param(
+            header("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 9223372036854775808)}"),
+            "header says",
+            id="no values, and a length beyond the machine's",
+        ),
+        pytest.param(
+            header("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}") + pickle.dumps([1]),
+            "holds values of type object; only numbers are read",
+            id="objects, which are pickles",
+        ),
+        pytest.param(
+            header("{'descr': [('a', '|O')], 'fortran_order': False, 'shape': (1,)}"),
+            "only numbers",
+            id="hidden objects",
+        ),
+        pytest.param(
+            header("{'descr': '(1000000,)<f8', 'fortran_order': False, 'shape': (1,)}"),
+            "only numbers",
+            id="a type of arrays",
+        ),
+        pytest.param(header("(" * 5000), "broken `.npy` header", id="a header of great depth"),
+        pytest.param(header(" " * 20_000), "broken `.npy` header", id="a header without end"),
+        pytest.param(header("1", b"\x03\x00"), "version 3.0 is not read", id="another version"),
+        pytest.param(b"\x93NUMPY", "broken `.npy` header", id="six bytes"),
+        pytest.param(to_npy(np.zeros(2)) + b"1", "16 bytes, and 17 bytes follow", id="a byte too many"),
+    ],
+)
+def test_a_hostile_file_is_refused_before_memory_is_taken(body: bytes, reason: str) -> None:
+    with pytest.raises(UnreadablePayload) as caught:
+        read_npy(body)
+
+    assert reason in str(caught.value)
+
+
+def test_a_list_is_an_array_of_the_annotated_type() -> None:
+    seen: list[Any] = []
+
+    def predict(values: list[npt.NDArray[np.float32]]) -> list[Any]:
+        seen.extend(values)
+        return [each * 2 for each in values]
+
+    answers = ask(predict, b"[[1,2],[3,4]]", to_npy(np.array([0.5])), b'["a"]', b"[[1],[2,3]]", b"[1,", b'{"a":1}')
+
+    assert told(answers[:2]) == [(200, "[[2.0,4.0],[6.0,8.0]]"), (200, "[1.0]")]
+    assert [each.dtype for each in seen] == [np.float32, np.float32]
+    assert [each.status for each in answers[2:]] == [400] * 4
+    assert answers[2].body == b"`values`: not an array of numbers (Request r2)"
+    assert answers[5].body == b"`values`: expected a list of numbers, got dict (Request r5)"
+
+
+def test_fractions_do_not_become_whole_numbers() -> None:
+    with pytest.raises(UnreadablePayload, match="expected values of type int64, got float64"):
+        array_of(b"[1.5]", np.int64)
+
+
+def test_tensors_are_of_torchs_default_type_from_lists_and_of_the_files_type_from_files() -> None:
+    fractions, whole = tensor_of(b"[[1.5, 2]]"), tensor_of(b"[1, 2]")
+    from_file = tensor_of(to_npy(np.array([[1.5]], order="F")))
+
+    assert (fractions.dtype, fractions.tolist()) == (torch.float32, [[1.5, 2.0]])
+    assert (whole.dtype, whole.tolist()) == (torch.int64, [1, 2])
+    assert (from_file.dtype, from_file.tolist()) == (torch.float64, [[1.5]])
+
+
+def test_a_tensor_that_torch_lacks_is_refused() -> None:
+    with pytest.raises(UnreadablePayload):
+        tensor_of(to_npy(np.array([1.0], np.longdouble)))
+
+
+def test_a_function_of_tensors_answers_with_tensors() -> None:
+    def predict(x: list[torch.Tensor]) -> torch.Tensor:
+        return torch.stack(x).sum(dim=1)
+
+    assert told(ask(predict, b"[1,2]", b"[3.5,4]")) == [(200, "3.0"), (200, "7.5")]
