@@ -129,10 +129,10 @@ def test_the_daemon_ends_even_if_the_command_is_killed(serving: Serving) -> None
 def test_a_running_daemon_keeps_its_own_models_and_forgets_ours(serving: Serving) -> None:
     served = serving.served
     served.start()
-    served.register("echo")
+    served.tsctl("register", str(served.store / served.pack("echo")))
 
     serving.start("handler.py", "--name", "ours")
-    assert serving.ask() == "hello"
+    assert serving.ask("ours") == "hello"
     taken = subprocess.run(
         [TSCTL, "serve", "handler.py", "--name", "echo"], cwd=serving.folder, env=served.environment,
         capture_output=True, text=True,
