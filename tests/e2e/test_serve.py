@@ -129,10 +129,10 @@ def test_the_daemon_ends_even_if_the_command_is_killed(serving: Serving) -> None
 def test_a_running_daemon_keeps_its_own_models_and_forgets_ours(serving: Serving) -> None:
     served = serving.served
     served.start()
-    served.register("echo")
+    served.tsctl("register", str(served.store / served.pack("echo")))
 
     serving.start("handler.py", "--name", "ours")
-    assert serving.ask() == "hello"
+    assert serving.ask("ours") == "hello"
     taken = subprocess.run(
         [TSCTL, "serve", "handler.py", "--name", "echo"], cwd=serving.folder, env=served.environment,
         capture_output=True, text=True,
@@ -171,6 +171,55 @@ def test_a_model_file_and_its_weights_are_served_by_their_names(serving: Serving
 
     serving.start("whole.pt", "parts.pth")
 
-    eventually(lambda: serving.screen.count("curl ") == 2, "both are shown")
+    eventually(lambda: len(re.findall("^curl ", serving.screen, re.MULTILINE)) == 2, "both are shown")
     for name in ("whole", "parts"):
         assert re.fullmatch(r"[\s\[]*-?[\d.e-]+[\s\]]*", serving.ask(name))
+
+
+TYPED = """import dataclasses
+from PIL.Image import Image
+
+@dataclasses.dataclass
+class Query:
+    text: str
+    limit: int
+    tags: list[str] = dataclasses.field(default_factory=list)
+
+def picture(images: list[Image]) -> list[dict]:
+    return [{"size": image.size} for image in images]
+
+def search(query: Query) -> dict:
+    return {"found": [query.text] * query.limit}
+
+def both(text: str, image: Image) -> dict:
+    return {"text": text, "size": image.size}
+"""
+
+
+@pytest.mark.heavy
+def test_the_command_of_each_kind_of_input_works_as_it_stands(serving: Serving) -> None:
+    serving.handler.write_text(TYPED)
+
+    serving.start("handler.py:picture", "handler.py:search", "handler.py:both")
+
+    eventually(lambda: len(re.findall("^curl ", serving.screen, re.MULTILINE)) == 3, "all are shown")
+    assert serving.ask("picture") == '{"size":[64,64]}'
+    assert serving.ask("search") == '{"found":["hello"]}'
+    assert serving.ask("both") == '{"text":"hello","size":[64,64]}'
+
+
+@pytest.mark.heavy
+def test_the_handler_of_the_quick_start_is_served_in_batches(serving: Serving) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "quick-start.md").read_text()
+    handler = re.search(r"```python\n(.*?)```", page, re.DOTALL)
+    assert handler is not None
+    serving.handler.write_text(handler[1])
+
+    serving.start("handler.py")
+
+    assert serving.ask() == '{"text":"hello","words":1}'
+    assert "takes    texts: list[str] -> list[dict]\nbatches  up to 8 requests" in serving.screen
+    typed = re.search(r"```bash\n(curl .*)\n```", page)
+    port = serving.served.status["inferenceAddress"].rpartition(":")[2]
+    assert typed is not None
+    assert typed[1].replace(":8080/", f":{port}/") in serving.screen

@@ -14,6 +14,7 @@ from tsctl.client import content_type_of
 from tsctl.errors import CliError
 from tsctl.render import bytes_text, live
 from tsctl.serving.requests import FALLBACK_BATCH_SIZE, checked_target
+from tsctl.serving.showing import takes_text
 
 CHECK = (sys.executable, "-P", "-m", "daemon.tools.check")
 
@@ -80,8 +81,7 @@ def _events(arguments: list[str]) -> Iterator[dict[str, Any]]:
 def _show(text: str, target: ServeTarget, loaded: dict[str, Any]) -> None:
     files = ", ".join(filter(None, (loaded["modelFile"], loaded["serializedFile"]))) or "none named"
     size = f", {bytes_text(target.path.stat().st_size)}" if target.path is not None and target.path.is_file() else ""
-    declared = loaded["declared"] or {}
-    takes = ", ".join(f"{each['name']}: {each['annotation'] or each['kind']}" for each in declared.get("inputs", ()))
+    takes = takes_text(loaded["declared"])
     lines = (
         ("file" if target.inferred else "archive", f"{text}{size}"),
         ("model", f"{loaded['name']} {loaded['version']}"),

@@ -83,7 +83,7 @@ class Session:
             document = self._register(target, replace=False)
         except CliError as error:
             log.close()
-            raise explained(error, target.model_name) from None
+            raise explained(error, target.model_name, _folder(target)) from None
         name, version = document["modelName"], document["modelVersion"]
         if not target.inferred:  # now the name is known
             log.close()
@@ -155,7 +155,7 @@ class Session:
             stamps = watching.stamps_of(watching.watched_files(target))
             self._register(target, replace=True)
         except CliError as error:
-            failure = explained(error, served.name)
+            failure = explained(error, served.name, _folder(served.target))
             self._print(served, without_block(served.log.lines(), error.details))
             hint = f"hint: {failure.hint}" if failure.hint else ""
             self._tell(served, "\n".join(filter(None, (failure.message, failure.details, hint, screen.kept_line()))))
@@ -201,6 +201,10 @@ class Session:
     def _tell(self, served: Served, text: str) -> None:
         named = text if len(self.served) == 1 else f"{served.name}: {text}"
         click.echo(screen.event_line(named, time.time()), err=True)
+
+
+def _folder(target: ServeTarget) -> Path | None:
+    return None if target.path is None or not target.inferred else target.path.parent
 
 
 def _subject(target: ServeTarget) -> str:

@@ -42,7 +42,7 @@ def shown(client: DaemonClient, status: Mapping[str, Any], served: Served, sampl
         name=served.name,
         version=served.version,
         handler=str(worker["handler"]),
-        takes=", ".join(f"{each.name}: {each.annotation or each.kind}" for each in declared),
+        takes=takes_text(ours.get("declared")),
         batch_size=int(document["batchSize"]),
         max_delay=float(document["maxBatchDelay"]),
         policy=str(ours["batching"]["policy"]),
@@ -53,6 +53,14 @@ def shown(client: DaemonClient, status: Mapping[str, Any], served: Served, sampl
         ),
         certain=all(part.certain for _, part in parts),
     )
+
+
+def takes_text(declared: Mapping[str, Any] | None) -> str:
+    """Return the inputs of a typed handler as its author wrote them, and the answer; empty for any other handler."""
+    if not declared:
+        return ""
+    inputs = ", ".join(f"{each['name']}: {each['annotation'] or each['kind']}" for each in declared["inputs"])
+    return f"{inputs} -> {declared['output']}" if declared.get("output") else inputs
 
 
 def _in_a_file(part: sample.SamplePart, file: Path) -> sample.SamplePart:

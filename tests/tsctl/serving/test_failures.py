@@ -1,5 +1,7 @@
 """A model that does not load is told in at most five lines, with the line of the user's file."""
 
+from pathlib import Path
+
 import pytest
 
 from tsctl.errors import CliError
@@ -56,9 +58,7 @@ def test_a_longer_traceback_stays_whole() -> None:
 @pytest.mark.parametrize(
     ("message", "details", "expected"),
     [
-        pytest.param(
-            FAILED + "HandlerError: h.py needs a function", "", "HandlerError: h.py needs a function", id="ours"
-        ),
+        pytest.param(FAILED + "HandlerError: h.py needs a function", "", "h.py needs a function", id="ours"),
         pytest.param("Disk full.", "", "Disk full.", id="another answer"),
     ],
 )
@@ -76,3 +76,41 @@ def test_an_error_that_has_a_hint_stays() -> None:
     error = CliError("no file `h.py`", "did you mean `g.py`?")
 
     assert explained(error, "m") is error
+
+
+DEEP = traceback(
+    '  File "h.py", line 6, in <module>', "    WORDS = json.loads(TEXT)",
+    '  File "json/__init__.py", line 346, in loads', "    return _default_decoder.decode(s)",
+    error="json.decoder.JSONDecodeError: Expecting value",
+)  # fmt: skip
+
+
+def test_the_line_is_the_last_one_of_the_users_own_files(tmp_path: Path) -> None:
+    (tmp_path / "h.py").touch()
+
+    failure = explain(FAILED + "JSONDecodeError: …", DEEP, tmp_path)
+
+    assert failure.message == "h.py, line 6: json.decoder.JSONDecodeError: Expecting value"
+    assert failure.details == DEEP
+
+
+def test_an_import_that_fails_in_an_imported_file_is_told_in_two_lines(tmp_path: Path) -> None:
+    for name in ("h.py", "words.py"):
+        (tmp_path / name).touch()
+    details = traceback(
+        '  File "h.py", line 1, in <module>', "    import words", '  File "words.py", line 2, in <module>',
+        "    import numppy", error="ModuleNotFoundError: No module named 'numppy'",
+    )  # fmt: skip
+
+    failure = explain(FAILED + "ModuleNotFoundError: …", details, tmp_path)
+
+    assert failure.message == "words.py, line 2: ModuleNotFoundError: No module named 'numppy'"
+    assert failure.details == "    import numppy"
+
+
+def test_a_sentence_of_ours_is_not_told_twice() -> None:
+    sentence = "h.py needs a function `handle`"
+
+    failure = explain(f"{FAILED}HandlerError: {sentence}", f"handlers.sdk.errors.HandlerError: {sentence}")
+
+    assert (failure.message, failure.details) == (sentence, "")
