@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 from handlers.requests.excerpt import LONGEST_TRACEBACK
+from handlers.sdk.errors import HandlerError
 
 _OURS = f"{Path(__file__).parent.parent}/"
 _PACKAGE = _OURS.removesuffix("handlers/")
@@ -35,6 +36,7 @@ def describe_error(error: BaseException, model_dir: str = "", *, bare: bool = Fa
         if isinstance(file, str):
             each.filename = _short(file, model_dir)
     text = "".join(shown.format()).rstrip()
+    text = text.removeprefix(f"{HandlerError.__module__}.") if bare else text  # a sentence, not a place of ours
     if len(text) <= LONGEST_TRACEBACK:
         return text
     half = LONGEST_TRACEBACK // 2

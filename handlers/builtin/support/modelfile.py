@@ -40,7 +40,7 @@ def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str
         return _load_eager(model_dir / Path(model_file).name, weights_path, config, device)
     if weights_path is None:
         raise HandlerError("the archive has neither a model file nor a serialized file, so there is no model to load")
-    refusal = refusal_of(weights_path) if weights_path.suffix in (".pt", ".pt2") else ""
+    refusal = refusal_of(weights_path)
     if refusal:
         raise HandlerError(refusal)
     match weights_path.suffix:

@@ -216,8 +216,10 @@ def garbage(path: Path) -> None:
         (whole, "model.pt2", f"`model.pt2` holds a pickled object of class {LINEAR}, as `torch.save(model)` writes"),
         (garbage, "model.pt", "`model.pt` is not a TorchScript file; weights alone need a model file: "),
         (garbage, "model.pt2", "`model.pt2` is not a torch.export file: "),
-        (state_dict, "model.pth", "`model.pth` cannot be loaded without a model file: only .pt"),
-        (state_dict, "model", "`model` cannot be loaded without a model file: only .pt"),
+        (state_dict, "model.pth", "`model.pth` holds weights without a model, as `torch.save(model.state_dict())`"),
+        (whole, "model.pth", f"`model.pth` holds a pickled object of class {LINEAR}, as `torch.save(model)` writes"),
+        (garbage, "model.pth", "`model.pth` cannot be loaded without a model file: only .pt"),
+        (garbage, "model", "`model` cannot be loaded without a model file: only .pt"),
     ],
 )
 def test_a_file_that_is_no_whole_model_is_refused(model_dir: Path, save: Any, name: str, sentence: str) -> None:

@@ -1,0 +1,50 @@
+"""A TorchServe handler's tensor is what it always was, unless the client's `Accept` names another form."""
+
+import io
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from handlers.requests.arrays import JSON, NPY
+from handlers.requests.rows import encode_item
+from handlers.sdk.context import RequestProcessor
+from handlers.sdk.errors import NotSerialisable
+
+TENSOR = torch.tensor([[1.5, 2.0]])
+ARRAY = np.array([[1.5, 2.0]])
+
+
+@pytest.mark.parametrize("item", [TENSOR, ARRAY], ids=["a tensor", "an array"])
+def test_accept_chooses_the_form_of(item: Any) -> None:
+    as_file = encode_item(item, RequestProcessor({"Accept": NPY}))
+    as_json = encode_item(item, RequestProcessor({"accept": f"{JSON}, {NPY};q=0.5"}))
+
+    assert as_file.headers == [("Content-Type", NPY)]
+    assert np.load(io.BytesIO(as_file.body), allow_pickle=False).tolist() == [[1.5, 2.0]]
+    assert as_json.headers == [("Content-Type", JSON)]
+    assert json.loads(as_json.body) == [[1.5, 2.0]]
+
+
+@pytest.mark.parametrize("headers", [{}, {"Accept": "*/*"}, {"Accept": "text/html"}], ids=str)
+def test_without_such_a_header_torchserves_forms_stay(headers: dict[str, str]) -> None:
+    saved = encode_item(TENSOR, RequestProcessor(headers))
+
+    assert torch.load(io.BytesIO(saved.body)).tolist() == [[1.5, 2.0]]
+    assert saved.headers == []
+    with pytest.raises(NotSerialisable):
+        encode_item(ARRAY, RequestProcessor(headers))
+
+
+def test_an_array_of_objects_is_never_pickled() -> None:
+    with pytest.raises(NotSerialisable):
+        encode_item(np.array([object()]), RequestProcessor({"Accept": NPY}))
+
+
+def test_an_answer_that_is_no_array_does_not_depend_on_accept() -> None:
+    answer = encode_item({"a": 1}, RequestProcessor({"Accept": NPY}))
+
+    assert answer.headers == [("Content-Type", JSON)]
+    assert json.loads(answer.body) == {"a": 1}
