@@ -52,7 +52,7 @@ from daemon.models.archives.store import sizes
 from daemon.models.persistence.startup import Startup
 from daemon.models.registrar import Registrar
 from daemon.models.registry import Registry
-from daemon.workers.local import LocalEngine
+from daemon.workers.local_engine import LocalEngine
 
 _METRICS_BODY = 64 * 1024  # bytes: requests for metrics need no body
 

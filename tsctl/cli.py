@@ -17,6 +17,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "logs": ("Daemon", "Show the log of the daemon or a model."),
     "serve": ("Models", "Serve a handler or a model from its file, until Ctrl-C."),
     "archive": ("Models", "Pack a model into a .mar archive."),
+    "new": ("Models", "Write a handler, a sample input and a test."),
     "check": ("Models", "Load an archive without a daemon and report the result."),
     "register": ("Models", "Register a model and start its workers."),
     "unregister": ("Models", "Unregister a model."),
@@ -29,6 +30,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "predict": ("Models", "Send an input to a model and print the answer."),
     "bench": ("Models", "Load-test a model: measure latency and throughput."),
     "tune": ("Models", "Measure a model and recommend settings."),
+    "demo": ("Models", "Show batching and recovery with a small model."),
     "completion": ("Shell", "Print the completion script of a shell."),
 }
 

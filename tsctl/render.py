@@ -1,4 +1,4 @@
-"""Terminal output: tables, live progress, drawings. The only module that imports rich."""
+"""Terminal output: tables, live progress, drawings. Beside showcase/drawing.py the only module that imports rich."""
 
 import sys
 import time

@@ -24,20 +24,19 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from daemon.batching.ahead import may_send_ahead
+from daemon.batching.alarm import Alarm
 from daemon.batching.expiry import Expiry
 from daemon.batching.policies.collector import Collector, Facts, Send
-from daemon.batching.quarantine import Quarantine
+from daemon.batching.quarantine import Quarantine, Quarantined
 from daemon.batching.queue import Queue
+from daemon.batching.replies import reply_of, reply_to_lost
+from daemon.batching.screening import Screening
 from daemon.batching.traffic.traffic import Traffic
 from daemon.core.clock import Clock, Timer
-from daemon.core.errors import CutOff, DaemonError, WorkerDied, WorkerKilled
-from daemon.core.job import Batch, Blame, Job, JobPhase, Outcome, Reply
+from daemon.core.errors import DaemonError
+from daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply
 from daemon.metrics.version import VersionMetrics
 from daemon.workers.engine import FreeWorkers, Worker
-
-
-def reply_of(error: DaemonError) -> Reply:
-    return Reply(error.status, str(error).encode(), error=error.kind, retry_after=error.retry_after)
 
 
 class Dispatcher:
@@ -86,11 +85,11 @@ class Dispatcher:
         self._metrics = metrics or VersionMetrics()
         self._listeners: dict[Callable[[], None], None] = {} if listeners is None else listeners
         self.quarantine = quarantine or Quarantine(clock, "")
+        self._screening = Screening(queue, self.quarantine, self._reject, self.wake)
         self._batch_ids = itertools.count(1)
         self._awake = False
         self._timer: Timer | None = None
-        self._alarm: Timer | None = None  # for the next job that has no time left
-        self._alarm_at = math.inf
+        self._alarm = Alarm(clock, self._pump)  # for the next job that has no time left
         self._left: set[Job] = set()  # sent jobs whose client has gone
 
     def __repr__(self) -> str:
@@ -107,7 +106,10 @@ class Dispatcher:
         # Jobs sent ahead wait, too; they are counted only near the limit.
         ahead = self._workers.unstarted if queue.waiting + self.running >= queue.max_jobs else 0
         if self.quarantine.watching and self.quarantine.concerns(job):
-            self._compare(job, ahead)
+            refusal = self._screening.arrived(job, ahead)
+            if refusal is not None:
+                self._metrics.request_quarantined()
+                raise refusal
         else:
             queue.put(job, ahead)
         self._traffic.arrived(job)
@@ -117,12 +119,8 @@ class Dispatcher:
     def abandon(self, job: Job) -> None:
         """Drop a job whose client left: a queued job is removed, a running one is not retried."""
         if job.phase is JobPhase.QUEUED:
-            self._queue.remove(job)
-            self._callers.taken(job)
-            self._callers.ended(job, self._clock.now())
+            self._take_out(job, self._clock.now())
             job.abandon()
-            if not len(self._queue):
-                self.collector.drained()
         elif job.phase is JobPhase.SENT:
             self._left.add(job)
             self.expiry.sent.discard(job)
@@ -135,25 +133,25 @@ class Dispatcher:
 
     def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
         """Take a batch back from a worker: one outcome per job."""
-        first = outcomes[0]
-        answered = first.reply is not None
-        idle = self._workers.take_back(worker, answered and first.blame is Blame.NONE)
+        fate = outcomes[0].fate
+        answered = fate is Fate.ANSWERED
+        self._workers.take_back(worker, answered)
         now = self._clock.now()
         self.running -= len(batch.jobs)
-        blamed = first.blame is Blame.SHARED or first.blame is Blame.ALONE
-        if blamed:
-            self.quarantine.blame(outcomes, self._compare_waiting)
+        crashed = fate is Fate.CRASHED or fate is Fate.CRASHED_ALONE
+        if crashed:
+            self.quarantine.blame(outcomes, self._screening.compare_waiting)
         busy = self._traffic.back(batch, self._workers.ready - self._workers.idle, now)
-        if answered and not first.retry:
+        if answered or (fate is Fate.LATE and not outcomes[0].retry):
             self._traffic.returned(batch, seconds, now, busy)
             self._metrics.returned(batch, seconds, now)
         for outcome in reversed(outcomes):  # reversed: each goes to the head, so the oldest ends first in line
             self._end(outcome, now)
         # A job that comes back unstarted is not known to be a suspect, if its like ended another worker meanwhile.
-        if self.quarantine.watching and (blamed or any(not outcome.started for outcome in outcomes)):
+        if self.quarantine.watching and (crashed or fate is Fate.UNSTARTED):
             for size in {job.size for job in batch.jobs}:
-                self._compare_waiting(size)
-        if idle or self._queue.waiting:  # a parked job may expire, too
+                self._screening.compare_waiting(size)
+        if self._queue.waiting:  # a parked job may expire, too
             self.wake()
         for listener in tuple(self._listeners):
             listener()
@@ -167,9 +165,7 @@ class Dispatcher:
         """Answer all waiting jobs with an error: no worker will run them."""
         now = self._clock.now()
         for job in list(self._queue.parked):
-            self._queue.remove(job)
-            self._callers.taken(job)
-            self._callers.ended(job, now)
+            self._take_out(job, now)
             job.answer(reply_of(error))
         for job in self._take(len(self._queue)):
             self._callers.ended(job, now)
@@ -178,11 +174,10 @@ class Dispatcher:
 
     def close(self) -> None:
         """Cancel the timers, which would keep the removed version alive until the last deadline."""
-        for timer in (self._timer, self._alarm):
-            if timer is not None:
-                timer.cancel()
-        self._timer = self._alarm = None
-        self._alarm_at = math.inf
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._alarm.cancel()
 
     def _end(self, outcome: Outcome, now: float) -> None:
         job = outcome.job
@@ -191,17 +186,18 @@ class Dispatcher:
             return  # expired
         if job.budget is not None:
             self.expiry.sent.discard(job)
-        refusal = None
+        fate, refusal = outcome.fate, None
         if job.suspect is not None:
-            if outcome.reply is not None and outcome.blame is Blame.NONE:
+            if fate is Fate.ANSWERED:
                 self.quarantine.answered(job)
             refusal = self.quarantine.refusal(job)
-        if outcome.retry and job not in self._left and job.may_return and (refusal is None or not outcome.started):
-            if outcome.started:
+        unstarted = fate is Fate.UNSTARTED
+        if outcome.retry and job not in self._left and job.may_return and (refusal is None or unstarted):
+            if unstarted:
+                job.give_back_unstarted()  # the job has waited all the time
+            else:
                 job.give_back()
                 job.queued = now
-            else:
-                job.give_back_unstarted()  # the job has waited all the time
             self._queue.put_back(job)
             self._callers.queued(job)
             return
@@ -209,72 +205,23 @@ class Dispatcher:
         if self._left and job in self._left:
             self._left.discard(job)
             job.abandon()
-        elif outcome.reply is not None:
-            self._metrics.answered(job, now)
-            job.answer(outcome.reply)
-        elif outcome.stopped and self.stopping:
-            self._metrics.answered(job, now)
-            job.answer(reply_of(CutOff(outcome.reason, job.id)))
-        else:
-            again = " again" if job.attempt > 1 else ""
-            kind = WorkerKilled if outcome.killed else WorkerDied
-            error = kind(f"The worker died{again} while it ran this request: {outcome.reason}. (Request {job.id})")
-            if refusal is not None:
-                error = kind(f"{error} {refusal.sentence}")
-            self._metrics.answered(job, now)
-            job.answer(reply_of(error))
+            return
+        reply = outcome.reply
+        self._metrics.answered(job, now)
+        job.answer(reply_to_lost(outcome, self.stopping, refusal) if reply is None else reply)
 
-    def _compare(self, job: Job, ahead: int) -> None:
-        """Queue a job that is as large as a suspect: compared at once, or parked until compared.
-
-        Raises:
-            QueueFull: a limit of the queue would be exceeded.
-            Quarantined: the same request has ended workers.
-        """
-        if self.quarantine.compare_at_once(job):
-            refusal = self.quarantine.refusal(job)
-            if refusal is not None:
-                self._metrics.request_quarantined()
-                raise refusal
-            self._queue.put(job, ahead)
-        else:
-            self._queue.park(job, ahead)
-            self.quarantine.compare_aside(job, self._compared)
-
-    def _compare_waiting(self, size: int) -> None:
-        """Compare the waiting jobs of this size: a worker has ended with one that may be the same."""
-        for job in self._queue.of_size(size):
-            if job.suspect is None:
-                if not self.quarantine.compare_at_once(job):
-                    if not job.attempt:  # otherwise it is already set to run alone
-                        self._queue.withdraw(job)
-                        self.quarantine.compare_aside(job, self._compared)
-                    continue
-                if not job.runs_alone:  # not `suspect`: compiled, that is still taken to be None
-                    continue
-            if not self._refuse(job) and not job.attempt:
-                self._queue.admit(job)
-
-    def _compared(self, job: Job) -> None:
-        """Admit or reject a parked job that was compared, and has neither expired nor left."""
-        if job in self._queue.parked:
-            if not self._refuse(job):
-                self._queue.admit(job)
-            self.wake()
-
-    def _refuse(self, job: Job) -> bool:
-        """Answer a waiting job if the same request has ended workers; return whether that is so."""
-        refusal = self.quarantine.refusal(job)
-        if refusal is None:
-            return False
+    def _take_out(self, job: Job, now: float) -> None:
+        """Remove a waiting job from the queue."""
         self._queue.remove(job)
         self._callers.taken(job)
-        self._callers.ended(job, self._clock.now())
-        self._metrics.request_quarantined()
-        job.answer(reply_of(refusal))
+        self._callers.ended(job, now)
         if not len(self._queue):
             self.collector.drained()
-        return True
+
+    def _reject(self, job: Job, refusal: Quarantined) -> None:
+        self._take_out(job, self._clock.now())
+        self._metrics.request_quarantined()
+        job.answer(reply_of(refusal))
 
     def _pump(self) -> None:
         self._awake = False
@@ -285,7 +232,7 @@ class Dispatcher:
         if self.expiry.watching:
             self._expire(now)
             self._match(now)
-            self._set_alarm(now)
+            self._alarm.set(self.expiry.next(now, self.running > 0), now)
         else:
             self._match(now)
 
@@ -341,14 +288,11 @@ class Dispatcher:
         before = self.expired.total()
         for job, where, error in self.expiry.due(now, self.running > 0):
             if where == "queue":
-                self._queue.remove(job)
-                self._callers.taken(job)
-                if not len(self._queue):
-                    self.collector.drained()
+                self._take_out(job, now)
             else:
                 self.expiry.sent.discard(job)
                 self.quarantine.keep(job)
-            self._callers.ended(job, now)
+                self._callers.ended(job, now)
             self.expired[where] += 1
             self._metrics.expired(job, where, now)
             self._traffic.expired(now)
@@ -356,19 +300,6 @@ class Dispatcher:
         if self.expired.total() > before:
             for listener in tuple(self._listeners):
                 listener()
-
-    def _set_alarm(self, now: float) -> None:
-        """Set the timer for the next job that has no time left; a timer that fires early does no harm."""
-        due = self.expiry.next(now, self.running > 0)
-        if due < self._alarm_at:
-            if self._alarm is not None:
-                self._alarm.cancel()
-            self._alarm_at = due
-            self._alarm = self._clock.later(max(0.0, due - now), self._ring)
-
-    def _ring(self) -> None:
-        self._alarm, self._alarm_at = None, math.inf
-        self._pump()
 
     def _take(self, count: int) -> list[Job]:
         jobs = self._queue.take(count)

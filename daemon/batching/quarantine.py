@@ -14,7 +14,7 @@ from daemon.batching.fingerprint import fingerprint
 from daemon.batching.suspects import DEATHS, Suspects
 from daemon.core.clock import Clock
 from daemon.core.errors import DaemonError, duration
-from daemon.core.job import Blame, Job, Outcome, Param
+from daemon.core.job import Fate, Job, Outcome, Param
 
 AT_ONCE = 16 * 1024  # bytes of one request that is hashed on the loop: 20 µs
 MOST_AT_ONCE = 1024 * 1024  # bytes in one turn of the loop: 1 ms
@@ -177,7 +177,7 @@ class Quarantine:
             then(size)
 
     def _died(self, digest: bytes, outcome: Outcome) -> None:
-        job, now, alone = outcome.job, self._clock.now(), outcome.blame is Blame.ALONE
+        job, now, alone = outcome.job, self._clock.now(), outcome.fate is Fate.CRASHED_ALONE
         suspect = self.suspects.died(digest, job.size, alone, outcome.reason, now)
         job.suspect = digest
         if alone and suspect.deaths >= DEATHS:

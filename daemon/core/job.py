@@ -321,33 +321,47 @@ class Batch(msgspec.Struct, frozen=True):
         return f"<Batch {self.id} of {len(self.jobs)} ({self.reason})>"
 
 
-class Blame(IntEnum):
-    """A job's possible share in the end of the worker that ran it."""
+class Fate(IntEnum):
+    """The end of a job at a worker.
 
-    NONE = 0  # the worker lives, or was killed, or had not started the job
-    SHARED = 1  # the worker ended of itself, and ran other jobs as well
-    ALONE = 2  # the worker ended of itself, and ran nothing else
-    LATE = 3  # the worker is killed: it took longer than the response timeout
+    A job that returns to the queue has used up one of its attempts, unless the worker had not started it.
+
+    ================  ============================================  ===================  =====================
+    fate              why the worker ended                          the job may return   else it is answered
+    ================  ============================================  ===================  =====================
+    `ANSWERED`        the worker goes on                            no                   with the reply
+    `LATE`            killed: the response timeout of this batch    if `retry`           with the reply
+    `UNSTARTED`       any reason                                    yes, not charged     as lost
+    `STOPPED`         the daemon ended a worker not needed          if `retry`           503, if the model stops
+    `LOST`            the daemon killed it for any other reason     if `retry`           as lost
+    `KILLED`          SIGKILL from outside, or too much memory      if `retry`           as killed
+    `CRASHED`         of itself, with other jobs that had started   if `retry`           as lost; a suspect
+    `CRASHED_ALONE`   of itself, and had started no other job       if `retry`           as lost; a suspect
+    ================  ============================================  ===================  =====================
+    """
+
+    ANSWERED = auto()
+    LATE = auto()
+    UNSTARTED = auto()
+    STOPPED = auto()
+    LOST = auto()
+    KILLED = auto()
+    CRASHED = auto()
+    CRASHED_ALONE = auto()
 
 
 class Outcome(msgspec.Struct, frozen=True):
     """The result of one job of a batch: answered, or returned unanswered by the worker.
 
     Attributes:
-        reply: the answer, or None if the worker went away with the job.
-        retry: whether the job may be run again; `reply` is for a job that may not.
-        reason: for a returned job: the worker's fate, in words.
-        killed: SIGKILL ended the worker, and not the daemon's.
-        started: the worker had started the batch.
-        stopped: the daemon ended the worker, because its model is being stopped or has fewer workers.
-        blame: whether the job may be why the worker ended.
+        reply: the answer; of a late job, the answer if it may not return; otherwise None.
+        fate: the same for all jobs of a batch.
+        retry: the job's handler may be run again with the job.
+        reason: for a returned job: the worker's end, in words.
     """
 
     job: Job
     reply: Reply | None = None
+    fate: Fate = Fate.ANSWERED
     retry: bool = False
     reason: str = ""
-    killed: bool = False
-    started: bool = True
-    stopped: bool = False
-    blame: Blame = Blame.NONE

@@ -28,7 +28,7 @@ from daemon.models.registrar import Registrar, Registration
 from daemon.models.registry import Registry
 from daemon.models.settings import Overrides
 from daemon.models.version import ModelVersion
-from daemon.workers.local import LocalEngine
+from daemon.workers.local_engine import LocalEngine
 from handlers.wire import Declared
 
 

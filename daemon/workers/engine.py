@@ -198,8 +198,8 @@ class FreeWorkers(Protocol):
     def take_granting(self) -> Worker:
         """Return the granting worker that has run its batch the longest; there must be one."""
 
-    def take_back(self, worker: Worker, answered: bool) -> bool:
-        """Take a worker back that has ended a batch; return whether it is idle.
+    def take_back(self, worker: Worker, answered: bool) -> None:
+        """Take a worker back that has ended a batch.
 
         Args:
             answered: the worker answered the batch.

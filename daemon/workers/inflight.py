@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 
 from daemon.core.arena import Lease
-from daemon.core.job import Batch, Blame, Outcome, Reply
+from daemon.core.job import Batch, Fate, Outcome, Reply
 
 CAPACITY = 2  # batches: one runs, one is there when it ends
 
@@ -121,29 +121,28 @@ class InFlight:
         batch = self._take_out()
         self.overdue = batch.id
         again = retry and len(batch.jobs) > 1
-        return batch, [Outcome(job, reply, again, blame=Blame.LATE) for job in batch.jobs]
+        return batch, [Outcome(job, reply, Fate.LATE, again) for job in batch.jobs]
 
-    def give_back(
-        self, retry: bool, reason: str, killed: bool, stopped: bool = False, crashed: bool = False
-    ) -> Iterator[tuple[Batch, list[Outcome]]]:
+    def give_back(self, retry: bool, reason: str, fate: Fate) -> Iterator[tuple[Batch, list[Outcome]]]:
         """Remove all batches of a lost worker; the last first, as each goes to the head of the queue.
 
         Args:
             retry: whether started jobs may be run again.
-            killed, stopped: as in Outcome.
-            crashed: the worker ended of itself.
+            reason: as in `Outcome`.
+            fate: of started jobs; of a worker that ended of itself, CRASHED.
         """
         started_batches = sum([self.has_started(batch) for batch in self._batches])
-        alone = started_batches + (self.overdue is not None) == 1
+        one_batch = started_batches + (self.overdue is not None) == 1
         while self._batches:
             started = self.has_started(self._batches[-1])
             batch = self._batches.pop()
             self._begun.discard(batch.id)
-            again = retry or not started
-            blame = Blame.NONE
-            if crashed and started:
-                blame = Blame.ALONE if alone and len(batch.jobs) == 1 else Blame.SHARED
-            yield batch, [Outcome(job, None, again, reason, killed, started, stopped, blame) for job in batch.jobs]
+            if not started:
+                yield batch, [Outcome(job, None, Fate.UNSTARTED, True, reason) for job in batch.jobs]
+            elif fate is Fate.CRASHED and one_batch and len(batch.jobs) == 1:
+                yield batch, [Outcome(batch.jobs[0], None, Fate.CRASHED_ALONE, retry, reason)]
+            else:
+                yield batch, [Outcome(job, None, fate, retry, reason) for job in batch.jobs]
 
     def _take_out(self) -> Batch:
         batch = self._batches.popleft()

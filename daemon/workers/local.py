@@ -1,31 +1,25 @@
-"""Workers as processes of this machine.
+"""A worker that is a process of this machine: the conversation, in frames (handlers/wire.py) on a socketpair.
 
-This module speaks with a worker, in frames (handlers/wire.py) on a socketpair. The making of
-its process is in processes/template_tree.py, the end in processes/process.py.
+The making of its process is in processes/template_tree.py, the end in processes/process.py.
 """
 
 import asyncio
-import contextlib
 import math
-import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import cast
 
 from daemon.core.arena import Arena
 from daemon.core.clock import Clock, Timer
 from daemon.core.errors import ResponseTimeout
-from daemon.core.job import Batch, Piece, Reply
+from daemon.core.job import Batch, Fate, Piece, Reply
 from daemon.workers.engine import BatchEvents, Exit, LoadFailure, WorkerListener, WorkerSpec
 from daemon.workers.flows import Flows
 from daemon.workers.frames import check_measured, outcomes_of, piece_of, predict_of
 from daemon.workers.inflight import CAPACITY, InFlight
-from daemon.workers.processes.cgroups import Cgroups
-from daemon.workers.processes.leftovers import MARK
 from daemon.workers.processes.memory_limit import LOOK_EVERY, excess, memory_of
 from daemon.workers.processes.process import WorkerProcess
-from daemon.workers.processes.reaper import Children
 from daemon.workers.processes.spawn import load_of
 from daemon.workers.processes.template_tree import Templates
 from daemon.workers.state import WorkerEvent, WorkerState, advance
@@ -34,63 +28,6 @@ from handlers.credit import PATIENCE, cost_of
 
 UNREAD = f"The client did not read the streamed answer; its batch waited {PATIENCE:g} s, and continues without it."
 LEAVE_TIME = 5.0  # seconds between closing the socket and SIGKILL
-
-
-class LocalEngine:
-    """Starts worker processes; must be used on the thread of the running loop.
-
-    Args:
-        environment: the base of the workers' environment; by default the daemon's own.
-        arena: where large values of jobs may be; None for no shared memory.
-        template: fork workers from warm processes.
-        alone: all of this process's children in other sessions are the engine's: leftovers of workers are killed.
-    """
-
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        clock: Clock,
-        environment: Mapping[str, str] | None = None,
-        arena: Arena | None = None,
-        *,
-        template: bool = False,
-        alone: bool = False,
-    ) -> None:
-        self._loop, self._clock, self._arena = loop, clock, arena
-        self._children = Children(loop, clock)
-        surroundings = {**(os.environ if environment is None else environment), MARK: str(os.getpid())}
-        self._templates = Templates(loop, clock, self._children, surroundings, enabled=template)
-        self._templates.adopt()
-        if alone:
-            with contextlib.suppress(OSError):  # the templates have logged it
-                self._children.clear_up()
-            self._templates.groups = Cgroups.open()
-
-    def warm(self) -> None:
-        """Prepare for workers that will be started soon."""
-        self._templates.warm()
-
-    def start_worker(self, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents) -> "LocalWorker":
-        return LocalWorker(spec, events, batches, self._loop, self._clock, self._templates, self._arena)
-
-    def close(self) -> None:
-        """End the templates; running workers go on."""
-        self._templates.close()
-        self._children.close()
-
-    def spare(self, pid: int) -> None:
-        """Never kill this child of this process: it is no worker."""
-        self._children.spare(pid)
-
-    def handed_over(self) -> None:
-        """Note that another daemon has replaced this one."""
-        self._children.handed_over()
-
-    def end(self) -> None:
-        """Kill all leftovers of workers and templates; nothing may be needed any more."""
-        if self._templates.groups is not None:
-            self._templates.groups.end()
-        self._children.end()
 
 
 class LocalWorker(asyncio.Protocol):
@@ -209,11 +146,18 @@ class LocalWorker(asyncio.Protocol):
             self._transport.abort()
         self.in_flight.end()
         self._flows.close_all()
-        no_memory = self._too_large or self._process.died_of_sigkill
         how = replace(how, busy=self.in_flight.busy or self._hung)
-        for batch, outcomes in self.in_flight.give_back(self._retry, how.reason, no_memory, self._stopped, how.crashed):
+        for batch, outcomes in self.in_flight.give_back(self._retry, how.reason, self._fate(how)):
             self._batches.ended(self, batch, outcomes, 0.0)
         self._events.exited(self, how)
+
+    def _fate(self, how: Exit) -> Fate:
+        """Return the fate of the jobs that the worker had started when it ended."""
+        if how.crashed:
+            return Fate.CRASHED
+        if self._too_large or self._process.died_of_sigkill:
+            return Fate.KILLED
+        return Fate.STOPPED if self._stopped else Fate.LOST
 
     def _look_at_memory(self, limit: int) -> None:
         why = excess(memory_of(self.pid), limit) if self.pid else None

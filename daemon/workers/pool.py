@@ -127,16 +127,13 @@ class Pool:
             del self._granting[worker]
         return worker
 
-    def take_back(self, worker: Worker, answered: bool) -> bool:
+    def take_back(self, worker: Worker, answered: bool) -> None:
         self._take_out(worker)
-        idle = False
         if worker.state is WorkerState.READY:
-            idle = not worker.in_flight
-            (self._idle if idle else self._granting)[worker] = None
+            (self._granting if worker.in_flight else self._idle)[worker] = None
         if self.crashes and answered:
             self.crashes = 0
             self._listener.pool_changed()
-        return idle
 
     def scale(self, wanted: int) -> None:
         """Set the number of workers; slots that had given up try again."""

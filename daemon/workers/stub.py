@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from daemon.core.clock import Clock, Timer
-from daemon.core.job import Batch, Job, Outcome, Reply
+from daemon.core.job import Batch, Fate, Job, Outcome, Reply
 from daemon.workers.engine import BatchEvents, Exit, LoadFailure, WorkerListener, WorkerSpec
 from daemon.workers.inflight import CAPACITY, InFlight
 from daemon.workers.state import WorkerEvent, WorkerState, advance
@@ -108,17 +108,17 @@ class StubWorker:
 
     def kill(self) -> None:
         if self.state is not WorkerState.EXITED:
-            self._exit(None, "it was stopped", stopped=True)
+            self._exit(None, "it was stopped", fate=Fate.STOPPED)
 
     def die(self, reason: str = "killed by SIGKILL", retry: bool = True, killed: bool = False) -> None:
         """End like a killed process: the batches come back, then the worker exits."""
         if self.state is not WorkerState.EXITED:
-            self._exit(None, reason, retry, killed)
+            self._exit(None, reason, Fate.KILLED if killed else Fate.LOST, retry)
 
     def crash(self, reason: str = "it exited with code 7", retry: bool = True) -> None:
         """End like a crashed process: the batches come back, then the worker exits."""
         if self.state is not WorkerState.EXITED:
-            self._exit(7, reason, retry, crashed=True)
+            self._exit(7, reason, Fate.CRASHED, retry)
 
     def hang(self, reply: Reply, retry: bool = True) -> None:
         """Reach the response timeout of the running batch: the batch ends with this reply, then the process."""
@@ -159,18 +159,10 @@ class StubWorker:
         if self.state is WorkerState.DRAINING and not self.in_flight:
             self._exit(0, "stopped")
 
-    def _exit(
-        self,
-        code: int | None,
-        reason: str,
-        retry: bool = True,
-        killed: bool = False,
-        stopped: bool = False,
-        crashed: bool = False,
-    ) -> None:
+    def _exit(self, code: int | None, reason: str, fate: Fate = Fate.LOST, retry: bool = True) -> None:
         self._timer.cancel()
         self.state = advance(self.state, WorkerEvent.EXITED)
-        how = Exit(code, reason, crashed=crashed, busy=self.in_flight.busy)
-        for batch, outcomes in self.in_flight.give_back(retry, reason, killed, stopped, crashed):
+        how = Exit(code, reason, crashed=fate is Fate.CRASHED, busy=self.in_flight.busy)
+        for batch, outcomes in self.in_flight.give_back(retry, reason, fate):
             self._batch_events.ended(self, batch, outcomes, 0.0)
         self._events.exited(self, how)

@@ -16,6 +16,7 @@ from handlers.builtin.support.insights import target_of
 from handlers.builtin.support.labels import load_label_mapping
 from handlers.builtin.support.modelfile import load_model
 from handlers.builtin.support.onnx import is_session, run_session
+from handlers.builtin.support.whole_numbers import dtype_for, is_whole
 from handlers.requests.kinds import Kind, answer, kind_of
 from handlers.sdk.context import Context
 from handlers.sdk.errors import UnreadablePayload, UnreadableRows
@@ -95,11 +96,13 @@ class BaseHandler:
         mapping: class number as a string → name, or None.
         initialized: `initialize` has succeeded.
         load_again: loads another copy of the model, as `initialize` did; None before.
+        whole_as: the dtype in which the model takes whole numbers, once it has raised for them; else None.
         plain: provides the model as loaded, if `model` has been optimised since.
     """
 
     model: Any = PerBatch()
     context: Any = PerBatch()
+    whole_as: torch.dtype | None = None
 
     def __init__(self) -> None:
         self.model = None
@@ -171,12 +174,28 @@ class BaseHandler:
         """Run the model once on the whole batch, without recording gradients.
 
         Args:
-            data: shape (rows, …), any dtype that the model takes.
+            data: shape (rows, …). Whole numbers are converted to the model's dtype if the model does not take them
+                (whole_numbers.py).
         """
         if is_session(self.model):
             return run_session(self.model, data, *args)
         with torch.inference_mode():
-            return self.model(data.to(self.device), *args, **kwargs)
+            data = data.to(self.device)
+            if self.whole_as is not None and is_whole(data):
+                data = data.to(self.whole_as)
+            try:
+                return self.model(data, *args, **kwargs)
+            except RuntimeError as error:
+                dtype = dtype_for(self.model, data, error)
+                if dtype is None:
+                    raise
+                first = error
+            try:
+                result = self.model(data.to(dtype), *args, **kwargs)
+            except RuntimeError:
+                raise first from None
+            self.whole_as = dtype
+            return result
 
     @timed
     def postprocess(self, data: Any) -> list[Any]:

@@ -116,7 +116,12 @@ def load_handler(handler: str, model_dir: Path, typed: MakeTyped = untyped) -> E
 
 
 def _has_hints(function: Callable[..., Any]) -> bool:
-    """Return whether a parameter other than the context has a type hint; without importing anything."""
+    """Return whether a parameter other than the context has a type hint; without importing anything.
+
+    False for our own functions, such as the `handle` that a subclass of BaseHandler inherits.
+    """
+    if str(getattr(function, "__module__", "")).startswith("handlers."):
+        return False
     try:
         return bool(getattr(function, "__annotations__", {}).keys() - {"return", "context"})
     except Exception:  # noqa: BLE001 - from Python 3.14 on, hints are evaluated here

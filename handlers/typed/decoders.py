@@ -13,6 +13,7 @@ from handlers.typed.body import JSON, Part
 from handlers.typed.signature import Argument
 
 Decode = Callable[[Part], Any]
+_MOST_REASONS = 5
 
 
 def decoder_of(argument: Argument, most_pixels: Callable[[], int | None]) -> Decode:
@@ -89,9 +90,21 @@ def _pydantic(kind: Any) -> Decode:
         try:
             return kind.model_validate(part.value) if part.parsed else kind.model_validate_json(bytes(part.value))
         except (ValueError, RecursionError) as error:  # pydantic's ValidationError is a ValueError
-            raise UnreadablePayload(message_of(error)) from None
+            raise UnreadablePayload(_in_one_line(error)) from None
 
     return decode
+
+
+def _in_one_line(error: Exception) -> str:
+    """Return the reasons of a pydantic ValidationError as msgspec writes them; the text of any other error."""
+    listed = getattr(error, "errors", None)
+    if not callable(listed):
+        return message_of(error)
+    reasons = []
+    for each in listed()[:_MOST_REASONS]:
+        at = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in each.get("loc", ()))
+        reasons.append(f"{each.get('msg')}{f' - at `${at}`' if at else ''}")
+    return "; ".join(reasons)
 
 
 def _converted(value: Any, kind: Any) -> Any:

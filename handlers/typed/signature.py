@@ -15,6 +15,7 @@ from handlers.sdk.errors import HandlerError
 from handlers.typed.annotations import Target, target_of, written
 
 _CONTEXT = "context"
+_TORCHSERVES_CONTEXT = ("context", "ctx", "")  # without underscores
 _LISTS = (list, Sequence)
 
 
@@ -118,7 +119,7 @@ def is_torchserve_form(function: Callable[..., Any]) -> bool:
     if len(parameters) < 2 or any(each.default is each.empty for each in parameters[2:] if each.kind < 2):
         return False
     rows, context = parameters[:2]
-    if context.name != _CONTEXT and "Context" not in written(context.annotation):
+    if context.name.strip("_") not in _TORCHSERVES_CONTEXT and "Context" not in written(context.annotation):
         return False
     if getattr(function, "__name__", "") == "predict" and rows.annotation is not rows.empty:
         return False

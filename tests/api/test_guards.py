@@ -161,21 +161,20 @@ PATHS = (
 
 @pytest.mark.parametrize("target", PATHS)
 @pytest.mark.parametrize("token", ["i", "m", "x", ""])
-def test_the_head_is_judged_as_the_route_judges_it(tmp_path: Path, target: str, token: str) -> None:
+async def test_the_head_is_judged_as_the_route_judges_it(tmp_path: Path, target: str, token: str) -> None:
     """Where both share an address, both agree on whose a path is; open routes take no body from strangers."""
     there, _ = guarded(tmp_path, BOTH)
     shown = (f"Authorization: Bearer {token}",) if token else ()
+    router = House(tmp_path).router_behind(there)
+    whole, early = Server(router).connect(), Server(router, admit=there.admit).connect()
 
-    async def refusals() -> list[list[int]]:
-        """Return the refusals of the whole request and of the head; commands run in tasks, predictions at once."""
-        router = House(tmp_path).router_behind(there)
-        whole, early = Server(router).connect(), Server(router, admit=there.admit).connect()
-        whole.send(head(target, *shown, length=2) + b"{}")
-        early.send(head(target, *shown, length=2))
-        await asyncio.sleep(0)
-        return [[status for status in peer.statuses if status in (401, 403)] for peer in (whole, early)]
+    whole.send(head(target, *shown, length=2) + b"{}")
+    early.send(head(target, *shown, length=2))
+    await asyncio.sleep(0)  # commands run in tasks
 
-    at_the_route, at_the_head = asyncio.run(refusals())
+    at_the_route, at_the_head = (
+        [status for status in peer.statuses if status in (401, 403)] for peer in (whole, early)
+    )
 
     assert at_the_head == at_the_route
 

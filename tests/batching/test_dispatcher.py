@@ -4,7 +4,7 @@ import pytest
 
 from daemon.batching.policies.collector import Facts, Send, Wait
 from daemon.core.errors import QueueFull, Stopping
-from daemon.core.job import JobPhase, Reply
+from daemon.core.job import Fate, JobPhase, Reply
 from tests.kit.version import StubVersion
 
 LATE = Reply(500, b"late")
@@ -158,6 +158,17 @@ def test_a_job_that_may_not_run_again_is_answered_at_once() -> None:
     assert reply.body == b"The worker died while it ran this request: killed by SIGKILL. (Request a)"
 
 
+@pytest.mark.parametrize(("names", "awake"), [("a", False), ("ab", False), ("abc", True)])
+def test_a_worker_that_ends_a_batch_wakes_the_dispatcher_only_if_a_job_waits(names: str, awake: bool) -> None:
+    bench = StubVersion(policy="fixed", batch_size=1)
+    bench.send(*names)
+
+    while not bench.client.replies:
+        bench.clock.step()
+
+    assert bench.dispatcher._awake is awake
+
+
 @pytest.mark.parametrize(("stopping", "status"), [(True, 503), (False, 500)])
 def test_a_job_that_is_cut_off_by_a_stop_is_told_503_and_by_scaling_down_500(stopping: bool, status: int) -> None:
     bench = StubVersion()
@@ -165,7 +176,7 @@ def test_a_job_that_is_cut_off_by_a_stop_is_told_503_and_by_scaling_down_500(sto
     if stopping:
         bench.model.stop()
 
-    bench.workers[0]._exit(None, "killed: it was stopped", retry=False, stopped=True)
+    bench.workers[0]._exit(None, "killed: it was stopped", Fate.STOPPED, retry=False)
 
     ((_, reply),) = bench.client.replies
     assert reply.status == status and b"killed: it was stopped. (Request a)" in reply.body

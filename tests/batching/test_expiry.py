@@ -255,7 +255,7 @@ def test_nothing_is_watched_without_a_limit() -> None:
     for index in range(5):
         bench.ask(str(index))
 
-    assert bench.dispatcher._alarm is None
+    assert not bench.dispatcher._alarm.armed
     assert len(bench.dispatcher.expiry.sent) == 0
 
 

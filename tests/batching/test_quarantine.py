@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from daemon.batching.quarantine import Quarantined
-from daemon.core.job import JobPhase, Reply, TimeBudget
+from daemon.core.job import Fate, JobPhase, Reply, TimeBudget
 from tests.batching.poisoned import LARGE, SMALL, PoisonedVersion, hashed
 
 __all__ = ["hashed"]  # a fixture
@@ -159,7 +159,7 @@ def test_nothing_is_sent_ahead_behind_a_suspect() -> None:
     [
         pytest.param(lambda worker: worker.die(retry=False, killed=True), id="SIGKILL"),
         pytest.param(lambda worker: worker.hang(Reply(500, b"late"), retry=False), id="the response timeout"),
-        pytest.param(lambda worker: worker._exit(None, "it was stopped", False, stopped=True), id="a stop"),
+        pytest.param(lambda worker: worker._exit(None, "it was stopped", Fate.STOPPED, retry=False), id="a stop"),
     ],
 )
 def test_a_worker_that_was_killed_makes_no_suspect(end: Any, hashed: list[int]) -> None:

@@ -161,27 +161,23 @@ def answer(exchange: Exchange, path: list[str]) -> None:
 
 
 @needs_openssl
-def test_a_connection_over_tls_is_answered_and_closed_when_it_should(tmp_path: Path) -> None:
+async def test_a_connection_over_tls_is_answered_and_closed_when_it_should(tmp_path: Path) -> None:
     made = make_certificate(tmp_path)
     context = tls_context(_with_certificate(tmp_path, made.certificate, made.key))
     trusting = ssl.create_default_context(cafile=str(made.certificate))
+    listener = Listener(lambda exchange: answer(exchange, []), HttpLimits(1000), LoopClock(asyncio.get_running_loop()))
+    (listening,) = bind_endpoints(choose(tmp_path, inference_address="127.0.0.1:0"))
+    server = await listen(listener, listening, context)
+    try:
+        reader, writer = await asyncio.open_connection(*listening.getsockname(), ssl=trusting)
+        writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        async with asyncio.timeout(1.5):  # less than the two seconds that an unread body would be waited for
+            answered = await reader.read()
+        writer.close()
+        with contextlib.suppress(ssl.SSLError, ConnectionError):
+            await writer.wait_closed()
+    finally:
+        server.close()
+        listener.abort()
 
-    async def main() -> bytes:
-        loop = asyncio.get_running_loop()
-        listener = Listener(lambda exchange: answer(exchange, []), HttpLimits(1000), LoopClock(loop))
-        (listening,) = bind_endpoints(choose(tmp_path, inference_address="127.0.0.1:0"))
-        server = await listen(listener, listening, context)
-        try:
-            reader, writer = await asyncio.open_connection(*listening.getsockname(), ssl=trusting)
-            writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-            async with asyncio.timeout(1.5):  # less than the two seconds that an unread body would be waited for
-                answered = await reader.read()
-            writer.close()
-            with contextlib.suppress(ssl.SSLError, ConnectionError):
-                await writer.wait_closed()
-            return answered
-        finally:
-            server.close()
-            listener.abort()
-
-    assert b"here" in asyncio.run(main())
+    assert b"here" in answered

@@ -109,14 +109,13 @@ def test_the_loop_clock_arms(delay: float, armed: float) -> None:
         loop.close()
 
 
-def test_the_loop_clock_calls_soon_after_what_is_ready() -> None:
-    async def order() -> list[str]:
-        loop = asyncio.get_running_loop()
-        calls: list[str] = []
-        loop.call_soon(lambda: calls.append("input"))
-        LoopClock(loop).soon(lambda: calls.append("soon"))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        return calls
+async def test_the_loop_clock_calls_soon_after_what_is_ready() -> None:
+    loop = asyncio.get_running_loop()
+    calls: list[str] = []
+    loop.call_soon(lambda: calls.append("input"))
 
-    assert asyncio.run(order()) == ["input", "soon"]
+    LoopClock(loop).soon(lambda: calls.append("soon"))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+    assert calls == ["input", "soon"]

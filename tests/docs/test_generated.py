@@ -11,6 +11,7 @@ from daemon.core import errors
 from daemon.metrics import families
 from daemon.settings import SETTINGS
 from docs.generate import PAGES
+from docs.generate.badges import PICTURE, badges, draw
 from docs.generate.states import MACHINES, drawing
 from tsctl.cli import VERBS, main
 
@@ -75,3 +76,8 @@ def test_a_drawing_has_every_arrow_of_its_table(title: str) -> None:
 @pytest.mark.parametrize(("code", "text"), [("1", "daemon rejected"), ("2", "Wrong usage"), ("3", "socket")])
 def test_exit_codes_of_the_command_line_are_explained(code: str, text: str) -> None:
     assert re.search(rf"^\| `{code}` \| .*{text}", PAGES["reference/exit-codes.md"](), re.MULTILINE)
+
+
+def test_the_badges_are_drawn_from_the_project_as_it_is() -> None:
+    assert dict(badges()).keys() >= {"version", "python", "license"}
+    assert PICTURE.read_text() == draw(badges()), "`make picture` draws them anew"

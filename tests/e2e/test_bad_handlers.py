@@ -14,7 +14,7 @@ from tests.e2e.served import Answer, Served, eventually, running
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A daemon with the model `misbehaves`, for all tests of this file."""
     served = Served(tmp_path_factory.mktemp("bad"))
-    served.start("--response-timeout", "10")
+    served.start()
     try:
         served.register("misbehaves", "--workers", "1")
         yield served
@@ -73,7 +73,7 @@ def test_a_handler_that_does_this_answers_and_its_worker_goes_on(served: Served,
 
     answer = do(served, word)
 
-    assert (answer.status, answer.json["pid"]) == (200, before)
+    assert (answer.status, answer.json.get("pid")) == (200, before), answer.json
     assert healthy_worker(served) == before
     os.kill(before, signal.SIGKILL)  # the next test gets a worker to which nothing has been done
     eventually(lambda: not running(before), "the worker is gone")
@@ -116,7 +116,6 @@ def test_a_handler_that_gives_up_fails_its_request_and_its_worker_goes_on(
         ("exit_with_our_code", "it exited with code 3"),
         ("leave_an_unseen_child_and_exit", "it exited with code 0"),
         ("crash", "killed by SIGSEGV"),
-        pytest.param("stop", "response timeout of 10 s", marks=pytest.mark.heavy),
     ],
 )
 def test_a_handler_that_takes_its_worker_away_fails_its_request_with_the_reason(
@@ -132,6 +131,20 @@ def test_a_handler_that_takes_its_worker_away_fails_its_request_with_the_reason(
     assert reason in last_exit(served)
     assert not running(before)
     assert served.ask("/metrics", method="GET").status == 200
+
+
+@pytest.mark.heavy
+def test_a_handler_that_stops_its_process_is_killed_at_the_response_timeout(served: Served) -> None:
+    before = healthy_worker(served)
+    served.tsctl("set", "misbehaves", "--response-timeout", "5")
+    try:
+        answer = do(served, "stop")
+    finally:
+        served.tsctl("set", "misbehaves", "--response-timeout", "120")
+
+    assert answer.status == 500
+    assert "response timeout of 5 s" in answer.json["message"]
+    assert healthy_worker(served) != before
 
 
 def test_a_piece_for_a_request_that_was_answered_is_no_part_of_the_next_answer(served: Served) -> None:

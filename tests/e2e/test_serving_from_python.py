@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -14,15 +15,21 @@ from typing import Any
 import pytest
 
 import tsctl
+from tests.certificate import make_certificate, needs_openssl
 from tests.e2e.served import PATIENCE, Served, eventually, running
 from tsctl.python.serving.private_daemon import PREFIX
 
 ROOT = Path(__file__).parents[2]
+Texts = list[str]
 
 
 def handle(data: list[Any], context: Any) -> list[Any]:
     """Return the size of the batch and the body: a handler of this module, which the workers import."""
     return [{"batch": len(data), "body": row["body"]} for row in data or []]
+
+
+def shouts(texts: list[str]) -> list[str]:
+    return [f"{text.upper()} of {len(texts)}" for text in texts]
 
 
 def fails(data: Any, context: Any) -> Any:
@@ -61,6 +68,35 @@ def test_a_function_within_a_function_is_sent_to_the_workers() -> None:
 
 
 @pytest.mark.heavy
+def test_a_typed_function_gets_batches_and_returns_text() -> None:
+    with tsctl.serve(shouts, max_delay=100.0, settings={"batching": "fixed"}) as model:
+        with ThreadPoolExecutor(8) as threads:
+            answers = list(threads.map(model.predict, "abcdefgh"))
+        described = model.describe()
+
+    assert answers == [f"{letter.upper()} of 8" for letter in "abcdefgh"]
+    assert (described["modelName"], described["batchSize"]) == ("shouts", 8)
+
+
+@pytest.mark.heavy
+def test_type_hints_within_a_function_mean_what_they_mean_here() -> None:
+    def counts(texts: "Texts") -> "list[int]":
+        return [len(text.split()) for text in texts]
+
+    with tsctl.serve(counts) as model:
+        assert model.predict("two words") == 2
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("target", ["{}/texts.py:lengths", "texts:lengths"])
+def test_what_tsctl_serve_takes_is_served(tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "texts.py").write_text("def lengths(texts: list[str]) -> list[int]:\n    return [*map(len, texts)]\n")
+    monkeypatch.chdir(tmp_path)
+    with tsctl.serve(target.format(tmp_path)) as model:
+        assert (model.name, model.predict("hello")) == ("lengths", 5)
+
+
+@pytest.mark.heavy
 def test_a_class_is_served() -> None:
     class Shouts:
         def initialize(self, context: Any) -> None:
@@ -85,7 +121,8 @@ def test_an_archive_is_served_and_streams(idle: Served) -> None:
         first = next(stream)
         path.touch()
 
-        assert (first, b"".join(map(bytes, stream))) == (b"0 ", b"1 2 end")
+        rest = "".join(piece.decode() for piece in stream if isinstance(piece, bytes))
+        assert (first, rest) == (b"0 ", "1 2 end")
 
 
 @pytest.mark.heavy
@@ -107,6 +144,12 @@ def test_a_handler_that_does_not_load_is_told_with_its_traceback(tmp_path: Path)
 
     assert Path(__file__).name in str(caught.value)
     assert list(tmp_path.glob(f"{PREFIX}*")) == []
+
+
+@pytest.mark.heavy
+def test_a_file_that_is_not_there_is_named() -> None:
+    with pytest.raises(tsctl.ServeFailed, match=r"`nothing.py` cannot be served: no file `nothing.py`"):
+        tsctl.serve("nothing.py")
 
 
 @pytest.mark.heavy
@@ -158,6 +201,31 @@ def test_kill_9_of_the_program_ends_daemon_and_workers(tmp_path: Path) -> None:
     assert Path(folder).exists()
     with tsctl.serve(handle):
         assert not Path(folder).exists(), "the next one removes what was left"
+
+
+@pytest.mark.heavy
+@needs_openssl
+def test_both_clients_ask_over_tls_with_a_token(idle: Served) -> None:
+    made, token = make_certificate(idle.folder), idle.folder / "token"
+    token.touch(0o600)
+    token.write_text("sesame")
+    idle.start("--certificate-file", str(made.certificate), "--private-key-file", str(made.key),
+               "--inference-token-file", str(token))  # fmt: skip
+    idle.register("echo")
+    url, trust = idle.status["inferenceAddress"], ssl.create_default_context(cafile=str(made.certificate))
+
+    async def asked(**options: Any) -> list[bool]:
+        async with tsctl.AsyncClient(url, **options) as client:
+            return [bool(await client.predict("echo", b"x" * size)) for size in (1, 1_000_000, 1)]
+
+    with tsctl.Client(url, token="sesame", tls=trust) as client:
+        assert all(client.predict("echo", b"x" * size) for size in (1, 1_000_000, 1))
+    assert asyncio.run(asked(token="sesame", tls=trust)) == [True] * 3
+    for wrong, kind in (({"tls": trust}, tsctl.ErrorAnswer), ({"token": "sesame"}, tsctl.CannotConnect)):
+        with pytest.raises(kind), tsctl.Client(url, **wrong) as client:
+            client.predict("echo")
+        with pytest.raises(kind):
+            asyncio.run(asked(**wrong))
 
 
 TEST = """

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from daemon.core.clock import FakeClock
-from daemon.core.job import Batch, Blame, Job, Outcome, Reply
+from daemon.core.job import Batch, Fate, Job, Outcome, Reply
 from daemon.workers.engine import Worker
 from daemon.workers.gpus import Placement
 from daemon.workers.pool import Pool
@@ -31,7 +31,9 @@ class Heard:
 
     def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
         assert self.pool is not None
-        self.idle += self.pool.take_back(worker, outcomes[0].reply is not None and outcomes[0].blame is Blame.NONE)
+        before = self.pool.idle
+        self.pool.take_back(worker, outcomes[0].fate is Fate.ANSWERED)
+        self.idle += self.pool.idle - before
         self.outcomes.extend(outcomes)
 
     def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:

@@ -163,12 +163,12 @@ async def test_no_timer_keeps_a_version_that_has_gone(tmp_path: Path) -> None:
     budget = TimeBudget(NEVER, bench.engine.clock.now(), "the test")
     model.submit(Job("a", [], [], bench.engine.clock.now(), lambda reply: None, budget=budget))
     await until(lambda: model.idle)
-    assert model.dispatcher._alarm is not None
+    assert model.dispatcher._alarm.armed
 
     await bench.registrar.unregister("m", None)
 
-    armed = [model.dispatcher._alarm, model.dispatcher._timer]
-    assert armed == [None, None]
+    armed = [model.dispatcher._alarm.armed, model.dispatcher._timer is not None]
+    assert armed == [False, False]
 
 
 async def test_a_version_that_was_unregistered_before_its_workers_started_starts_none(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.core.job import Batch, Blame, Reply
+from daemon.core.job import Batch, Fate, Reply
 from daemon.workers.inflight import InFlight
 from tests.kit.client import Client
 
@@ -20,10 +20,10 @@ def in_flight(*batches: Batch) -> InFlight:
     return made
 
 
-def given_back(held: InFlight) -> list[tuple[int, bool, bool]]:
-    """Of each batch: its id, whether it may run again, whether it had started."""
-    back = held.give_back(retry=False, reason="killed", killed=True)
-    return [(each.id, outcomes[0].retry, outcomes[0].started) for each, outcomes in back]
+def given_back(held: InFlight) -> list[tuple[int, bool, Fate]]:
+    """Of each batch: its id, whether it may run again, its fate."""
+    back = held.give_back(retry=False, reason="killed", fate=Fate.KILLED)
+    return [(each.id, outcomes[0].retry, outcomes[0].fate) for each, outcomes in back]
 
 
 def test_the_first_has_started_and_the_others_wait() -> None:
@@ -36,33 +36,35 @@ def test_the_first_has_started_and_the_others_wait() -> None:
 def test_the_last_comes_back_first_and_only_the_first_had_started() -> None:
     held = in_flight(batch(1), batch(2), batch(3))
 
-    assert given_back(held) == [(3, True, False), (2, True, False), (1, False, True)]
+    assert given_back(held) == [(3, True, Fate.UNSTARTED), (2, True, Fate.UNSTARTED), (1, False, Fate.KILLED)]
     assert not held
 
 
 @pytest.mark.parametrize(
     ("sizes", "begun", "expected"),
     [
-        pytest.param([1], [], {1: Blame.ALONE}, id="one alone"),
-        pytest.param([2], [], {1: Blame.SHARED}, id="two in a batch share it"),
-        pytest.param([1, 1], [], {1: Blame.ALONE, 2: Blame.NONE}, id="what waits behind it has nothing to do with it"),
-        pytest.param([1, 1], [2], {1: Blame.SHARED, 2: Blame.SHARED}, id="but for one that has begun beside it"),
+        pytest.param([1], [], {1: Fate.CRASHED_ALONE}, id="one alone"),
+        pytest.param([2], [], {1: Fate.CRASHED}, id="two in a batch share it"),
+        pytest.param(
+            [1, 1], [], {1: Fate.CRASHED_ALONE, 2: Fate.UNSTARTED}, id="what waits behind it has nothing to do with it"
+        ),
+        pytest.param([1, 1], [2], {1: Fate.CRASHED, 2: Fate.CRASHED}, id="but for one that has begun beside it"),
     ],
 )
-def test_whom_the_end_of_a_worker_may_be_due_to(sizes: list[int], begun: list[int], expected: dict[int, Blame]) -> None:
+def test_whom_the_end_of_a_worker_may_be_due_to(sizes: list[int], begun: list[int], expected: dict[int, Fate]) -> None:
     held = in_flight(*(batch(number, size) for number, size in enumerate(sizes, 1)))
     for number in begun:
         held.start(number)
 
-    back = held.give_back(retry=True, reason="it exited with code 7", killed=False, crashed=True)
+    back = held.give_back(retry=True, reason="it exited with code 7", fate=Fate.CRASHED)
 
-    assert {each.id: outcome.blame for each, outcomes in back for outcome in outcomes} == expected
+    assert {each.id: outcome.fate for each, outcomes in back for outcome in outcomes} == expected
 
 
 def test_nobody_is_to_blame_for_a_worker_that_was_killed() -> None:
-    back = in_flight(batch(1, 1)).give_back(retry=True, reason="killed", killed=True)
+    back = in_flight(batch(1, 1)).give_back(retry=True, reason="killed", fate=Fate.KILLED)
 
-    assert [outcome.blame for _, outcomes in back for outcome in outcomes] == [Blame.NONE]
+    assert [outcome.fate for _, outcomes in back for outcome in outcomes] == [Fate.KILLED]
 
 
 def test_a_hand_is_busy_while_its_worker_has_started_something() -> None:
@@ -70,7 +72,7 @@ def test_a_hand_is_busy_while_its_worker_has_started_something() -> None:
     assert held.busy
 
     held.expire(retry=False, reply=LATE)
-    list(held.give_back(retry=False, reason="killed", killed=False))
+    list(held.give_back(retry=False, reason="killed", fate=Fate.LOST))
 
     assert not held and held.busy, "it still runs what is overdue"
     assert not InFlight(2).busy
@@ -82,7 +84,7 @@ def test_when_one_is_finished_the_next_has_started() -> None:
     assert held.finish().id == 1
 
     assert held.unstarted == 0
-    assert given_back(held) == [(2, False, True)]
+    assert given_back(held) == [(2, False, Fate.KILLED)]
 
 
 def test_behind_one_that_is_overdue_nothing_has_started() -> None:
@@ -92,7 +94,7 @@ def test_behind_one_that_is_overdue_nothing_has_started() -> None:
 
     assert expired.id == 1
     assert held.running is None and held.unstarted == 2
-    assert given_back(held) == [(2, True, False)]
+    assert given_back(held) == [(2, True, Fate.UNSTARTED)]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,7 @@ def test_behind_one_that_is_overdue_nothing_has_started() -> None:
 def test_who_may_run_again_after_the_response_timeout(size: int, retry: bool, again: bool) -> None:
     _, outcomes = in_flight(batch(1, size)).expire(retry, LATE)
 
-    assert [(each.reply, each.retry, each.started) for each in outcomes] == [(LATE, again, True)] * size
+    assert [(each.reply, each.fate, each.retry) for each in outcomes] == [(LATE, Fate.LATE, again)] * size
 
 
 def test_it_holds_no_more_than_its_capacity() -> None:
@@ -123,7 +125,7 @@ def test_of_a_worker_that_says_so_several_have_started() -> None:
 
     assert held.unstarted == 2
     assert held.find(2) is not None and held.find(3) is None
-    assert given_back(held) == [(3, True, False), (2, False, True), (1, False, True)]
+    assert given_back(held) == [(3, True, Fate.UNSTARTED), (2, False, Fate.KILLED), (1, False, Fate.KILLED)]
 
 
 def test_what_had_started_beside_one_that_is_overdue_has_started() -> None:
@@ -134,4 +136,4 @@ def test_what_had_started_beside_one_that_is_overdue_has_started() -> None:
     held.expire(retry=False, reply=LATE)
 
     assert held.find(1) is None
-    assert given_back(held) == [(2, False, True)]
+    assert given_back(held) == [(2, False, Fate.KILLED)]

@@ -1,10 +1,12 @@
 """The conversation with a worker process; its transport and its life are fakes. The real ones are in tests/e2e."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from daemon.core.job import Fate
 from daemon.workers.engine import Exit
 from daemon.workers.local import LocalWorker
 from daemon.workers.state import WorkerState
@@ -99,6 +101,45 @@ def test_after_what_is_no_message_nothing_that_a_worker_says_counts(broken: byte
     assert bench.log.events == ["loaded", "streamed b'a'", "lost"]
     [why] = bench.process.life.killed
     assert why.startswith("it sent an invalid message to the daemon (")
+
+
+def is_stopped(bench: Conversation) -> None:
+    bench.worker.kill()
+
+
+def is_killed_from_outside(bench: Conversation) -> None:
+    bench.process.life.died_of_sigkill = True
+
+
+def lies(bench: Conversation) -> None:
+    bench.process.write(b"\1\0\0\0x")
+
+
+def ends_of_itself(bench: Conversation) -> None:
+    """Do nothing to the worker."""
+
+
+@pytest.mark.parametrize(
+    ("happens", "crashed", "fate"),
+    [
+        pytest.param(is_stopped, False, Fate.STOPPED, id="the daemon stopped it"),
+        pytest.param(is_killed_from_outside, False, Fate.KILLED, id="SIGKILL from outside"),
+        pytest.param(lies, False, Fate.LOST, id="the daemon killed it for an invalid message"),
+        pytest.param(ends_of_itself, True, Fate.CRASHED, id="it ended of itself"),
+    ],
+)
+def test_the_fate_of_started_jobs_is_how_their_worker_ended(
+    happens: Callable[[Conversation], None], crashed: bool, fate: Fate
+) -> None:
+    bench = ready(retry=True)
+    bench.predict(1, "ab")
+    bench.predict(2, "cd")
+
+    happens(bench)
+    bench.process.life.over(Exit(None, "ended", crashed=crashed))
+
+    assert [outcome.fate for outcome in bench.log.outcomes] == [Fate.UNSTARTED] * 2 + [fate] * 2
+    assert all(outcome.retry for outcome in bench.log.outcomes)
 
 
 def test_a_worker_whose_connection_has_ended_gets_nothing_more() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from daemon.core.job import Fate
 from daemon.workers.engine import LoadFailure
 from daemon.workers.state import WorkerState
 from daemon.workers.stub import StubEngine, StubWorker
@@ -84,7 +85,7 @@ def test_a_worker_that_dies_first_returns_its_batch(retry: bool) -> None:
 
     assert bench.log.events == ["loaded", "ended 1 after 0", "exited: killed by SIGSEGV"]
     (outcome,) = bench.log.outcomes
-    assert (outcome.reply, outcome.retry, outcome.reason) == (None, retry, "killed by SIGSEGV")
+    assert (outcome.reply, outcome.fate, outcome.retry, outcome.reason) == (None, Fate.LOST, retry, "killed by SIGSEGV")
     assert not bench.worker.answered
 
 

@@ -118,7 +118,7 @@ class AsyncClient:
         *,
         name: str | None = None,
         handler: str | None = None,
-        workers: int = 1,
+        workers: int | None = None,
         batch_size: int | None = None,
         max_delay: float | None = None,
         replace: bool = False,
@@ -128,10 +128,12 @@ class AsyncClient:
         """Register a model, wait until its workers are ready, and return the daemon's document; see `Client.register`.
 
         Raises:
+            ValueError: there is nothing at the target's path, or it cannot be served.
             ErrorAnswer: the archive is invalid, or its handler does not load; the message holds the traceback.
             TsctlError: as for every call.
         """
-        call = calls.register(target, name, handler, workers, batch_size, max_delay, replace, settings)
+        make = partial(calls.register, target, name, handler, workers, batch_size, max_delay, replace, settings)
+        call = await asyncio.to_thread(make)  # it reads files
         return await self._document(call, deadline)
 
     async def unregister(self, model: str, *, deadline: float | None = None) -> None:

@@ -10,7 +10,7 @@ from tsctl.python.address import DaemonAddress
 from tsctl.python.answers import ReceivedAnswer
 from tsctl.python.calls import Call, CallTime, request_head
 from tsctl.python.errors import CannotConnect, ConnectionLost, DeadlineExceeded
-from tsctl.python.link import PIECE, tls_context, why_not
+from tsctl.python.link import PIECE, readable, tls_context, why_not
 from tsctl.python.reader import AnswerReader
 
 if TYPE_CHECKING:
@@ -30,8 +30,11 @@ class AsyncLink:
 
     @property
     def usable(self) -> bool:
-        """Whether another call can be sent."""
-        return not (self._reader.at_eof() or self._writer.is_closing())
+        """Whether another call can be sent: the daemon has neither closed the connection, nor sent more than asked."""
+        if self._reader.at_eof() or self._writer.is_closing():
+            return False
+        # The loop learns of the end only in its next turn.
+        return not readable(self._writer.get_extra_info("socket").fileno())
 
     def close(self) -> None:
         with contextlib.suppress(RuntimeError):  # its event loop is closed

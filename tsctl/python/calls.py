@@ -15,7 +15,8 @@ from urllib.parse import quote, urlencode
 from tsctl.python.address import DaemonAddress
 from tsctl.python.answers import ReceivedAnswer, retry_after
 from tsctl.python.errors import DeadlineExceeded, UnreadableAnswer
-from tsctl.python.inputs import RequestBody, encode, encode_parts
+from tsctl.python.inputs import EncodedInput, encode, encode_parts
+from tsctl.python.targets import parameters_of
 
 REPEAT_FOR = 10.0  # seconds: how long a call without a deadline is repeated while the daemon is overloaded
 SPREAD = 0.25  # of `Retry-After`, so that clients that were refused together do not return together
@@ -124,7 +125,7 @@ def predict(
     """Return a prediction; arguments as in `Client.predict`."""
     if parts is not None and (value is not None or content_type is not None):
         raise ValueError("`parts` replaces the input and its content type; give one or the other")
-    body: RequestBody = encode(value, content_type) if parts is None else encode_parts(parts)
+    body: EncodedInput = encode(value, content_type) if parts is None else encode_parts(parts)
     own = {"Content-Type": body.content_type} if body.content_type else {}
     return Call("POST", f"/predictions/{model_path(model)}", own | dict(headers or {}), body.content)
 
@@ -133,28 +134,27 @@ def register(
     target: str | os.PathLike[str],
     name: str | None,
     handler: str | None,
-    workers: int,
+    workers: int | None,
     batch_size: int | None,
     max_delay: float | None,
     replace: bool,
     settings: Mapping[str, Any] | None,
 ) -> Call:
-    """Return a registration; arguments as in `Client.register`."""
-    path = Path(target).expanduser()
-    known = path.exists() if isinstance(target, os.PathLike) or "://" not in str(target) else False
-    return manage(
-        "POST",
-        "/models",
-        url=str(path.absolute()) if known else os.fspath(target),
-        model_name=name,
-        handler=handler,
-        initial_workers=workers,
-        batch_size=batch_size,
-        max_batch_delay=None if max_delay is None else round(max_delay * 1000, 3),
-        replace=True if replace else None,
-        synchronous=True,
-        **(settings or {}),
-    )
+    """Return a registration; arguments as in `Client.register`.
+
+    Raises:
+        ValueError: there is nothing at the target's path, or it cannot be served.
+    """
+    given = parameters_of(target, Path.cwd())
+    given |= {name: value for name, value in (("model_name", name), ("handler", handler)) if value is not None}
+    given |= {"fallback_workers": 1} if workers is None else {"initial_workers": workers}
+    given |= {
+        "batch_size": batch_size,
+        "max_batch_delay": None if max_delay is None else round(max_delay * 1000, 3),
+        "replace": True if replace else None,
+        "synchronous": True,
+    }
+    return manage("POST", "/models", **given | dict(settings or {}))
 
 
 def unregister(model: str) -> Call:

@@ -149,7 +149,7 @@ class Client:
         *,
         name: str | None = None,
         handler: str | None = None,
-        workers: int = 1,
+        workers: int | None = None,
         batch_size: int | None = None,
         max_delay: float | None = None,
         replace: bool = False,
@@ -159,10 +159,12 @@ class Client:
         """Register a model, wait until its workers are ready, and return the daemon's document.
 
         Args:
-            target: an archive or a directory: a path of this machine, a name in the model store, or a URL that the
-                daemon allows. Paths outside the store are for the control socket only.
-            name: instead of the archive's.
-            handler: instead of the archive's.
+            target: what `tsctl serve` takes: the path of an archive, a directory, a handler (`handler.py:function`) or
+                a model; `module:attribute`; a name in the model store; or a URL that the daemon allows. Paths outside
+                the store are for the control socket only.
+            name: instead of the target's own.
+            handler: instead of the target's own.
+            workers: None is what the archive says, or 1.
             batch_size: the largest batch; None is the archive's, or the daemon's default.
             max_delay: seconds that a request waits at most for others to form a batch.
             replace: replace the version if it is registered; it serves until the new one does.
@@ -170,6 +172,7 @@ class Client:
             deadline: seconds, instead of the client's.
 
         Raises:
+            ValueError: there is nothing at the target's path, or it cannot be served.
             ErrorAnswer: the archive is invalid, or its handler does not load; the message holds the traceback.
             TsctlError: as for every call.
         """

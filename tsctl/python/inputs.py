@@ -21,14 +21,14 @@ _PNG_MODES = frozenset({"1", "L", "LA", "I", "I;16", "P", "RGB", "RGBA"})
 _ENDINGS = {"text/plain": ".txt", "application/json": ".json", "image/png": ".png", NPY: ".npy"}
 
 
-class RequestBody(NamedTuple):
+class EncodedInput(NamedTuple):
     """A body; `content_type` is empty if it has none."""
 
     content: bytes
     content_type: str = ""
 
 
-def encode(value: Any, content_type: str | None = None) -> RequestBody:
+def encode(value: Any, content_type: str | None = None) -> EncodedInput:
     """Return a value as a body; `content_type` replaces the one of the table above.
 
     Raises:
@@ -37,10 +37,10 @@ def encode(value: Any, content_type: str | None = None) -> RequestBody:
         OSError: the file cannot be read.
     """
     body = _encode(value)
-    return body if content_type is None else RequestBody(body.content, content_type)
+    return body if content_type is None else EncodedInput(body.content, content_type)
 
 
-def encode_parts(parts: Mapping[str, Any]) -> RequestBody:
+def encode_parts(parts: Mapping[str, Any]) -> EncodedInput:
     """Return named values as a form, a part for each.
 
     Raises:
@@ -61,7 +61,7 @@ def encode_parts(parts: Mapping[str, Any]) -> RequestBody:
         pieces.append(f"--{boundary}\r\nContent-Disposition: {head}\r\nContent-Type: {kind}\r\n\r\n".encode())
         pieces += (body.content, b"\r\n")
     pieces.append(f"--{boundary}--\r\n".encode())
-    return RequestBody(b"".join(pieces), f"multipart/form-data; boundary={boundary}")
+    return EncodedInput(b"".join(pieces), f"multipart/form-data; boundary={boundary}")
 
 
 def _quoted(text: str) -> str:
@@ -71,13 +71,13 @@ def _quoted(text: str) -> str:
     return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A").replace("\\", "%5C")
 
 
-def _encode(value: Any) -> RequestBody:
+def _encode(value: Any) -> EncodedInput:
     if value is None:
-        return RequestBody(b"")
+        return EncodedInput(b"")
     if isinstance(value, str):
-        return RequestBody(value.encode(), "text/plain; charset=utf-8")
+        return EncodedInput(value.encode(), "text/plain; charset=utf-8")
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return RequestBody(bytes(value))
+        return EncodedInput(bytes(value))
     if isinstance(value, PurePath):
         return _file(value)
     if isinstance(value, (dict, list, tuple, bool, int, float)):
@@ -85,24 +85,24 @@ def _encode(value: Any) -> RequestBody:
     return _foreign(value)
 
 
-def _file(path: PurePath) -> RequestBody:
+def _file(path: PurePath) -> EncodedInput:
     import mimetypes
 
     kind = NPY if path.suffix == ".npy" else mimetypes.guess_type(path.name)[0] or ""
     with open(path, "rb") as file:
-        return RequestBody(file.read(), kind)
+        return EncodedInput(file.read(), kind)
 
 
-def _json(value: Any) -> RequestBody:
+def _json(value: Any) -> EncodedInput:
     try:
-        return RequestBody(json.dumps(value, ensure_ascii=False, allow_nan=False).encode(), "application/json")
+        return EncodedInput(json.dumps(value, ensure_ascii=False, allow_nan=False).encode(), "application/json")
     except TypeError as error:
         raise TypeError(f"the value cannot be sent as JSON: {error}") from None
     except ValueError as error:
         raise ValueError(f"the value cannot be sent as JSON: {error}") from None
 
 
-def _foreign(value: Any) -> RequestBody:
+def _foreign(value: Any) -> EncodedInput:
     torch, numpy, images = (sys.modules.get(name) for name in ("torch", "numpy", "PIL.Image"))
     if torch is not None and isinstance(value, torch.Tensor):
         value = value.detach().cpu().numpy()
@@ -110,13 +110,13 @@ def _foreign(value: Any) -> RequestBody:
     if numpy is not None and isinstance(value, numpy.ndarray):
         stream = io.BytesIO()
         numpy.save(stream, value, allow_pickle=False)
-        return RequestBody(stream.getvalue(), NPY)
+        return EncodedInput(stream.getvalue(), NPY)
     if numpy is not None and isinstance(value, numpy.generic):
         return _json(value.item())
     if images is not None and isinstance(value, images.Image):
         stream = io.BytesIO()
         (value if value.mode in _PNG_MODES else value.convert("RGB")).save(stream, "PNG")
-        return RequestBody(stream.getvalue(), "image/png")
+        return EncodedInput(stream.getvalue(), "image/png")
     raise TypeError(
         f"a value of type {type(value).__name__} cannot be sent: pass str, bytes, dict, list, number, pathlib.Path,"
         " a numpy array, a tensor or a Pillow image"

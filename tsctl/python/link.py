@@ -53,9 +53,7 @@ class ClientLink:
     @property
     def usable(self) -> bool:
         """Whether another call can be sent: the daemon has neither closed the connection, nor sent more than asked."""
-        poll = select.poll()
-        poll.register(self._socket, select.POLLIN)
-        return not poll.poll(0)
+        return not readable(self._socket.fileno())
 
     def close(self) -> None:
         self._socket.close()
@@ -137,6 +135,13 @@ class ClientLink:
             raise DeadlineExceeded("the deadline passed before the answer was complete") from None
         except OSError as error:
             raise ConnectionLost(f"the connection to `{self._address}` broke off: {error}") from None
+
+
+def readable(descriptor: int) -> bool:
+    """Return whether a socket has something to read, as which its end counts; without waiting."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def why_not(address: DaemonAddress, error: OSError) -> str:

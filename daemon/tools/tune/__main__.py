@@ -21,18 +21,18 @@ from daemon.tools.tune.candidates import placements, worker_counts
 from daemon.tools.tune.checking import check
 from daemon.tools.tune.frontier import Point
 from daemon.tools.tune.load import LoadPlan, NoLoad, plan_load
-from daemon.tools.tune.measuring.beside import measure_beside
+from daemon.tools.tune.measuring.contention import measure_contention
+from daemon.tools.tune.measuring.harness import HarnessLoadFailed, SampleFailed
+from daemon.tools.tune.measuring.overhead import measure_overhead
 from daemon.tools.tune.measuring.rehearsal import Rehearsal
-from daemon.tools.tune.measuring.rig import RigLoadFailed, SampleFailed
 from daemon.tools.tune.measuring.sweep import Sweep
-from daemon.tools.tune.measuring.way import measure_way
 from daemon.tools.tune.order import TuneOrder, read_order
-from daemon.tools.tune.replay import Way
+from daemon.tools.tune.replay import Overhead
 from daemon.tools.tune.simulating import Simulated, document, simulate
 from daemon.tools.tune.times import PlacementTimes
 from daemon.workers.cores import chosen_threads, usable_cores
 from daemon.workers.engine import WorkerSpec
-from daemon.workers.local import LocalEngine
+from daemon.workers.local_engine import LocalEngine
 
 
 def tell(stage: str, **facts: Any) -> None:
@@ -59,20 +59,20 @@ def spec_of(order: TuneOrder) -> WorkerSpec:
     )
 
 
-async def measure(order: TuneOrder, body: bytes) -> tuple[list[PlacementTimes], Way]:
+async def measure(order: TuneOrder, body: bytes) -> tuple[list[PlacementTimes], Overhead]:
     """Measure the model's batch times, then the overhead of a request."""
     loop = asyncio.get_running_loop()
     clock = LoopClock(loop)
     engine = LocalEngine(loop, clock, model_environment(os.environ, resolve(order.settings, {})))
     spec, cores = spec_of(order), usable_cores()
     counts = order.workers or worker_counts(cores, order.trace["workers"], gpu=bool(spec.devices))
-    beside = partial(measure_beside, seconds=order.seconds, body=body, content_type=order.content_type)
+    beside = partial(measure_contention, seconds=order.seconds, body=body, content_type=order.content_type)
     sweep = Sweep(engine, clock, spec, parse_body(order.content_type, body), order.seconds, tell, beside)
     try:
         await sweep.run(placements(cores, counts, chosen_threads(os.environ)), order.most)
     finally:
         engine.close()
-    way = await measure_way(body, order.content_type, sweep.answer)
+    way = await measure_overhead(body, order.content_type, sweep.answer)
     tell("way", latency=way.latency, cost=way.cost)
     return sweep.times, way
 
@@ -107,7 +107,7 @@ def main() -> int:
     except SampleFailed as error:
         first, _, rest = str(error).partition("\n")
         tell("failed", message=f"the model cannot answer the request: {first}", details=rest)
-    except RigLoadFailed as error:
+    except HarnessLoadFailed as error:
         tell("failed", message=f"the model does not load: {error}", details=error.details)
     except DaemonError as error:
         tell("failed", message=str(error), details="")

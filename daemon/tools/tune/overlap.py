@@ -1,7 +1,7 @@
 """Batches compete with the daemon and the clients for the same cores: where both run, both slow down.
 
-The slowdown is measured (measuring/beside.py); the overlap is computed while a load is replayed: a closed loop whose
-clients all wait for one batch has no overlap, one with two batches of clients always has.
+The slowdown is measured (measuring/contention.py); the overlap is computed while a load is replayed: a closed loop
+whose clients all wait for one batch has no overlap, one with two batches of clients always has.
 """
 
 import random
@@ -12,7 +12,7 @@ FORGETTING = 0.99  # per batch or request: the first ones of a run are not repre
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class Contention:
     """The mutual slowdown of batches and requests, where both run all the time.
 
     Attributes:
@@ -24,7 +24,7 @@ class Beside:
     others: float = 1.0
 
 
-ALONE = Beside()  # no slowdown
+ALONE = Contention()  # no slowdown
 
 
 class Times(Protocol):
@@ -41,7 +41,7 @@ class Overlap:
         beside: the largest slowdown of both.
     """
 
-    def __init__(self, times: Times, beside: Beside) -> None:
+    def __init__(self, times: Times, beside: Contention) -> None:
         self._times = times
         self._beside = beside
         self._running: list[float] = []  # when the running batches will end

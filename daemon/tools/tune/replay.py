@@ -1,7 +1,7 @@
 """One setting under the load, on the simulator's clock: the performance that each client would see.
 
-A request's way costs time outside the model (measuring/way.py): `latency` seconds for each, and `cost` seconds of the
-daemon and its client, which are serial. Half of that is on the way in, half on the way out.
+A request's way costs time outside the model (measuring/overhead.py): `latency` seconds for each, and `cost` seconds of
+the daemon and its client, which are serial. Half of that is on the way in, half on the way out.
 
 Clients in a closed loop may stay in step for ever, or apart, depending on how they started. Here they start at once, as
 after a pause: in step is the slower of the two.
@@ -31,7 +31,7 @@ FALLS_BEHIND = 0.97  # of the offered rate
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Overhead:
     """Seconds of a request outside the model: per request, and serial."""
 
     latency: float = 0.0
@@ -41,7 +41,7 @@ class Way:
 class Lane:
     """Half of the way: its cost is serial, and all of it takes longer beside a batch."""
 
-    def __init__(self, way: Way, overlap: Overlap) -> None:
+    def __init__(self, way: Overhead, overlap: Overlap) -> None:
         self._cost, self._latency = way.cost / 2, way.latency / 2
         self._overlap = overlap
         self._free = 0.0
@@ -77,7 +77,7 @@ class Clients:
         seen: requests as (time of the response, latency), in order of response.
     """
 
-    def __init__(self, world: World, plan: LoadPlan, way: Way, overlap: Overlap) -> None:
+    def __init__(self, world: World, plan: LoadPlan, way: Overhead, overlap: Overlap) -> None:
         self.seen: list[tuple[float, float]] = []
         self._world = world
         self._plan = plan
@@ -146,7 +146,7 @@ class _Run:
     keeps_up: bool
 
 
-def replay(setting: Candidate, times: PlacementTimes, plan: LoadPlan, way: Way, requests: int) -> Point:
+def replay(setting: Candidate, times: PlacementTimes, plan: LoadPlan, way: Overhead, requests: int) -> Point:
     """Run a setting under the load until so many requests are answered, or the recording ends."""
     count = RUNS if plan.clients > 1 else 1
     runs = [_run(setting, times, plan, way, requests // count, seed) for seed in range(1, count + 1)]
@@ -163,7 +163,7 @@ def replay(setting: Candidate, times: PlacementTimes, plan: LoadPlan, way: Way, 
     )
 
 
-def _run(setting: Candidate, times: PlacementTimes, plan: LoadPlan, way: Way, requests: int, seed: int) -> _Run:
+def _run(setting: Candidate, times: PlacementTimes, plan: LoadPlan, way: Overhead, requests: int, seed: int) -> _Run:
     model = SimulatedModel(batch_size=setting.batch_size, max_delay=setting.max_delay, workers=setting.workers)
     overlap = Overlap(times, times.beside)
     service = Shared(overlap)

@@ -12,7 +12,7 @@ from daemon.tools.tune.candidates import Candidate, settings
 from daemon.tools.tune.frontier import Point, frontier, recommend
 from daemon.tools.tune.load import LoadPlan
 from daemon.tools.tune.order import TuneOrder
-from daemon.tools.tune.replay import Way, replay
+from daemon.tools.tune.replay import Overhead, replay
 from daemon.tools.tune.times import PlacementTimes
 from daemon.workers.cores import chosen_threads, threads_for, usable_cores
 
@@ -36,7 +36,9 @@ class Simulated:
     tried: int
 
 
-def simulate(order: TuneOrder, measured: Sequence[PlacementTimes], way: Way, plan: LoadPlan, tell: Tell) -> Simulated:
+def simulate(
+    order: TuneOrder, measured: Sequence[PlacementTimes], way: Overhead, plan: LoadPlan, tell: Tell
+) -> Simulated:
     """Replay the load under every setting.
 
     All settings get a short run. The frontier of these and the current setting get a long one, whose points are
@@ -82,7 +84,7 @@ def document(points: Sequence[Point], slo: float | None, now: Candidate) -> dict
 def _replay(
     wanted: Sequence[Candidate],
     times: dict[tuple[int, int], PlacementTimes],
-    way: Way,
+    way: Overhead,
     plan: LoadPlan,
     requests: int,
     before: int,
@@ -99,7 +101,7 @@ def _replay(
 
 
 def _replay_one(
-    setting: Candidate, times: dict[tuple[int, int], PlacementTimes], way: Way, plan: LoadPlan, requests: int
+    setting: Candidate, times: dict[tuple[int, int], PlacementTimes], way: Overhead, plan: LoadPlan, requests: int
 ) -> Point:
     return replay(setting, times[setting.workers, setting.threads], plan, way, requests)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from daemon.tools.tune.overlap import ALONE, Beside
+from daemon.tools.tune.overlap import ALONE, Contention
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class PlacementTimes:
     workers: int
     threads: int
     curves: Mapping[int, Curve]
-    beside: Beside = ALONE
+    beside: Contention = ALONE
 
     @property
     def busy(self) -> Curve:

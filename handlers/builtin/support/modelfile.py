@@ -22,6 +22,7 @@ import torch
 from torch import nn
 
 from handlers.builtin.support.onnx import load_session
+from handlers.builtin.support.saved_files import WAYS, first_class, is_weights, refusal_of
 from handlers.sdk.errors import HandlerError
 from handlers.sdk.loader import classes_of, import_file
 
@@ -39,6 +40,9 @@ def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str
         return _load_eager(model_dir / Path(model_file).name, weights_path, config, device)
     if weights_path is None:
         raise HandlerError("the archive has neither a model file nor a serialized file, so there is no model to load")
+    refusal = refusal_of(weights_path) if weights_path.suffix in (".pt", ".pt2") else ""
+    if refusal:
+        raise HandlerError(refusal)
     match weights_path.suffix:
         case ".pt":
             with _refused(f"`{weights_path.name}` is not a TorchScript file; weights alone need a model file"):
@@ -133,6 +137,13 @@ def read_weights(weights: Path, config: Mapping[str, Any], device: torch.device)
     except pickle.UnpicklingError as error:
         if not weights_only:
             raise
+        saved = first_class(weights)
+        if saved and not is_weights(saved):
+            raise HandlerError(
+                f"`{weights.name}` holds a pickled object of class `{saved}`, as `torch.save(model)` writes, and"
+                f" loading it would run code from it: {WAYS}. If you trust the archive, `weightsOnly: false` in its"
+                " model-config.yaml loads it as it is"
+            ) from None
         raise HandlerError(
             f"`{weights.name}` holds more than tensors, and loading it would run code from it. If you trust the"
             f" archive, put `weightsOnly: false` into its model-config.yaml. ({str(error).splitlines()[0]})"

@@ -23,12 +23,13 @@ def house(tmp_path: Path) -> House:
     return house
 
 
-def serve(house: House, *versions: str, **how: Any) -> None:
-    async def serve_all() -> None:
-        for version in versions or ("1.0",):
-            await house.serve("m", version, **how)
+async def serve_all(house: House, *versions: str, **how: Any) -> None:
+    for version in versions or ("1.0",):
+        await house.serve("m", version, **how)
 
-    asyncio.run(serve_all())
+
+def serve(house: House, *versions: str, **how: Any) -> None:
+    asyncio.run(serve_all(house, *versions, **how))
 
 
 def tell(house: House, target: str) -> tuple[int, Any]:
@@ -119,21 +120,18 @@ def test_a_handler_that_fails_is_an_error(house: House, status: int) -> None:
     assert told == error(500, "InternalServerException", sentence)
 
 
-def test_the_question_goes_before_what_waits_and_alone(house: House) -> None:
+async def test_the_question_goes_before_what_waits_and_alone(house: House) -> None:
     house.engine.batch_time = lambda size: 10.0
-    serve(house, config="batchSize: 4\nmaxBatchDelay: 0")
+    await serve_all(house, config="batchSize: 4\nmaxBatchDelay: 0")
 
-    async def main() -> None:
-        house.send("POST", "/predictions/m", b"runs")
-        house.send("POST", "/predictions/m", b"waits")
-        peer = house.send("GET", ASK)
-        await asyncio.sleep(0)
-        house.clock.settle()
-        house.clock.advance(10.0)
-        house.clock.advance(10.0)
-        await until(lambda: bool(peer.answers))
-
-    asyncio.run(main())
+    house.send("POST", "/predictions/m", b"runs")
+    house.send("POST", "/predictions/m", b"waits")
+    peer = house.send("GET", ASK)
+    await asyncio.sleep(0)
+    house.clock.settle()
+    house.clock.advance(10.0)
+    house.clock.advance(10.0)
+    await until(lambda: bool(peer.answers))
 
     model = house.registry.find("m")
     assert [len(batch.jobs) for batch in house.engine.workers[0].batches] == [1, 1, 1]
@@ -142,42 +140,36 @@ def test_the_question_goes_before_what_waits_and_alone(house: House) -> None:
 
 
 @pytest.mark.parametrize("running", [False, True], ids=["while it waits", "while it runs"])
-def test_a_client_that_is_lost_takes_its_question_with_it(house: House, running: bool) -> None:
+async def test_a_client_that_is_lost_takes_its_question_with_it(house: House, running: bool) -> None:
     house.engine.batch_time = lambda size: 10.0
-    serve(house)
+    await serve_all(house)
 
-    async def main() -> None:
-        if not running:
-            house.send("POST", "/predictions/m")
-        peer = house.send("GET", ASK)
-        await asyncio.sleep(0)
-        house.clock.settle()
-        peer.leave()
-        await asyncio.sleep(0)
-        house.clock.advance(30.0)
-        assert peer.answers == []
+    if not running:
+        house.send("POST", "/predictions/m")
+    peer = house.send("GET", ASK)
+    await asyncio.sleep(0)
+    house.clock.settle()
+    peer.leave()
+    await asyncio.sleep(0)
+    house.clock.advance(30.0)
 
-    asyncio.run(main())
-
+    assert peer.answers == []
     model = house.registry.find("m")
     assert model.idle
     assert all(job.phase is JobPhase.ENDED for job in jobs(house))
     assert len(jobs(house)) == 1
 
 
-def test_a_handler_may_answer_in_pieces(house: House) -> None:
+async def test_a_handler_may_answer_in_pieces(house: House) -> None:
     house.engine.answer = lambda job: Reply(200, b' "of": 3}')
     house.engine.batch_time = lambda size: NEVER
-    serve(house)
+    await serve_all(house)
+    asking = asyncio.ensure_future(house.tell("GET", ASK))
+    await until(lambda: bool(jobs(house)))
+    (worker,) = house.engine.workers
 
-    async def ask() -> Any:
-        asking = asyncio.ensure_future(house.tell("GET", ASK))
-        await until(lambda: bool(jobs(house)))
-        (worker,) = house.engine.workers
-        worker.stream(b'{"classes": 3,')
-        worker._finish(0.1)
-        return await asking
-
-    _, (described,) = asyncio.run(ask())
+    worker.stream(b'{"classes": 3,')
+    worker._finish(0.1)
+    _, (described,) = await asking
 
     assert described["customizedMetadata"] == {"classes": 3, "of": 3}

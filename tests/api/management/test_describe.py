@@ -204,15 +204,13 @@ def test_what_is_asked_for_reaches_the_workers(house: House) -> None:
     assert house.engine.workers[0].spec.optimize == ("bf16", "compile")
 
 
-def test_a_number_of_workers_that_was_scaled_to_since_says_so(house: House) -> None:
+async def test_a_number_of_workers_that_was_scaled_to_since_says_so(house: House) -> None:
     house.put("m", config="minWorkers: 1")
+    model = await house.registrar.register(Registration(url="m", synchronous=False))
 
-    async def scale() -> ModelVersion:
-        model = await house.registrar.register(Registration(url="m", synchronous=False))
-        await house.registrar.scale(model, 0, 0, synchronous=False, progress=no_progress)
-        return model
+    await house.registrar.scale(model, 0, 0, synchronous=False, progress=no_progress)
 
-    told = {each["name"]: (each["value"], each["origin"]) for each in ours(asyncio.run(scale()))["settings"]}
+    told = {each["name"]: (each["value"], each["origin"]) for each in ours(model)["settings"]}
 
     assert told["minWorkers"] == (0, "scale")
 

@@ -290,20 +290,17 @@ def test_setting_the_default(house: House, target: str, answer: tuple[int, Any],
     assert house.registry.find("m").version == default
 
 
-def names(house: House, query: str = "") -> tuple[list[str], str | None]:
+async def names(house: House, query: str = "") -> tuple[list[str], str | None]:
     """A page of the listing: names and token."""
-    _, document = tell(house, "GET", f"/models{query}")
+    _, document = await house.tell("GET", f"/models{query}")
     return [entry["modelName"] for entry in document["models"]], document.get("nextPageToken")
 
 
-def test_the_listing_has_default_versions_by_name(house: House) -> None:
-    async def serve_all() -> None:
-        for name, version in (("b", "1.0"), ("a", "2.0"), ("a", "1.0")):
-            await house.serve(name, version)
+async def test_the_listing_has_default_versions_by_name(house: House) -> None:
+    for name, version in (("b", "1.0"), ("a", "2.0"), ("a", "1.0")):
+        await house.serve(name, version)
 
-    asyncio.run(serve_all())
-
-    told = tell(house, "GET", "/models")
+    told = await house.tell("GET", "/models")
 
     listed = [{"modelName": "a", "modelUrl": "a-2.0"}, {"modelName": "b", "modelUrl": "b-1.0"}]
     assert told == (200, {"models": listed})
@@ -323,24 +320,21 @@ def test_the_listing_has_default_versions_by_name(house: House) -> None:
         pytest.param("?limit=1000", (["a", "b", "c", "d"], None), id="a page may be asked to be larger"),
     ],
 )
-def test_the_listing_comes_in_pages(house: House, query: str, page: tuple[list[str], str | None]) -> None:
-    async def serve_all() -> None:
-        for name in "dbca":
-            await house.serve(name, workers=0)
+async def test_the_listing_comes_in_pages(house: House, query: str, page: tuple[list[str], str | None]) -> None:
+    for name in "dbca":
+        await house.serve(name, workers=0)
 
-    asyncio.run(serve_all())
-
-    assert names(house, query) == page
+    assert await names(house, query) == page
 
 
-def test_a_page_has_at_most_a_hundred(house: House) -> None:
-    model = asyncio.run(house.serve("m", workers=0))
+async def test_a_page_has_at_most_a_hundred(house: House) -> None:
+    model = await house.serve("m", workers=0)
     for number in range(100):
         another = copy.copy(model)
         another.name = f"m{number}"
         house.registry.add(another)
 
-    listed, token = names(house, "?limit=1000")
+    listed, token = await names(house, "?limit=1000")
 
     assert (len(listed), token) == (100, "100")
 

@@ -17,7 +17,9 @@ def run(model_dir: Path, source: str) -> None:
     """Run one batch of one row through a handler file."""
     write(model_dir / "handler.py", source)
     load = wire.Load("net", "1.0", str(model_dir), "handler.py", {}, batch_size=1, threads=1)
-    [answer] = Runtime.load(load).run([row(b"{}", "application/json")])
+    runtime = Runtime.load(load)
+    [answer] = runtime.run([row(b"{}", "application/json")])
+    runtime.close()
     assert answer.status == 503
     assert str(model_dir).encode() not in answer.body
 

@@ -27,7 +27,7 @@ documents = st.recursive(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(document=documents)
 def test_a_document_that_is_answered_as_it_came_is_the_same_document(document: Any) -> None:
     def predict(value: Any) -> Any:

@@ -33,7 +33,7 @@ def header(text: str, version: bytes = b"\x01\x00") -> bytes:
     return b"\x93NUMPY" + version + length + encoded
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(array=numbers, fortran=st.booleans())
 def test_an_npy_file_is_read_back_as_written(array: np.ndarray[Any, Any], fortran: bool) -> None:
     buffer = io.BytesIO()
@@ -47,7 +47,7 @@ def test_an_npy_file_is_read_back_as_written(array: np.ndarray[Any, Any], fortra
     assert read.flags.writeable
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(body=st.binary(max_size=200), inside=st.integers(0, 200))
 def test_broken_files_are_refused_and_nothing_else_is_raised(body: bytes, inside: int) -> None:
     whole = to_npy(np.arange(6.0).reshape(2, 3))

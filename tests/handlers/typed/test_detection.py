@@ -1,5 +1,6 @@
 """Which entry point of a file is a typed one, and which is TorchServe's."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,7 @@ TORCHSERVE = {
     "    def handle(self, data: list[dict], context) -> list:\n        return [type(data[0]).__name__]\n",
     "beside a predict": "def predict(text: str): ...\ndef handle(data, context):\n"
     "    return data and [type(data[0]).__name__]\n",
+    "ctx": "from typing import *\ndef handle(data: list, ctx: Any):\n    return data and [type(data[0]).__name__]\n",
     "a class beside a function predict": "def predict(x): ...\nclass Mine:\n    def initialize(self, context): ...\n"
     "    def handle(self, data, context):\n        return [type(data[0]).__name__]\n",
     "a hint that cannot be decoded": "class Rows: ...\ndef handle(data: Rows, context):\n"
@@ -111,12 +113,23 @@ def test_a_handler_that_cannot_be_called_is_told_why(model_dir: Path, source: st
         load(model_dir, source)
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(TORCHSERVE["without hints"], id="a function"),
+        pytest.param(
+            "from handlers.builtin.base import BaseHandler\nclass Mine(BaseHandler):\n"
+            "    def initialize(self, context): ...\n    def predict(self, x: int): ...\n",
+            id="a subclass of BaseHandler",
+        ),
+    ],
+)
 def test_a_worker_of_torchserves_handler_imports_nothing_for_types(
-    model_dir: Path, monkeypatch: pytest.MonkeyPatch
+    model_dir: Path, source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "handlers.typed.entry", None)
+    monkeypatch.setitem(sys.modules, "handlers.typed.entry", None)
 
-    assert load(model_dir, TORCHSERVE["without hints"]).declared is None
+    assert load(model_dir, source).declared is None
 
 
 def test_an_envelope_is_not_for_typed_handlers(model_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,11 @@ class Order(msgspec.Struct):
     count: Annotated[int, msgspec.Meta(ge=1)] = 1
 
 
+class Invalid(ValueError):
+    def errors(self) -> list[dict[str, Any]]:
+        return [{"loc": ("a", 0), "msg": "Field required"}, {"loc": (), "msg": "Not an object"}]
+
+
 class Model:
     """As pydantic's models: a class that validates JSON itself."""
 
@@ -41,7 +46,7 @@ class Model:
     @classmethod
     def model_validate(cls, value: Any) -> "Model":
         if not isinstance(value, dict):
-            raise ValueError("1 validation error for Model")
+            raise Invalid("1 validation error for Model\nand more")
         return cls(value)
 
     def model_dump(self, mode: str) -> Any:
@@ -139,7 +144,7 @@ def test_a_model_of_pydantics_form_validates_and_is_an_answer() -> None:
 
     assert [each.status for each in answers] == [200, 400, 400]
     assert json.loads(answers[0].body) == {"mode": "json", "a": 1}
-    assert answers[1].body == b"`model`: 1 validation error for Model (Request r1)"
+    assert answers[1].body == b"`model`: Field required - at `$.a[0]`; Not an object (Request r1)"
 
 
 @pytest.mark.parametrize(

@@ -99,8 +99,15 @@ def test_trailers_are_not_headers() -> None:
     assert request.headers == [("Host", "a"), ("Transfer-Encoding", "chunked")]
 
 
-def test_chunks_are_one_body_and_their_extensions_are_ignored() -> None:
-    reader = Reader().feed(HEAD + b"Transfer-Encoding: chunked\r\n\r\n2;a=b\r\nab\r\n1\r\nc\r\n0\r\n\r\n")
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        pytest.param(b"2\r\nab\r\n1\r\nc\r\n0\r\n\r\n", id="two chunks"),
+        pytest.param(b"3;a=b\r\nabc\r\n0\r\n\r\n", id="an extension of a chunk is ignored"),
+    ],
+)
+def test_chunks_are_one_body(chunks: bytes) -> None:
+    reader = Reader().feed(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunks)
 
     assert reader.requests[0].body == b"abc"
 

@@ -15,7 +15,7 @@ from statistics import median
 
 from daemon.tools.tune.candidates import Candidate
 from daemon.tools.tune.load import LoadPlan, turnarounds_of
-from daemon.tools.tune.replay import Way, replay
+from daemon.tools.tune.replay import Overhead, replay
 from daemon.tools.tune.times import Curve, PlacementTimes
 from tests.e2e.served import Served
 from tests.lab.benchmarks.clients import drive
@@ -45,7 +45,7 @@ def compare(served: Served, clients: int, seconds: float) -> None:
     turnarounds = turnarounds_of(control.json("GET", "/tsctl/worker/linear"))
     curve = Curve({size: [a + c * size] for size in (1, BATCH_SIZE)})
     plan = LoadPlan(text="", clients=clients, turnarounds=turnarounds)
-    point = replay(Candidate(1, 1, BATCH_SIZE, DELAY, "auto"), PlacementTimes(1, 1, {1: curve}), plan, Way(), 6000)
+    point = replay(Candidate(1, 1, BATCH_SIZE, DELAY, "auto"), PlacementTimes(1, 1, {1: curve}), plan, Overhead(), 6000)
     served.tsctl("unregister", "linear")
     print(
         f"{clients:>7}{point.throughput:>12.0f}{seen.throughput:>9.0f}{seen.throughput / point.throughput:>7.2f}"

@@ -39,8 +39,11 @@ def test_a_tree_is_a_process_and_all_its_descendants(proc: Path) -> None:
     assert [process.pid for process in processes.tree(10, proc)] == [10, 11, 12, 13]
 
 
-def test_processor_time_and_memory_are_those_of_the_tree(proc: Path) -> None:
+def test_processor_time_is_that_of_the_tree(proc: Path) -> None:
     assert processes.cpu_of(10, proc) == pytest.approx((10 + 11 + 12 + 13) * 100 / processes._TICKS)
+
+
+def test_memory_is_that_of_the_tree(proc: Path) -> None:
     assert processes.pss_of(10, proc) == (10 + 11 + 12 + 13) * 1024
 
 

@@ -6,27 +6,35 @@ import pytest
 
 from tests.lab.conformance.exposition import shape
 
-OLD = """\
+TEXT = """\
 # HELP QueueTime Torchserve prometheus gauge metric with unit: Milliseconds
 # TYPE QueueTime gauge
 QueueTime{Level="Host",Hostname="h",} 3.0
 # TYPE ts_inference_requests_total counter
 ts_inference_requests_total{model_name="m",model_version="1.0",} 2.0
 """
-NEW = """\
-# TYPE ts_inference_requests_total counter
-ts_inference_requests_total{model_version="1.0",model_name="m"} 2.0
-# TYPE QueueTime gauge
-QueueTime{Hostname="h",Level="Host"} 4.5
-"""
+FAMILIES = TEXT.splitlines(keepends=True)
 
 
-def test_order_commas_and_times_make_no_difference() -> None:
-    assert shape(OLD) == shape(NEW)
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param("".join(FAMILIES[3:] + FAMILIES[:3]), id="the order of families"),
+        pytest.param(
+            TEXT.replace('Level="Host",Hostname="h",', 'Hostname="h",Level="Host",'), id="the order of labels"
+        ),
+        pytest.param(TEXT.replace(",}", "}"), id="a comma behind the last label"),
+        pytest.param(TEXT.replace("3.0", "4.5"), id="what was measured"),
+        pytest.param("".join(FAMILIES[1:]), id="help"),
+    ],
+)
+def test_what_says_nothing_else_makes_no_difference(other: str) -> None:
+    assert other != TEXT
+    assert shape(other) == shape(TEXT)
 
 
-def test_what_is_counted_does() -> None:
-    assert shape(OLD) != shape(OLD.replace("2.0", "3.0"))
+def test_what_is_counted_makes_a_difference() -> None:
+    assert shape(TEXT) != shape(TEXT.replace("2.0", "3.0"))
 
 
 def test_a_histogram_is_one_family_with_one_sample() -> None:
@@ -37,8 +45,12 @@ def test_a_histogram_is_one_family_with_one_sample() -> None:
     assert json.loads(shape(text)) == {"t": {"type": "histogram", "samples": {"a=b": None}}}
 
 
-def test_a_family_without_a_type_and_a_sample_without_labels_are_there() -> None:
-    assert json.loads(shape("x 1\n")) == {"x": {"type": "untyped", "samples": {"": None}}}
+def test_a_family_without_a_type_is_there() -> None:
+    assert json.loads(shape('x{a="b"} 1\n')) == {"x": {"type": "untyped", "samples": {"a=b": None}}}
+
+
+def test_a_sample_without_labels_is_there() -> None:
+    assert json.loads(shape("# TYPE x gauge\nx 1\n")) == {"x": {"type": "gauge", "samples": {"": None}}}
 
 
 def test_what_is_no_sample_is_told() -> None:

@@ -189,7 +189,7 @@ def test_a_daemon_that_forgets_its_last_change_is_found(seed: int) -> None:
     assert [*gaps(NOTHING, [*history, done(extra, last + 1, last + 2)], found)] == ["m"]
 
 
-def test_a_gap_tells_how_far_an_order_goes_and_what_comes_after() -> None:
+def test_a_gap_is_the_state_that_an_order_reaches_with_what_comes_after() -> None:
     history = [done(REGISTER, 1, 2), done(Unregister("m", "2"), 3, 4), done(Scale("m", "1", 2), 5, 6)]
 
     gap = gaps(NOTHING, history, NOTHING)["m"]

@@ -6,7 +6,7 @@ The rules of workers/engine.py: `loaded` or `load_failed` at most once; each bat
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from daemon.core.job import MAX_ATTEMPTS, Batch, Job, JobPhase, Outcome, Reply
+from daemon.core.job import MAX_ATTEMPTS, Batch, Fate, Job, JobPhase, Outcome, Reply
 from daemon.workers.engine import BatchEvents, Exit, LoadFailure, Worker, WorkerListener, WorkerSpec
 from daemon.workers.local import LocalWorker
 from daemon.workers.processes.template_tree import Templates
@@ -182,7 +182,7 @@ class Watch:
             world.broken("there is an outcome for each job", batch=batch, outcomes=outcomes)
         ahead = outcomes[0].reply is None and (bool(worker.in_flight) or worker.in_flight.overdue is not None)
         note_ended(world, worker, batch, outcomes)
-        self._worked |= outcomes[0].started
+        self._worked |= outcomes[0].fate is not Fate.UNSTARTED
         before = [entry.job.attempt - 1 for entry in entries]
         world.note("%r: batch %d is %s", process, batch.id, _word(outcomes[0], ahead))
         self._batches.ended(worker, batch, outcomes, seconds)
@@ -227,5 +227,5 @@ class Watch:
 
 def _word(outcome: Outcome, ahead: bool) -> str:
     if outcome.reply is not None:
-        return "overdue" if outcome.retry else "answered"
+        return "overdue" if outcome.fate is Fate.LATE else "answered"
     return "given back, not begun" if ahead else "given back"

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from daemon.batching.suspects import DEATHS, REFUSED
-from daemon.core.job import Batch, Blame, Outcome
+from daemon.core.job import Batch, Fate, Outcome
 from tests.lab.simulation.script import SIGKILL
 
 if TYPE_CHECKING:
@@ -46,30 +46,33 @@ class Suspicion:
 
 def note_ended(world: "World", worker: "WatchedWorker", batch: Batch, outcomes: Sequence[Outcome]) -> None:
     """Record the end of a batch, by an answer or the worker's death, before the daemon reacts."""
-    served, blame, now = worker._served, outcomes[0].blame, world.loop.now()
+    served, fate, now = worker._served, outcomes[0].fate, world.loop.now()
     book = served.suspicion
     book.look(served)
     entries = [world.entries[job.id] for job in batch.jobs]
     code = worker.process.code
+    if fate is Fate.ANSWERED:
+        for entry in entries:
+            book.proved.pop(entry.same, None)
+            book.feared.discard(entry.same)
+    if (fate in (Fate.ANSWERED, Fate.LATE)) != (outcomes[0].reply is not None):
+        world.broken("only what is answered or late has a reply", worker=worker, outcome=outcomes[0])
     if outcomes[0].reply is not None:
-        if blame is Blame.NONE:
-            for entry in entries:
-                book.proved.pop(entry.same, None)
-                book.feared.discard(entry.same)
         return
     of_itself = code not in (None, SIGKILL) and not worker._process.killed_because
-    if (blame is not Blame.NONE) != (of_itself and outcomes[0].started):
+    crashed = fate in (Fate.CRASHED, Fate.CRASHED_ALONE)
+    if crashed != (of_itself and fate is not Fate.UNSTARTED):
         world.broken("who ends of itself makes suspects of what it had begun, and no other does", worker=worker,
                      outcome=outcomes[0], code=code)  # fmt: skip
-    if blame is Blame.ALONE and len(batch.jobs) > 1:
+    if fate is Fate.CRASHED_ALONE and len(batch.jobs) > 1:
         world.broken("a request is to blame only for what it did alone", worker=worker, batch=batch)
-    if blame is Blame.NONE or not served.model.settings.quarantine:
+    if not crashed or not served.model.settings.quarantine:
         return
     for entry in entries:
         if entry.lane == "solo":
             continue
         book.feared.add(entry.same)
-        if blame is Blame.ALONE:
+        if fate is Fate.CRASHED_ALONE:
             for counts in (book.alone, book.proved):
                 counts[entry.same] = (counts.get(entry.same, (0, 0.0))[0] + 1, now)
 

@@ -7,14 +7,16 @@ import pytest
 
 from daemon.api.management.status import is_compiled
 from daemon.batching import quarantine
+from daemon.batching.alarm import Alarm
 from daemon.batching.dispatcher import Dispatcher
 from daemon.batching.fingerprint import fingerprint
 from daemon.batching.policies.collector import Facts, Send, Wait
 from daemon.batching.policies.fixed import Fixed
 from daemon.batching.quarantine import Quarantine
 from daemon.batching.queue import Queue
+from daemon.batching.screening import Screening
 from daemon.core import job as jobs
-from daemon.core.job import Batch, Job, Outcome, Reply
+from daemon.core.job import Batch, Fate, Job, Outcome, Reply
 from daemon.metrics.version import VersionMetrics
 from daemon.models.persistence.ledger import Ledger
 from daemon.models.version import ModelVersion
@@ -47,12 +49,10 @@ def puts_what_comes_back_last(patch: pytest.MonkeyPatch) -> None:
 
 
 def charges_what_went_ahead(patch: pytest.MonkeyPatch) -> None:
-    def give_back(
-        in_flight: InFlight, retry: bool, reason: str, killed: bool, stopped: bool = False, crashed: bool = False
-    ) -> Iterator[tuple[Batch, list[Outcome]]]:
+    def give_back(in_flight: InFlight, retry: bool, reason: str, fate: Fate) -> Iterator[tuple[Batch, list[Outcome]]]:
         while in_flight._batches:
             batch = in_flight._batches.pop()
-            yield batch, [Outcome(job, None, retry, reason, killed, stopped=stopped) for job in batch.jobs]
+            yield batch, [Outcome(job, None, fate, retry, reason) for job in batch.jobs]
 
     patch.setattr(InFlight, "give_back", give_back)
 
@@ -118,7 +118,7 @@ def runs_again_what_may_not(patch: pytest.MonkeyPatch) -> None:
 
 
 def sets_no_alarm(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Dispatcher, "_set_alarm", nothing)
+    patch.setattr(Alarm, "set", nothing)
 
 
 def forgets_bytes(patch: pytest.MonkeyPatch) -> None:
@@ -254,8 +254,9 @@ def gives_up_though_there_was_work(patch: pytest.MonkeyPatch) -> None:
 
 def blames_whom_it_killed(patch: pytest.MonkeyPatch) -> None:
     once = InFlight.give_back
-    patch.setattr(InFlight, "give_back", lambda in_flight, retry, reason, killed, stopped=False, crashed=False:
-                  once(in_flight, retry, reason, killed, stopped, True))  # fmt: skip
+    patch.setattr(
+        InFlight, "give_back", lambda in_flight, retry, reason, fate: once(in_flight, retry, reason, Fate.CRASHED)
+    )
 
 
 def takes_one_for_another(patch: pytest.MonkeyPatch) -> None:
@@ -275,7 +276,7 @@ def lets_suspects_have_company(patch: pytest.MonkeyPatch) -> None:
 
 
 def does_not_look_at_those_that_wait(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Dispatcher, "_compare_waiting", nothing)
+    patch.setattr(Screening, "compare_waiting", nothing)
 
 
 def sends_ahead_behind_suspects(patch: pytest.MonkeyPatch) -> None:
@@ -284,7 +285,7 @@ def sends_ahead_behind_suspects(patch: pytest.MonkeyPatch) -> None:
 
 
 def forgets_those_that_are_compared(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Dispatcher, "_compared", nothing)
+    patch.setattr(Screening, "compared", nothing)
 
 
 @pytest.mark.slow

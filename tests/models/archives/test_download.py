@@ -1,6 +1,7 @@
 """Archives come from elsewhere only as far as the operator allows, and leave nothing behind."""
 
 import asyncio
+import contextlib
 import os
 import socket
 import threading
@@ -160,17 +161,14 @@ def test_a_file_url_of_nothing_is_not_found(url: str) -> None:
     assert str(caught.value) == f"Model not found at: {url}"
 
 
-def test_an_archive_is_downloaded_under_its_name_and_then_removed(web: Web, tmp_path: Path) -> None:
+async def test_an_archive_is_downloaded_under_its_name_and_then_removed(web: Web, tmp_path: Path) -> None:
     web.files["/models/my%20m.mar?token=1"] = b"content"
     folder = tmp_path / "downloads"
+    url = f"{web.url}/models/my%20m.mar?token=1"
 
-    async def main() -> str:
-        url = f"{web.url}/models/my%20m.mar?token=1"
-        async with downloaded(url, folder, (".*",), 1000, lambda done, total: None) as file:
-            assert file.read_bytes() == b"content"
-            return file.name
+    async with downloaded(url, folder, (".*",), 1000, lambda done, total: None) as file:
+        assert (file.name, file.read_bytes()) == ("my m.mar", b"content")
 
-    assert asyncio.run(main()) == "my m.mar"
     assert list(folder.iterdir()) == []
 
 
@@ -245,13 +243,10 @@ def test_what_the_server_says_is_told(web: Web, tmp_path: Path) -> None:
     "url", ["http://127.0.0.1:1/m.mar", "s3://bucket/m.mar", "http:///m.mar"],
     ids=["nobody listens", "a scheme nobody speaks", "no host"],
 )  # fmt: skip
-def test_what_cannot_be_reached_is_told(web: Web, tmp_path: Path, url: str) -> None:
-    async def main() -> None:
+async def test_what_cannot_be_reached_is_told(web: Web, tmp_path: Path, url: str) -> None:
+    with pytest.raises(DownloadFailed, match="Failed to download archive from: "):
         async with downloaded(url, tmp_path, (".*",), 1000, lambda done, total: None):
             pass
-
-    with pytest.raises(DownloadFailed, match="Failed to download archive from: "):
-        asyncio.run(main())
 
 
 def test_where_there_is_no_place_for_it_the_directory_is_named(web: Web, tmp_path: Path) -> None:
@@ -261,28 +256,20 @@ def test_where_there_is_no_place_for_it_the_directory_is_named(web: Web, tmp_pat
         fetch(web, "/m.mar", tmp_path / "file" / "downloads")
 
 
-def test_a_download_that_is_given_up_holds_nobody_and_leaves_nothing(tmp_path: Path) -> None:
+async def test_a_download_that_is_given_up_holds_nobody_and_leaves_nothing(tmp_path: Path) -> None:
     before = threading.active_count()
     with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.setblocking(False)
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/m.mar"
+        download = downloaded(url, tmp_path, (".*",), 1000, lambda done, total: None)
+        task = asyncio.create_task(contextlib.AsyncExitStack().enter_async_context(download))
+        connection, _ = await asyncio.get_running_loop().sock_accept(silent)
 
-        async def main() -> None:
-            loop = asyncio.get_running_loop()
-
-            async def wait() -> None:
-                async with downloaded(url, tmp_path, (".*",), 1000, lambda done, total: None):
-                    pass
-
-            task = asyncio.ensure_future(wait())
-            silent.setblocking(False)
-            connection, _ = await loop.sock_accept(silent)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            assert os.listdir(tmp_path) == []
-            connection.close()  # after which the thread ends
-
-        asyncio.run(main())
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert os.listdir(tmp_path) == []
+        connection.close()  # after which the thread ends
     for thread in threading.enumerate():
         if thread.name == "download":
             thread.join(10)

@@ -14,8 +14,9 @@ from handlers.names import BUILT_IN, RESERVED_MODULES
 from tests.kit.archives import model_files, write_files
 
 
-def read(directory: Path, files: dict[str, bytes], **given: str | None) -> Any:
-    return read_manifest(write_files(directory / "model", files), **{"model_name": None, "handler": None} | given)
+def read(directory: Path, files: dict[str, bytes], **given: Any) -> Any:
+    values: dict[str, Any] = {"model_name": None, "handler": None} | given
+    return read_manifest(write_files(directory / "model", files), **values)
 
 
 def test_a_manifest_is_read(tmp_path: Path) -> None:
@@ -193,7 +194,7 @@ def test_a_single_file_that_cannot_be_served_is_a_sentence_with_the_remedy(tmp_p
         read_bare(tmp_path, {"net.pth": b""}, "net.pth")
 
 
-@pytest.mark.parametrize("name", RESERVED_MODULES)
+@pytest.mark.parametrize("name", sorted(RESERVED_MODULES))
 def test_a_folder_of_ones_own_may_hold_any_module(name: str, tmp_path: Path) -> None:
     files = BARE | {f"{name}/__init__.py": b"", f"{name}.py": b""}
 

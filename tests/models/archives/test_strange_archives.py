@@ -74,7 +74,6 @@ HARMLESS: dict[str, tuple[Callable[[], bytes], dict[str, bytes]]] = {
     "a zip with one directory many times": (lambda: zip_of(*[("a/", b"")] * 3), {}),
     "a tar with a directory over itself": (lambda: tar_of(("a", b""), ("./a", b""), kind=tarfile.DIRTYPE), {}),
     "a tar with a long name": (lambda: tar_of(("x" * 200, b"y")), {"x" * 200: b"y"}),
-    "a tar with a size below nothing": (lambda: hostile.tar_of_pax(size="-5"), {"a": b""}),
     "a tar with a size that is no number": (lambda: hostile.tar_of_pax(size="x"), {"a": b""}),
     "a tar with zeros after it": (lambda: tar_of(*MEMBERS) + bytes(100), dict(MEMBERS)),
     "a tar in two parts of gzip": (
@@ -88,6 +87,12 @@ def test_what_is_only_strange_is_unpacked_plainly(what: str, tmp_path: Path) -> 
     build, expected = HARMLESS[what]
 
     assert unpacked(tmp_path, build()) == expected
+
+
+def test_a_tar_with_a_size_below_nothing_is_refused_or_unpacked_plainly(tmp_path: Path) -> None:
+    found = unpacked(tmp_path, hostile.tar_of_pax(size="-5"))
+
+    assert found in (None, {"a": b""})  # newer versions of tarfile refuse such a size
 
 
 @pytest.mark.parametrize("data", [zip_of(*MEMBERS), tar_of(*MEMBERS)], ids=["zip", "tar"])
@@ -191,6 +196,7 @@ def test_any_damage_is_refused_or_harmless(data: bytes, changes: list[tuple[int,
         unpacked(Path(root), data)
 
 
+@pytest.mark.filterwarnings("ignore:Overlapped entries")
 def test_no_file_stays_open(tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
 

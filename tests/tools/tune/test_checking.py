@@ -61,7 +61,7 @@ def test_what_was_seen_is_what_is_told() -> None:
     assert [each.setting.batch_size for each in found if each.measured] == sorted(set(tried))
 
 
-def test_a_machine_that_becomes_slower_does_so_for_all_settings() -> None:
+async def test_a_machine_that_becomes_slower_does_so_for_all_settings() -> None:
     """Each trial takes as many times longer as there were before: all come to the same mean."""
     trials = 0
 
@@ -70,14 +70,14 @@ def test_a_machine_that_becomes_slower_does_so_for_all_settings() -> None:
         trials += 1
         return Shown(100.0 / trials, 0.01 * trials, 0.02 * trials)
 
-    found = asyncio.run(check(LADDER, setting(4), None, attempt, lambda stage, **facts: None))
+    found = await check(LADDER, setting(4), None, attempt, lambda stage, **facts: None)
 
     seen = [each for each in found if each.measured]
     assert len(seen) == FIRST
     assert all((each.p50, each.p99) == pytest.approx((0.045, 0.09)) for each in seen)
 
 
-def test_a_setting_that_works_only_once_does_not_work() -> None:
+async def test_a_setting_that_works_only_once_does_not_work() -> None:
     worked: set[Candidate] = set()
 
     async def attempt(wanted: Candidate) -> Shown | None:
@@ -85,7 +85,7 @@ def test_a_setting_that_works_only_once_does_not_work() -> None:
         worked.add(wanted)
         return Shown(100.0, 0.005, 0.01) if first or wanted.batch_size > 1 else None
 
-    found = asyncio.run(check(LADDER, setting(4), None, attempt, lambda stage, **facts: None))
+    found = await check(LADDER, setting(4), None, attempt, lambda stage, **facts: None)
 
     assert not found[0].keeps_up
     assert not found[0].measured
@@ -127,12 +127,12 @@ def test_a_setting_that_does_not_work_where_others_do_is_not_recommended() -> No
     assert [each.keeps_up for each in found] == [False, True]
 
 
-def test_settings_of_which_none_works_stay_as_simulated() -> None:
+async def test_settings_of_which_none_works_stay_as_simulated() -> None:
     async def attempt(wanted: Candidate) -> None:
         return None
 
     told: list[dict[str, Any]] = []
-    found = asyncio.run(check(LADDER, setting(1), None, attempt, lambda stage, **facts: told.append(facts)))
+    found = await check(LADDER, setting(1), None, attempt, lambda stage, **facts: told.append(facts))
 
     assert found == LADDER
     assert [(facts["done"], facts["total"]) for facts in told] == [(number, 8) for number in range(8)]

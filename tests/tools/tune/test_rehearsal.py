@@ -5,12 +5,12 @@ import pytest
 from daemon.core.job import Reply
 from daemon.tools.tune.candidates import Candidate
 from daemon.tools.tune.load import LoadPlan
+from daemon.tools.tune.measuring.harness import HarnessLoadFailed
 from daemon.tools.tune.measuring.rehearsal import Rehearsal
-from daemon.tools.tune.measuring.rig import RigLoadFailed
 from daemon.tools.tune.order import TuneOrder
 from daemon.workers.engine import LoadFailure
 from daemon.workers.stub import StubEngine
-from tests.tools.tune.test_rig import make_engine
+from tests.tools.tune.test_harness import make_engine
 
 ORDER = TuneOrder(
     trace={"modelName": "net", "settings": {"startupTimeout": 60.0, "responseTimeout": 60.0}},
@@ -56,6 +56,6 @@ async def test_a_setting_under_which_requests_fail_shows_nothing() -> None:
 async def test_a_model_that_does_not_load_ends_it() -> None:
     rehearsing = rehearsal(make_engine(load_failure=LoadFailure("OSError: no weights", "Traceback …")))
 
-    with pytest.raises(RigLoadFailed, match="OSError: no weights"):
+    with pytest.raises(HarnessLoadFailed, match="OSError: no weights"):
         await rehearsing.attempt(setting(1, 1))
     await rehearsing.close()

@@ -4,12 +4,12 @@ import pytest
 
 from daemon.tools.tune.candidates import Candidate
 from daemon.tools.tune.load import LoadPlan, Turnarounds
-from daemon.tools.tune.replay import Way, replay
+from daemon.tools.tune.replay import Overhead, replay
 from daemon.tools.tune.times import Curve, PlacementTimes
 
 A, C = 0.008, 0.0004
 TIMES = PlacementTimes(1, 1, {1: Curve({size: [A + C * size] for size in (1, 32)})})
-NOTHING = Way()
+NOTHING = Overhead()
 AT_ONCE = Turnarounds([(0.0, 0.0)], [1.0])
 
 
@@ -36,14 +36,14 @@ def test_as_many_clients_as_fit_a_batch_see_the_time_of_that_batch() -> None:
 def test_what_a_request_costs_outside_the_model_is_in_its_latency() -> None:
     plan = LoadPlan(text="", clients=1)
 
-    point = replay(setting(1), TIMES, plan, Way(latency=0.001, cost=0.0005), 500)
+    point = replay(setting(1), TIMES, plan, Overhead(latency=0.001, cost=0.0005), 500)
 
     assert point.p50 == pytest.approx(A + C + 0.0015)
     assert point.throughput == pytest.approx(1 / (A + C + 0.0015))
 
 
 def test_requests_wait_for_each_other_on_their_way() -> None:
-    together = replay(setting(8, policy="fixed"), TIMES, LoadPlan(text="", clients=8), Way(cost=0.001), 2000)
+    together = replay(setting(8, policy="fixed"), TIMES, LoadPlan(text="", clients=8), Overhead(cost=0.001), 2000)
 
     assert together.p99 >= A + 8 * C + 8 * 0.0005
 

@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +33,18 @@ def test_every_error_of_the_library_is_public() -> None:
     assert all(issubclass(getattr(module, name), tsctl.TsctlError) for name in errors)
 
 
+@pytest.mark.slow
+def test_the_plugin_of_pytest_is_registered_and_imports_nothing_but_pytest() -> None:
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    plugin = project["entry-points"]["pytest11"]["tsctl"]
+    program = f"import sys, pytest; before = set(sys.modules); import {plugin}; print(*set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert hasattr(import_module(plugin), "tsctl_serve")
+    assert set(done.stdout.split()) == {"tsctl", "tsctl.python", plugin}
+
+
+@pytest.mark.slow
 def test_importing_tsctl_imports_nothing_else() -> None:
     program = "import sys; before = set(sys.modules); import tsctl; print(*sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tsctl.python.serving.private_daemon import PREFIX, own_environment, remove_leftovers
+from tsctl.serving import place
 
 
 def folder_of(root: Path, name: str = "a") -> Path:
@@ -69,3 +70,16 @@ def test_the_users_own_daemon_has_no_say() -> None:
     environment = {"TSCTL_TOKEN": "a", "TSCTL_SOCKET": "b", "TS_CONFIG_FILE": "c", "PATH": "d", "TS_OTHER": "e"}
 
     assert own_environment(environment) == {"PATH": "d", "TS_OTHER": "e"}
+
+
+def test_the_command_and_the_library_leave_each_others_folders_alone(tmp_path: Path) -> None:
+    ours, commands = folder_of(tmp_path), tmp_path / f"{place.PREFIX}a"
+    commands.mkdir()
+
+    place.remove_leftovers(tmp_path, 1e12)
+    assert (ours.exists(), commands.exists()) == (True, False)
+
+    commands.mkdir()
+    (commands / "owner").touch()
+    remove_leftovers(tmp_path)
+    assert (ours.exists(), commands.exists()) == (False, True)

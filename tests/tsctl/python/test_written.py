@@ -113,6 +113,7 @@ def test_a_class_within_a_function_is_pickled(tmp_path: Path) -> None:
     assert loaded(tmp_path).Served().handle([1]) == [4]
 
 
+@pytest.mark.slow
 def test_a_script_is_not_run_again(tmp_path: Path) -> None:
     pytest.importorskip("cloudpickle")
     script = tmp_path / "script.py"

@@ -26,13 +26,13 @@ from tsctl.python.errors import ServeFailed
 GRACE = 5.0  # seconds that running requests have at the end
 START_TIMEOUT = 60.0  # seconds; usually half a second
 STOP_MARGIN = 10.0  # seconds, after which the daemon is killed
-PREFIX = "tsctl-serve-"
+PREFIX = "tsctl-python-"  # not that of the command `tsctl serve`, which removes its own by other signs of life
 _LOCK = "owner"
 
-_ours: weakref.WeakSet["PrivateDaemon"] = weakref.WeakSet()
+_ours: weakref.WeakSet["OwnedDaemon"] = weakref.WeakSet()
 
 
-class PrivateDaemon:
+class OwnedDaemon:
     """A running daemon; `stop` ends it, as do the end of this process and of this object.
 
     Attributes:

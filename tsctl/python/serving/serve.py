@@ -7,10 +7,8 @@ from typing import Any, Self
 
 from tsctl.python.client import Client
 from tsctl.python.errors import ErrorAnswer, ServeFailed
-from tsctl.python.serving.private_daemon import PrivateDaemon
+from tsctl.python.serving.private_daemon import OwnedDaemon
 from tsctl.python.serving.written import name_of, write
-
-BATCH_SIZE = 8  # of handlers that declare what they take and no batch size
 
 
 class ServedModel:
@@ -23,7 +21,7 @@ class ServedModel:
         client: asks the daemon; for everything that is not here.
     """
 
-    def __init__(self, daemon: PrivateDaemon, name: str) -> None:
+    def __init__(self, daemon: OwnedDaemon, name: str) -> None:
         self.name = name
         self.client = Client(daemon.socket)
         self._daemon = daemon
@@ -92,7 +90,7 @@ def serve(
     handler: str | None = None,
     batch_size: int | None = None,
     max_delay: float | None = None,
-    workers: int = 1,
+    workers: int | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> ServedModel:
     """Serve a model in a daemon of its own, and wait until its workers are ready.
@@ -104,14 +102,14 @@ def serve(
     block, and with this process however that ends.
 
     Args:
-        target: a function or class that is a handler, as in the file of a handler; or the path of an archive, a
-            directory, or a file that `tsctl serve` takes. A function of a notebook, of `__main__` or within a function
-            needs `pip install 'tsctl[notebook]'`.
+        target: a function or class that is a handler; or what `tsctl serve` takes: the path of a handler
+            (`handler.py:function`), a model, an archive or a directory, or `module:attribute`. A function of a
+            notebook, of `__main__` or within a function needs `pip install 'tsctl[notebook]'`.
         name: instead of the target's own.
-        handler: instead of the archive's; for paths only.
-        batch_size: the largest batch; None is what the handler or archive declares.
+        handler: instead of the target's own; for paths only.
+        batch_size: the largest batch; None is what the handler or archive says, or 8 for typed handlers and files.
         max_delay: seconds that a request waits at most for others to form a batch.
-        workers: processes; each loads the model.
+        workers: processes, each of which loads the model; None is what the archive says, or 1.
         settings: further parameters of `POST /models`, such as `{"response_timeout": 10}`.
 
     Raises:
@@ -119,7 +117,7 @@ def serve(
             handler that does not load.
         ValueError: a handler is given for a function or class.
     """
-    daemon = PrivateDaemon()
+    daemon = OwnedDaemon()
     try:
         model = _registered(daemon, target, name, handler, batch_size, max_delay, workers, settings)
     except BaseException:
@@ -129,34 +127,37 @@ def serve(
 
 
 def _registered(
-    daemon: PrivateDaemon,
+    daemon: OwnedDaemon,
     target: Callable[..., Any] | str | os.PathLike[str],
     name: str | None,
     handler: str | None,
     batch_size: int | None,
     max_delay: float | None,
-    workers: int,
+    workers: int | None,
     settings: Mapping[str, Any] | None,
 ) -> ServedModel:
     place: str | os.PathLike[str]
     if isinstance(target, (str, os.PathLike)):
-        place = target
+        # A path, even if it looks like a name: a private daemon has no model store.
+        place = target if "://" in os.fspath(target) else Path(target)
     elif handler is not None:
         raise ValueError("`handler` is for paths; a function or class is its own handler")
     else:
         place = daemon.folder / "handler"
         place.mkdir(mode=0o700)
-        name, handler = name or name_of(target), write(target, place)
-    more = {"fallback_batch_size": BATCH_SIZE} | dict(settings or {})
+        place = place / write(target, place)
+        name = name or name_of(target)
     with Client(daemon.socket) as client:
         try:
             client.register(
                 place, name=name, handler=handler, workers=workers, batch_size=batch_size, max_delay=max_delay,
-                settings=more,
+                settings=settings,
             )  # fmt: skip
             (found,) = client.models()
         except ErrorAnswer as error:
             raise ServeFailed(f"`{_shown(target)}` cannot be served: {error.message}") from None
+        except ValueError as error:
+            raise ServeFailed(f"`{_shown(target)}` cannot be served: {error}") from None
     return ServedModel(daemon, found)
 
 

@@ -65,7 +65,7 @@ if _hints is not None:
 
 
 def write(target: Callable[..., Any], folder: Path) -> str:
-    """Write the module of a function or class into a folder of this user's; return its handler string.
+    """Write the module of a function or class into a folder of this user's; return the module's file name.
 
     Raises:
         ServeFailed: the target is of another kind, or cannot be pickled.

@@ -1,6 +1,6 @@
 """Trials: this process serves the real model under one setting after the other, and clients measure the performance.
 
-HTTP, queue, dispatcher and workers are the daemon's; the clients run in a separate process (callers.py), like real
+HTTP, queue, dispatcher and workers are the daemon's; the clients run in a separate process (clients.py), like real
 clients.
 """
 
@@ -20,9 +20,9 @@ from daemon.models.settings import ModelSettings
 from daemon.models.version import ModelVersion, Source
 from daemon.tools.tune.candidates import Candidate
 from daemon.tools.tune.load import LoadPlan, Turnarounds
-from daemon.tools.tune.measuring.callers import ClientOrder, ClientResults
-from daemon.tools.tune.measuring.rig import RigLoadFailed
-from daemon.tools.tune.measuring.way import listening
+from daemon.tools.tune.measuring.clients import ClientOrder, ClientResults
+from daemon.tools.tune.measuring.harness import HarnessLoadFailed
+from daemon.tools.tune.measuring.overhead import listening
 from daemon.tools.tune.order import TuneOrder
 from daemon.workers.cores import chosen_threads, usable_cores
 from daemon.workers.engine import Engine
@@ -55,7 +55,7 @@ class Rehearsal:
         """Serve under a setting; return the clients' results, None if any response was an error.
 
         Raises:
-            RigLoadFailed: a worker did not load.
+            HarnessLoadFailed: a worker did not load.
         """
         model = await self._serve(setting)
         async with listening(model, len(self._body)) as port:
@@ -86,7 +86,7 @@ class Rehearsal:
         model.scale(setting.workers, setting.workers)
         while model.pool.ready < setting.workers:
             if model.pool.failure is not None:
-                raise RigLoadFailed(model.pool.failure.error, model.pool.failure.traceback)
+                raise HarnessLoadFailed(model.pool.failure.error, model.pool.failure.traceback)
             await self._change()
         return model
 
@@ -126,7 +126,7 @@ class Rehearsal:
             warm_up=WARM_UP * each, seconds=seconds * each, enough=ENOUGH, pauses=pauses,
         )  # fmt: skip
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-m", "daemon.tools.tune.measuring.callers",
+            sys.executable, "-P", "-m", "daemon.tools.tune.measuring.clients",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
             start_new_session=True,  # sessions share the cores (sched_autogroup): as with a real client
         )  # fmt: skip

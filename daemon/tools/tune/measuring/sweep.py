@@ -6,15 +6,15 @@ from typing import Any
 from daemon.core.clock import Clock
 from daemon.core.job import Param
 from daemon.tools.tune.candidates import batch_sizes
-from daemon.tools.tune.measuring.rig import Rig, SampleFailed
-from daemon.tools.tune.overlap import Beside
+from daemon.tools.tune.measuring.harness import Harness, SampleFailed
+from daemon.tools.tune.overlap import Contention
 from daemon.tools.tune.times import Curve, PlacementTimes
 from daemon.workers.engine import Engine, WorkerSpec
 
 LITTLE = 0.03  # relative gain in requests a second: two sizes in a row with less end the sweep
 
 Tell = Callable[..., None]  # stage, **facts
-MeasureBeside = Callable[[Rig, int], Awaitable[Beside]]  # with all workers busy on batches of this size
+MeasureContention = Callable[[Harness, int], Awaitable[Contention]]  # with all workers busy on batches of this size
 
 
 class Sweep:
@@ -33,7 +33,7 @@ class Sweep:
         params: Sequence[Param],
         seconds: float,
         tell: Tell,
-        measure_beside: MeasureBeside,
+        measure_contention: MeasureContention,
     ) -> None:
         self.times: list[PlacementTimes] = []
         self.answer = b""
@@ -43,7 +43,7 @@ class Sweep:
         self._params = params
         self._seconds = seconds
         self._tell = tell
-        self._measure_beside = measure_beside
+        self._measure_beside = measure_contention
         self._done = self._total = 0
 
     async def run(self, placements: Sequence[tuple[int, int]], most: int) -> None:
@@ -57,28 +57,28 @@ class Sweep:
         self._total = sum(len(sizes) * (1 if workers == 1 else 2) + 1 for workers, _ in placements)
         for workers, threads in placements:
             self._tell("loading", workers=workers, threads=threads, done=self._done, total=self._total)
-            rig = Rig(self._engine, self._clock, self._spec, workers, threads, self._params)
+            harness = Harness(self._engine, self._clock, self._spec, workers, threads, self._params)
             try:
-                await rig.start()
-                times = await self._placement(rig, threads, sizes)
-                self.answer = rig.answer
+                await harness.start()
+                times = await self._placement(harness, threads, sizes)
+                self.answer = harness.answer
             finally:
-                await rig.close()
+                await harness.close()
             self.times.append(times)
             self._tell("measured", **document(times))
             sizes = [size for size in sizes if size <= times.busy.sizes[-1]]
 
-    async def _placement(self, rig: Rig, threads: int, sizes: Sequence[int]) -> PlacementTimes:
-        counts = sorted({1, rig.workers})
+    async def _placement(self, harness: Harness, threads: int, sizes: Sequence[int]) -> PlacementTimes:
+        counts = sorted({1, harness.workers})
         measured: dict[int, dict[int, list[float]]] = {busy: {} for busy in counts}
         poor = 0
         before = self._done
         for size in sizes:
             try:
                 for busy in counts:
-                    facts = {"workers": rig.workers, "threads": threads, "busy": busy, "size": size}
+                    facts = {"workers": harness.workers, "threads": threads, "busy": busy, "size": size}
                     self._tell("measuring", done=self._done, total=self._total, **facts)
-                    measured[busy][size] = await rig.measure(size, busy, self._seconds)
+                    measured[busy][size] = await harness.measure(size, busy, self._seconds)
                     self._done += 1
             except SampleFailed as error:
                 if size == 1:
@@ -89,17 +89,17 @@ class Sweep:
                     "note", text=f"a batch of {size} failed, so larger ones were skipped: {str(error).splitlines()[0]}"
                 )
                 break
-            poor = poor + 1 if _gain(measured[rig.workers]) < LITTLE else 0
+            poor = poor + 1 if _gain(measured[harness.workers]) < LITTLE else 0
             if poor == 2:
                 break
         self._done = before + len(sizes) * len(counts)
         curves = {busy: Curve(curve) for busy, curve in measured.items()}
-        size = curves[rig.workers].sizes[-1]
-        facts = {"workers": rig.workers, "threads": threads, "busy": rig.workers, "size": size}
+        size = curves[harness.workers].sizes[-1]
+        facts = {"workers": harness.workers, "threads": threads, "busy": harness.workers, "size": size}
         self._tell("measuring", done=self._done, total=self._total, **facts)
-        beside = await self._measure_beside(rig, size)
+        beside = await self._measure_beside(harness, size)
         self._done += 1
-        return PlacementTimes(rig.workers, threads, curves, beside)
+        return PlacementTimes(harness.workers, threads, curves, beside)
 
 
 def _gain(measured: dict[int, list[float]]) -> float:

@@ -144,8 +144,8 @@ def test_weights_that_hold_code_are_refused_with_a_way_out(pickled: Path) -> Non
         load(pickled, modelFile="net.py", serializedFile="weights.pt")
 
     sentence = str(refused.value)
-    assert sentence.startswith("`weights.pt` holds more than tensors, and loading it would run code from it.")
-    assert "put `weightsOnly: false` into its model-config.yaml" in sentence
+    assert sentence.startswith("`weights.pt` holds a pickled object of class `net.Net`, as `torch.save(model)` writes")
+    assert "`weightsOnly: false` in its model-config.yaml" in sentence
     assert "\n" not in sentence
 
 
@@ -193,6 +193,13 @@ def state_dict(path: Path) -> None:
     torch.save({"weight": torch.zeros(1)}, path)
 
 
+LINEAR = "`torch.nn.modules.linear.Linear`"
+
+
+def whole(path: Path) -> None:
+    torch.save(torch.nn.Linear(1, 1), path)
+
+
 def garbage(path: Path) -> None:
     path.write_bytes(b"garbage")
 
@@ -200,7 +207,13 @@ def garbage(path: Path) -> None:
 @pytest.mark.parametrize(
     ("save", "name", "sentence"),
     [
-        (state_dict, "model.pt", "`model.pt` is not a TorchScript file; weights alone need a model file: "),
+        (
+            state_dict,
+            "model.pt",
+            "`model.pt` holds weights without a model, as `torch.save(model.state_dict())`",
+        ),
+        (whole, "model.pt", f"`model.pt` holds a pickled object of class {LINEAR}, as `torch.save(model)` writes"),
+        (whole, "model.pt2", f"`model.pt2` holds a pickled object of class {LINEAR}, as `torch.save(model)` writes"),
         (garbage, "model.pt", "`model.pt` is not a TorchScript file; weights alone need a model file: "),
         (garbage, "model.pt2", "`model.pt2` is not a torch.export file: "),
         (state_dict, "model.pth", "`model.pth` cannot be loaded without a model file: only .pt"),
@@ -213,6 +226,8 @@ def test_a_file_that_is_no_whole_model_is_refused(model_dir: Path, save: Any, na
     with pytest.raises(HandlerError) as refused:
         load(model_dir, serializedFile=name)
     assert str(refused.value).startswith(sentence)
+    assert save is garbage or "corrupted" not in str(refused.value)
+    assert save is not whole or "TorchScript (`.pt`) or torch.export (`.pt2`)" in str(refused.value)
 
 
 @pytest.mark.parametrize(

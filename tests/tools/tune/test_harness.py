@@ -8,9 +8,9 @@ import pytest
 
 from daemon.core.clock import FakeTimer, LoopClock
 from daemon.core.job import Job, Param, Reply
-from daemon.tools.tune.measuring.rig import ENOUGH, Rig, RigLoadFailed, SampleFailed
+from daemon.tools.tune.measuring.harness import ENOUGH, Harness, HarnessLoadFailed, SampleFailed
 from daemon.tools.tune.measuring.sweep import Sweep
-from daemon.tools.tune.overlap import Beside
+from daemon.tools.tune.overlap import Contention
 from daemon.workers.engine import LoadFailure
 from daemon.workers.stub import StubEngine
 from tests.kit.build import make_spec
@@ -32,12 +32,12 @@ def make_engine(answer: Callable[[Job], Reply] = lambda job: Reply(200, b"done")
 
 
 async def measure(engine: StubEngine, workers: int, size: int, busy: int) -> list[float]:
-    rig = Rig(engine, engine.clock, make_spec(), workers, 3, PARAMS)
+    harness = Harness(engine, engine.clock, make_spec(), workers, 3, PARAMS)
     try:
-        await rig.start()
-        return await rig.measure(size, busy, seconds=60.0)
+        await harness.start()
+        return await harness.measure(size, busy, seconds=60.0)
     finally:
-        await rig.close()
+        await harness.close()
 
 
 async def test_each_busy_worker_runs_batches_of_the_size_until_there_are_enough() -> None:
@@ -62,13 +62,13 @@ async def test_a_handlers_error_ends_the_measuring() -> None:
 async def test_a_model_that_does_not_load_ends_the_measuring_with_its_traceback() -> None:
     engine = make_engine(load_failure=LoadFailure("OSError: no weights", "Traceback …"))
 
-    with pytest.raises(RigLoadFailed, match="OSError: no weights") as failure:
+    with pytest.raises(HarnessLoadFailed, match="OSError: no weights") as failure:
         await measure(engine, 1, 1, 1)
     assert failure.value.details == "Traceback …"
 
 
-async def beside(rig: Rig, size: int) -> Beside:
-    return Beside(batches=1.0 + size, others=float(rig.workers))
+async def beside(harness: Harness, size: int) -> Contention:
+    return Contention(batches=1.0 + size, others=float(harness.workers))
 
 
 def sweep(engine: StubEngine, told: list[tuple[str, dict[str, Any]]]) -> Sweep:
@@ -99,25 +99,22 @@ async def test_what_requests_and_batches_do_to_each_other_is_measured_with_the_l
 
     await swept.run([(1, 4), (2, 2)], most=2)
 
-    assert [times.beside for times in swept.times] == [Beside(3.0, 1.0), Beside(3.0, 2.0)]
+    assert [times.beside for times in swept.times] == [Contention(3.0, 1.0), Contention(3.0, 2.0)]
 
 
-def test_a_size_that_fails_ends_the_sweep_of_sizes_and_is_noted() -> None:
-    async def scenario() -> None:
-        told: list[tuple[str, dict[str, Any]]] = []
+async def test_a_size_that_fails_ends_the_sweep_of_sizes_and_is_noted() -> None:
+    told: list[tuple[str, dict[str, Any]]] = []
 
-        def answer(job: Job) -> Reply:
-            if len(engine.workers[-1].batches[-1].jobs) > 2:
-                return Reply(507, b"out of memory\nmore", error="E")
-            return Reply(200, b"")
+    def answer(job: Job) -> Reply:
+        if len(engine.workers[-1].batches[-1].jobs) > 2:
+            return Reply(507, b"out of memory\nmore", error="E")
+        return Reply(200, b"")
 
-        engine = make_engine(answer)
-        swept = sweep(engine, told)
+    engine = make_engine(answer)
+    swept = sweep(engine, told)
 
-        await swept.run([(1, 1)], most=8)
+    await swept.run([(1, 1)], most=8)
 
-        assert swept.times[0].busy.sizes == [1, 2]
-        notes = [facts["text"] for stage, facts in told if stage == "note"]
-        assert notes == ["a batch of 4 failed, so larger ones were skipped: out of memory"]
-
-    asyncio.run(scenario())
+    assert swept.times[0].busy.sizes == [1, 2]
+    notes = [facts["text"] for stage, facts in told if stage == "note"]
+    assert notes == ["a batch of 4 failed, so larger ones were skipped: out of memory"]

@@ -1,4 +1,4 @@
-"""`python -P -m daemon.tools.tune.measuring.callers`: clients that each wait for their response, pause, and send again.
+"""`python -P -m daemon.tools.tune.measuring.clients`: clients that each wait for their response, pause, and send again.
 
 A JSON line (`ClientOrder`) and the request's body on stdin, a JSON line (`ClientResults`) on stdout. One thread and
 plain sockets, to keep the clients' own cost small.

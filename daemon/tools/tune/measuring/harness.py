@@ -25,7 +25,7 @@ class SampleFailed(Exception):
     """The model cannot answer the sample request; the message is the handler's."""
 
 
-class RigLoadFailed(Exception):
+class HarnessLoadFailed(Exception):
     """A throw-away worker did not load; `details` is the handler's traceback."""
 
     def __init__(self, message: str, details: str = "") -> None:
@@ -33,7 +33,7 @@ class RigLoadFailed(Exception):
         self.details = details
 
 
-class Rig:
+class Harness:
     """Workers to measure and then discard.
 
     Args:
@@ -60,13 +60,13 @@ class Rig:
         """Start all workers and wait until they are ready.
 
         Raises:
-            RigLoadFailed: a worker did not load.
+            HarnessLoadFailed: a worker did not load.
         """
         self._pool.scale(self.workers)
         while self._pool.ready < self.workers:
             failure = self._pool.failure
             if failure is not None:
-                raise RigLoadFailed(failure.error, failure.traceback)
+                raise HarnessLoadFailed(failure.error, failure.traceback)
             self._changed.clear()
             await self._changed.wait()
 

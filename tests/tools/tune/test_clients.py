@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from daemon.tools.tune.load import Turnarounds
-from daemon.tools.tune.measuring.callers import ClientOrder, ClientResults, play
+from daemon.tools.tune.measuring.clients import ClientOrder, ClientResults, play
 from daemon.tools.tune.measuring.rehearsal import LEAST_PAUSE, pauses_of
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

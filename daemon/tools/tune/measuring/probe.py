@@ -1,4 +1,4 @@
-"""`python -P -m daemon.tools.tune.measuring.asker PORT TYPE TOGETHER`: send requests, body on stdin; print two medians.
+"""`python -P -m daemon.tools.tune.measuring.probe PORT TYPE TOGETHER`: send requests, body on stdin; print two medians.
 
 In seconds: the first of a request alone; the second of TOGETHER requests, each on its own connection, until all are
 answered. TOGETHER 0: send one after the other, and print nothing, until the server closes the connection. Plain

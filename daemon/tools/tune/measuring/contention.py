@@ -10,21 +10,21 @@ from collections.abc import Awaitable
 from statistics import median
 
 from daemon.models.version import ModelVersion
-from daemon.tools.tune.measuring.rig import Rig
-from daemon.tools.tune.measuring.way import asked
-from daemon.tools.tune.overlap import Beside
+from daemon.tools.tune.measuring.harness import Harness
+from daemon.tools.tune.measuring.overhead import asked
+from daemon.tools.tune.overlap import Contention
 
 WARM = 50  # discarded requests
 SHARE = 0.5  # of a measurement's time, for requests without batches beside them
 
 
-async def measure_beside(rig: Rig, size: int, seconds: float, body: bytes, content_type: str) -> Beside:
-    """Measure with all workers of the rig busy on batches of `size`, for `seconds` each.
+async def measure_contention(harness: Harness, size: int, seconds: float, body: bytes, content_type: str) -> Contention:
+    """Measure with all workers of the harness busy on batches of `size`, for `seconds` each.
 
     Raises:
-        SampleFailed: as `Rig.measure`.
+        SampleFailed: as `Harness.measure`.
     """
-    async with asked(body, content_type, rig.answer, 0) as (process, model):
+    async with asked(body, content_type, harness.answer, 0) as (process, model):
         assert process.stdin is not None
         process.stdin.write(body)
         process.stdin.close()
@@ -32,10 +32,10 @@ async def measure_beside(rig: Rig, size: int, seconds: float, body: bytes, conte
             await asyncio.sleep(0.01)
         alone = await _rate(model, asyncio.sleep(seconds * SHARE))
         before = _requests(model), time.monotonic()
-        with_others = median(await rig.measure(size, rig.workers, seconds))
+        with_others = median(await harness.measure(size, harness.workers, seconds))
         beside = (_requests(model) - before[0]) / (time.monotonic() - before[1])
-    quiet = median(await rig.measure(size, rig.workers, seconds))
-    return Beside(batches=max(1.0, with_others / quiet), others=max(1.0, alone / max(beside, 1e-9)))
+    quiet = median(await harness.measure(size, harness.workers, seconds))
+    return Contention(batches=max(1.0, with_others / quiet), others=max(1.0, alone / max(beside, 1e-9)))
 
 
 def _requests(model: ModelVersion) -> int:

@@ -1,7 +1,7 @@
 """The cost of a request outside the model: a daemon's HTTP, queue and dispatcher, a kept connection, and a client.
 
 The routes, model and listener are the daemon's; the worker is a stub that immediately returns the model's response. The
-client runs in a separate process (asker.py), like real clients.
+client runs in a separate process (probe.py), like real clients.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from daemon.marfile import parse_manifest
 from daemon.models.registry import Registry
 from daemon.models.settings import ModelSettings
 from daemon.models.version import ModelVersion, Source
-from daemon.tools.tune.replay import Way
+from daemon.tools.tune.replay import Overhead
 from daemon.workers.stub import StubEngine
 
 TOGETHER = 16  # concurrent requests, to separate each one's cost from the common latency
@@ -44,13 +44,13 @@ async def asked(
     """Run a process that queries a trivial model; wait for its end on exit.
 
     Args:
-        together: see asker.py.
+        together: see probe.py.
     """
     model = _model(LoopClock(asyncio.get_running_loop()), answer)
     model.scale(1, 1)
     async with listening(model, len(body)) as port:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-m", "daemon.tools.tune.measuring.asker", str(port), content_type, str(together),
+            sys.executable, "-P", "-m", "daemon.tools.tune.measuring.probe", str(port), content_type, str(together),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
         yield process, model
@@ -75,13 +75,13 @@ async def listening(model: ModelVersion, longest: int) -> AsyncIterator[int]:
         listener.abort()
 
 
-async def measure_way(body: bytes, content_type: str, answer: bytes) -> Way:
+async def measure_overhead(body: bytes, content_type: str, answer: bytes) -> Overhead:
     """Query a trivial model, alone and concurrently; return the seconds of a request outside the model."""
     async with asked(body, content_type, answer, TOGETHER) as (process, _):
         told, _ = await process.communicate(body)
         alone, together = json.loads(told)
     cost = max(0.0, (together - alone) / (TOGETHER - 1))
-    return Way(latency=max(0.0, alone - cost), cost=cost)
+    return Overhead(latency=max(0.0, alone - cost), cost=cost)
 
 
 def _model(clock: LoopClock, answer: bytes) -> ModelVersion:

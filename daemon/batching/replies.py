@@ -1,0 +1,27 @@
+"""The replies to jobs that no worker has answered."""
+
+from daemon.batching.quarantine import Quarantined
+from daemon.core.errors import CutOff, DaemonError, WorkerDied, WorkerKilled
+from daemon.core.job import Fate, Outcome, Reply
+
+
+def reply_of(error: DaemonError) -> Reply:
+    return Reply(error.status, str(error).encode(), error=error.kind, retry_after=error.retry_after)
+
+
+def reply_to_lost(outcome: Outcome, stopping: bool, refusal: Quarantined | None) -> Reply:
+    """Return the reply to a job whose worker has ended, and which may not run again.
+
+    Args:
+        stopping: the model is being stopped.
+        refusal: why the same request is rejected from now on, if so.
+    """
+    job = outcome.job
+    if outcome.fate is Fate.STOPPED and stopping:
+        return reply_of(CutOff(outcome.reason, job.id))
+    again = " again" if job.attempt > 1 else ""
+    kind = WorkerKilled if outcome.fate is Fate.KILLED else WorkerDied
+    error = kind(f"The worker died{again} while it ran this request: {outcome.reason}. (Request {job.id})")
+    if refusal is not None:
+        error = kind(f"{error} {refusal.sentence}")
+    return reply_of(error)

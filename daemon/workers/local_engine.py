@@ -1,0 +1,72 @@
+"""The engine of this machine: starts workers as processes, and ends what is left of them."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Mapping
+
+from daemon.core.arena import Arena
+from daemon.core.clock import Clock
+from daemon.workers.engine import BatchEvents, WorkerListener, WorkerSpec
+from daemon.workers.local import LocalWorker
+from daemon.workers.processes.cgroups import Cgroups
+from daemon.workers.processes.leftovers import MARK
+from daemon.workers.processes.reaper import Children
+from daemon.workers.processes.template_tree import Templates
+
+
+class LocalEngine:
+    """Starts worker processes; must be used on the thread of the running loop.
+
+    Args:
+        environment: the base of the workers' environment; by default the daemon's own.
+        arena: where large values of jobs may be; None for no shared memory.
+        template: fork workers from warm processes.
+        alone: all of this process's children in other sessions are the engine's: leftovers of workers are killed.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        environment: Mapping[str, str] | None = None,
+        arena: Arena | None = None,
+        *,
+        template: bool = False,
+        alone: bool = False,
+    ) -> None:
+        self._loop, self._clock, self._arena = loop, clock, arena
+        self._children = Children(loop, clock)
+        surroundings = {**(os.environ if environment is None else environment), MARK: str(os.getpid())}
+        self._templates = Templates(loop, clock, self._children, surroundings, enabled=template)
+        self._templates.adopt()
+        if alone:
+            with contextlib.suppress(OSError):  # the templates have logged it
+                self._children.clear_up()
+            self._templates.groups = Cgroups.open()
+
+    def warm(self) -> None:
+        """Prepare for workers that will be started soon."""
+        self._templates.warm()
+
+    def start_worker(self, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents) -> LocalWorker:
+        return LocalWorker(spec, events, batches, self._loop, self._clock, self._templates, self._arena)
+
+    def close(self) -> None:
+        """End the templates; running workers go on."""
+        self._templates.close()
+        self._children.close()
+
+    def spare(self, pid: int) -> None:
+        """Never kill this child of this process: it is no worker."""
+        self._children.spare(pid)
+
+    def handed_over(self) -> None:
+        """Note that another daemon has replaced this one."""
+        self._children.handed_over()
+
+    def end(self) -> None:
+        """Kill all leftovers of workers and templates; nothing may be needed any more."""
+        if self._templates.groups is not None:
+            self._templates.groups.end()
+        self._children.end()

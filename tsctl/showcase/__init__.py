@@ -1,0 +1,12 @@
+"""`tsctl demo`: batching measured, then failures under load, on one screen and a private daemon.
+
+story         the scenes, in order
+measuring     the first: requests per second in ones and in batches
+disturbing    the others: a worker is killed, the model replaced, the daemon upgraded
+load          the clients: the load generator, and what it has counted
+private       the daemon: a socket in a folder that only this user can enter, no TCP
+facts         what has happened so far; nothing else is shown
+screen        facts to lines: a pure function
+drawing       lines to a terminal, or facts to a pipe
+served        the model: its handler, weights and input; runs in a worker
+"""

@@ -1,0 +1,7 @@
+"""The model of `tsctl demo`: files of an archive, which no other module imports.
+
+handler.py      runs in a worker
+weights.pt      float16; docs/examples/digits/pixels.py trains them
+digit.bin       of the digits that the network was not trained on, the one it is surest of
+about.json      the accuracy, as measured by that script
+"""
