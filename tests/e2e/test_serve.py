@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,13 @@ class Serving:
         """Start the command, and wait until it shows the `curl` line."""
         with self.log.open("wb") as screen:
             self.process = subprocess.Popen(
-                [TSCTL, "serve", *arguments], cwd=self.folder, env=self.served.environment, stdout=screen, stderr=screen
+                [TSCTL, "serve", *arguments],
+                cwd=self.folder,
+                env=self.served.environment,
+                stdout=screen,
+                stderr=screen,
+                # A test run in the background ignores Ctrl-C, and its children would, too.
+                preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
             )
         self.wait_for("curl ")
 
