@@ -49,17 +49,18 @@ def test_a_page_of_the_repository_keeps_its_links_in_the_site(page: str) -> None
     assert [target for target in targets if target not in PAGES and not (DOCS / target).exists()] == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/guides/handlers.md"])
-def test_the_handler_that_a_page_shows_is_that_of_the_example(page: str) -> None:
-    handler = (DOCS / "examples" / "own-handler" / "scorer.py").read_text()
+@pytest.mark.parametrize(
+    ("page", "example"),
+    [
+        ("README.md", "typed-handler/flowers.py"),
+        ("docs/guides/handlers.md", "typed-handler/flowers.py"),
+        ("docs/guides/handlers.md", "own-handler/scorer.py"),
+    ],
+)
+def test_the_handler_that_a_page_shows_is_that_of_the_example(page: str, example: str) -> None:
+    handler = (DOCS / "examples" / example).read_text()
 
     assert f"```python\n{handler}```" in (ROOT / page).read_text()
-
-
-def test_the_handler_with_type_hints_that_the_guide_shows_is_that_of_the_example() -> None:
-    handler = (DOCS / "examples" / "typed-handler" / "flowers.py").read_text()
-
-    assert f"```python\n{handler}```" in (DOCS / "guides" / "handlers.md").read_text()
 
 
 @pytest.mark.parametrize("file", ["own-handler/scorer.py", "typed-handler/flowers.py"])
