@@ -85,7 +85,7 @@ class ModelVersion:
         before: the settings of the version that this one replaces, None for a registration.
         declared: the inputs of a typed handler; None for any other, and until a worker has loaded the handler.
         notes: sentences of the first worker for the model's author.
-        form_input: the one input of a typed handler, if that is text or JSON; None for any other.
+        form_input: the one input of a typed handler, unless that is an image; None for several.
         recorded: the latest request that can be sent again, if `record_input` is set.
         traffic: the learned model of requests and batches.
         metrics: the version's metrics; shown from the registration on.
@@ -381,4 +381,4 @@ class ModelVersion:
 
 def _form_input(declared: Declared | None) -> Input | None:
     inputs = () if declared is None else declared.inputs
-    return inputs[0] if len(inputs) == 1 and inputs[0].kind in ("text", "json") else None
+    return inputs[0] if len(inputs) == 1 and inputs[0].kind != "image" else None

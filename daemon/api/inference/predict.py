@@ -22,7 +22,7 @@ def parameters_of(request: Request, wanted: Input | None = None) -> list[Param] 
     """Return the parameters of a request's body, or the unfinished form if its first slice was not all of the body.
 
     Args:
-        wanted: the one input of the model, if that is text or JSON: a urlencoded body may be the input itself.
+        wanted: the one input of the model, unless that is an image: a urlencoded body may be the input itself.
 
     Raises:
         BadRequest: the form is malformed or exceeds a limit.

@@ -1,4 +1,4 @@
-"""Urlencoded bodies for a model whose one input is text or JSON.
+"""Urlencoded bodies for a model whose one input can be typed: text, JSON, a list of numbers.
 
 `curl -d 'a text'` sends application/x-www-form-urlencoded, whatever the text is. A body without a field named after
 the input is therefore no form for such a model, but the input itself: one parameter `body`, without a content type,
@@ -21,6 +21,7 @@ from handlers.wire import Input
 
 WINDOW: Final = 256 * 1024  # bytes searched at a time: at most 0.8 ms, whatever they are (2-core Xeon VM)
 _TYPE = "application/x-www-form-urlencoded"
+_JSON_KINDS = ("json", "array", "tensor")  # arrays and tensors are written as lists
 _JSON_STARTS = (b"{", b"[", b'"')
 _START: Final = 64  # bytes, in which JSON may begin with white space
 
@@ -38,7 +39,7 @@ def read_raw_form(body: Payload, wanted: Input) -> "list[Param] | RawForm":
     Raises:
         BadRequest: the body has the input's field, and is malformed or exceeds a limit.
     """
-    if wanted.kind == "json" and _first(body, _START).lstrip().startswith(_JSON_STARTS):
+    if wanted.kind in _JSON_KINDS and _first(body, _START).lstrip().startswith(_JSON_STARTS):
         return [Param("body", "", body)]
     if isinstance(body, Lease) or len(body) > SLICE:
         return RawForm(body, wanted.name)

@@ -37,6 +37,7 @@ def whole(body: bytes) -> list[tuple[str, str, bytes]]:
         pytest.param(JSON, b"[1, 2, 3]", None, id="a list is no form"),
         pytest.param(JSON, b' {"url": "/?a=1&text=b"}', None, id="nor an object, whatever is in it"),
         pytest.param(JSON, b'"a&text=b"', None, id="nor a string"),
+        pytest.param(Input("text", "tensor"), b'["&text=b"]', None, id="nor the list of a tensor"),
         pytest.param(JSON, b"text=[1]", [("text", "", b"[1]")], id="JSON in its field is"),
         pytest.param(Input("straße", "text"), b"stra%C3%9Fe=a", [("straße", "", b"a")], id="an encoded name"),
         pytest.param(Input("straße", "text"), "straße=a".encode(), [("straße", "", b"a")], id="and as it is"),
