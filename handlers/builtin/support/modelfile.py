@@ -12,6 +12,7 @@ Weights are read with `weights_only=True`, which runs no code from the file, unl
 import os
 import pickle
 import tempfile
+import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -45,7 +46,10 @@ def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str
         raise HandlerError(refusal)
     match weights_path.suffix:
         case ".pt":
-            with _refused(f"`{weights_path.name}` is not a TorchScript file; weights alone need a model file"):
+            refused = _refused(f"`{weights_path.name}` is not a TorchScript file; weights alone need a model file")
+            with refused, warnings.catch_warnings():  # torch calls the format deprecated; the author has chosen it
+                warnings.simplefilter("ignore", FutureWarning)
+                warnings.simplefilter("ignore", DeprecationWarning)
                 return torch.jit.load(str(weights_path), map_location=device).eval()
         case ".pt2" if is_compiled_package(weights_path):
             with _refused(f"`{weights_path.name}` is not an AOTInductor package for this machine"), _unpacked(device):

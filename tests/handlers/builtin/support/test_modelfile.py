@@ -3,6 +3,7 @@
 import shutil
 import sys
 import tempfile
+import warnings
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,16 @@ def test_torchscript(model_dir: Path) -> None:
 
 
 @pytest.mark.slow
+def test_loading_torchscript_warns_of_nothing(model_dir: Path) -> None:
+    torch.jit.script(Times(3.0)).save(model_dir / "model.pt")
+
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        load_model(model_dir, {"model": {"serializedFile": "model.pt"}}, {}, CPU)
+
+    assert [str(each.message) for each in warned] == []
+
+
 def test_an_exported_program_takes_batches_of_any_size(model_dir: Path) -> None:
     shapes = {"x": {0: torch.export.Dim("batch")}}
     program = torch.export.export(Times(3.0), (torch.ones(2, 1),), dynamic_shapes=shapes)
