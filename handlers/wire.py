@@ -66,6 +66,7 @@ class Load(msgspec.Struct, array_like=True, tag=1):
     `cpus`: the processors that the worker may use; empty for all of the daemon's.
     `group`: the directory of the cgroup that the worker enters before loading; empty for none.
     `isolate`: whether rows run alone after the handler raised for their batch; None if not configured.
+    `in_place`: the directory is its author's own, not an unpacked archive: the worker leaves no bytecode there.
     """
 
     model_name: str
@@ -80,6 +81,7 @@ class Load(msgspec.Struct, array_like=True, tag=1):
     isolate: bool | None = None
     cpus: list[int] = []
     group: str = ""
+    in_place: bool = False
 
 
 class Share(msgspec.Struct, array_like=True, tag=5):

@@ -63,6 +63,9 @@ class Prepared(NamedTuple):
 
 def prepare(load: wire.Load) -> Prepared:
     """Prepare the process as handlers expect, then load the model; errors of the handler's code propagate."""
+    if load.in_place:
+        # Bytecode is found by its source's size and second: a second save within a second would load the first one's.
+        sys.dont_write_bytecode = True
     sys.path.insert(0, load.model_dir)
     compat.install()
     return Prepared(load, Runtime.load(load))

@@ -142,6 +142,7 @@ class ModelVersion:
             isolate=settings.isolate,
             devices=settings.devices,
             python=source.python,
+            in_place=source.unpacked is None,
             optimize=settings.optimize,
             max_memory=settings.max_memory,
             cpus=settings.cpus,

@@ -36,6 +36,7 @@ class WorkerSpec:
         max_memory: the worker's limit in bytes (processes/memory_limit.py); None for no limit.
         cpus: the processors that the worker may use, by number; empty for all.
         python: the interpreter; None for the daemon's own.
+        in_place: whether the model's directory is its author's own, and not an unpacked archive.
         optimize: as in ModelSettings.
         log: called with the worker's output: one or more whole lines, with line feeds between them.
         measured: called with the handler's measurements, whenever it reports some.
@@ -56,6 +57,7 @@ class WorkerSpec:
     retry: bool | None = None
     isolate: bool | None = None
     python: Path | None = None
+    in_place: bool = False
     optimize: Sequence[str] | None = None
     max_memory: int | None = None
     cpus: Sequence[int] = ()

@@ -107,6 +107,13 @@ def test_a_saved_file_is_served_and_a_broken_one_is_not(serving: Serving) -> Non
     serving.handler.write_text(ECHO)
     eventually(lambda: serving.screen.count("replaced in ") == 2, "the mended file is served")
     assert serving.ask() == "hello"
+    second = serving.handler.stat().st_mtime_ns // 10**9 * 10**9 + 10**9
+    short = ECHO.replace(" or row.get('data')", "")
+    for number, letter in enumerate("AB"):  # two saves within a second, of one size: bytecode could not tell them apart
+        serving.handler.write_text(short.replace("return [", f"return ['{letter} ' + "))
+        os.utime(serving.handler, ns=(second, second + number))
+        eventually(lambda: serving.ask() == f"{letter} hello", f"the file with {letter} is served")  # noqa: B023
+    assert not serving.handler.with_name("__pycache__").exists()
 
 
 @pytest.mark.heavy
