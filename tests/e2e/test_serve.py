@@ -69,6 +69,7 @@ class Serving:
 @pytest.fixture
 def serving(idle: Served) -> Iterator[Serving]:
     idle.environment.pop("TSCTL_MODEL_STORE")
+    idle.environment.pop("PYTHONDONTWRITEBYTECODE", None)
     found = Serving(idle)
     yield found
     if found.process is not None and found.process.poll() is None:
