@@ -153,6 +153,7 @@ def register(
         "max_batch_delay": None if max_delay is None else round(max_delay * 1000, 3),
         "replace": True if replace else None,
         "synchronous": True,
+        "warnings": True,  # and the settings in force
     }
     return manage("POST", "/models", **given | dict(settings or {}))
 

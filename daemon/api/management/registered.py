@@ -1,4 +1,4 @@
-"""The document that ends a registration on the control socket, beside TorchServe's sentence.
+"""The document that ends a registration with `warnings=true` (a parameter of ours), beside TorchServe's sentence.
 
     modelName, modelVersion, handler
     batchSize, maxBatchDelay, batching   in force now; milliseconds

@@ -65,7 +65,7 @@ def management_routes(
     async def answer(exchange: Exchange, path: list[str]) -> None:
         method = exchange.request.method
         if method == "POST" and not path:
-            await run(exchange, _register(registrar, exchange, local_paths, own=own is not None))
+            await run(exchange, _register(registrar, exchange, local_paths))
         elif method == "GET" and not path:
             exchange.respond(json_response(_list(registry, Parameters(exchange.request))))
         elif method == "GET" and len(path) in (1, 2):
@@ -116,7 +116,7 @@ async def _describe(registry: Registry, exchange: Exchange, name: str, version: 
     exchange.respond(json_response(document))
 
 
-def _register(registrar: Registrar, exchange: Exchange, local_paths: bool, *, own: bool) -> Command:
+def _register(registrar: Registrar, exchange: Exchange, local_paths: bool) -> Command:
     given = Parameters(exchange.request)
     url = given.text("url", empty=True)
     if url is None:
@@ -147,7 +147,7 @@ def _register(registrar: Registrar, exchange: Exchange, local_paths: bool, *, ow
     async def command(progress: Progress) -> tuple[int, Any]:
         model = await registrar.register(request, progress, replace=replace, reset=reset)
         status, document = outcome(model)
-        return status, document | registered(model) if own else document
+        return status, document | registered(model) if warnings else document
 
     def outcome(model: ModelVersion) -> tuple[int, dict[str, Any]]:
         workers = model.pool.wanted

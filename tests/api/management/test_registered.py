@@ -1,4 +1,4 @@
-"""The answer to a registration on the control socket: the settings in force, and what a replacement did to them."""
+"""The answer to a registration with `warnings=true`: the settings in force, and what a replacement did to them."""
 
 import asyncio
 from pathlib import Path
@@ -16,11 +16,11 @@ def house(tmp_path: Path) -> House:
 
 
 def register(house: House, query: str) -> tuple[int, dict[str, Any]]:
-    return asyncio.run(house.tell("POST", f"/models?url=m-1.0&initial_workers=1{query}"))
+    return asyncio.run(house.tell("POST", f"/models?url=m-1.0&initial_workers=1&warnings=true{query}"))
 
 
 def replace(house: House, query: str = "") -> dict[str, Any]:
-    _, document = asyncio.run(house.tell("POST", f"/models?url=m-1.0&replace=true{query}"))
+    _, document = asyncio.run(house.tell("POST", f"/models?url=m-1.0&replace=true&warnings=true{query}"))
     assert isinstance(document, dict)
     return document
 
@@ -76,11 +76,14 @@ def test_only_a_replacement_can_reset(house: House) -> None:
     assert (status, document["message"]) == (400, message)
 
 
-def test_torchserves_address_answers_as_torchserve(tmp_path: Path) -> None:
-    house = House(tmp_path, own=False)
+@pytest.mark.parametrize("own", [True, False])
+def test_a_client_of_torchserve_is_answered_as_by_torchserve(own: bool, tmp_path: Path) -> None:
+    house = House(tmp_path, own=own)
     house.put("m", place="m-1.0")
 
-    assert register(house, "") == sentence('Model "m" Version: 1.0 registered with 1 initial workers')
+    answer = asyncio.run(house.tell("POST", "/models?url=m-1.0&initial_workers=1"))
+
+    assert answer == sentence('Model "m" Version: 1.0 registered with 1 initial workers')
 
 
 def test_an_ephemeral_version_says_so_and_goes_with_its_owner_only(house: House) -> None:

@@ -220,7 +220,7 @@ def test_registering_names_a_path_absolutely(
     assert done == {"status": "done"}
     assert daemon.asked[0].line == (
         f"POST /models?url={str(tmp_path).replace('/', '%2F')}%2Fnet.mar&model_name=n&initial_workers=2&batch_size=8"
-        "&max_batch_delay=50.0&replace=true&synchronous=true&retry=true&response_timeout=5 HTTP/1.1"
+        "&max_batch_delay=50.0&replace=true&synchronous=true&warnings=true&retry=true&response_timeout=5 HTTP/1.1"
     )
 
 
