@@ -42,6 +42,12 @@ def last_exit(served: Served) -> str:
     return str(served.describe("misbehaves")["tsctl"]["lastExit"])
 
 
+def end(worker: int) -> None:
+    """End a worker, so that the next test gets one to which nothing has been done: its output may be closed."""
+    os.kill(worker, signal.SIGKILL)
+    eventually(lambda: not running(worker), "the worker is gone")
+
+
 @pytest.mark.parametrize(
     "word",
     [
@@ -75,8 +81,7 @@ def test_a_handler_that_does_this_answers_and_its_worker_goes_on(served: Served,
 
     assert (answer.status, answer.json.get("pid")) == (200, before), answer.json
     assert healthy_worker(served) == before
-    os.kill(before, signal.SIGKILL)  # the next test gets a worker to which nothing has been done
-    eventually(lambda: not running(before), "the worker is gone")
+    end(before)
 
 
 @pytest.mark.parametrize(
@@ -98,6 +103,7 @@ def test_a_handler_that_gives_up_fails_its_request_and_its_worker_goes_on(
     assert answer.status == 503
     assert message in answer.json["message"]
     assert healthy_worker(served) == before
+    end(before)
 
 
 @pytest.mark.parametrize(
