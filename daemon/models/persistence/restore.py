@@ -61,6 +61,7 @@ class Restoring:
             self._directories.use(unpacked)
         _log.info("restored %s/%s from %s", model.name, model.version, request.url)
         model.start()
+        self._registrar.owners.watch(request)
         return model
 
     async def restore_from_archive(self, entry: SnapshotEntry) -> ModelVersion:
