@@ -33,6 +33,8 @@ async def all_ready(model: ModelVersion, wanted: int, progress: Progress) -> Non
     sentence = f"Failed to start workers for model {model.name} version: {model.version}: {failure.error}"
     last = model.pool.last_exit
     details = failure.traceback or ("\n".join(last.output) if last is not None else "")
+    if details.strip() == failure.error:  # a sentence of ours, without frames
+        details = ""
     kind = OutOfResources if failure.out_of_memory else WorkersFailed
     raise kind(f"{sentence}\n\n{details}" if details else sentence)
 

@@ -2,14 +2,18 @@
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from tsctl.errors import CliError
 
-_FRAME = re.compile(r'^ *(?:File )?"?(?P<file>[^"\n]+?\.py)"?, line (?P<line>\d+)(?:, in \S+)?$', re.MULTILINE)
+_FRAME = re.compile(
+    r'^ *(?:File )?"?(?P<file>[^"\n]+?\.py)"?, line (?P<line>\d+)(?:, in (?P<function>\S+))?$', re.MULTILINE
+)
 _ERROR = re.compile(r"^(?P<error>[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Warning)\b.*)$", re.MULTILINE)
 _PLAIN = ("SyntaxError", "IndentationError", "TabError", "ModuleNotFoundError", "ImportError")
+_MOST_FRAMES = 6  # named in the path to the error
 _MODULE = re.compile(r"No module named '(?P<name>[^'.]+)")
 
 
@@ -25,33 +29,51 @@ class Failure(NamedTuple):
         return CliError(self.message, self.hint, self.details)
 
 
-def explain(message: str, details: str, folder: Path | None = None) -> Failure:
+def explain(message: str, details: str, folder: Path | None = None, target: str = "") -> Failure:
     """Explain the daemon's answer to a registration that failed.
 
     Args:
         message: the first line of the answer.
         details: the rest: a traceback that begins at the user's file, the last lines of a worker, or nothing.
         folder: the folder of the user's files, which tells them from those of libraries; None counts every file.
+        target: the target as it was typed, for the command that shows the whole traceback; empty for none.
 
     Returns:
-        The message has the last line of the user's that ran. A traceback that is longer than that stays whole, except
-        for errors that the line alone explains: syntax and imports.
+        The message has the last line of the user's that ran, and the details have its text, the calls that led
+        there, and the next line of the error's own text. Errors of syntax and imports need no calls.
     """
     reason = message.partition(": ")[2] if message.startswith("Failed to start workers") else ""
     reason = (reason.partition(": ")[2] or reason).removeprefix("HandlerError: ")  # after `version: 1.0`
     frames = list(_FRAME.finditer(details))
-    errors = _ERROR.findall(details)
-    error = errors[-1] if errors else reason or message
+    errors = list(_ERROR.finditer(details))
+    error = errors[-1]["error"] if errors else reason or message
     own = [frame for frame in frames if folder is None or (folder / frame["file"]).is_file()]
     if not own:
         rest = "" if reason and reason in details and len(details.splitlines()) == 1 else details
         return Failure(reason or message, _hint(error), rest)
     last = own[-1]
-    where = f"{last['file'].rpartition('/')[2]}, line {last['line']}"
-    if len(frames) > 1 and not error.startswith(_PLAIN):
-        return Failure(f"{where}: {error}", _hint(error), details)
     text = details[last.end() :].lstrip("\n").partition("\n")[0].strip()
-    return Failure(f"{where}: {error}", _hint(error), f"    {text}" if text and not text.startswith(error) else "")
+    lines = [text] if text and not text.startswith(error) else []
+    whole = ""
+    if len(frames) > 1 and not error.startswith(_PLAIN):
+        lines.append(_calls(frames))
+        whole = f"`tsctl check {target}` shows the whole traceback" if target else ""
+    if errors:
+        lines += [line.strip() for line in details[errors[-1].end() :].strip().splitlines()[:1]]
+    where = f"{_name(last['file'])}, line {last['line']}"
+    return Failure(f"{where}: {error}", _hint(error) or whole, "\n".join(f"    {line}" for line in lines))
+
+
+def _calls(frames: Sequence[re.Match[str]]) -> str:
+    """Return the calls that led to an error in one line: `load (h.py:3) → read (files.py:9)`."""
+    named = [f"{frame['function'] or '<module>'} ({_name(frame['file'])}:{frame['line']})" for frame in frames]
+    if len(named) > _MOST_FRAMES:
+        named[1 : len(named) - _MOST_FRAMES + 2] = ["…"]
+    return " → ".join(named)
+
+
+def _name(file: str) -> str:
+    return file.rpartition("/")[2]
 
 
 def _hint(error: str) -> str:
@@ -61,10 +83,10 @@ def _hint(error: str) -> str:
     return ""
 
 
-def explained(error: CliError, name: str, folder: Path | None = None) -> CliError:
+def explained(error: CliError, name: str, folder: Path | None = None, target: str = "") -> CliError:
     """Return an error of the registration of `name` with its explanation; one with a hint of its own stays."""
     if error.hint:
         return error
     if "already registered" in error.message:
         return CliError(error.message, f"choose a name with `--name`, or `tsctl unregister {name}`")
-    return explain(error.message, error.details, folder).error
+    return explain(error.message, error.details, folder, target).error

@@ -83,7 +83,7 @@ class Session:
             document = self._register(target, replace=False)
         except CliError as error:
             log.close()
-            raise explained(error, target.model_name, _folder(target)) from None
+            raise explained(error, target.model_name, _folder(target), text) from None
         name, version = document["modelName"], document["modelVersion"]
         if not target.inferred:  # now the name is known
             log.close()
@@ -155,7 +155,7 @@ class Session:
             stamps = watching.stamps_of(watching.watched_files(target))
             self._register(target, replace=True)
         except CliError as error:
-            failure = explained(error, served.name, _folder(served.target))
+            failure = explained(error, served.name, _folder(served.target), served.text)
             self._print(served, without_block(served.log.lines(), error.details))
             hint = f"hint: {failure.hint}" if failure.hint else ""
             self._tell(served, "\n".join(filter(None, (failure.message, failure.details, hint, screen.kept_line()))))

@@ -43,16 +43,38 @@ def test_a_syntax_error_of_an_imported_file_is_that_files() -> None:
     assert failure == ("words.py, line 1: SyntaxError: invalid syntax", "", "    x = = 1")
 
 
-def test_a_longer_traceback_stays_whole() -> None:
+def test_of_a_longer_traceback_the_calls_stay_in_one_line() -> None:
     details = traceback(
         '  File "/home/me/h.py", line 3, in load', "    read()", '  File "/home/me/files.py", line 9, in read',
         "    open(name)", error="FileNotFoundError: [Errno 2] No such file: 'vocab.json'",
     )  # fmt: skip
 
-    failure = explain(FAILED + "FileNotFoundError: …", details)
+    failure = explain(FAILED + "FileNotFoundError: …", details, target="h.py")
 
     assert failure.message == "files.py, line 9: FileNotFoundError: [Errno 2] No such file: 'vocab.json'"
-    assert failure.details == details
+    assert failure.details == "    open(name)\n    load (h.py:3) → read (files.py:9)"
+    assert failure.hint == "`tsctl check h.py` shows the whole traceback"
+
+
+def test_of_many_calls_the_first_and_the_last_stay() -> None:
+    frames = [line for number in range(1, 20) for line in (f'  File "h.py", line {number}, in f{number}', "    x()")]
+
+    failure = explain(FAILED + "ValueError: …", traceback(*frames, error="ValueError: no"), target="h.py")
+
+    calls = failure.details.splitlines()[1]
+    assert calls == "    f1 (h.py:1) → … → f16 (h.py:16) → f17 (h.py:17) → f18 (h.py:18) → f19 (h.py:19)"
+
+
+def test_the_next_line_of_an_errors_text_is_told_and_no_more() -> None:
+    error = 'RuntimeError: Error(s) in loading state_dict for Net:\n\tMissing key(s): "a".\n\tUnexpected key(s): "b".'
+    details = traceback('  File "h.py", line 3, in load', "    net.load(x)", '  File "torch/m.py", line 9, in load',
+                        "    raise", error=error)  # fmt: skip
+
+    failure = explain(FAILED + "RuntimeError: …", details, target="h.py")
+
+    assert failure.message == "m.py, line 9: RuntimeError: Error(s) in loading state_dict for Net:"
+    assert failure.details.endswith('\n    Missing key(s): "a".')
+    assert len(failure.details.splitlines()) + 2 <= 5
 
 
 @pytest.mark.parametrize(
@@ -91,7 +113,7 @@ def test_the_line_is_the_last_one_of_the_users_own_files(tmp_path: Path) -> None
     failure = explain(FAILED + "JSONDecodeError: …", DEEP, tmp_path)
 
     assert failure.message == "h.py, line 6: json.decoder.JSONDecodeError: Expecting value"
-    assert failure.details == DEEP
+    assert failure.details == "    WORDS = json.loads(TEXT)\n    <module> (h.py:6) → loads (__init__.py:346)"
 
 
 def test_an_import_that_fails_in_an_imported_file_is_told_in_two_lines(tmp_path: Path) -> None:
