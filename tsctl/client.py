@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -116,6 +117,8 @@ class DaemonClient:
         except TimeoutError:
             raise CliError(f"the daemon at `{self.path}` does not answer") from None
         except (OSError, http.client.HTTPException) as error:
+            if isinstance(error, BrokenPipeError | http.client.RemoteDisconnected) and _foreign(self.path):
+                raise CliError(f"not allowed to use `{self.path}`: the daemon belongs to another user") from None
             raise CliError(f"the connection to the daemon broke off: {error}", "see `tsctl logs`") from None
         finally:
             connection.close()
@@ -165,6 +168,14 @@ def _pieces(response: http.client.HTTPResponse) -> Iterator[bytes]:
         yield piece
     if response.length:  # which `read1` does not tell
         raise http.client.IncompleteRead(b"", response.length)
+
+
+def _foreign(socket_file: Path) -> bool:
+    """Return whether a socket belongs to another user, whose daemon closes our connections; root may use any."""
+    try:
+        return os.getuid() not in (0, socket_file.stat().st_uid)
+    except OSError:
+        return False
 
 
 def _query(parameters: dict[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """HTTP over a Unix socket, and what the user is told when it goes wrong."""
 
+import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -174,6 +175,21 @@ def test_a_socket_of_another_user_is_not_ours_to_use(tmp_path: Path, monkeypatch
 
     with pytest.raises(CliError, match=r"^not allowed to use `.*`: the daemon belongs to another user$"):
         DaemonClient(tmp_path / "theirs.sock").json("GET", "/x")
+
+
+def test_a_daemon_of_another_user_that_hangs_up_is_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def hung_up(self: object) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    path = tmp_path / "theirs.sock"
+    path.touch()
+    monkeypatch.setattr("tsctl.client._UnixConnection.connect", hung_up)
+    with pytest.raises(CliError, match="the connection to the daemon broke off"):
+        DaemonClient(path).json("GET", "/x")
+    monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
+
+    with pytest.raises(CliError, match=r"^not allowed to use `.*`: the daemon belongs to another user$"):
+        DaemonClient(path).json("GET", "/x")
 
 
 @every_way

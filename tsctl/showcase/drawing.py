@@ -1,6 +1,8 @@
 """Draw the facts while the scenes write them, from a thread: on a terminal the screen, into a pipe a line for each."""
 
 import contextlib
+import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +22,7 @@ def drawn(facts: ShowcaseFacts, now: Callable[[], float]) -> Iterator[None]:
     """Draw within the block; the last screen stays."""
     console = render.out
     whole = console.is_terminal and not console.is_dumb_terminal and console.width >= WIDTH and console.height >= HEIGHT
-    with _live(facts, now) if whole else _plain(facts, now) as draw:
+    with _without_echo(), _live(facts, now) if whole else _plain(facts, now) as draw:
         ended = threading.Event()
         thread = threading.Thread(target=_draw_often, args=(draw, ended), name="drawing", daemon=True)
         thread.start()
@@ -30,6 +32,21 @@ def drawn(facts: ShowcaseFacts, now: Callable[[], float]) -> Iterator[None]:
             ended.set()
             thread.join()
             draw()
+
+
+@contextlib.contextmanager
+def _without_echo() -> Iterator[None]:
+    """Show no keys within the block, and drop what was typed: they would be drawn into the screen."""
+    if not sys.stdin.isatty():
+        yield
+        return
+    before = termios.tcgetattr(sys.stdin)
+    silent = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
+    termios.tcsetattr(sys.stdin, termios.TCSADRAIN, silent)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSAFLUSH, before)
 
 
 def _draw_often(draw: Callable[[], None], ended: threading.Event) -> None:

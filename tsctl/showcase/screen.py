@@ -10,7 +10,7 @@ from tsctl.showcase.facts import Disturbance, MeasuredPace, ShowcaseFacts
 
 WIDTH, HEIGHT = 80, 24  # of the smallest terminal that has the whole screen
 LINES = 22  # two are left for the shell's prompt
-QUIET = 2.0  # seconds; nothing is silent for longer
+QUIET = 1.5  # seconds without a line into a pipe, after which one is due: nothing is silent for two
 _BAR = 34  # columns
 _DISTURBANCES = 3
 _INK = 6  # of 16: a pixel that is drawn
@@ -18,8 +18,8 @@ _HALVES = {(False, False): " ", (True, False): "▀", (False, True): "▄", (Tru
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 OWN_FILE = (
     "With a file of your own:",
-    "  pip install tsctl",
-    "  tsctl serve handler.py",
+    "  tsctl new hello --text",
+    "  tsctl serve hello/handler.py",
     "  curl http://127.0.0.1:8080/predictions/handler -d 'some text'",
 )
 

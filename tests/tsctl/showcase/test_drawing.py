@@ -30,7 +30,7 @@ def test_a_terminal_of_80_by_24_has_the_screen_which_stays(monkeypatch: pytest.M
 
     assert HEADING in written
     last = written[written.rindex(HEADING) :]
-    assert "tsctl serve handler.py" in last
+    assert "tsctl serve hello/handler.py" in last
     assert last.rstrip(" \n").endswith("'some text'\n\x1b[?25h")  # the cursor is shown again; nothing is erased
 
 
@@ -50,4 +50,4 @@ def test_others_get_lines(monkeypatch: pytest.MonkeyPatch, terminal: bool, width
     lines = written.splitlines()
     assert lines[0] == "A network."
     assert "  in ones: 800 answers per second" in lines
-    assert lines.count("  tsctl serve handler.py") == 1
+    assert lines.count("  tsctl serve hello/handler.py") == 1

@@ -107,7 +107,7 @@ def test_the_commands_for_an_own_file_come_at_the_end_only() -> None:
     after = screen(facts, now=2.0)
 
     assert not any("tsctl serve" in line for line in before)
-    assert [line.split()[0] for line in after[-3:]] == ["pip", "tsctl", "curl"]
+    assert [line.split()[0] for line in after[-3:]] == ["tsctl", "tsctl", "curl"]
 
 
 def test_the_current_activity_moves_and_counts_seconds() -> None:
