@@ -108,7 +108,8 @@ NEVER: dict[str, tuple[str, ...]] = {
 EXCEPT: dict[str, tuple[str, ...]] = {
     "handlers.typed.waiting": ("asyncio",),
     "tsctl.python.async_client": ("asyncio",),
-    "tsctl.python.async_link": ("asyncio",),
+    "tsctl.python.npy": ("numpy",),
+    "tsctl.python.transport.async_link": ("asyncio",),
 }
 # Where only these may come from outside the standard library.
 OUTSIDE: dict[str, tuple[str, ...]] = {
@@ -125,6 +126,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "tsctl.render": ("click", "rich"),
     "tsctl.loadgen": ("httptools", "msgspec", "uvloop"),
     "tsctl.python": ("httptools",),
+    "tsctl.python.npy": ("numpy",),
     "tsctl.python.pytest_plugin": ("pytest",),
     "tsctl.python.serving": ("cloudpickle",),
     "tsctl.showcase.drawing": ("rich",),

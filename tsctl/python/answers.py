@@ -2,10 +2,13 @@
 
 import codecs
 import json
+import time
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from tsctl.python.errors import DeadlineExceeded, ErrorAnswer, Overloaded, UnreadableAnswer
+from tsctl.python.inputs import NPY
 
 _SHOWN = 200  # characters of an answer in a message
 
@@ -19,10 +22,10 @@ class ReceivedAnswer(NamedTuple):
 
     @property
     def value(self) -> Any:
-        """The body by its content type: JSON → objects, text → str, anything else → bytes.
+        """The body by its content type: JSON → objects, text → str, `.npy` → a NumPy array, anything else → bytes.
 
         Raises:
-            UnreadableAnswer: the header says JSON, and the body is not.
+            UnreadableAnswer: the header says JSON or `.npy`, and the body is not.
         """
         kind = kind_of(self.headers)
         if is_json(kind):
@@ -32,6 +35,10 @@ class ReceivedAnswer(NamedTuple):
                 raise UnreadableAnswer(f"the answer says {kind}, and is not: {error}; {_excerpt(self.body)}") from None
         if kind.startswith("text/"):
             return self.body.decode(charset_of(self.headers), "replace")
+        if kind == NPY and find_spec("numpy") is not None:
+            from tsctl.python.npy import read_npy
+
+            return read_npy(self.body)
         return self.body
 
 
@@ -57,9 +64,23 @@ def check(answer: ReceivedAnswer) -> ReceivedAnswer:
 
 
 def retry_after(status: int, headers: Mapping[str, str]) -> float | None:
-    """Return the seconds after which a request may be repeated, of a 503 that has them; None otherwise."""
+    """Return the seconds after which a request may be repeated, of a 503 that has them; None otherwise.
+
+    A proxy may send a date instead (RFC 9110, section 10.2.3).
+    """
     text = headers.get("retry-after", "")
-    return float(text) if status == 503 and text.isascii() and text.isdigit() and len(text) < 10 else None
+    if status != 503 or not text.isascii():
+        return None
+    return (float(text) if len(text) < 10 else None) if text.isdigit() else _seconds_until(text)
+
+
+def _seconds_until(date: str) -> float | None:
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
 
 
 class TextPieces:

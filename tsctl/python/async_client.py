@@ -11,11 +11,11 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Self
 
 from tsctl.python import calls
-from tsctl.python.address import read_address
 from tsctl.python.answers import ReceivedAnswer, TextPieces, check
-from tsctl.python.async_link import AsyncLink, connect
 from tsctl.python.calls import Call, CallTime, time_of
 from tsctl.python.client import MOST_IDLE
+from tsctl.python.transport.address import read_address
+from tsctl.python.transport.async_link import AsyncLink, connect
 
 if TYPE_CHECKING:
     import ssl

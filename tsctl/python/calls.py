@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from tsctl.python.address import DaemonAddress
 from tsctl.python.answers import ReceivedAnswer, retry_after
 from tsctl.python.errors import DeadlineExceeded, UnreadableAnswer
 from tsctl.python.inputs import EncodedInput, encode, encode_parts
 from tsctl.python.targets import parameters_of
+from tsctl.python.transport.address import DaemonAddress
 
 REPEAT_FOR = 10.0  # seconds: how long a call without a deadline is repeated while the daemon is overloaded
+LEAST_WAIT = 0.05  # seconds, whatever `Retry-After` says: its date may be past by this machine's clock
 SPREAD = 0.25  # of `Retry-After`, so that clients that were refused together do not return together
 _DEADLINE = "x-request-deadline-ms"
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110, section 5.6.2
@@ -66,7 +67,7 @@ class CallTime(NamedTuple):
         after = retry_after(answer.status, answer.headers)
         if after is None:
             return None
-        after *= 1 + SPREAD * chance
+        after = max(after, LEAST_WAIT) * (1 + SPREAD * chance)
         return after if now + after < self.repeats_until else None
 
 

@@ -8,10 +8,10 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Self
 
 from tsctl.python import calls
-from tsctl.python.address import read_address
 from tsctl.python.answers import ReceivedAnswer, TextPieces, check
 from tsctl.python.calls import Call, CallTime, time_of
-from tsctl.python.link import ClientLink
+from tsctl.python.transport.address import read_address
+from tsctl.python.transport.link import ClientLink
 
 if TYPE_CHECKING:
     import ssl

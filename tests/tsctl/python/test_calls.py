@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import tsctl
-from tsctl.python.address import read_address
 from tsctl.python.answers import ReceivedAnswer
 from tsctl.python.calls import REPEAT_FOR, SPREAD, model_path, predict, time_of
+from tsctl.python.transport.address import read_address
 
 BUSY = ReceivedAnswer(503, {"retry-after": "2"}, b"")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.tsctl.python.scripted import answer, chunked
 from tsctl.python.errors import ConnectionLost, UnreadableAnswer
-from tsctl.python.reader import MOST_HEAD, AnswerReader
+from tsctl.python.transport.reader import MOST_HEAD, AnswerReader
 
 Read = tuple[int, dict[str, str], bytes, bool, bool]
 BODIES = st.binary(max_size=60)

@@ -11,11 +11,11 @@ import time
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
-from tsctl.python.address import DaemonAddress
 from tsctl.python.answers import ReceivedAnswer
 from tsctl.python.calls import Call, CallTime, request_head
 from tsctl.python.errors import CannotConnect, ConnectionLost, DeadlineExceeded
-from tsctl.python.reader import AnswerReader
+from tsctl.python.transport.address import DaemonAddress
+from tsctl.python.transport.reader import AnswerReader
 
 if TYPE_CHECKING:
     import ssl

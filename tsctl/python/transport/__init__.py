@@ -1,0 +1,1 @@
+"""How a call travels: addresses, connections that block or wait, and the reader of answers."""
