@@ -28,6 +28,9 @@ from daemon.config.worker_env import model_environment
 from daemon.core import logs
 from daemon.core.arena import open_arena
 from daemon.core.clock import LoopClock
+from daemon.events.events import Events
+from daemon.events.journal import Journal
+from daemon.events.recurring import Recurring
 from daemon.http.access_log import AccessLog
 from daemon.http.bounds.full import connections_within
 from daemon.http.bounds.receiving import ReceiveBudget
@@ -69,6 +72,8 @@ class _Parts:
     """
 
     service: BootParts
+    events: Events
+    recurring: Recurring
     engine: LocalEngine
     access_log: AccessLog
     upgrade: Upgrade
@@ -134,6 +139,8 @@ class Daemon:
         files = _raise_file_limit()  # before any process is started, which inherits the limit
         clock = LoopClock(loop)
         registry, metrics = Registry(), Metrics()
+        events = Events(Journal(paths.events_file(config.state_dir)))
+        recurring = Recurring(events, clock)
         model_logs = logs.ModelLogs(partial(paths.model_log, config.state_dir), foreground=self._foreground)
         arena = open_arena()
         if arena is not None:
@@ -193,7 +200,7 @@ class Daemon:
             )  # fmt: skip
             public.append((listener, listening, tls if endpoint.tls else None))
         service = BootParts(place, registry, registrar, startup)
-        return _Parts(service, engine, access_log, upgrade, turns, urls, private, public)
+        return _Parts(service, events, recurring, engine, access_log, upgrade, turns, urls, private, public)
 
     async def _serve(
         self, parts: _Parts, ready: Callable[[dict[str, Any]], None]
@@ -249,6 +256,8 @@ class Daemon:
             listener.abort()
         parts.engine.end()
         parts.access_log.close()
+        parts.recurring.close()
+        parts.events.close()
         _log.info("stopped")
 
 
