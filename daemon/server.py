@@ -21,6 +21,7 @@ from daemon.api.management.routes import management_routes
 from daemon.api.management.status import Urls, settings_document, status_document, tsctl_version, urls_of
 from daemon.api.management.upgrade import upgrade_route
 from daemon.api.metrics import metrics_routes
+from daemon.api.observing.events import EventsRoute
 from daemon.config.config import Config
 from daemon.config.endpoints import choose_endpoints, tls_context
 from daemon.config.tokens import Tokens, read_tokens
@@ -74,6 +75,7 @@ class _Parts:
     service: BootParts
     events: Events
     recurring: Recurring
+    events_route: EventsRoute
     engine: LocalEngine
     access_log: AccessLog
     upgrade: Upgrade
@@ -148,7 +150,7 @@ class Daemon:
         engine = LocalEngine(
             loop, clock, model_environment(os.environ, config), arena, template=config.template, alone=True
         )
-        registrar = Registrar(config, registry, engine, clock, model_logs, metrics)
+        registrar = Registrar(config, registry, engine, clock, model_logs, metrics, recurring=recurring)
         startup = self._boot.plan(config, registry, registrar)
         access_log = AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground)
         urls = urls_of(place.bound)
@@ -165,6 +167,10 @@ class Daemon:
 
         def tell(request: Request, status: int, seconds: float) -> None:
             metrics.answered(status)
+            if status == 413:
+                recurring.note(
+                    "limit", "a request was larger than its address allows (413)", request=request.id
+                )
             if config.access_log:
                 access_log.note(request, status, seconds)
 
@@ -180,8 +186,11 @@ class Daemon:
         )
         turns = Turns(clock.now)
         routes = inference_routes(registry, lambda: startup.done and not shutdown.wanted.is_set(), turns) | measured
+        events_route = EventsRoute(events, clock)
         commands = join(
-            {"tsctl": upgrade_route(upgrade)}, management_routes(registry, registrar, own, local_paths=True)
+            events_route.routes,
+            {"tsctl": upgrade_route(upgrade)},
+            management_routes(registry, registrar, own, local_paths=True),
         )
         remote = management_routes(registry, registrar, None, local_paths=False)
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
@@ -200,7 +209,9 @@ class Daemon:
             )  # fmt: skip
             public.append((listener, listening, tls if endpoint.tls else None))
         service = BootParts(place, registry, registrar, startup)
-        return _Parts(service, events, recurring, engine, access_log, upgrade, turns, urls, private, public)
+        return _Parts(
+            service, events, recurring, events_route, engine, access_log, upgrade, turns, urls, private, public
+        )
 
     async def _serve(
         self, parts: _Parts, ready: Callable[[dict[str, Any]], None]
@@ -229,7 +240,8 @@ class Daemon:
         loading = asyncio.get_running_loop().create_task(_load(startup))
         urls = parts.urls
         where = (urls.inference, urls.management, urls.metrics, str(config.socket))
-        _log.info("listening on %s, pid %d", ", ".join(dict.fromkeys(filter(None, where))), os.getpid())
+        addresses = ", ".join(dict.fromkeys(filter(None, where)))
+        parts.events.add("started", f"listening on {addresses}, pid {os.getpid()}, tsctl {tsctl_version()}")
         ready(
             status_document(config, urls, service.registry, self._started)
             | {"notes": [*config.notes, *registrar.ledger.memory.notes]}
@@ -242,6 +254,9 @@ class Daemon:
         if self.successor is not None:
             parts.service.place.hand_over()
             parts.engine.handed_over()
+        else:
+            parts.events.add("stopping", f"stopping, pid {os.getpid()}; running requests have {self._config.grace:g} s")
+        parts.events_route.close()
         shutdown.close(registrar, servers)
         if self.successor is not None:
             await shutdown.wind_down(parts.upgrade, listeners)

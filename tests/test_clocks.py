@@ -10,6 +10,7 @@ WALL = {"time", "time_ns", "localtime", "gmtime", "ctime", "strftime"}  # of the
 MAY_READ_IT = {
     "daemon/http/access_log.py": "the stamp of a line",
     "daemon/api/management/describe.py": "since when a worker is there, as text",
+    "daemon/events/events.py": "when something happened",
     "daemon/marfile.py": "when an archive was made",
     "daemon/server.py": "since when the daemon is there",
     "daemon/workers/local.py": "since when a worker is there",

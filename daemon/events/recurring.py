@@ -29,10 +29,14 @@ class _Series:
 
 
 class Recurring:
-    """Facts that may recur a thousand times a second; those of each kind, version and reason are counted apart."""
+    """Facts that may recur a thousand times a second; those of each kind, version and reason are counted apart.
+
+    Attributes:
+        events: receives them.
+    """
 
     def __init__(self, events: Events, clock: Clock) -> None:
-        self._events = events
+        self.events = events
         self._clock = clock
         self._series: dict[Key, _Series] = {}
 
@@ -63,14 +67,14 @@ class Recurring:
         elif len(self._series) < MOST_SERIES:
             self._series[key] = _Series(self._clock.later(EVERY, lambda: self._due(key)), text, count)
             told = text if count == 1 else f"{text} ({count} at once)"
-            self._events.add(kind, told, model=model, version=version, requests=[request] if request else [])
+            self.events.add(kind, told, model=model, version=version, requests=[request] if request else [])
 
-    def close(self) -> None:
-        """Add the events that wait for the end of their minute."""
-        for key, series in self._series.items():
+    def close(self, model: str = "", version: str = "") -> None:
+        """Add the events of this version, or of all, that wait for the end of their minute."""
+        for key in [key for key in self._series if not model or key[1:3] == (model, version)]:
+            series = self._series.pop(key)
             series.timer.cancel()
             self._tell(key, series)
-        self._series.clear()
 
     def _due(self, key: Key) -> None:
         series = self._series[key]
@@ -85,4 +89,4 @@ class Recurring:
         if series.count:
             kind, model, version, _ = key
             text = f"{series.text} ({series.count} more within {EVERY:g} s, {series.total} in all)"
-            self._events.add(kind, text, model=model, version=version, requests=series.requests)
+            self.events.add(kind, text, model=model, version=version, requests=series.requests)
