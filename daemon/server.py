@@ -168,9 +168,7 @@ class Daemon:
         def tell(request: Request, status: int, seconds: float) -> None:
             metrics.answered(status)
             if status == 413:
-                recurring.note(
-                    "limit", "a request was larger than its address allows (413)", request=request.id
-                )
+                recurring.note("limit", "a request was larger than its address allows (413)", request=request.id)
             if config.access_log:
                 access_log.note(request, status, seconds)
 

@@ -88,7 +88,7 @@ class VersionReports(BatchObserver):
             parts = [
                 _group([id_ for id_, fate in fates if fate == kind], kind, alone=len(kinds) == 1) for kind in kinds
             ]
-            sentence += f"; of its requests {', '.join(parts)}"
+            sentence += f"; its requests: {', '.join(parts)}"
         elif not expected:
             sentence += "; it had no requests"
         self.add("worker-exited", sentence, worker=worker.pid, requests=[id_ for id_, _ in fates])
@@ -125,8 +125,8 @@ class VersionReports(BatchObserver):
 def _fate(outcome: Outcome, end: int) -> str:
     """Return in words what became of a request whose worker did not answer."""
     if end == RETURNED:
-        return "had not begun and wait again" if outcome.fate is Fate.UNSTARTED else "are retried"
-    return "have no client any more" if end == UNHEARD else f"were answered with {end}"
+        return "not begun and waiting again" if outcome.fate is Fate.UNSTARTED else "retried"
+    return "without a client" if end == UNHEARD else f"answered with {end}"
 
 
 def _group(ids: Sequence[str], fate: str, *, alone: bool) -> str:
@@ -135,4 +135,4 @@ def _group(ids: Sequence[str], fate: str, *, alone: bool) -> str:
     if alone:
         return said
     more = f" and {len(ids) - MOST_IDS} more" if len(ids) > MOST_IDS else ""
-    return f"{said}: {' '.join(ids[:MOST_IDS])}{more}"
+    return f"{said} ({' '.join(ids[:MOST_IDS])}{more})"
