@@ -10,6 +10,7 @@ import click
 from tsctl.client import DaemonClient, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.options import json_option, model_argument
+from tsctl.verb import Verb
 
 SECONDS = 10.0
 MOST_CONNECTIONS = 1000  # of the open loop
@@ -26,7 +27,7 @@ FAILURES = {
 }
 
 
-@click.command
+@click.command(cls=Verb)
 @model_argument
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("-c", "--connections", type=click.IntRange(min=1), metavar="N", help="Concurrent clients [default: 8].")

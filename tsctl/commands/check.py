@@ -15,11 +15,12 @@ from tsctl.errors import CliError
 from tsctl.render import bytes_text, live
 from tsctl.serving.requests import FALLBACK_BATCH_SIZE, checked_target
 from tsctl.serving.showing import takes_text
+from tsctl.verb import Verb
 
 CHECK = (sys.executable, "-P", "-m", "daemon.tools.check")
 
 
-@click.command
+@click.command(cls=Verb)
 @click.argument("target", metavar="TARGET", type=click.Path())
 @click.option(
     "--input", "sample", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Request body to run."

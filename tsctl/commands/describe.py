@@ -11,11 +11,12 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import hint
 from tsctl.options import json_option, model_argument
+from tsctl.verb import Verb
 
 MOST_BARS = 16  # of a histogram, so that all bars fit on the screen
 
 
-@click.command
+@click.command(cls=Verb)
 @model_argument
 @json_option
 @click.pass_obj

@@ -12,13 +12,14 @@ from daemon.settings import size_text
 from tsctl.client import DaemonClient, checked, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.options import model_argument
+from tsctl.verb import Verb
 
 _TEXTUAL = ("application/json", "application/x-ndjson", "application/xml", "application/yaml")
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\r")) + b"\x7f"
 _LONGEST_CHARACTER = 4  # bytes of UTF-8
 
 
-@click.command
+@click.command(cls=Verb)
 @model_argument
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True), required=False)
 @click.option("--data", metavar="TEXT", help="Send TEXT, as text/plain.")

@@ -11,9 +11,10 @@ from tsctl.options import model_parameters, register_options
 from tsctl.progress import warn, work
 from tsctl.registered import show_registered
 from tsctl.serving.requests import parameters_of, registered_target
+from tsctl.verb import Verb
 
 
-@click.command
+@click.command(cls=Verb)
 @click.argument("archive", shell_complete=complete_archive)
 @register_options
 @click.option("--model-name", metavar="NAME", help="Register under this name instead of the archive's.")
@@ -55,8 +56,9 @@ def command(
       bf16                  bfloat16, where the hardware has a fast path for it
       compile               torch.compile, for every batch size before readiness
       none                  no optimization
-    The default of the built-in image handlers is channels_last,fold,fast_images.
-    Each is checked against the plain model; `tsctl describe` shows the drift of the answers.
+
+    The default of the built-in image handlers is channels_last,fold,fast_images. Each is checked
+    against the plain model; `tsctl describe` shows the drift of the answers.
 
     With --replace, the registered version serves until every worker of the new archive is ready;
     then new requests go to the new workers, and the old workers finish their requests. No request

@@ -7,9 +7,10 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.options import model_argument
 from tsctl.progress import work
+from tsctl.verb import Verb
 
 
-@click.command
+@click.command(cls=Verb)
 @model_argument
 @click.option("--no-wait", is_flag=True, help="Return at once; `tsctl ls` shows the result.")
 @click.pass_obj

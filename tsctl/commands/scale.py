@@ -7,9 +7,10 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.options import model_argument
 from tsctl.progress import warn, work
+from tsctl.verb import Verb
 
 
-@click.command
+@click.command(cls=Verb)
 @model_argument
 @click.option("--workers", type=click.IntRange(min=0), required=True, metavar="N", help="Number of worker processes.")
 @click.pass_obj

@@ -8,9 +8,10 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.options import model_argument, model_parameters, set_options
 from tsctl.setting_text import setting_name, setting_text, setting_unit
+from tsctl.verb import Verb
 
 
-@click.command
+@click.command(cls=Verb)
 @model_argument
 @set_options
 @click.pass_obj

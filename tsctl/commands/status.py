@@ -8,9 +8,10 @@ import click
 
 from tsctl.client import DaemonClient
 from tsctl.options import json_option
+from tsctl.verb import Verb
 
 
-@click.command
+@click.command(cls=Verb)
 @json_option
 @click.pass_obj
 def command(socket: Path | None, as_json: bool) -> None:

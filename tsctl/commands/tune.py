@@ -9,13 +9,14 @@ import click
 from tsctl.client import DaemonClient, checked, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.options import json_option, model_argument
+from tsctl.verb import Verb
 
 _MORE_THAN_ZERO = click.FloatRange(min=0, min_open=True)
 # Settings of the daemon that are passed to its workers.
 _SURROUNDINGS = ("envelope", "decode_input", "limit_image_pixels", "hide_environment")
 
 
-@click.command
+@click.command(cls=Verb)
 @model_argument
 @click.option(
     "--slo-p99", type=_MORE_THAN_ZERO, metavar="MS", help="Target: 99 % of requests answered within MS milliseconds."
