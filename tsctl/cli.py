@@ -7,6 +7,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from tsctl.errors import Interrupted
 from tsctl.help import HelpContext
 from tsctl.streams import prepare
 
@@ -47,6 +48,17 @@ class VerbGroup(click.Group):
     def main(self, *args: Any, **options: Any) -> Any:
         prepare()
         return super().main(*args, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb.
+
+        Raises:
+            Interrupted: the user pressed Ctrl-C, perhaps while the verb's module was imported.
+        """
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted") from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(VERBS)

@@ -6,14 +6,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
+import click
+from rich.console import Console, ConsoleOptions
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+_ROOM = 4  # columns
+
+
+class _LiveConsole(Console):
+    """Leaves room at the end of each line: else the terminal's own `^C` would wrap the live line, which then stays."""
+
+    @property
+    def options(self) -> ConsoleOptions:
+        return super().options.update_width(max(1, self.width - _ROOM))
+
+
 # A pipe has no width, so no text is cut to fit.
 out = Console(highlight=False, width=None if sys.stdout.isatty() else 10_000)
-err = Console(stderr=True, highlight=False)
+err = _LiveConsole(stderr=True, highlight=False)
 
 _STATE_STYLES = {
     "ready": "green", "loading": "yellow", "crashing": "red", "failed": "red",
@@ -122,6 +134,10 @@ class LiveProgress:
         """Move the spinner."""
         self._progress.refresh()
 
+    def print(self, text: str) -> None:
+        """Print lines to stderr, above the live line; may be called from any thread."""
+        self._progress.console.print(Text.from_ansi(text), soft_wrap=True)
+
 
 class NoProgress(LiveProgress):
     """Shows nothing: stderr is not a terminal."""
@@ -134,6 +150,10 @@ class NoProgress(LiveProgress):
 
     def tick(self) -> None:
         """Do nothing."""
+
+    def print(self, text: str) -> None:
+        """Print lines to stderr."""
+        click.echo(text, err=True)
 
 
 @contextmanager

@@ -1,11 +1,11 @@
-"""The class of the verbs' commands: `--socket` after the verb, help in groups with examples, Ctrl-C, suggestions."""
+"""The class of the verbs' commands: `--socket` after the verb, help in groups with examples, suggestions."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tsctl.errors import CliError, Interrupted
+from tsctl.errors import CliError
 from tsctl.help import HelpContext
 
 _UNGROUPED = "Options"
@@ -66,12 +66,9 @@ class Verb(click.Command):
 
         Raises:
             CliError: the verb failed; if a model is not registered, the hint names similar ones.
-            Interrupted: the user pressed Ctrl-C.
         """
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise Interrupted("interrupted") from None
         except CliError as error:
             model = ctx.params.get("model")
             if error.kind in _UNKNOWN_MODEL and isinstance(model, str) and not error.hint:

@@ -12,7 +12,8 @@ import click
 from daemon.targets import ServeTarget
 from tsctl.client import content_type_of
 from tsctl.errors import CliError
-from tsctl.render import bytes_text, live
+from tsctl.relay import relayed
+from tsctl.render import LiveProgress, bytes_text, live
 from tsctl.serving.requests import FALLBACK_BATCH_SIZE, checked_target
 from tsctl.serving.showing import takes_text
 from tsctl.verb import Verb
@@ -46,7 +47,7 @@ def command(target: str, sample: Path | None, content_type: str | None) -> None:
         given += ["--input", str(sample), "--content-type", content_type or content_type_of(sample)]
     answer: dict[str, Any] | None = None
     with live() as progress:
-        for event in _events(given):
+        for event in _events(given, progress):
             match event["stage"]:
                 case "unpacking":
                     done, total = bytes_text(event["done"]), bytes_text(event["total"])
@@ -54,7 +55,7 @@ def command(target: str, sample: Path | None, content_type: str | None) -> None:
                 case "loading":
                     progress.show(f"loading {name}")
                 case "loaded":
-                    _show(target, read, event)
+                    progress.print(_shown(target, read, event))
                     progress.show(f"running {sample.name}" if sample else "stopping")
                 case "answered":
                     answer = event
@@ -69,9 +70,9 @@ def command(target: str, sample: Path | None, content_type: str | None) -> None:
             raise CliError(f"the handler returned status {answer['status']}")
 
 
-def _events(arguments: list[str]) -> Iterator[dict[str, Any]]:
+def _events(arguments: list[str], progress: LiveProgress) -> Iterator[dict[str, Any]]:
     """Run the check as a process of its own and yield its events; the worker's output goes to stderr immediately."""
-    with subprocess.Popen([*CHECK, *arguments], stdout=subprocess.PIPE, text=True) as process:
+    with relayed([*CHECK, *arguments], progress, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         for line in process.stdout:
             yield json.loads(line)
@@ -79,7 +80,8 @@ def _events(arguments: list[str]) -> Iterator[dict[str, Any]]:
         raise CliError(f"the check failed: its process ended with exit code {process.returncode}")
 
 
-def _show(text: str, target: ServeTarget, loaded: dict[str, Any]) -> None:
+def _shown(text: str, target: ServeTarget, loaded: dict[str, Any]) -> str:
+    """Return the lines about a loaded model."""
     files = ", ".join(filter(None, (loaded["modelFile"], loaded["serializedFile"]))) or "none named"
     size = f", {bytes_text(target.path.stat().st_size)}" if target.path is not None and target.path.is_file() else ""
     takes = takes_text(loaded["declared"])
@@ -96,5 +98,4 @@ def _show(text: str, target: ServeTarget, loaded: dict[str, Any]) -> None:
         ("loaded", f"in {loaded['seconds']:.1f} s"),
         *(("note", note) for note in loaded["notes"]),
     )
-    for name, text in lines:
-        click.echo(f"{name:<9} {text}", err=True)
+    return "\n".join(f"{name:<9} {text}" for name, text in lines)
