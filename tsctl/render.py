@@ -33,16 +33,41 @@ _STATE_STYLES = {
 }  # fmt: skip
 _BAR = 40  # columns of a histogram's longest bar
 _SHORT_BAR = 12
+_GAP = 2  # between the columns of a table
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Print a table without lines; a column whose name starts with `>` is aligned right."""
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], drop: Sequence[str] = ()) -> None:
+    """Print a table without lines; a column whose name starts with `>` is aligned right.
+
+    Args:
+        drop: names of columns that a narrow terminal does without, the first of them first. What stays is wrapped
+            where it still does not fit, and never cut.
+    """
+    cells = [list(map(_cell, row)) for row in rows]
+    names = [column.removeprefix(">") for column in columns]
+    widths = [max(len(name), *(row[index].cell_len for row in cells), 0) for index, name in enumerate(names)]
     grid = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        grid.add_column(column.removeprefix(">"), justify="right" if column.startswith(">") else "left")
-    for row in rows:
-        grid.add_row(*map(_cell, row))
+    kept = fitting(names, widths, out.width, drop)
+    for index in kept:
+        grid.add_column(names[index], justify="right" if columns[index].startswith(">") else "left", overflow="fold")
+    for row in cells:
+        grid.add_row(*(row[index] for index in kept))
     out.print(grid)
+
+
+def fitting(names: Sequence[str], widths: Sequence[int], room: int, drop: Sequence[str]) -> list[int]:
+    """Return the numbers of the columns to show in `room` columns of a terminal.
+
+    Args:
+        widths: of each column; two spaces separate columns.
+        drop: names of the columns to leave out until the others fit, the first of them first.
+    """
+    kept = list(range(len(names)))
+    for name in drop:
+        if sum(widths[index] + _GAP for index in kept) - _GAP <= room:
+            break
+        kept = [index for index in kept if names[index] != name]
+    return kept
 
 
 def state(word: str) -> Text:

@@ -1,7 +1,6 @@
 """`tsctl describe`."""
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,11 +22,11 @@ MOST_BARS = 16  # of a histogram, so that all bars fit on the screen
 def command(socket: Path | None, model: str, as_json: bool) -> None:
     """Show everything about MODEL, MODEL/VERSION or MODEL/all.
 
-    Prints a readable view on a terminal. Otherwise, and with --json, prints TorchServe's describe
-    document: a list of versions, each with the additions to TorchServe under the key `tsctl`.
+    With --json, prints TorchServe's describe document: a list of versions, each with the additions to
+    TorchServe under the key `tsctl`.
     """
     documents = DaemonClient(socket).json("GET", f"/models/{model_path(model)}")
-    if as_json or not sys.stdout.isatty():
+    if as_json:
         click.echo(json.dumps(documents, indent=2))
         return
     for index, document in enumerate(documents):

@@ -1,5 +1,6 @@
 """`tsctl register`."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,9 +8,9 @@ import click
 
 from tsctl.client import DaemonClient
 from tsctl.completion import complete_archive
-from tsctl.options import model_parameters, register_options
+from tsctl.options import json_option, model_parameters, register_options
 from tsctl.progress import warn, work
-from tsctl.registered import show_registered
+from tsctl.registered import show_registered, starting_line
 from tsctl.serving.requests import parameters_of, registered_target
 from tsctl.verb import Verb
 
@@ -22,6 +23,7 @@ from tsctl.verb import Verb
 @click.option("--replace", is_flag=True, help="Replace the version if already registered, see above.")
 @click.option("--reset", is_flag=True, help="With --replace: keep no setting of the registered version.")
 @click.option("--no-wait", is_flag=True, help="Return at once; a model that fails to load stays listed.")
+@json_option
 @click.pass_obj
 def command(
     socket: Path | None,
@@ -32,6 +34,7 @@ def command(
     replace: bool,
     reset: bool,
     no_wait: bool,
+    as_json: bool,
     **settings: Any,
 ) -> None:
     """Register ARCHIVE and start its workers.
@@ -83,6 +86,11 @@ def command(
         synchronous="false" if no_wait else "true",
         **model_parameters(settings),
     )
+    if no_wait and "modelName" in document:  # TorchServe's sentence does not name the model
+        document["status"] = starting_line(document["modelName"], document["modelVersion"])
+    if as_json:
+        click.echo(json.dumps(document, indent=2))
+        return
     click.echo(document["status"])
     warn(document)
     show_registered(document)
