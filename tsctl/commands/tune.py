@@ -112,14 +112,14 @@ def command(
     found |= {"model": trace["modelName"], "version": trace["modelVersion"], "batchTimes": measured, "notes": notes}
     best = None if found["recommended"] is None else found["frontier"][found["recommended"]]
     found["commands"] = [] if best is None else commands(name, best, trace)
-    if as_json:
-        click.echo(json.dumps(found, indent=2))
-    else:
-        report.show(found, f"{len(body)} B of {source}")
     if trace["silence"] is not None and trace["silence"] < 1.0:
         notes.append("requests were served during the measurement, so batches took longer than on an idle machine")
     for note in notes:
         click.echo(f"{click.style('note:', fg='yellow')} {note}", err=True)
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        report.show(found, f"{len(body)} B of {source}")
     if best is None:
         raise _none_will_do(found, slo_p99)
     if applied:
