@@ -135,9 +135,14 @@ def checked(status: int, document: Any) -> Any:
     """
     if status < 400:
         return document
-    message = document.get("message", "") if isinstance(document, dict) else str(document)
-    first, _, details = message.partition("\n")
-    raise CliError(first or f"the daemon answered with status {status}", details=details.strip("\n"))
+    if not isinstance(document, dict):
+        document = {"message": str(document)}
+    first, _, details = document.get("message", "").partition("\n")
+    raise CliError(
+        first or f"the daemon answered with status {status}",
+        details=details.strip("\n"),
+        kind=document.get("type", ""),
+    )
 
 
 def content_type_of(file: Path) -> str:

@@ -14,6 +14,7 @@ from docs.generate import PAGES
 from docs.generate.badges import PICTURE, badges, draw
 from docs.generate.states import MACHINES, drawing
 from tsctl.cli import VERBS, main
+from tsctl.examples import EXAMPLES
 
 TOLD = [each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, errors.DaemonError)]
 ROUTES = [*describe_api()["paths"], *describe_management(own=True)["paths"]]
@@ -30,8 +31,10 @@ def test_a_verb_has_a_section_with_all_its_options(verb: str) -> None:
 
     command = main.get_command(main.make_context("tsctl", ["ls"], resilient_parsing=True), verb)
     assert command is not None
-    options = [param.opts[0] for param in command.params if param.opts[0].startswith("-")]
+    shown = [param for param in command.params if not getattr(param, "hidden", False)]
+    options = [param.opts[0] for param in shown if param.opts[0].startswith("-")]
     assert [option for option in options if option not in section] == []
+    assert all(example.line in section for example in EXAMPLES[verb])
 
 
 def test_every_setting_of_the_daemon_is_listed_once() -> None:

@@ -58,10 +58,18 @@ DESCRIBED: dict[str, Any] = {
 }
 
 
-def test_describe_is_the_daemons_document_when_nobody_watches(invoke: Invoke, daemon: FakeDaemon) -> None:
+def test_describe_is_the_same_text_in_a_pipe(invoke: Invoke, daemon: FakeDaemon) -> None:
     daemon.answer("GET /models/net", [DESCRIBED])
 
     result = invoke("describe", "net")
+
+    assert result.stdout.splitlines()[0].split() == ["model", "net", "1.0"]
+
+
+def test_describe_as_json_is_the_daemons_document(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("GET /models/net", [DESCRIBED])
+
+    result = invoke("describe", "net", "--json")
 
     assert json.loads(result.stdout) == [DESCRIBED]
 
@@ -69,7 +77,7 @@ def test_describe_is_the_daemons_document_when_nobody_watches(invoke: Invoke, da
 def test_describe_asks_for_the_version_that_is_named(invoke: Invoke, daemon: FakeDaemon) -> None:
     daemon.answer("GET /models/net/all", [])
 
-    result = invoke("describe", "net/all")
+    result = invoke("describe", "net/all", "--json")
 
     assert result.stdout == "[]\n"
 
