@@ -143,6 +143,7 @@ class Daemon:
         registry, metrics = Registry(), Metrics()
         events = Events(Journal(paths.events_file(config.state_dir)))
         recurring = Recurring(events, clock)
+        logs.report_losses(lambda text: _soon(loop, partial(events.add, "log-lost", text)))
         model_logs = logs.ModelLogs(partial(paths.model_log, config.state_dir), foreground=self._foreground)
         arena = open_arena()
         if arena is not None:
@@ -195,7 +196,8 @@ class Daemon:
         allowed = {0, os.getuid()}
         private = Listener(Router(join(routes, commands)), limits, clock, tell, lambda uid: uid in allowed, arena)
         # These limits apply to TCP only, so that the control socket stays reachable under overload.
-        receiving, sending = ReceiveBudget(config.max_receiving_bytes), SendBudget(config.max_sending_bytes)
+        receiving = ReceiveBudget(config.max_receiving_bytes, partial(recurring.note, "limit", reason="receiving"))
+        sending = SendBudget(config.max_sending_bytes, partial(recurring.note, "limit", reason="sending"))
         limits = replace(limits, connections=connections_within(files))
         public = []
         for endpoint, listening in place.bound:
@@ -204,6 +206,7 @@ class Daemon:
             listener = Listener(
                 guarded.router(routes, remote, measured), size, clock, tell, storage=arena,
                 admit=guarded.admit if guarded.asks else None, receiving=receiving, sending=sending,
+                full=partial(events.add, "limit"),
             )  # fmt: skip
             public.append((listener, listening, tls if endpoint.tls else None))
         service = BootParts(place, registry, registrar, startup)
@@ -270,6 +273,7 @@ class Daemon:
         parts.engine.end()
         parts.access_log.close()
         parts.recurring.close()
+        logs.report_losses(lambda sentence: None)  # the loop is about to end
         parts.events.close()
         _log.info("stopped")
 
@@ -280,6 +284,11 @@ async def _load(startup: Startup) -> None:
             await startup.load()
     except Exception:  # noqa: BLE001 - a bug, then: each failed load was reported already
         _log.exception("loading what is served from the start broke off")
+
+
+def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    """Make a call on the loop: the caller may be another thread, or in the midst of logging."""
+    loop.call_soon_threadsafe(call)
 
 
 def _raise_file_limit() -> int:

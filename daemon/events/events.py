@@ -59,6 +59,7 @@ class Events:
         """
         level, line = KINDS[kind].level, without_secrets(text.strip().partition("\n")[0])[:MOST_TEXT]
         ids, journal = tuple(requests[:MOST_REQUESTS]), self._journal
+        failed = journal is not None and bool(journal.error)
         with nullcontext() if journal is None else journal.lock():
             self.refresh()
             event = Event(self.last + 1, self._wall(), level, kind, model, version, worker, ids, line)
@@ -68,6 +69,8 @@ class Events:
                     self._unsaved.clear()
         _log.log(LEVELS[level], "%s", event.line)
         self._take([event])
+        if journal is not None and journal.error and not failed:
+            self.add("log-lost", f"{journal.error}; events are kept in memory until it can be written")
 
     def after(
         self, sequence: int = 0, model: str = "", version: str = "", *, since: float = 0.0, level: str = "info"

@@ -8,6 +8,7 @@ machine that stops may lose the last ones.
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import time
@@ -30,9 +31,13 @@ class Journal:
 
     Args:
         most_bytes: at which the file is renamed to `FILE.1`, in place of the one before.
+
+    Attributes:
+        error: why the last write failed, with the file's name; empty if it did not.
     """
 
     def __init__(self, file: Path, most_bytes: int = MOST_BYTES) -> None:
+        self.error = ""
         self._file = file
         self._older = file.with_name(f"{file.name}.1")
         self._lock_file = file.with_name(f"{file.name}.lock")
@@ -85,10 +90,13 @@ class Journal:
             assert self._descriptor is not None
             if os.write(self._descriptor, data) == len(data):
                 self._read += len(data)
+                self.error = ""
                 return True
             os.ftruncate(self._descriptor, self._read)  # only a part had room on the disk
-        except OSError:
-            pass
+            reason: str | None = os.strerror(errno.ENOSPC)
+        except OSError as error:
+            reason = error.strerror
+        self.error = f"cannot write `{self._file}`: {reason}"
         return False
 
     def close(self) -> None:

@@ -16,6 +16,7 @@ import asyncio
 import contextlib
 import shutil
 from dataclasses import dataclass, replace
+from functools import partial
 
 from daemon import paths
 from daemon.config.config import Config
@@ -94,7 +95,7 @@ class Registrar:
         self._registry = registry
         self.gate = Gate()
         self.live = live or LiveVersions(registry, metrics or Metrics())
-        memory = SnapshotFile(paths.snapshot(config.state_dir))
+        memory = SnapshotFile(paths.snapshot(config.state_dir), partial(self.events.add, "not-remembered"))
         limits = Limits(config.archive_bytes, config.archive_files)
         self.directories = Directories(paths.models_dir(config.state_dir), limits, memory.keeps)
         self.archives = Archives(config, self.directories)
