@@ -38,10 +38,11 @@ class Event(msgspec.Struct, frozen=True):
 
     @property
     def line(self) -> str:
-        """The event as a line of a log, without its time and level."""
-        about = f"{self.model}/{self.version}: " if self.model else ""
-        requests = f" (requests {', '.join(self.requests)})" if self.requests else ""
-        return f"{about}{self.text}{requests}"
+        """The event as a line of a log, without its time and level; it names each request once."""
+        about = "/".join(filter(None, (self.model, self.version)))
+        requests = [each for each in self.requests if each not in self.text]
+        named = f" (request{'s' if len(requests) > 1 else ''} {', '.join(requests)})" if requests else ""
+        return f"{about}{': ' if about else ''}{self.text}{named}"
 
 
 class EventKind(NamedTuple):

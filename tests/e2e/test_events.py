@@ -183,7 +183,7 @@ def test_events_outlive_a_killed_daemon_and_an_upgrade_and_their_numbers_rise(ec
 @pytest.fixture
 def following(echo: Served) -> Iterator["subprocess.Popen[str]"]:
     """`tsctl events -f`, from the last event on."""
-    command = [TSCTL, "events", "-f", "-n", "1", "--json"]
+    command = [str(TSCTL), "events", "-f", "-n", "1", "--json"]
     with subprocess.Popen(command, env=echo.environment, stdout=subprocess.PIPE, text=True) as process:
         yield process
         process.send_signal(signal.SIGINT)

@@ -1,6 +1,7 @@
 """Events rise in number, are bounded, are lines of the log at their level, and reach each listener."""
 
 import logging
+from typing import Any
 
 import pytest
 
@@ -74,10 +75,10 @@ def test_an_event_is_bounded_and_has_one_line_without_secrets() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_event_is_one_line_of_the_log_at_its_level(kind: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, "daemon"):
-        Events().add(kind, "100 % is said", model="m", version="1.0", requests=["a", "b"])
+        Events().add(kind, "100 % is said", model="m", version="1.0", requests=["r1", "r2"])
 
     assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
-        (LEVELS[KINDS[kind].level], "m/1.0: 100 % is said (requests a, b)")
+        (LEVELS[KINDS[kind].level], "m/1.0: 100 % is said (requests r1, r2)")
     ]
 
 
@@ -94,3 +95,19 @@ def test_a_listener_hears_each_event_after_it_is_found() -> None:
     events.add("scaled", "two")
 
     assert heard == [("one", 1)]
+
+
+@pytest.mark.parametrize(
+    ("about", "line"),
+    [
+        pytest.param({}, "said of r1", id="of the daemon"),
+        pytest.param({"model": "m"}, "m: said of r1", id="of a model whose version is not known"),
+        pytest.param({"requests": ["r1", "r2"]}, "said of r1 (request r2)", id="a request that the text names"),
+    ],
+)
+def test_a_line_names_what_the_event_is_about_once(about: dict[str, Any], line: str) -> None:
+    events = Events()
+
+    events.add("limit", "said of r1", **about)
+
+    assert events.after()[0].line == line

@@ -19,7 +19,7 @@ from tsctl.since import parse_since
 
 DIED: dict[str, Any] = {
     "sequence": 7, "time": 1_800_000_000.5, "level": "error", "kind": "worker-exited", "model": "m",
-    "version": "1.0", "worker": 12, "requests": ["a", "b"], "text": "worker 12 ended",
+    "version": "1.0", "worker": 12, "requests": ["r1", "r2"], "text": "worker 12 ended",
 }  # fmt: skip
 STARTED = DIED | {"level": "info", "kind": "started", "model": "", "version": "", "requests": [], "text": "listening"}
 LOST = DIED | {"kind": "registration-failed", "version": "", "requests": [], "text": "no archive"}
@@ -39,7 +39,7 @@ def test_an_event_is_a_line(invoke: Invoke, daemon: FakeDaemon) -> None:
 
     assert invoke("events").stdout.splitlines() == [
         "2027-01-15 08:00:00 info    started             listening",
-        "2027-01-15 08:00:00 error   worker-exited       m/1.0: worker 12 ended (requests a, b)",
+        "2027-01-15 08:00:00 error   worker-exited       m/1.0: worker 12 ended (requests r1, r2)",
         "2027-01-15 08:00:00 error   registration-failed m: no archive",
     ]
 

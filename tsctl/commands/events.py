@@ -82,8 +82,9 @@ def line_of(event: dict[str, Any], *, named: bool = True) -> str:
         level = click.style(level, fg=_COLOURS.get(event["level"]))
         about = "/".join(filter(None, (event["model"], event["version"])))
         about += ": " if about else ""
-    requests = f" (requests {', '.join(event['requests'])})" if event["requests"] else ""
-    return f"{stamp} {level} {event['kind']:19} {about}{event['text']}{requests}"
+    requests = [each for each in event["requests"] if each not in event["text"]]
+    named_once = f" (request{'s' if len(requests) > 1 else ''} {', '.join(requests)})" if requests else ""
+    return f"{stamp} {level} {event['kind']:19} {about}{event['text']}{named_once}"
 
 
 def follow(socket: Path | None, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
