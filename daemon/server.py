@@ -31,6 +31,7 @@ from daemon.core.arena import open_arena
 from daemon.core.clock import LoopClock
 from daemon.events.events import Events
 from daemon.events.journal import Journal
+from daemon.events.loop_watch import LoopWatch
 from daemon.events.recurring import Recurring
 from daemon.http.access_log import AccessLog
 from daemon.http.bounds.full import connections_within
@@ -75,6 +76,7 @@ class _Parts:
     service: BootParts
     events: Events
     recurring: Recurring
+    watch: LoopWatch
     events_route: EventsRoute
     engine: LocalEngine
     access_log: AccessLog
@@ -144,6 +146,9 @@ class Daemon:
         events = Events(Journal(paths.events_file(config.state_dir)))
         recurring = Recurring(events, clock)
         logs.report_losses(lambda text: _soon(loop, partial(events.add, "log-lost", text)))
+        watch = LoopWatch(
+            clock, lambda late: recurring.note("loop-stalled", f"the event loop did not turn for {late:.1f} s")
+        )
         model_logs = logs.ModelLogs(partial(paths.model_log, config.state_dir), foreground=self._foreground)
         arena = open_arena()
         if arena is not None:
@@ -211,7 +216,7 @@ class Daemon:
             public.append((listener, listening, tls if endpoint.tls else None))
         service = BootParts(place, registry, registrar, startup)
         return _Parts(
-            service, events, recurring, events_route, engine, access_log, upgrade, turns, urls, private, public
+            service, events, recurring, watch, events_route, engine, access_log, upgrade, turns, urls, private, public
         )
 
     async def _serve(
@@ -221,6 +226,7 @@ class Daemon:
         config, service, engine = self._config, parts.service, parts.engine
         startup, registrar = service.startup, service.registrar
         self._shutdown.watch_signals()
+        parts.watch.begin()
         if self._launch.parent is not None:
             watch_parent(self._launch.parent, self._shutdown.parent_gone)
         try:
@@ -272,6 +278,7 @@ class Daemon:
             listener.abort()
         parts.engine.end()
         parts.access_log.close()
+        parts.watch.close()
         parts.recurring.close()
         logs.report_losses(lambda sentence: None)  # the loop is about to end
         parts.events.close()
