@@ -267,7 +267,7 @@ class Registrar:
         with self.gate.change():
             for model in [model for model in self._registry if model.request.owner == owner]:
                 if model.request.ephemeral:
-                    _log.info("%s/%s: the process that served it has ended", model.name, model.version)
+                    model.reports.add("owner-gone", "the process that served it has ended")
                     await self.unregister(model.name, model.version, owner)
 
     def refuse(self) -> None:
