@@ -79,6 +79,19 @@ async def test_a_replacement_is_told_from_its_beginning_to_its_end(tmp_path: Pat
     ]
 
 
+async def test_a_version_that_has_replaced_another_does_not_become_ready_again(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
+    new = await replace(bench, other(bench))
+    before = bench.registrar.events.last
+
+    bench.engine.workers[-1].answered = True  # it is replaced at once
+    bench.engine.workers[-1].die()
+    await until(lambda: new.pool.ready == 1)
+
+    assert [event.kind for event in bench.registrar.events.after(before)] == ["worker-exited"]
+
+
 async def test_a_replacement_that_fails_is_told_once(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
     await bench.register(bench.mar())

@@ -63,9 +63,10 @@ class VersionReports(BatchObserver):
         elif self._crashing and not crashing:
             self.add("model-recovered", "no longer crashing")
         self._crashing = crashing
-        if ready and not self._ready and not beside:
+        if ready and not self._ready:
             self._ready = True
-            self.add("model-ready", f"ready: {ready} of {pool.wanted} workers")
+            if not beside:
+                self.add("model-ready", f"ready: {ready} of {pool.wanted} workers")
         elif ready and self._failed:
             self.add("model-recovered", f"ready again: {ready} of {pool.wanted} workers")
         error = "unknown" if pool.failure is None else pool.failure.error
