@@ -18,6 +18,10 @@ _tsctl_completion() {
         fi
     done
 
+    if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == */ ]]; then
+        compopt -o nospace
+    fi
+
     return 0
 }
 

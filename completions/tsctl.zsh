@@ -26,6 +26,8 @@ _tsctl_completion() {
         _describe -V unsorted completions_with_descriptions -U
     fi
 
+    compadd -U -S "" -V unsorted -- ${(M)completions:#*/}
+    completions=(${completions:#*/})
     if [ -n "$completions" ]; then
         compadd -U -V unsorted -a completions
     fi

@@ -2,9 +2,14 @@
 
 import importlib
 from pathlib import Path
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
+
+from tsctl.errors import Interrupted
+from tsctl.help import HelpContext
+from tsctl.streams import prepare
 
 # verb → (group in the help, one line). The command of `verb` is `command` in tsctl/commands/VERB.py.
 VERBS: dict[str, tuple[str, str]] = {
@@ -15,6 +20,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "status": ("Daemon", "Show the daemon and its models."),
     "config": ("Daemon", "Show each setting's value and source."),
     "logs": ("Daemon", "Show the log of the daemon or a model."),
+    "events": ("Daemon", "Show what happened to the daemon and its models."),
     "serve": ("Models", "Serve a handler or a model from its file, until Ctrl-C."),
     "archive": ("Models", "Pack a model into a .mar archive."),
     "new": ("Models", "Write a handler, a sample input and a test."),
@@ -38,6 +44,23 @@ VERBS: dict[str, tuple[str, str]] = {
 class VerbGroup(click.Group):
     """A group whose commands are listed from the table and loaded when they run."""
 
+    context_class = HelpContext
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        prepare()
+        return super().main(*args, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb.
+
+        Raises:
+            Interrupted: the user pressed Ctrl-C, perhaps while the verb's module was imported.
+        """
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted") from None
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(VERBS)
 
@@ -53,10 +76,10 @@ class VerbGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
-            from difflib import get_close_matches
+            from tsctl.suggestions import suggest_verb
 
-            close = get_close_matches(args[0], VERBS, n=1)
-            more = f" Did you mean `{close[0]}`?" if close else ""
+            meant = suggest_verb(args[0], VERBS)
+            more = f" Did you mean `{meant}`?" if meant else ""
             raise click.UsageError(f"No such command `{args[0]}`.{more}", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
@@ -82,7 +105,7 @@ def print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> 
     "--socket",
     type=click.Path(path_type=Path),
     envvar="TSCTL_SOCKET",
-    help="The daemon's control socket [default: in $XDG_RUNTIME_DIR or /tmp/tsctl-UID].",
+    help="The daemon's control socket, also after the verb [default: in $XDG_RUNTIME_DIR or /tmp/tsctl-UID].",
 )
 @click.option(
     "--version",

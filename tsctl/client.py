@@ -16,6 +16,7 @@ from daemon import paths
 from tsctl.errors import CliError, NoDaemon
 
 NDJSON = "application/x-ndjson"
+SSE = "text/event-stream"
 
 
 class DaemonResponse(NamedTuple):
@@ -97,6 +98,21 @@ class DaemonClient:
             while line := response.readline():
                 yield self._document(line)
 
+    def server_sent(self, target: str, **parameters: Any) -> Iterator[dict[str, Any]]:
+        """Send a GET for a stream of server-sent events, and yield the documents as they come, until the stream ends.
+
+        Raises:
+            NoDaemon: no daemon listens on the socket.
+            CliError: the daemon rejected the request, or the connection failed.
+        """
+        with self._exchange("GET", target + _query(parameters), None, {"Accept": SSE}) as response:
+            if response.getheader("Content-Type") != SSE:
+                checked(response.status, self._document(response.read()))
+                return
+            while line := response.readline():
+                if line.startswith(b"data:"):
+                    yield self._document(line.removeprefix(b"data:"))
+
     @contextmanager
     def _exchange(
         self, method: str, target: str, body: bytes | None, headers: dict[str, str]
@@ -138,9 +154,14 @@ def checked(status: int, document: Any) -> Any:
     """
     if status < 400:
         return document
-    message = document.get("message", "") if isinstance(document, dict) else str(document)
-    first, _, details = message.partition("\n")
-    raise CliError(first or f"the daemon answered with status {status}", details=details.strip("\n"))
+    if not isinstance(document, dict):
+        document = {"message": str(document)}
+    first, _, details = document.get("message", "").partition("\n")
+    raise CliError(
+        first or f"the daemon answered with status {status}",
+        details=details.strip("\n"),
+        kind=document.get("type", ""),
+    )
 
 
 def content_type_of(file: Path) -> str:

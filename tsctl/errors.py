@@ -17,14 +17,16 @@ class CliError(click.ClickException):
 
     Args:
         details: shown below the message verbatim, such as a traceback.
+        kind: the `type` of the daemon's error document; empty for an error of the command line itself.
     """
 
     exit_code = 1
 
-    def __init__(self, message: str, hint: str = "", details: str = "") -> None:
+    def __init__(self, message: str, hint: str = "", details: str = "", kind: str = "") -> None:
         super().__init__(message)
         self.hint = hint
         self.details = details
+        self.kind = kind
 
     def show(self, file: object = None) -> None:  # noqa: ARG002 - errors always go to stderr
         click.echo(f"{click.style('error:', fg='red', bold=True)} {self.message}", err=True)

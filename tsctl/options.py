@@ -10,6 +10,8 @@ from daemon.model_settings import MODEL_SETTINGS, ModelSetting, ValueKind
 from daemon.model_settings.kinds import Boolean, Choice
 from daemon.settings import MIB, SETTINGS, Setting, parse_boolean, parse_models
 from tsctl.completion import complete_model
+from tsctl.setting_groups import DAEMON, MODEL, group_of
+from tsctl.verb import GroupedOption
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -63,13 +65,14 @@ def set_options(function: F) -> F:
 
 def _model_options(function: F, describe: Callable[[ModelSetting], str], rows: Sequence[ModelSetting]) -> F:
     for row in reversed(rows):
-        flag, text = row.flag, describe(row)
+        flag, name, value = row.flag, row.name, dict[str, Any]()
         if isinstance(row.kind, Boolean):
-            option = click.option(f"{flag}/--no-{flag.removeprefix('--')}", row.name, default=None, help=text)
+            flag, value = f"{flag}/--no-{flag.removeprefix('--')}", {"default": None}
         elif isinstance(row.kind, Choice):
-            option = click.option(flag, row.name, type=click.Choice(row.kind.words), help=text)
+            value = {"type": click.Choice(row.kind.words)}
         else:
-            option = click.option(flag, row.name, type=KindType(row.kind), metavar=row.kind.metavar, help=text)
+            value = {"type": KindType(row.kind), "metavar": row.kind.metavar}
+        option = click.option(flag, name, cls=GroupedOption, group=group_of(name, MODEL), help=describe(row), **value)
         function = option(function)
     return function
 
@@ -94,22 +97,17 @@ def setting_options(function: F) -> F:
     """Add an option for each of the daemon's settings; `--socket` also exists on the root command."""
     for setting in reversed(SETTINGS):
         default = "" if setting.default is None else f" [default: {_shown(setting.default)}]"
+        flag, value = setting.flag, dict[str, Any]()
         if setting.parse is parse_boolean:
-            flag = f"{setting.flag}/--no-{setting.name.replace('_', '-')}"
-            option = click.option(flag, setting.name, default=None, help=setting.help + default)
-        elif setting.parse is parse_models:
-            option = click.option(
-                setting.flag, setting.name, type=SettingType(setting), metavar=setting.metavar, help=setting.help,
-                multiple=True, callback=lambda _ctx, _param, values: several(values),
-            )  # fmt: skip
+            flag, value = f"{flag}/--no-{setting.name.replace('_', '-')}", {"default": None}
         else:
-            option = click.option(
-                setting.flag,
-                setting.name,
-                type=SettingType(setting),
-                metavar=setting.metavar,
-                help=setting.help + default,
-            )
+            value = {"type": SettingType(setting), "metavar": setting.metavar}
+        if setting.parse is parse_models:
+            value |= {"multiple": True, "callback": lambda _ctx, _param, values: several(values)}
+        text = setting.help + default
+        option = click.option(
+            flag, setting.name, cls=GroupedOption, group=group_of(setting.name, DAEMON), help=text, **value
+        )
         function = option(function)
     return function
 

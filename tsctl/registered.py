@@ -17,6 +17,11 @@ def show_registered(document: dict[str, Any]) -> None:
     hint(f"next: `{next_command(document)}`")
 
 
+def starting_line(name: str, version: str) -> str:
+    """Return the line after a command that does not wait: TorchServe's own names neither model nor effect."""
+    return f'Model "{name}" Version: {version} starts its workers; `tsctl ls` shows when they are ready'
+
+
 def settings_lines(document: dict[str, Any]) -> list[str]:
     """Return the line of the batching in force; for a replacement also what it changed and kept."""
     size, delay = document["batchSize"], document["maxBatchDelay"]

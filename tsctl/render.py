@@ -6,14 +6,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
+import click
+from rich.console import Console, ConsoleOptions
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+_ROOM = 4  # columns
+
+
+class _LiveConsole(Console):
+    """Leaves room at the end of each line: else the terminal's own `^C` would wrap the live line, which then stays."""
+
+    @property
+    def options(self) -> ConsoleOptions:
+        return super().options.update_width(max(1, self.width - _ROOM))
+
+
 # A pipe has no width, so no text is cut to fit.
 out = Console(highlight=False, width=None if sys.stdout.isatty() else 10_000)
-err = Console(stderr=True, highlight=False)
+err = _LiveConsole(stderr=True, highlight=False)
 
 _STATE_STYLES = {
     "ready": "green", "loading": "yellow", "crashing": "red", "failed": "red",
@@ -21,16 +33,41 @@ _STATE_STYLES = {
 }  # fmt: skip
 _BAR = 40  # columns of a histogram's longest bar
 _SHORT_BAR = 12
+_GAP = 2  # between the columns of a table
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Print a table without lines; a column whose name starts with `>` is aligned right."""
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], drop: Sequence[str] = ()) -> None:
+    """Print a table without lines; a column whose name starts with `>` is aligned right.
+
+    Args:
+        drop: names of columns that a narrow terminal does without, the first of them first. What stays is wrapped
+            where it still does not fit, and never cut.
+    """
+    cells = [list(map(_cell, row)) for row in rows]
+    names = [column.removeprefix(">") for column in columns]
+    widths = [max(len(name), *(row[index].cell_len for row in cells), 0) for index, name in enumerate(names)]
     grid = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        grid.add_column(column.removeprefix(">"), justify="right" if column.startswith(">") else "left")
-    for row in rows:
-        grid.add_row(*map(_cell, row))
+    kept = fitting(names, widths, out.width, drop)
+    for index in kept:
+        grid.add_column(names[index], justify="right" if columns[index].startswith(">") else "left", overflow="fold")
+    for row in cells:
+        grid.add_row(*(row[index] for index in kept))
     out.print(grid)
+
+
+def fitting(names: Sequence[str], widths: Sequence[int], room: int, drop: Sequence[str]) -> list[int]:
+    """Return the numbers of the columns to show in `room` columns of a terminal.
+
+    Args:
+        widths: of each column; two spaces separate columns.
+        drop: names of the columns to leave out until the others fit, the first of them first.
+    """
+    kept = list(range(len(names)))
+    for name in drop:
+        if sum(widths[index] + _GAP for index in kept) - _GAP <= room:
+            break
+        kept = [index for index in kept if names[index] != name]
+    return kept
 
 
 def state(word: str) -> Text:
@@ -122,6 +159,10 @@ class LiveProgress:
         """Move the spinner."""
         self._progress.refresh()
 
+    def print(self, text: str) -> None:
+        """Print lines to stderr, above the live line; may be called from any thread."""
+        self._progress.console.print(Text.from_ansi(text), soft_wrap=True)
+
 
 class NoProgress(LiveProgress):
     """Shows nothing: stderr is not a terminal."""
@@ -134,6 +175,10 @@ class NoProgress(LiveProgress):
 
     def tick(self) -> None:
         """Do nothing."""
+
+    def print(self, text: str) -> None:
+        """Print lines to stderr."""
+        click.echo(text, err=True)
 
 
 @contextmanager

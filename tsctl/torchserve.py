@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from tsctl.verb import GroupedOption, Verb
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -58,11 +60,13 @@ FLAGS: tuple[Flag, ...] = (
 )
 
 
+GROUP = "torchserve's flags"
+
 # Flags equivalent to a setting: its name and its value.
 _MEANT = {"ncs": ("restore", False), "disable_token_auth": ("management_without_token", True)}
 
 
-class TorchServeCommand(click.Command):
+class TorchServeCommand(Verb):
     """A command whose `--models` takes all words up to the next option, as torchserve's does."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -90,10 +94,8 @@ def spread_models(arguments: Sequence[str]) -> list[str]:
 def torchserve_options(function: F) -> F:
     """Add an option for each flag of the table."""
     for flag in reversed(FLAGS):
-        if flag.metavar is None:
-            option = click.option(*flag.names, _name(flag), is_flag=True, help=flag.help)
-        else:
-            option = click.option(*flag.names, _name(flag), metavar=flag.metavar, help=flag.help)
+        value: dict[str, Any] = {"is_flag": True} if flag.metavar is None else {"metavar": flag.metavar}
+        option = click.option(*flag.names, _name(flag), cls=GroupedOption, group=GROUP, help=flag.help, **value)
         function = option(function)
     return function
 

@@ -142,14 +142,16 @@ def tls_context(config: Config) -> ssl.SSLContext | None:
 
 
 def parse_address(text: str, default_port: int = 8080) -> tuple[str, int]:
-    """Parse `HOST:PORT`, `http://HOST:PORT` or `[IPV6]:PORT`; the port may be left out.
+    """Parse `HOST:PORT`, `http://HOST:PORT`, `[IPV6]:PORT`, a host, or a port of this machine alone.
 
     Raises:
         StartError: the text has none of these forms.
     """
     address = text.removeprefix("http://").rstrip("/")
     host, colon, port = address.rpartition(":")
-    if not colon or address.endswith("]"):
+    if not colon and port.isdigit():  # no host: a resolver would read the number as an IPv4 address
+        host = "127.0.0.1"
+    elif not colon or address.endswith("]"):
         host, port = address, str(default_port)
     host = host.removeprefix("[").removesuffix("]")
     if not host or not _PORT.fullmatch(port) or int(port) > 65535 or "/" in host:

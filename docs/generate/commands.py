@@ -10,6 +10,8 @@ from docs.generate.markdown import code, table
 from handlers import wire
 from tsctl import errors
 from tsctl.cli import VERBS, main
+from tsctl.examples import EXAMPLES
+from tsctl.verb import Verb
 
 
 def commands() -> str:
@@ -18,22 +20,24 @@ def commands() -> str:
     head = """# Commands
 
 Data goes to stdout, everything else to stderr. Every listing has `--json`. [Exit codes](exit-codes.md) tell what happened.
-`MODEL` is `NAME` or `NAME/VERSION`; without a version it is the default one. The daemon is found by `--socket`, which comes
-before the verb, by `TSCTL_SOCKET`, or in `$XDG_RUNTIME_DIR/tsctl`, else `/tmp/tsctl-UID`.
+`MODEL` is `NAME` or `NAME/VERSION`; without a version it is the default one. The daemon is found by `--socket`, before or
+after the verb, by `TSCTL_SOCKET`, or in `$XDG_RUNTIME_DIR/tsctl`, else `/tmp/tsctl-UID`.
 """
     return "\n".join([head, *(_section(verb, root) for verb in VERBS)])
 
 
 def _section(verb: str, root: click.Context) -> str:
     command = main.get_command(root, verb)
-    assert command is not None
+    assert isinstance(command, Verb)
     context = click.Context(command, info_name=verb, parent=root)
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    options = [record for each in command.get_params(context) if (record := each.get_help_record(context))]
     parts = [f"## tsctl {verb}\n", f"```text\n{usage}\n```\n", *_paragraphs(inspect.cleandoc(command.help or ""))]
-    if len(options) > 1:
-        shown = [(code(name), text) for name, text in options if "--help" not in name]
-        parts.append(table(("option", ""), shown))
+    for title, records in command.options_by_group(context).items():
+        shown = [(code(name), text) for name, text in records if "--help" not in name]
+        if shown:
+            parts.append(table((title.lower() if title == "Options" else title, ""), shown))
+    lines = "\n".join(f"# {example.text}\n{example.line}" for example in EXAMPLES[verb])
+    parts.append(f"```bash\n{lines}\n```\n")
     return "\n".join(parts)
 
 

@@ -64,6 +64,8 @@ def shown(endpoints: list[Endpoint]) -> list[str]:
             ["http://a:0 inference management", "http://a:0 metrics"], id="a port that is to be chosen is its own"),
         pytest.param({"metrics_address": "m:1", "metrics": "false"},
             ["http://127.0.0.1:8080 inference"], id="none, where there are no metrics"),
+        pytest.param({"inference_address": "18701"},
+            ["http://127.0.0.1:18701 inference"], id="a number is a port of this machine alone"),
         pytest.param({"inference_address": "none"}, [], id="no TCP at all"),
         pytest.param({"inference_address": "None", "management_address": "a:1", "metrics_address": "a:2"},
             ["http://a:1 management", "http://a:2 metrics"], id="or none for predictions"),

@@ -8,12 +8,14 @@ import pytest
 from daemon.api.inference.openapi import describe_api
 from daemon.api.management.openapi import describe_management
 from daemon.core import errors
+from daemon.events.event import KINDS
 from daemon.metrics import families
 from daemon.settings import SETTINGS
 from docs.generate import PAGES
 from docs.generate.badges import PICTURE, badges, draw
 from docs.generate.states import MACHINES, drawing
 from tsctl.cli import VERBS, main
+from tsctl.examples import EXAMPLES
 
 TOLD = [each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, errors.DaemonError)]
 ROUTES = [*describe_api()["paths"], *describe_management(own=True)["paths"]]
@@ -30,8 +32,10 @@ def test_a_verb_has_a_section_with_all_its_options(verb: str) -> None:
 
     command = main.get_command(main.make_context("tsctl", ["ls"], resilient_parsing=True), verb)
     assert command is not None
-    options = [param.opts[0] for param in command.params if param.opts[0].startswith("-")]
+    shown = [param for param in command.params if not getattr(param, "hidden", False)]
+    options = [param.opts[0] for param in shown if param.opts[0].startswith("-")]
     assert [option for option in options if option not in section] == []
+    assert all(example.line in section for example in EXAMPLES[verb])
 
 
 def test_every_setting_of_the_daemon_is_listed_once() -> None:
@@ -58,6 +62,12 @@ def test_every_family_of_metrics_is_listed() -> None:
     page = PAGES["reference/metrics.md"]()
     assert len(named) > 15
     assert [name for name in named if f"| `{name}` |" not in page] == []
+
+
+def test_every_kind_of_events_is_listed_with_its_level() -> None:
+    rows = re.findall(r"^\| `([a-z-]+)` \| (\w+) \|", PAGES["reference/events.md"](), re.MULTILINE)
+
+    assert rows == [(name, kind.level) for name, kind in KINDS.items()]
 
 
 @pytest.mark.parametrize("title", MACHINES)

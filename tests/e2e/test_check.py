@@ -32,6 +32,18 @@ def test_it_says_what_would_happen_and_prints_the_answer(idle: Served, request_f
     assert not (idle.folder / "state").exists()
 
 
+def test_json_is_for_programs(idle: Served, request_file: Path) -> None:
+    idle.pack("obey")
+
+    done = idle.run("check", str(idle.store / "obey.mar"), "--input", str(request_file), "--json")
+
+    document = json.loads(done.stdout)
+    assert (document["model"]["name"], document["model"]["batchSize"]) == ("obey", 1)
+    assert document["answer"]["status"] == 200
+    assert json.loads(document["answer"]["body"])["rows"] == 1
+    assert "handler   obey.py" not in done.stderr
+
+
 def test_a_handler_that_raises_fails_the_check(idle: Served, request_file: Path) -> None:
     idle.pack("obey")
     request_file.write_text('{"do": "raise"}')

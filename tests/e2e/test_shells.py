@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pexpect
@@ -23,6 +24,7 @@ class Shell:
             pytest.skip(f"needs the Debian program {name}")
         home = served.folder / f"home-{name}"
         home.mkdir(exist_ok=True)
+        self.folder = home
         environment = served.environment | {
             "TERM": "dumb" if name == "fish" else "xterm",
             "HOME": str(home),
@@ -75,6 +77,50 @@ def test_tab_completes_in_a_real_shell(shared: Served, shell_name: str) -> None:
         assert "tsctl register another-model.mar" in shell.tab("tsctl register another")
     finally:
         shell.close()
+
+
+def test_tab_offers_files_of_this_directory_where_an_archive_is_expected(idle: Served, shell_name: str) -> None:
+    shell = Shell(shell_name, idle)
+    (shell.folder / "local-net.mar").touch()
+    (shell.folder / "other-models").mkdir()
+    (shell.folder / "other-models" / "inner.mar").touch()
+
+    try:
+        assert "tsctl register local-net.mar" in shell.tab("tsctl register local")
+        seen = shell.tab("tsctl register other")
+        inner = shell.tab("tsctl register other-models/in")
+    finally:
+        shell.close()
+
+    assert "tsctl register other-models/" in seen
+    assert not seen.endswith(" ")  # the path goes on
+    assert "tsctl register other-models/inner.mar" in inner
+
+
+COMMAS = "Serve a handler or a model from its file, until Ctrl-C."
+
+
+def test_zsh_shows_a_description_whole(idle: Served) -> None:
+    shell = Shell("zsh", idle)
+
+    try:
+        assert COMMAS in shell.tab("tsctl se")  # serve and set
+    finally:
+        shell.close()
+
+
+def test_fish_shows_a_description_whole(idle: Served) -> None:
+    fish = shutil.which("fish")
+    if fish is None:
+        pytest.skip("needs the Debian program fish")
+    environment = idle.environment | {
+        "HOME": str(idle.folder), "PATH": f"{TSCTL.parent}:{idle.environment['PATH']}", "TERM": "dumb",
+    }  # fmt: skip
+    commands = f"source {COMPLETIONS / 'tsctl.fish'}; complete -C 'tsctl se'"
+
+    done = subprocess.run([fish, "--no-config", "-c", commands], env=environment, capture_output=True, text=True)
+
+    assert f"serve\t{COMMAS}" in done.stdout.splitlines()
 
 
 def test_without_a_daemon_tab_is_silent(idle: Served, shell_name: str) -> None:

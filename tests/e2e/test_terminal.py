@@ -1,5 +1,6 @@
 """The output for people: the command line on a terminal, and in a pipe."""
 
+import json
 import re
 import signal
 from collections.abc import Iterator
@@ -101,8 +102,9 @@ def test_describe_is_readable_on_a_terminal(shared: Served) -> None:
         assert part in screen
 
 
-def test_describe_is_torchserves_document_in_a_pipe(shared: Served) -> None:
-    keys = list(shared.describe("echo"))
+def test_describe_is_readable_in_a_pipe_and_torchserves_document_by_json(shared: Served) -> None:
+    assert shared.tsctl("describe", "echo").split()[:3] == ["model", "echo", "1.0"]
+    keys = list(json.loads(shared.tsctl("describe", "echo", "--json"))[0])
 
     assert keys[:4] == ["modelName", "modelVersion", "modelUrl", "runtime"]
     assert keys[-2:] == ["jobQueueStatus", "tsctl"]

@@ -138,6 +138,22 @@ def test_for_people_there_are_percentiles_and_drawings(
     assert "█" in shown
 
 
+def test_the_figures_come_last_so_that_they_stay_on_the_screen(
+    invoke: Invoke, serving: FakeDaemon, stand_in: StandIn, photo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tsctl.commands.bench import show
+
+    stand_in.say(figures(0.01))
+    document = json.loads(invoke("bench", "net", photo, "--json").stdout)
+    sizes = {str(size): size for size in range(1, 65)}
+
+    show(document | {"batches": {"sizes": sizes, "reasons": {"full": 64}}})
+
+    last = [line.split() for line in capsys.readouterr().out.splitlines()[-24:]]
+    assert [line[0] for line in last[-5:]] == ["model", "load", "requests", "errors", "throughput"]
+    assert ["p50", "p90", "p95", "p99", "p99.9", "max", "mean"] in last
+
+
 @pytest.mark.parametrize(
     ("before", "after", "gained"),
     [

@@ -1,17 +1,20 @@
 """The root command: its verbs, its help and its exit codes."""
 
+import re
 import resource
 import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
 
+import click
 import pytest
 
 import tsctl.commands
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
-from tsctl.cli import VERBS
+from tsctl.cli import VERBS, main
+from tsctl.verb import Verb
 
 HELP_BUDGET = 0.120  # seconds of CPU
 
@@ -44,12 +47,17 @@ def test_a_verbs_help_fits_a_terminal(invoke: Invoke, verb: str) -> None:
 
     assert result.exit_code == 0
     assert result.stdout.startswith(f"Usage: tsctl {verb} ")
-    assert max(map(len, result.stdout.splitlines())) <= 100
+    assert max(map(len, result.stdout.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(
     ("typed", "suggestion"),
-    [("regster", " Did you mean `register`?"), ("start2", " Did you mean `start`?"), ("zzz", "")],
+    [
+        ("regster", " Did you mean `register`?"),
+        ("start2", " Did you mean `start`?"),
+        ("rm", " Did you mean `unregister`?"),
+        ("zzz", ""),
+    ],
 )
 def test_an_unknown_verb_is_wrong_usage_and_may_bring_a_suggestion(invoke: Invoke, typed: str, suggestion: str) -> None:
     result = invoke(typed)
@@ -74,6 +82,7 @@ def test_an_unknown_verb_is_wrong_usage_and_may_bring_a_suggestion(invoke: Invok
         pytest.param("start --grace soon", id="a setting that cannot be read"),
         pytest.param("completion tcsh", id="a shell that is not known"),
         pytest.param("--nothing ls", id="an option of the root that does not exist"),
+        pytest.param("rm resnet", id="a verb of another program"),
     ],
 )
 def test_wrong_usage_exits_with_2(invoke: Invoke, line: str) -> None:
@@ -116,6 +125,73 @@ def test_the_socket_may_be_given(invoke: Invoke, tmp_path: Path) -> None:
     result = invoke("--socket", tmp_path / "other.sock", "ls")
 
     assert f"no daemon at `{tmp_path}/other.sock`" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "line", ["ls --socket {}", "describe --socket={} resnet", "--socket nowhere.sock status --socket {}"]
+)
+def test_the_socket_may_come_after_the_verb(invoke: Invoke, tmp_path: Path, line: str) -> None:
+    result = invoke(*line.format(tmp_path / "other.sock").split())
+
+    assert result.exit_code == 3
+    assert f"no daemon at `{tmp_path}/other.sock`" in result.stderr
+
+
+def test_every_verb_is_of_the_class_with_examples_and_the_socket() -> None:
+    root = click.Context(main)
+
+    others = [verb for verb in VERBS if not isinstance(main.get_command(root, verb), Verb)]
+
+    assert others == []
+
+
+@pytest.mark.parametrize(
+    "line", ["ls", "describe m", "predict m --data x", "check handler.py", "register m.mar", "stop"]
+)
+def test_ctrl_c_exits_with_130(invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    Path("handler.py").write_text("def handle(data, context): ...")
+    monkeypatch.setattr("socket.socket.connect", interrupted)  # what talks to the daemon, and
+    monkeypatch.setattr("subprocess.Popen.__init__", interrupted)  # what runs a process of its own
+
+    result = invoke(*line.split())
+
+    assert result.exit_code == 130
+    assert "interrupted" in result.stderr
+
+
+def test_an_option_that_does_not_exist_may_bring_a_suggestion(invoke: Invoke) -> None:
+    result = invoke("start", "--model-stor", "x")
+
+    assert re.search(r"Did you mean.* '--model-store'", result.stderr)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "hint"),
+    [
+        ("describe resnt", "ModelNotFoundException", "hint: did you mean `resnet`?"),
+        ("describe zzz", "ModelNotFoundException", "hint: `tsctl ls` shows the registered models"),
+        (
+            "describe resnet/9",
+            "ModelVersionNotFoundException",
+            "hint: registered versions of `resnet`: 1.0, 2.0",
+        ),
+    ],
+)
+def test_a_model_that_is_not_registered_brings_a_suggestion(
+    invoke: Invoke, daemon: FakeDaemon, line: str, kind: str, hint: str
+) -> None:
+    models = [{"name": "resnet", "version": "1.0"}, {"name": "resnet", "version": "2.0"}]
+    daemon.answer("GET /tsctl/status", {"models": models})
+    daemon.answer(f"GET /models/{line.split()[1]}", {"code": 404, "type": kind, "message": "not found"}, 404)
+
+    result = invoke(*line.split())
+
+    assert result.exit_code == 1
+    assert result.stderr.splitlines() == ["error: not found", hint]
 
 
 def test_the_socket_may_come_from_the_environment(

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.cli import VERBS, main
-from tsctl.completion import SHELLS, complete_archive, complete_model
+from tsctl.completion import SHELLS, complete_archive, complete_model, script
 
 ROOT = Path(__file__).parents[2]
 MODELS: list[dict[str, Any]] = [
@@ -109,19 +109,60 @@ def test_the_socket_on_the_line_is_asked(tmp_path: Path) -> None:
     assert found == ["mnist"]
 
 
-def test_archives_complete_by_the_model_stores_names(daemon: FakeDaemon) -> None:
+def test_the_socket_after_the_verb_is_asked(tmp_path: Path) -> None:
+    other = FakeDaemon(tmp_path / "other.sock")
+    other.answer("GET /tsctl/status", {"models": MODELS})
+
+    try:
+        found = tab(f"tsctl describe --socket {other.path} m")
+    finally:
+        other.close()
+
+    assert found == ["mnist"]
+
+
+def test_files_of_this_directory_complete_after_those_of_the_store(
+    daemon: FakeDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daemon.answer("GET /tsctl/store", STORE)
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    for name in ("handler.py", "net.tar.gz", "resnet.mar", "notes.txt", ".hidden.mar", "two words.mar"):
+        (folder / name).write_bytes(b"x" * 2048)
+    (folder / "models").mkdir()
+
+    items = complete_archive(context_of(), PARAMETER, "")
+
+    assert words(items) == ["resnet.mar", "mnist", "handler.py", "models/", "net.tar.gz"]
+    assert [item.help for item in items[2:]] == ["file, 2 KiB", None, "file, 2 KiB"]
+    assert words(complete_archive(context_of(), PARAMETER, "ne")) == ["net.tar.gz"]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_clicks_script_is_changed_in_one_place(shell: str) -> None:
+    assert script(shell).count("tsctl") > 1  # or an assertion of `script` fails: click's script has changed
+
+
+def test_archives_complete_by_the_model_stores_names(
+    daemon: FakeDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path / "run" / "tsctl")
     daemon.answer("GET /tsctl/store", STORE)
 
     assert words(complete_archive(context_of(), PARAMETER, "res")) == ["resnet.mar"]
     assert words(complete_archive(context_of(), PARAMETER, "")) == ["resnet.mar", "mnist"]
 
 
-def test_an_archives_size_is_shown_beside_it(daemon: FakeDaemon) -> None:
+def test_an_archives_size_is_shown_beside_it(
+    daemon: FakeDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path / "run" / "tsctl")
     daemon.answer("GET /tsctl/store", STORE)
 
     items = complete_archive(context_of(), PARAMETER, "")
 
-    assert [item.help for item in items] == ["230.0 MiB", "directory"]
+    assert [item.help for item in items] == ["store, 230 MiB", "store, directory"]
 
 
 def test_an_archive_that_is_not_in_the_store_is_a_path(daemon: FakeDaemon) -> None:

@@ -1,13 +1,18 @@
 """The verbs that tell the daemon what to serve, and show what it serves."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
+from tsctl import render
+from tsctl.commands.ls import columns, dropped
+from tsctl.commands.status import last_minute
 
 
 def model(name: str, version: str, *, default: bool = True, state: str = "ready") -> dict[str, Any]:
@@ -42,6 +47,74 @@ def test_ls_is_a_table_with_a_star_at_a_default_among_several(invoke: Invoke, da
     assert rows[1][:4] == ["net", "2.0", "*", "ready"]
     assert rows[2] == ["net", "1.0", "failed", "1/2", "8", "50", "ms", "fixed", "12.3", "3"]
     assert rows[3][:3] == ["other", "1.0", "ready"]
+
+
+RECENT = {"seconds": 60, "requests": 1204, "errors": 3, "p50Ms": 5.0, "p99Ms": 34.25}
+
+
+def recent_models() -> list[dict[str, Any]]:
+    """Make models with names of forty characters, of which one has answered nothing yet."""
+    return [
+        model("n" * 40, "1.0") | {"recent": RECENT},
+        model("m" * 40, "1.0", state="crashing") | {"recent": RECENT | {"errors": 0, "p99Ms": None}},
+    ]
+
+
+def test_ls_shows_recent_errors_and_latency(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("GET /tsctl/status", {"models": [*recent_models(), model("old", "1.0")]})
+
+    rows = [line.split() for line in invoke("ls").stdout.splitlines()]
+
+    assert rows[0][-4:] == ["REQ/S", "ERRORS", "P99", "QUEUE"]
+    assert [row[-4:-1] for row in rows[1:]] == [["3", "34.2", "ms"], ["12.3", "0", "-"], ["12.3", "-", "-"]]
+
+
+@pytest.mark.parametrize(
+    ("width", "titles"),
+    [
+        (120, ["MODEL", "VERSION", "STATE", "WORKERS", "BATCH", "DELAY", "REQ/S", "ERRORS", "P99", "QUEUE"]),
+        (80, ["MODEL", "VERSION", "STATE", "ERRORS", "P99"]),
+        (60, ["MODEL", "STATE", "ERRORS"]),
+        (40, ["MODEL", "STATE"]),
+    ],
+)
+def test_ls_drops_columns_before_it_cuts_a_name(monkeypatch: pytest.MonkeyPatch, width: int, titles: list[str]) -> None:
+    shown = io.StringIO()
+    monkeypatch.setattr(render, "out", Console(file=shown, width=width))
+    models = recent_models()
+
+    table = columns(models)
+    render.table([title for title, _ in table], zip(*(cells for _, cells in table), strict=True), drop=dropped(models))
+
+    lines = shown.getvalue().splitlines()
+    assert lines[0].split() == titles
+    assert max(len(line.rstrip()) for line in lines) <= width
+    assert "".join(line.split()[0] for line in lines[1:]) == "n" * 40 + "m" * 40
+    assert len(lines) == (3 if width > 50 else 5)  # at 40 columns, a name goes on in a second line
+
+
+def test_of_several_versions_the_version_is_never_dropped() -> None:
+    models = [model("net", "2.0"), model("net", "1.0", default=False)]
+
+    assert "VERSION" not in dropped(models)
+    assert "VERSION" in dropped(models[:1])
+
+
+@pytest.mark.parametrize(
+    ("recent", "shown"),
+    [
+        ([RECENT, RECENT | {"p99Ms": 50.0}], "2408 requests, 6 errors, p99 up to 50.0 ms (b/1.0)"),
+        ([RECENT | {"requests": 0, "errors": 0, "p99Ms": None}, None], "0 requests, 0 errors"),
+    ],
+)
+def test_status_sums_up_the_last_minute(recent: list[dict[str, Any] | None], shown: str) -> None:
+    models = [model(name, "1.0") | {"recent": each} for name, each in zip("ab", recent, strict=True)]
+
+    assert last_minute(models) == [("last minute", shown)]
+
+
+def test_status_of_an_older_daemon_has_no_last_minute() -> None:
+    assert last_minute([model("net", "1.0")]) == []
 
 
 def test_ls_as_json_is_the_daemons_list(invoke: Invoke, daemon: FakeDaemon) -> None:
@@ -181,13 +254,47 @@ def test_what_the_daemon_warns_of_goes_to_stderr(command: str, invoke: Invoke, d
     assert result.stderr == "warning: 4 workers share 2 cores\n"
 
 
+def test_scale_as_json(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("GET /models/net", [NET])
+    daemon.answer("PUT /models/net", {"status": "scaled", "warning": "4 workers share 2 cores"})
+
+    result = invoke("scale", "net", "--workers", "4", "--json")
+
+    assert json.loads(result.stdout) == {
+        "modelName": "net", "modelVersion": "1.0", "workers": {"from": 1, "to": 4}, "warning": "4 workers share 2 cores"
+    }  # fmt: skip
+    assert result.stderr == ""
+
+
+def test_register_as_json_is_the_daemons_document(invoke: Invoke, daemon: FakeDaemon) -> None:
+    document = {"status": "registered", "modelName": "net", "modelVersion": "1.0", "batchSize": 8}
+    daemon.answer("POST /models", document)
+
+    result = invoke("register", "net.mar", "--json")
+
+    assert json.loads(result.stdout) == document
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_register_that_does_not_wait_names_the_model(invoke: Invoke, daemon: FakeDaemon, options: list[str]) -> None:
+    document = {"status": "Processing worker updates...", "modelName": "net", "modelVersion": "2.0"}
+    daemon.answer("POST /models", document, 202)
+
+    result = invoke("register", "net.mar", "--no-wait", *options)
+
+    assert "Processing" not in result.stdout
+    assert "Version: 2.0 starts its workers; `tsctl ls` shows when they are ready" in result.stdout
+
+
 def test_retry_names_the_version_that_it_means(invoke: Invoke, daemon: FakeDaemon) -> None:
     daemon.answer("GET /models/net", [NET])
     daemon.answer("POST /models/net/1.0/retry", {"status": "tried again"})
 
     waited, at_once = invoke("retry", "net"), invoke("retry", "net", "--no-wait")
 
-    assert waited.stdout == at_once.stdout == "tried again\n"
+    assert waited.stdout == "tried again\n"
+    assert at_once.stdout == 'Model "net" Version: 1.0 starts its workers; `tsctl ls` shows when they are ready\n'
     sent = [request.query["synchronous"] for request in daemon.requests if request.method == "POST"]
     assert sent == ["true", "false"]
 

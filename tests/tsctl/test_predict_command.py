@@ -31,6 +31,28 @@ def test_the_file_is_sent_and_the_answer_printed_as_it_is(invoke: Invoke, daemon
     assert request.body == b"\xff\xd8cat"
 
 
+@pytest.mark.parametrize(
+    ("body", "kind", "answer"),
+    [
+        (b'{"a": [1]}', "application/json", {"answer": {"a": [1]}}),
+        (b"two words", "text/plain", {"answer": "two words"}),
+        (b"\xff\x00", "image/png", {"base64": "/wA="}),
+    ],
+    ids=["JSON", "text", "bytes"],
+)
+@pytest.mark.parametrize("arguments", [["--data", "x", "--json"], ["--json", "--data", "x"]])
+def test_json_without_a_value_prints_a_document(
+    invoke: Invoke, daemon: FakeDaemon, body: bytes, kind: str, answer: dict[str, object], arguments: list[str]
+) -> None:
+    daemon.answer_body(ROUTE, body, kind)
+
+    result = invoke("predict", "net", *arguments)
+
+    document = json.loads(result.stdout)
+    assert document.pop("seconds") > 0
+    assert document == {"model": "net", "status": 200, "contentType": kind} | answer
+
+
 def test_a_dash_is_stdin(invoke: Invoke, daemon: FakeDaemon) -> None:
     daemon.answer(ROUTE, 1)
 

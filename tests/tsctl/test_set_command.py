@@ -1,5 +1,6 @@
 """`tsctl set` tells the daemon what is to change, and people what has changed."""
 
+import json
 from typing import Any
 
 import pytest
@@ -37,6 +38,15 @@ def test_set_says_from_what_to_what(invoke: Invoke, daemon: FakeDaemon) -> None:
         "Set the queue size in bytes of `net` 1.0 from 256 MiB to 1.5 GiB",
         "Set the colour of `net` 1.0 from red to blue",
     ]
+
+
+def test_set_as_json_is_the_daemons_document(invoke: Invoke, daemon: FakeDaemon) -> None:
+    document = changed(("batchSize", 1, 8))
+    daemon.answer("PATCH /models/net", document)
+
+    result = invoke("set", "net", "--batch-size", "8", "--json")
+
+    assert json.loads(result.stdout) == document
 
 
 def test_set_passes_every_option_on(invoke: Invoke, daemon: FakeDaemon) -> None:

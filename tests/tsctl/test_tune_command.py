@@ -99,6 +99,19 @@ def test_what_was_measured_and_what_is_recommended_is_shown(invoke: Invoke, meas
     assert "tsctl scale" not in done.stdout
 
 
+def test_the_verdict_comes_last_and_is_whole_in_itself(invoke: Invoke, measuring: Any) -> None:
+    lines = invoke("tune", "net").stdout.splitlines()
+
+    assert lines[lines.index("Recommended: 2") :] == [
+        "Recommended: 2",
+        "  the highest capacity of the settings whose p99 is within 5% of the least",
+        "  batch size 8, delay at most 20 ms, auto, 1 worker × 2 threads",
+        "  p99 12.7 ms, capacity 720 requests a second",
+        "  now: p99 70.1 ms, capacity 119 requests a second",
+        "  tsctl set net --batch-size 8 --max-delay 20 --batching auto",
+    ]
+
+
 def test_the_measuring_is_told_all_it_needs(invoke: Invoke, measuring: Any, order: Path) -> None:
     invoke(
         "tune", "net", "--slo-p99", "50", "--max-batch-size", "16", "--workers", "1", "--workers", "2", "--rate", "9.5"

@@ -10,6 +10,7 @@ from daemon.targets import ServeTarget, local_files
 from tsctl.errors import CliError
 from tsctl.render import bytes_text, live
 from tsctl.serving.requests import checked_target
+from tsctl.verb import Verb
 
 _FILE = click.Path(path_type=Path)
 
@@ -17,7 +18,7 @@ _FILE = click.Path(path_type=Path)
 _BESIDE = "index_to_name.json"  # labels of the built-in handlers
 
 
-@click.command
+@click.command(cls=Verb)
 @click.argument("target", required=False, type=click.Path())
 @click.option("--model-name", metavar="NAME", help="The model's name: letters, digits, `_`, `-`, `.`.")
 @click.option("-v", "--version", metavar="VERSION", help="The model's version, such as 1.0.")

@@ -10,6 +10,7 @@ import click
 from tsctl.client import DaemonClient, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.options import json_option, model_argument
+from tsctl.verb import Verb
 
 SECONDS = 10.0
 MOST_CONNECTIONS = 1000  # of the open loop
@@ -26,7 +27,7 @@ FAILURES = {
 }
 
 
-@click.command
+@click.command(cls=Verb)
 @model_argument
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("-c", "--connections", type=click.IntRange(min=1), metavar="N", help="Concurrent clients [default: 8].")
@@ -192,37 +193,43 @@ def notes(found: dict[str, Any]) -> list[str]:
 
 
 def show(document: dict[str, Any]) -> None:
-    """Print the result as text."""
+    """Print the result as text. The figures come last: they stay on a terminal of 24 lines, whatever is above them."""
     from tsctl import render
 
-    load, latency = document["load"], document["latency"]
+    latency, batches = document["latency"], document["batches"]
+    if batches["sizes"]:
+        render.heading("Batches by reason")
+        render.histogram(list(batches["reasons"].items()))
+        render.heading("Batches by size")
+        render.histogram(list(batches["sizes"].items()))
+    if latency["max"]:
+        render.heading("Latency")
+        render.histogram([(f"≤ {_time(bar['upTo'])}", bar["count"]) for bar in document["histogram"]])
+        click.echo()
+        names = ("p50", "p90", "p95", "p99", "p99.9", "max", "mean")
+        render.table([f">{name}" for name in names], [[_time(latency[name]) for name in names]])
+        click.echo()
+    render.facts(_facts(document))
+
+
+def _facts(document: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the rows of the result; the throughput is the last."""
+    from tsctl.render import bytes_text
+
+    load = document["load"]
     if "rate" in load:
         kind = f"open loop, {load['rate']:g} requests a second, {load['spacing']} spacing"
     else:
         kind = f"closed loop, {load['connections']} connections"
     wrong = [f"{count} × status {status}" for status, count in document["statuses"].items() if status[0] != "2"]
     wrong += [f"{count} × {FAILURES[kind]}" for kind, count in document["failures"].items()]
-    render.facts(
-        [
-            ("model", f"{document['model']}, {render.bytes_text(document['bodyBytes'])} a request"),
-            ("load", f"{kind}, for {document['seconds']:.1f} s"),
-            ("throughput", f"{document['requestsPerSecond']:.1f} good answers a second"),
-            ("requests", f"{document['requests']}, the first alone in {_time(document['first'])}"),
-            ("errors", ", ".join(wrong) or "none"),
-        ]
-    )
-    if not latency["max"]:
-        return
-    render.heading("Latency")
-    names = ("p50", "p90", "p95", "p99", "p99.9", "max", "mean")
-    render.table([f">{name}" for name in names], [[_time(latency[name]) for name in names]])
-    click.echo()
-    render.histogram([(f"≤ {_time(bar['upTo'])}", bar["count"]) for bar in document["histogram"]])
-    if document["batches"]["sizes"]:
-        render.heading("Batches by size")
-        render.histogram(list(document["batches"]["sizes"].items()))
-        render.heading("Batches by reason")
-        render.histogram(list(document["batches"]["reasons"].items()))
+    return [
+        ("model", f"{document['model']}, {bytes_text(document['bodyBytes'])} a request"),
+        ("load", f"{kind}, for {document['seconds']:.1f} s"),
+        ("requests", f"{document['requests']}, the first alone in {_time(document['first'])}"),
+        ("errors", ", ".join(wrong) or "none"),
+        ("throughput", f"{document['requestsPerSecond']:.1f} good answers a second"),
+    ]
 
 
 def _time(seconds: float) -> str:

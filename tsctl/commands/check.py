@@ -12,14 +12,17 @@ import click
 from daemon.targets import ServeTarget
 from tsctl.client import content_type_of
 from tsctl.errors import CliError
-from tsctl.render import bytes_text, live
+from tsctl.options import json_option
+from tsctl.relay import relayed
+from tsctl.render import LiveProgress, bytes_text, live
 from tsctl.serving.requests import FALLBACK_BATCH_SIZE, checked_target
 from tsctl.serving.showing import takes_text
+from tsctl.verb import Verb
 
 CHECK = (sys.executable, "-P", "-m", "daemon.tools.check")
 
 
-@click.command
+@click.command(cls=Verb)
 @click.argument("target", metavar="TARGET", type=click.Path())
 @click.option(
     "--input", "sample", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Request body to run."
@@ -29,7 +32,8 @@ CHECK = (sys.executable, "-P", "-m", "daemon.tools.check")
     metavar="TYPE",
     help="Content type of the input [default: by its name for JSON and text, else none].",
 )
-def command(target: str, sample: Path | None, content_type: str | None) -> None:
+@json_option
+def command(target: str, sample: Path | None, content_type: str | None, as_json: bool) -> None:
     """Load TARGET in a temporary worker and report the result. Needs no daemon.
 
     TARGET is an archive, a directory, or a file as for `tsctl serve`.
@@ -43,9 +47,10 @@ def command(target: str, sample: Path | None, content_type: str | None) -> None:
     name = target.rpartition("/")[2]
     if sample is not None:
         given += ["--input", str(sample), "--content-type", content_type or content_type_of(sample)]
+    loaded: dict[str, Any] = {}
     answer: dict[str, Any] | None = None
     with live() as progress:
-        for event in _events(given):
+        for event in _events(given, progress):
             match event["stage"]:
                 case "unpacking":
                     done, total = bytes_text(event["done"]), bytes_text(event["total"])
@@ -53,24 +58,44 @@ def command(target: str, sample: Path | None, content_type: str | None) -> None:
                 case "loading":
                     progress.show(f"loading {name}")
                 case "loaded":
-                    _show(target, read, event)
+                    loaded = event
+                    if not as_json:
+                        progress.print(_shown(target, read, event))
                     progress.show(f"running {sample.name}" if sample else "stopping")
                 case "answered":
                     answer = event
                 case "failed":
                     raise CliError(event["message"].partition("\n")[0])  # the worker has printed the rest
+    if as_json:
+        found = {"target": target, "model": loaded, "answer": answer}
+        click.echo(json.dumps({name: _without_stage(event) for name, event in found.items()}, indent=2))
     if answer is not None:
+        _show_answer(answer, as_json=as_json)
+
+
+def _without_stage(event: Any) -> Any:
+    return {name: value for name, value in event.items() if name != "stage"} if isinstance(event, dict) else event
+
+
+def _show_answer(answer: dict[str, Any], *, as_json: bool) -> None:
+    """Print the answer to the sample, unless it is printed as JSON already.
+
+    Raises:
+        CliError: the request failed, or the handler returned an error's status.
+    """
+    if not as_json:
         click.echo(f"answer    status {answer['status']} after {answer['seconds'] * 1000:.0f} ms", err=True)
-        if answer["error"]:
-            raise CliError(answer["body"])
+    if answer["error"]:
+        raise CliError(answer["body"])
+    if not as_json:
         click.echo(answer["body"])
-        if answer["status"] >= 400:
-            raise CliError(f"the handler returned status {answer['status']}")
+    if answer["status"] >= 400:
+        raise CliError(f"the handler returned status {answer['status']}")
 
 
-def _events(arguments: list[str]) -> Iterator[dict[str, Any]]:
+def _events(arguments: list[str], progress: LiveProgress) -> Iterator[dict[str, Any]]:
     """Run the check as a process of its own and yield its events; the worker's output goes to stderr immediately."""
-    with subprocess.Popen([*CHECK, *arguments], stdout=subprocess.PIPE, text=True) as process:
+    with relayed([*CHECK, *arguments], progress, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         for line in process.stdout:
             yield json.loads(line)
@@ -78,7 +103,8 @@ def _events(arguments: list[str]) -> Iterator[dict[str, Any]]:
         raise CliError(f"the check failed: its process ended with exit code {process.returncode}")
 
 
-def _show(text: str, target: ServeTarget, loaded: dict[str, Any]) -> None:
+def _shown(text: str, target: ServeTarget, loaded: dict[str, Any]) -> str:
+    """Return the lines about a loaded model."""
     files = ", ".join(filter(None, (loaded["modelFile"], loaded["serializedFile"]))) or "none named"
     size = f", {bytes_text(target.path.stat().st_size)}" if target.path is not None and target.path.is_file() else ""
     takes = takes_text(loaded["declared"])
@@ -95,5 +121,4 @@ def _show(text: str, target: ServeTarget, loaded: dict[str, Any]) -> None:
         ("loaded", f"in {loaded['seconds']:.1f} s"),
         *(("note", note) for note in loaded["notes"]),
     )
-    for name, text in lines:
-        click.echo(f"{name:<9} {text}", err=True)
+    return "\n".join(f"{name:<9} {text}" for name, text in lines)

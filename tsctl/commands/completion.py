@@ -3,16 +3,18 @@
 import click
 
 from tsctl.completion import SHELLS, script
+from tsctl.verb import Verb
 
 
-@click.command
+@click.command(cls=Verb)
 @click.argument("shell", type=click.Choice(SHELLS))
 def command(shell: str) -> None:
     """Print the completion script of SHELL.
 
     \b
-    bash   tsctl completion bash > ~/.local/share/bash-completion/completions/tsctl
-    zsh    tsctl completion zsh > "${fpath[1]}/_tsctl"
-    fish   tsctl completion fish > ~/.config/fish/completions/tsctl.fish
+    Where the shells look for the script:
+      bash   ~/.local/share/bash-completion/completions/tsctl
+      zsh    "${fpath[1]}/_tsctl"
+      fish   ~/.config/fish/completions/tsctl.fish
     """
     click.echo(script(shell))

@@ -6,9 +6,10 @@ import click
 
 from tsctl.client import DaemonClient, model_path
 from tsctl.options import model_argument
+from tsctl.verb import Verb
 
 
-@click.command
+@click.command(cls=Verb)
 @model_argument
 @click.pass_obj
 def command(socket: Path | None, model: str) -> None:

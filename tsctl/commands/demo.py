@@ -2,8 +2,10 @@
 
 import click
 
+from tsctl.verb import Verb
 
-@click.command
+
+@click.command(cls=Verb)
 def command() -> None:
     """Show batching and recovery with a small model, in under a minute.
 

@@ -1,7 +1,6 @@
 """`tsctl describe`."""
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,22 +10,23 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import hint
 from tsctl.options import json_option, model_argument
+from tsctl.verb import Verb
 
 MOST_BARS = 16  # of a histogram, so that all bars fit on the screen
 
 
-@click.command
+@click.command(cls=Verb)
 @model_argument
 @json_option
 @click.pass_obj
 def command(socket: Path | None, model: str, as_json: bool) -> None:
     """Show everything about MODEL, MODEL/VERSION or MODEL/all.
 
-    Prints a readable view on a terminal. Otherwise, and with --json, prints TorchServe's describe
-    document: a list of versions, each with the additions to TorchServe under the key `tsctl`.
+    With --json, prints TorchServe's describe document: a list of versions, each with the additions to
+    TorchServe under the key `tsctl`.
     """
     documents = DaemonClient(socket).json("GET", f"/models/{model_path(model)}")
-    if as_json or not sys.stdout.isatty():
+    if as_json:
         click.echo(json.dumps(documents, indent=2))
         return
     for index, document in enumerate(documents):
@@ -103,6 +103,11 @@ def show(document: dict[str, Any]) -> None:
         render.heading("Error")
         error = ours["error"]
         render.plain("\n".join(filter(None, (error["message"], error["traceback"], *error["output"]))))
+    if ours.get("events"):
+        from tsctl.commands.events import line_of
+
+        render.heading("Last events")
+        render.plain("\n".join(line_of(event, named=False) for event in ours["events"]))
     if ours["retryable"]:
         hint(f"retry with `tsctl retry {document['modelName']}/{document['modelVersion']}`")
 

@@ -13,11 +13,12 @@ from daemon import paths
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import CliError
 from tsctl.options import optional_model_argument
+from tsctl.verb import Verb
 
 POLL = 0.2  # seconds
 
 
-@click.command
+@click.command(cls=Verb)
 @click.option("-f", "--follow", "following", is_flag=True, help="Keep printing lines as they are logged.")
 @click.option("-n", "--lines", default=50, show_default=True, metavar="N", help="Number of last lines to show.")
 @click.option("--access", is_flag=True, help="Show the access log instead.")

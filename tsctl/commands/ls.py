@@ -2,21 +2,28 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tsctl.client import DaemonClient
 from tsctl.errors import hint
 from tsctl.options import json_option
+from tsctl.verb import Verb
+
+# Columns that a narrow terminal does without, the first of them first: settings, then load, then health.
+DROPPED = ("BATCHING", "DELAY", "BATCH", "QUEUE", "REQ/S", "WORKERS", "VERSION", "P99", "ERRORS")
 
 
-@click.command
+@click.command(cls=Verb)
 @json_option
 @click.pass_obj
 def command(socket: Path | None, as_json: bool) -> None:
     """List the registered models; `*` marks a default version among several.
 
-    REQ/S is the recent arrival rate.
+    REQ/S is the recent arrival rate. ERRORS and P99, the latency within which 99 % were answered, are
+    those of the last minute. Names are never cut: a narrow terminal shows fewer columns, and --json
+    shows all.
     """
     models = DaemonClient(socket).json("GET", "/tsctl/status")["models"]
     if as_json:
@@ -27,25 +34,49 @@ def command(socket: Path | None, as_json: bool) -> None:
         return
     from tsctl import render
 
-    several = {model["name"] for model in models if not model["default"]}
-    rows = [
-        (
-            model["name"],
-            model["version"] + (" *" if model["default"] and model["name"] in several else ""),
-            render.state(model["state"]),
-            f"{model['ready']}/{model['wanted']}",
-            model["batchSize"],
-            f"{model['maxBatchDelay']:g} ms",
-            model["policy"],
-            render.number_text(model["arrivalsPerSecond"]),
-            model["queued"],
-        )
-        for model in models
-    ]
-    render.table(("MODEL", "VERSION", "STATE", ">WORKERS", ">BATCH", ">DELAY", "BATCHING", ">REQ/S", ">QUEUE"), rows)
+    table = columns(models)
+    render.table([title for title, _ in table], zip(*(cells for _, cells in table), strict=True), drop=dropped(models))
     failed = [f"{model['name']}/{model['version']}" for model in models if model["state"] == "failed"]
     crashing = [f"{model['name']}/{model['version']}" for model in models if model["state"] == "crashing"]
     if crashing:
         hint(f"`tsctl logs {crashing[0].partition('/')[0]}` shows why the workers of {crashing[0]} exit")
     if failed:
         hint(f"`tsctl describe {failed[0]}` shows why loading failed; retry with `tsctl retry {failed[0]}`")
+
+
+def dropped(models: list[dict[str, Any]]) -> tuple[str, ...]:
+    """Return the columns that a narrow terminal does without; of several versions, the version is part of the name."""
+    needed = () if all(model["default"] for model in models) else ("VERSION",)
+    return tuple(column for column in DROPPED if column not in needed)
+
+
+def columns(models: list[dict[str, Any]]) -> list[tuple[str, list[Any]]]:
+    """Return the titles and cells of the columns; an older daemon does not count recent errors and latencies."""
+    from tsctl import render
+
+    several = {model["name"] for model in models if not model["default"]}
+    recent = [model.get("recent") for model in models]
+    counted = [
+        (">ERRORS", ["-" if each is None else each["errors"] for each in recent]),
+        (">P99", [_milliseconds(None if each is None else each["p99Ms"]) for each in recent]),
+    ]
+    return [
+        ("MODEL", [model["name"] for model in models]),
+        ("VERSION", [
+            model["version"] + (" *" if model["default"] and model["name"] in several else "") for model in models
+        ]),
+        ("STATE", [render.state(model["state"]) for model in models]),
+        (">WORKERS", [f"{model['ready']}/{model['wanted']}" for model in models]),
+        (">BATCH", [model["batchSize"] for model in models]),
+        (">DELAY", [f"{model['maxBatchDelay']:g} ms" for model in models]),
+        ("BATCHING", [model["policy"] for model in models]),
+        (">REQ/S", [render.number_text(model["arrivalsPerSecond"]) for model in models]),
+        *(counted if any(recent) else []),
+        (">QUEUE", [model["queued"] for model in models]),
+    ]  # fmt: skip
+
+
+def _milliseconds(value: float | None) -> str:
+    from tsctl.render import number_text
+
+    return "-" if value is None else f"{number_text(value)} ms"

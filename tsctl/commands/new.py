@@ -10,6 +10,7 @@ import click
 
 from tsctl.errors import CliError
 from tsctl.render import live
+from tsctl.verb import Verb
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
 # kind → (help, the script of the project that makes what is not copied, the sample)
@@ -21,7 +22,7 @@ KINDS: dict[str, tuple[str, str, str]] = {
 }
 
 
-@click.command
+@click.command(cls=Verb)
 @click.argument("directory", metavar="NAME", type=click.Path(path_type=Path))
 @click.option("--function", "kind", flag_value="function", default="function", help=KINDS["function"][0])
 @click.option("--text", "kind", flag_value="text", help=KINDS["text"][0])

@@ -1,10 +1,13 @@
 """`tsctl predict`."""
 
+import base64
 import json
 import sys
+import time
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,17 +15,27 @@ from daemon.settings import size_text
 from tsctl.client import DaemonClient, checked, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.options import model_argument
+from tsctl.verb import Verb
 
 _TEXTUAL = ("application/json", "application/x-ndjson", "application/xml", "application/yaml")
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\r")) + b"\x7f"
 _LONGEST_CHARACTER = 4  # bytes of UTF-8
 
+_AS_JSON = ""  # of `--json` without a value
 
-@click.command
+
+@click.command(cls=Verb)
 @model_argument
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True), required=False)
 @click.option("--data", metavar="TEXT", help="Send TEXT, as text/plain.")
-@click.option("--json", "document", metavar="JSON", help="Send JSON, as application/json.")
+@click.option(
+    "--json",
+    "document",
+    is_flag=False,
+    flag_value=_AS_JSON,
+    metavar="[JSON]",
+    help="Send JSON, as application/json. Last and without a value: print the answer within a JSON document.",
+)
 @click.option(
     "--content-type",
     metavar="TYPE",
@@ -41,15 +54,23 @@ def command(
     """Send an input to MODEL and print the answer on stdout, unchanged and as it comes.
 
     The input is FILE (`-` is stdin), or --data TEXT, or --json JSON. A binary answer is not written to
-    a terminal: add `> FILE`.
+    a terminal: add `> FILE`. With `--json` as the last word, prints a document for programs: status,
+    content type, seconds, and the answer (text, JSON, or `base64`).
     """
+    as_json, document = document == _AS_JSON, document or None
     body, own_type = _input(file, data, document)
     content_type = own_type if content_type is None else content_type
     headers = {"Content-Type": content_type} if content_type else {}
+    started = time.monotonic()
     with DaemonClient(socket).stream("POST", f"/predictions/{model_path(model)}", body, headers) as answer:
         status, kind, pieces = answer
         if status >= 400:
             _fail(status, b"".join(pieces))
+        if as_json:
+            answer_body = b"".join(pieces)
+            told = {"model": model, "status": status, "contentType": kind, "seconds": time.monotonic() - started}
+            click.echo(json.dumps(told | _readable(kind, answer_body), indent=2))
+            return
         _print(kind, pieces)
 
 
@@ -86,7 +107,10 @@ def _input(file: Path | None, data: str | None, document: str | None) -> tuple[b
         try:
             json.loads(document)
         except ValueError as error:
-            raise click.UsageError(f"--json is not JSON: {error}; a text in JSON has double quotes") from None
+            raise click.UsageError(
+                f"--json is not JSON: {error}; a text in JSON has double quotes."
+                " To print the answer as JSON, write --json as the last word"
+            ) from None
         return document.encode("utf-8", "surrogateescape"), "application/json"
     assert file is not None
     try:
@@ -94,6 +118,17 @@ def _input(file: Path | None, data: str | None, document: str | None) -> tuple[b
     except OSError as error:
         raise CliError(f"cannot read `{file}`: {error.strerror}") from None
     return body, content_type_of(file)
+
+
+def _readable(kind: str, body: bytes) -> dict[str, Any]:
+    """Return an answer as a member of a JSON document: parsed JSON, text, or base64 of other bytes."""
+    if is_text(kind, body):
+        text = body.decode("utf-8", "replace")
+        try:
+            return {"answer": json.loads(text)}
+        except ValueError:
+            return {"answer": text}
+    return {"base64": base64.b64encode(body).decode()}
 
 
 def _print(kind: str, pieces: Iterator[bytes]) -> None:

@@ -1,5 +1,6 @@
 """`tsctl register`."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,13 +8,14 @@ import click
 
 from tsctl.client import DaemonClient
 from tsctl.completion import complete_archive
-from tsctl.options import model_parameters, register_options
+from tsctl.options import json_option, model_parameters, register_options
 from tsctl.progress import warn, work
-from tsctl.registered import show_registered
+from tsctl.registered import show_registered, starting_line
 from tsctl.serving.requests import parameters_of, registered_target
+from tsctl.verb import Verb
 
 
-@click.command
+@click.command(cls=Verb)
 @click.argument("archive", shell_complete=complete_archive)
 @register_options
 @click.option("--model-name", metavar="NAME", help="Register under this name instead of the archive's.")
@@ -21,6 +23,7 @@ from tsctl.serving.requests import parameters_of, registered_target
 @click.option("--replace", is_flag=True, help="Replace the version if already registered, see above.")
 @click.option("--reset", is_flag=True, help="With --replace: keep no setting of the registered version.")
 @click.option("--no-wait", is_flag=True, help="Return at once; a model that fails to load stays listed.")
+@json_option
 @click.pass_obj
 def command(
     socket: Path | None,
@@ -31,6 +34,7 @@ def command(
     replace: bool,
     reset: bool,
     no_wait: bool,
+    as_json: bool,
     **settings: Any,
 ) -> None:
     """Register ARCHIVE and start its workers.
@@ -55,8 +59,9 @@ def command(
       bf16                  bfloat16, where the hardware has a fast path for it
       compile               torch.compile, for every batch size before readiness
       none                  no optimization
-    The default of the built-in image handlers is channels_last,fold,fast_images.
-    Each is checked against the plain model; `tsctl describe` shows the drift of the answers.
+
+    The default of the built-in image handlers is channels_last,fold,fast_images. Each is checked
+    against the plain model; `tsctl describe` shows the drift of the answers.
 
     With --replace, the registered version serves until every worker of the new archive is ready;
     then new requests go to the new workers, and the old workers finish their requests. No request
@@ -81,6 +86,11 @@ def command(
         synchronous="false" if no_wait else "true",
         **model_parameters(settings),
     )
+    if no_wait and "modelName" in document:  # TorchServe's sentence does not name the model
+        document["status"] = starting_line(document["modelName"], document["modelVersion"])
+    if as_json:
+        click.echo(json.dumps(document, indent=2))
+        return
     click.echo(document["status"])
     warn(document)
     show_registered(document)

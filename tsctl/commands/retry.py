@@ -7,9 +7,11 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.options import model_argument
 from tsctl.progress import work
+from tsctl.registered import starting_line
+from tsctl.verb import Verb
 
 
-@click.command
+@click.command(cls=Verb)
 @model_argument
 @click.option("--no-wait", is_flag=True, help="Return at once; `tsctl ls` shows the result.")
 @click.pass_obj
@@ -34,4 +36,5 @@ def command(socket: Path | None, model: str, no_wait: bool) -> None:
     document = work(
         client, "POST", path, subject=model, hint=hint, synchronous="false" if no_wait else "true"
     )  # fmt: skip
-    click.echo(document["status"])
+    name, version = named["modelName"], named["modelVersion"]
+    click.echo(starting_line(name, version) if no_wait else document["status"])

@@ -6,9 +6,10 @@ from typing import Any
 import click
 
 from tsctl.options import model_parameters, register_options
+from tsctl.verb import Verb
 
 
-@click.command
+@click.command(cls=Verb)
 @click.argument("targets", metavar="TARGET...", nargs=-1, required=True, type=click.Path())
 @click.option("--name", metavar="NAME", help="The model's name [default: inferred from TARGET].")
 @click.option("--handler", metavar="HANDLER", help="The handler [default: TARGET, or base_handler for a model file].")
@@ -32,12 +33,12 @@ def command(
 
     \b
     TARGET:
-      handler.py                   a class, or a function such as `handle` or `predict`
-      handler.py:FUNCTION          one of several functions
-      MODULE:ATTRIBUTE             a handler in a package
-      model.pt, .pt2, .onnx        a whole model; .pt is TorchScript
-      weights.pth                  weights, with the .py file of their module beside them
-      DIRECTORY, MODEL.mar, URL    an archive, unpacked or not
+      handler.py                  a class, or a function such as `predict`
+      handler.py:FUNCTION         one of several functions
+      MODULE:ATTRIBUTE            a handler in a package
+      model.pt, .pt2, .onnx       a whole model; .pt is TorchScript
+      weights.pth                 weights; the .py file of their module is beside
+      DIRECTORY, MODEL.mar, URL   an archive, unpacked or not
 
     Starts a daemon of its own, on port 8080, that ends with this command. If one is running already,
     registers with that one, and unregisters at the end. Prints a `curl` command that asks the model,

@@ -1,20 +1,23 @@
 """`tsctl set`."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from tsctl.client import DaemonClient, model_path
-from tsctl.options import model_argument, model_parameters, set_options
+from tsctl.options import json_option, model_argument, model_parameters, set_options
 from tsctl.setting_text import setting_name, setting_text, setting_unit
+from tsctl.verb import Verb
 
 
-@click.command
+@click.command(cls=Verb)
 @model_argument
 @set_options
+@json_option
 @click.pass_obj
-def command(socket: Path | None, /, model: str, **settings: Any) -> None:
+def command(socket: Path | None, /, model: str, as_json: bool, **settings: Any) -> None:
     """Change settings of MODEL while it serves.
 
     Workers keep running, and no waiting or running request is lost. The new values survive a restart
@@ -30,6 +33,9 @@ def command(socket: Path | None, /, model: str, **settings: Any) -> None:
     if all(value is None for value in asked.values()):
         raise click.UsageError("no change requested: add at least one option, such as `--batch-size 8`")
     document = DaemonClient(socket).json("PATCH", f"/models/{model_path(model)}", **asked)
+    if as_json:
+        click.echo(json.dumps(document, indent=2))
+        return
     for change in document["changes"]:
         click.echo(_sentence(change, f"`{document['modelName']}` {document['modelVersion']}"))
 

@@ -3,14 +3,16 @@
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tsctl.client import DaemonClient
 from tsctl.options import json_option
+from tsctl.verb import Verb
 
 
-@click.command
+@click.command(cls=Verb)
 @json_option
 @click.pass_obj
 def command(socket: Path | None, as_json: bool) -> None:
@@ -35,5 +37,22 @@ def command(socket: Path | None, as_json: bool) -> None:
             ("state", status["stateDir"]),
             ("models", f"{ready} of {len(models)} ready" if models else "none"),
             ("requests", f"{sum(m['running'] for m in models)} running, {sum(m['queued'] for m in models)} waiting"),
+            *last_minute(models),
         ]
     )
+
+
+def last_minute(models: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return the row of recent requests, with the slowest model's latency; empty from an older daemon."""
+    from tsctl.render import number_text
+
+    recent = [(model, model["recent"]) for model in models if model.get("recent")]
+    if not recent:
+        return []
+    requests, errors = (sum(each[name] for _, each in recent) for name in ("requests", "errors"))
+    texts = [f"{requests} requests", f"{errors} errors"]
+    timed = [(each["p99Ms"], f"{model['name']}/{model['version']}") for model, each in recent if each["p99Ms"]]
+    if timed:
+        slowest, name = max(timed)
+        texts.append(f"p99 up to {number_text(slowest)} ms ({name})")
+    return [("last minute", ", ".join(texts))]

@@ -7,11 +7,12 @@ import click
 from tsctl.client import DaemonClient
 from tsctl.launch import stop
 from tsctl.render import live
+from tsctl.verb import Verb
 
 MARGIN = 15.0  # seconds beyond the daemon's own grace time, for workers that must be killed
 
 
-@click.command
+@click.command(cls=Verb)
 @click.pass_obj
 def command(socket: Path | None) -> None:
     """Stop the daemon.

@@ -9,13 +9,14 @@ import click
 from tsctl.client import DaemonClient, checked, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.options import json_option, model_argument
+from tsctl.verb import Verb
 
 _MORE_THAN_ZERO = click.FloatRange(min=0, min_open=True)
 # Settings of the daemon that are passed to its workers.
 _SURROUNDINGS = ("envelope", "decode_input", "limit_image_pixels", "hide_environment")
 
 
-@click.command
+@click.command(cls=Verb)
 @model_argument
 @click.option(
     "--slo-p99", type=_MORE_THAN_ZERO, metavar="MS", help="Target: 99 % of requests answered within MS milliseconds."
@@ -111,14 +112,14 @@ def command(
     found |= {"model": trace["modelName"], "version": trace["modelVersion"], "batchTimes": measured, "notes": notes}
     best = None if found["recommended"] is None else found["frontier"][found["recommended"]]
     found["commands"] = [] if best is None else commands(name, best, trace)
-    if as_json:
-        click.echo(json.dumps(found, indent=2))
-    else:
-        report.show(found, f"{len(body)} B of {source}")
     if trace["silence"] is not None and trace["silence"] < 1.0:
         notes.append("requests were served during the measurement, so batches took longer than on an idle machine")
     for note in notes:
         click.echo(f"{click.style('note:', fg='yellow')} {note}", err=True)
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        report.show(found, f"{len(body)} B of {source}")
     if best is None:
         raise _none_will_do(found, slo_p99)
     if applied:

@@ -8,9 +8,10 @@ from tsctl.client import DaemonClient, model_path
 from tsctl.errors import Interrupted
 from tsctl.options import model_argument
 from tsctl.render import live
+from tsctl.verb import Verb
 
 
-@click.command
+@click.command(cls=Verb)
 @model_argument
 @click.pass_obj
 def command(socket: Path | None, model: str) -> None:

@@ -11,11 +11,12 @@ from tsctl.client import DaemonClient, checked
 from tsctl.errors import CliError, Interrupted
 from tsctl.options import json_option
 from tsctl.render import LiveProgress, live
+from tsctl.verb import Verb
 
 SECONDS = click.FloatRange(min=0)
 
 
-@click.command
+@click.command(cls=Verb)
 @click.option(
     "--grace",
     type=SECONDS,

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tsctl.errors import CliError
-from tsctl.render import live
+from tsctl.relay import relayed
+from tsctl.render import LiveProgress, live
 
 TUNE = (sys.executable, "-P", "-m", "daemon.tools.tune")
 
@@ -29,7 +30,7 @@ def run(order: dict[str, Any], body: bytes, name: str) -> tuple[dict[str, Any], 
     notes: list[str] = []
     with live() as progress:
         progress.show(f"starting to measure {name}")
-        for event in _events(order, body):
+        for event in _events(order, body, progress):
             match event["stage"]:
                 case "loading":
                     progress.show(f"loading {name}, {_workers(event)}", event["done"], event["total"])
@@ -53,8 +54,8 @@ def run(order: dict[str, Any], body: bytes, name: str) -> tuple[dict[str, Any], 
     raise CliError("the measuring process ended without a result")
 
 
-def _events(order: dict[str, Any], body: bytes) -> Iterator[dict[str, Any]]:
-    with subprocess.Popen(TUNE, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+def _events(order: dict[str, Any], body: bytes, progress: LiveProgress) -> Iterator[dict[str, Any]]:
+    with relayed(TUNE, progress, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stdout is not None
         try:
             process.stdin.write(json.dumps(order).encode() + b"\n" + body)

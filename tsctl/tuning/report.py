@@ -34,13 +34,32 @@ def show(found: dict[str, Any], sample: str) -> None:
             click.echo(line)
     if found["recommended"] is None:
         return
-    click.echo(f"\nRecommended: {MARKS[found['recommended']]}")
-    click.echo(f"  {found['rule']}")
+    for line in verdict(found):
+        click.echo(line)
     if found["commands"]:
         for line in found["commands"]:
             click.echo(f"  {line}")
     else:
         click.echo("  the model is already served with these settings")
+
+
+def verdict(found: dict[str, Any]) -> list[str]:
+    """Return the lines about the recommended setting, whole in themselves: the table may be out of sight."""
+    best, now = found["frontier"][found["recommended"]], found["now"]
+    workers, threads = best["workers"], best["threads"]
+    lines = [
+        "",
+        f"Recommended: {MARKS[found['recommended'] % len(MARKS)]}",
+        f"  {found['rule']}",
+        f"  batch size {best['batchSize']}, delay at most {best['maxBatchDelay']:g} ms, {best['batching']},"
+        f" {workers} worker{'s' * (workers > 1)} × {threads} thread{'s' * (threads > 1)}",
+        f"  {_figures(best)}",
+    ]
+    return lines if now is None else [*lines, f"  now: {_figures(now)}"]
+
+
+def _figures(point: dict[str, Any]) -> str:
+    return f"p99 {_ms(point['p99'])} ms, capacity {number_text(point['capacity'])} requests a second"
 
 
 def _batch_times(measured: list[dict[str, Any]]) -> None:

@@ -1,0 +1,108 @@
+"""The help: broken between words, in groups, with two examples a verb."""
+
+import re
+import shlex
+from itertools import chain
+from pathlib import Path
+
+import click
+import pytest
+
+from daemon.model_settings import MODEL_SETTINGS
+from daemon.settings import SETTINGS
+from tests.tsctl.conftest import Invoke
+from tsctl.cli import VERBS, main
+from tsctl.examples import EXAMPLES, Example
+from tsctl.help import HelpFormatter
+from tsctl.setting_groups import DAEMON, MODEL
+
+LINES = [pytest.param(verb, example, id=example.line) for verb, pair in EXAMPLES.items() for example in pair]
+
+
+def commands_of(line: str) -> list[list[str]]:
+    """Return the arguments of each `tsctl` in a line for a shell."""
+    return [shlex.split(found)[1:] for found in re.findall(r"tsctl [^|&>)]*", line)]
+
+
+def test_every_verb_has_two_examples() -> None:
+    assert {verb: len(EXAMPLES.get(verb, ())) for verb in VERBS} == dict.fromkeys(VERBS, 2)
+
+
+@pytest.mark.parametrize(("verb", "example"), LINES)
+def test_an_example_parses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, example: Example) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("sample.json").touch()
+    root = click.Context(main, info_name="tsctl")
+    found = commands_of(example.line)
+
+    for name, *arguments in found:
+        command = main.get_command(root, name)
+        assert command is not None
+        command.make_context(name, arguments, parent=root)
+    assert verb in {name for name, *_ in found}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_ends_with_the_examples(invoke: Invoke, verb: str) -> None:
+    shown = invoke(verb, "--help").stdout
+
+    ending = [line.strip() for line in shown.partition("Examples:\n")[2].splitlines()]
+    assert ending == [text for example in EXAMPLES[verb] for text in (f"{example.text}:", example.line)]
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 200])
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_is_never_broken_within_a_word(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch, verb: str, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", "2000")
+    whole = set(invoke(verb, "--help").stdout.split())
+    monkeypatch.setenv("COLUMNS", str(columns))
+
+    assert set(invoke(verb, "--help").stdout.split()) <= whole
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_a_paragraph_is_as_wide_as_the_terminal(invoke: Invoke, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+
+    widths = [len(line) for line in invoke("retry", "--help").stdout.splitlines()]
+
+    assert columns - 8 <= max(widths) <= columns - 2
+
+
+def test_every_option_of_a_setting_is_in_one_group() -> None:
+    assert sorted(chain(*DAEMON.values())) == sorted(setting.name for setting in SETTINGS)
+    assert sorted(chain(*MODEL.values())) == sorted(row.name for row in MODEL_SETTINGS if row.flag)
+
+
+@pytest.mark.parametrize(
+    ("verb", "titles"),
+    [
+        ("start", ["Options", *DAEMON, "torchserve's flags"]),
+        ("register", ["Options", *MODEL]),
+        ("ls", ["Options"]),
+    ],
+)
+def test_options_are_listed_in_groups(invoke: Invoke, verb: str, titles: list[str]) -> None:
+    shown = invoke(verb, "--help").stdout
+
+    assert re.findall(r"(?m)^(\S.*):$", shown) == [*titles, "Examples"]
+
+
+def test_a_term_that_is_too_long_stands_above_its_text() -> None:
+    formatter = HelpFormatter(width=40)
+
+    formatter.write_dl([("--a", "short"), ("--a-very-long-option-name TEXT", "its text")])
+
+    assert formatter.getvalue().splitlines() == [
+        "--a                 short", "--a-very-long-option-name TEXT", "                    its text"
+    ]  # fmt: skip
+
+
+def test_usage_without_arguments_is_one_line() -> None:
+    formatter = HelpFormatter(width=40)
+
+    formatter.write_usage("tsctl ls")
+
+    assert formatter.getvalue() == "Usage: tsctl ls\n"

@@ -1,0 +1,47 @@
+"""What is suggested for a verb or a model that does not exist."""
+
+import pytest
+
+from tsctl.cli import VERBS
+from tsctl.suggestions import SYNONYMS, similar_model, suggest_verb
+
+MODELS = [{"name": "resnet", "version": "1.0"}, {"name": "Whisper", "version": "1.0"}]
+
+
+def test_a_synonym_is_no_verb_and_means_one() -> None:
+    assert set(SYNONYMS) & set(VERBS) == set()
+    assert set(SYNONYMS.values()) <= set(VERBS)
+
+
+@pytest.mark.parametrize(
+    ("word", "verb"),
+    [
+        ("rm", "unregister"), ("list", "ls"), ("ps", "ls"), ("restart", "upgrade"), ("invoke", "predict"),
+        ("deploy", "register"), ("RM", "unregister"), ("describ", "describe"), ("xyzzy", ""),
+    ],
+)  # fmt: skip
+def test_a_word_means_a_verb(word: str, verb: str) -> None:
+    assert suggest_verb(word, VERBS) == verb
+
+
+@pytest.mark.parametrize("word", ["top", "stp", "stopp", "sto", "kill", "shutdown", "STOP!"])
+def test_stop_is_never_suggested(word: str) -> None:
+    assert suggest_verb(word, VERBS) != "stop"
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        ("resnt", "did you mean `resnet`?"),
+        ("resnet-1/2.0", "did you mean `resnet`?"),
+        ("WHISPER", "did you mean `Whisper`?"),
+        ("resnet/2.0", "registered versions of `resnet`: 1.0"),
+        ("bert", "`tsctl ls` shows the registered models"),
+    ],
+)
+def test_a_model_like_the_typed_one_is_named(typed: str, hint: str) -> None:
+    assert similar_model(typed, MODELS) == hint
+
+
+def test_without_models_the_hint_says_so() -> None:
+    assert similar_model("resnet", []) == "no model is registered"

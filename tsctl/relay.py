@@ -1,0 +1,79 @@
+"""Run a process of our own beside a live line: the process's stderr appears above the line, not within it."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
+
+from tsctl.render import LiveProgress
+
+PATIENCE = 5.0  # seconds for the process to clean up after Ctrl-C
+DRAIN = 1.0  # seconds for the rest of its output: a process that it started may hold the pipe open
+
+
+@contextmanager
+def relayed(command: Sequence[str], progress: LiveProgress, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a process within the block, and wait for its end.
+
+    The process has a session of its own: Ctrl-C at the terminal reaches this one alone, which then interrupts the
+    process, waits until its files are removed, and prints nothing more of its output. SIGTERM and SIGHUP do the same.
+
+    Args:
+        progress: where the lines of its stderr are shown.
+        options: of `subprocess.Popen`, without `stderr`.
+    """
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True, **options)
+    quiet = threading.Event()
+    reader = threading.Thread(target=_relay, args=(process.stderr, progress, quiet), daemon=True)
+    reader.start()
+    try:
+        with _ending_by_signals():
+            yield process
+            process.wait()
+            reader.join(DRAIN)
+    except BaseException:
+        quiet.set()
+        _end(process)
+        raise
+    finally:
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()
+
+
+@contextmanager
+def _ending_by_signals() -> Iterator[None]:
+    """Raise SystemExit on SIGTERM and SIGHUP within the block: otherwise the process would outlive this one."""
+
+    def end(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _relay(stream: IO[bytes] | None, progress: LiveProgress, quiet: threading.Event) -> None:
+    assert stream is not None
+    with stream:
+        for line in iter(stream.readline, b""):
+            text = line.decode("utf-8", "replace").rstrip("\r\n")
+            if not quiet.is_set():
+                progress.print(text.rpartition("\r")[2])  # of a line that was drawn several times, its last state
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Interrupt the process; kill the rest of its session afterwards."""
+    process.send_signal(signal.SIGINT)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(PATIENCE)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -1,0 +1,30 @@
+"""The titles above the options of settings in `--help`; a test keeps the tables complete."""
+
+DAEMON: dict[str, tuple[str, ...]] = {
+    "Places and models": ("socket", "state_dir", "ts_config", "model_store", "models", "restore"),
+    "Addresses": (
+        "inference_address", "metrics_address", "metrics", "management_address", "management_without_token",
+        "token_file", "inference_token_file", "allowed_host", "allowed_urls", "certificate_file", "private_key_file",
+    ),
+    "Limits and timeouts": (
+        "grace", "max_request_size", "max_receiving_bytes", "max_sending_bytes", "queue_jobs", "queue_bytes",
+        "response_timeout", "startup_timeout", "header_timeout", "body_timeout", "keep_alive", "archive_bytes",
+        "archive_files",
+    ),
+    "Workers and handlers": (
+        "install_requirements", "default_workers", "default_handler", "envelope", "decode_input",
+        "limit_image_pixels", "hide_environment", "template",
+    ),
+    "Logs": ("access_log", "log_level"),
+}  # fmt: skip
+MODEL: dict[str, tuple[str, ...]] = {
+    "Batching": ("batch_size", "max_delay", "policy"),
+    "Workers": ("workers", "startup_timeout", "optimize", "max_memory", "cpus"),
+    "Queue and timeouts": ("response_timeout", "queue_jobs", "queue_bytes", "queue_timeout", "client_timeout"),
+    "Failures and recording": ("retry", "isolate", "record_input", "quarantine"),
+}
+
+
+def group_of(name: str, groups: dict[str, tuple[str, ...]]) -> str:
+    """Return the title above a setting's option; "Other settings" for one that no group names."""
+    return next((title for title, names in groups.items() if name in names), "Other settings")

@@ -1,0 +1,94 @@
+"""The class of the verbs' commands: `--socket` after the verb, help in groups with examples, suggestions."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tsctl.errors import CliError
+from tsctl.help import HelpContext
+
+_UNGROUPED = "Options"
+_UNKNOWN_MODEL = ("ModelNotFoundException", "ModelVersionNotFoundException")
+
+
+class GroupedOption(click.Option):
+    """An option that the help lists under a title of its own.
+
+    Attributes:
+        group: the title; empty for "Options".
+    """
+
+    def __init__(self, *args: Any, group: str = "", **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.group = group
+
+
+class Verb(click.Command):
+    """The command of one verb."""
+
+    context_class = HelpContext
+
+    def __init__(self, *args: Any, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        if not any(param.name == "socket" for param in self.params):  # of `start` and `run` it is a setting
+            self.params.append(_socket_option())
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, records in self.options_by_group(ctx).items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+    def options_by_group(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
+        """Return each group's title with its options and their texts; options without a group come first."""
+        groups: dict[str, list[tuple[str, str]]] = {_UNGROUPED: []}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                groups.setdefault(getattr(param, "group", "") or _UNGROUPED, []).append(record)
+        return groups
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples of the verb."""
+        from tsctl.examples import EXAMPLES
+
+        examples = EXAMPLES.get(ctx.info_name or "", ())
+        if not examples:
+            return
+        with formatter.section("Examples"):
+            for example in examples:
+                formatter.write_text(f"{example.text}:")
+                with formatter.indentation():
+                    formatter.write_text(f"\b\n{example.line}")
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb.
+
+        Raises:
+            CliError: the verb failed; if a model is not registered, the hint names similar ones.
+        """
+        try:
+            return super().invoke(ctx)
+        except CliError as error:
+            model = ctx.params.get("model")
+            if error.kind in _UNKNOWN_MODEL and isinstance(model, str) and not error.hint:
+                from tsctl.suggestions import suggest_model
+
+                error.hint = suggest_model(model, ctx.obj)
+            raise
+
+
+def _socket_option() -> click.Option:
+    """Return `--socket` for after the verb; the help of the root command describes the option."""
+    return click.Option(
+        ["--socket", "given_socket"],
+        type=click.Path(path_type=Path),
+        hidden=True,
+        expose_value=False,
+        callback=_take_socket,
+    )
+
+
+def _take_socket(ctx: click.Context, _param: click.Parameter, socket: Path | None) -> None:
+    if socket is not None:
+        ctx.obj = socket.absolute()
