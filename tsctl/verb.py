@@ -44,7 +44,7 @@ class Verb(click.Command):
         groups: dict[str, list[tuple[str, str]]] = {_UNGROUPED: []}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
-            if record is not None:
+            if record is not None and isinstance(param, click.Option):
                 groups.setdefault(getattr(param, "group", "") or _UNGROUPED, []).append(record)
         return groups
 

@@ -207,7 +207,11 @@ def show(document: dict[str, Any]) -> None:
         render.histogram([(f"≤ {_time(bar['upTo'])}", bar["count"]) for bar in document["histogram"]])
         click.echo()
         names = ("p50", "p90", "p95", "p99", "p99.9", "max", "mean")
-        render.table([f">{name}" for name in names], [[_time(latency[name]) for name in names]])
+        render.table(
+            [f">{name}" for name in names],
+            [[_time(latency[name]) for name in names]],
+            drop=("p99.9", "p90", "mean", "p95"),
+        )
         click.echo()
     render.facts(_facts(document))
 
