@@ -1,6 +1,7 @@
 """`tsctl`: the root command, and a table of its verbs. A verb's module is imported only when it runs."""
 
 import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,8 @@ class VerbGroup(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
+            if sys.stderr.isatty():
+                click.echo(err=True)  # ends the line with the terminal's `^C`
             raise Interrupted("interrupted") from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
