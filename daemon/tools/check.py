@@ -70,7 +70,12 @@ async def predict(model: ModelVersion, body: bytes, content_type: str) -> Reply:
     pieces: list[bytes] = []
     headers = [("url_path", ""), ("explain", "False")]
     param = Param("body", content_type, body)
-    job = Job(new_request_id(), [param], headers, time.monotonic(), answer.set_result, lambda p: pieces.append(p.body))
+
+    def deliver(reply: Reply) -> None:
+        if not answer.done():  # else Ctrl-C has cancelled it
+            answer.set_result(reply)
+
+    job = Job(new_request_id(), [param], headers, time.monotonic(), deliver, lambda p: pieces.append(p.body))
     model.submit(job)
     reply = await answer
     return Reply(reply.status, b"".join(pieces) + reply.body, reply.phrase, reply.headers, reply.error)
@@ -97,6 +102,9 @@ async def check(asked: Registration, sample: bytes | None, content_type: str, st
         text = reply.body.decode("utf-8", "replace")
         tell("answered", seconds=time.perf_counter() - began, status=reply.status, error=reply.error, body=text)
         return reply.status < 400
+    except asyncio.CancelledError:  # Ctrl-C: a worker within a request would take seconds to leave
+        await registrar.end()
+        raise
     except DaemonError as error:
         tell("failed", status=error.status, message=str(error))
         return False
