@@ -9,8 +9,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from tsctl.errors import Interrupted
-from tsctl.help import HelpContext
-from tsctl.streams import prepare
+from tsctl.terminal.help import HelpContext
+from tsctl.terminal.streams import prepare
 
 # verb → (group in the help, one line). The command of `verb` is `command` in tsctl/commands/VERB.py.
 VERBS: dict[str, tuple[str, str]] = {
@@ -78,7 +78,7 @@ class VerbGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
-            from tsctl.suggestions import suggest_verb
+            from tsctl.terminal.suggestions import suggest_verb
 
             meant = suggest_verb(args[0], VERBS)
             more = f" Did you mean `{meant}`?" if meant else ""

@@ -10,8 +10,8 @@ from docs.generate.markdown import code, table
 from handlers import wire
 from tsctl import errors
 from tsctl.cli import VERBS, main
-from tsctl.examples import EXAMPLES
-from tsctl.verb import Verb
+from tsctl.terminal.examples import EXAMPLES
+from tsctl.terminal.verb import Verb
 
 # exit code → its meaning
 TSCTL_EXITS: dict[str, str] = {

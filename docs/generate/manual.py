@@ -10,8 +10,8 @@ import click
 
 from docs.generate.commands import TSCTL_EXITS
 from tsctl.cli import VERBS, main
-from tsctl.examples import EXAMPLES
-from tsctl.verb import Verb
+from tsctl.terminal.examples import EXAMPLES
+from tsctl.terminal.verb import Verb
 
 ENVIRONMENT = {
     "TSCTL_SOCKET": "The control socket, as by --socket.",

@@ -9,7 +9,7 @@ import pytest
 
 from docs.generate.manual import pages, write
 from tsctl.cli import VERBS
-from tsctl.examples import EXAMPLES
+from tsctl.terminal.examples import EXAMPLES
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "man"

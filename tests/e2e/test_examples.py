@@ -11,9 +11,9 @@ import pytest
 
 from daemon.marfile import Packing, write_archive
 from tests.e2e.served import ARCHIVES, PATIENCE, TSCTL, Served, eventually
-from tsctl.examples import EXAMPLES
+from tsctl.terminal.examples import EXAMPLES
 
-MINUTES = ("tune", "demo")  # whose lines are parsed only, in tests/tsctl/test_help.py
+MINUTES = ("tune", "demo")  # whose lines are parsed only, in tests/tsctl/terminal/test_help.py
 # verb → a text that shows that the line works; then Ctrl-C, or SIGTERM for `run`, ends it
 ENDLESS = {"run": "listening on", "serve": "curl", "logs -f": "scorer is ready"}
 HANDLER = """

@@ -14,7 +14,7 @@ import tsctl.commands
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.cli import VERBS, main
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 HELP_BUDGET = 0.120  # seconds of CPU
 

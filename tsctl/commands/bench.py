@@ -10,7 +10,7 @@ import click
 from tsctl.client import DaemonClient, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.options import json_option, model_argument
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 SECONDS = 10.0
 MOST_CONNECTIONS = 1000  # of the open loop

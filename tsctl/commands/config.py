@@ -9,7 +9,7 @@ import click
 from daemon.model_settings import MODEL_SETTINGS
 from tsctl.client import DaemonClient, model_path
 from tsctl.options import json_option, optional_model_argument
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 _UNITS = {row.yaml: f" {row.written.unit}" for row in MODEL_SETTINGS if row.written.unit}
 
