@@ -11,6 +11,7 @@
         downloads/      archives that are being downloaded
         compiled/       models compiled by torch.compile, reused at the next start
         snapshot.json   the registered models, for the next run
+        events.jsonl    the latest events; events.jsonl.1 has the ones before, and a lock is beside them
 
 Standard library only: the command line imports this module.
 """
@@ -84,6 +85,10 @@ def compiled_dir(state_dir: Path) -> Path:
 
 def snapshot(state_dir: Path) -> Path:
     return state_dir / "snapshot.json"
+
+
+def events_file(state_dir: Path) -> Path:
+    return state_dir / "events.jsonl"
 
 
 def check_socket_path(socket: Path) -> None:

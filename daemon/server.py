@@ -21,6 +21,7 @@ from daemon.api.management.routes import management_routes
 from daemon.api.management.status import Urls, settings_document, status_document, tsctl_version, urls_of
 from daemon.api.management.upgrade import upgrade_route
 from daemon.api.metrics import metrics_routes
+from daemon.api.observing.events import EventsRoute
 from daemon.config.config import Config
 from daemon.config.endpoints import choose_endpoints, tls_context
 from daemon.config.tokens import Tokens, read_tokens
@@ -28,6 +29,10 @@ from daemon.config.worker_env import model_environment
 from daemon.core import logs
 from daemon.core.arena import open_arena
 from daemon.core.clock import LoopClock
+from daemon.events.events import Events
+from daemon.events.journal import Journal
+from daemon.events.loop_watch import LoopWatch
+from daemon.events.recurring import Recurring
 from daemon.http.access_log import AccessLog
 from daemon.http.bounds.full import connections_within
 from daemon.http.bounds.receiving import ReceiveBudget
@@ -69,6 +74,10 @@ class _Parts:
     """
 
     service: BootParts
+    events: Events
+    recurring: Recurring
+    watch: LoopWatch
+    events_route: EventsRoute
     engine: LocalEngine
     access_log: AccessLog
     upgrade: Upgrade
@@ -134,6 +143,12 @@ class Daemon:
         files = _raise_file_limit()  # before any process is started, which inherits the limit
         clock = LoopClock(loop)
         registry, metrics = Registry(), Metrics()
+        events = Events(Journal(paths.events_file(config.state_dir)))
+        recurring = Recurring(events, clock)
+        logs.report_losses(lambda text: _soon(loop, partial(events.add, "log-lost", text)))
+        watch = LoopWatch(
+            clock, lambda late: recurring.note("loop-stalled", f"the event loop did not turn for {late:.1f} s")
+        )
         model_logs = logs.ModelLogs(partial(paths.model_log, config.state_dir), foreground=self._foreground)
         arena = open_arena()
         if arena is not None:
@@ -141,7 +156,7 @@ class Daemon:
         engine = LocalEngine(
             loop, clock, model_environment(os.environ, config), arena, template=config.template, alone=True
         )
-        registrar = Registrar(config, registry, engine, clock, model_logs, metrics)
+        registrar = Registrar(config, registry, engine, clock, model_logs, metrics, recurring=recurring)
         startup = self._boot.plan(config, registry, registrar)
         access_log = AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground)
         urls = urls_of(place.bound)
@@ -158,6 +173,8 @@ class Daemon:
 
         def tell(request: Request, status: int, seconds: float) -> None:
             metrics.answered(status)
+            if status == 413:
+                recurring.note("limit", "a request was larger than its address allows (413)", request=request.id)
             if config.access_log:
                 access_log.note(request, status, seconds)
 
@@ -173,15 +190,19 @@ class Daemon:
         )
         turns = Turns(clock.now)
         routes = inference_routes(registry, lambda: startup.done and not shutdown.wanted.is_set(), turns) | measured
+        events_route = EventsRoute(events, clock)
         commands = join(
-            {"tsctl": upgrade_route(upgrade)}, management_routes(registry, registrar, own, local_paths=True)
+            events_route.routes,
+            {"tsctl": upgrade_route(upgrade)},
+            management_routes(registry, registrar, own, local_paths=True),
         )
         remote = management_routes(registry, registrar, None, local_paths=False)
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
         allowed = {0, os.getuid()}
         private = Listener(Router(join(routes, commands)), limits, clock, tell, lambda uid: uid in allowed, arena)
         # These limits apply to TCP only, so that the control socket stays reachable under overload.
-        receiving, sending = ReceiveBudget(config.max_receiving_bytes), SendBudget(config.max_sending_bytes)
+        receiving = ReceiveBudget(config.max_receiving_bytes, partial(recurring.note, "limit", reason="receiving"))
+        sending = SendBudget(config.max_sending_bytes, partial(recurring.note, "limit", reason="sending"))
         limits = replace(limits, connections=connections_within(files))
         public = []
         for endpoint, listening in place.bound:
@@ -190,10 +211,13 @@ class Daemon:
             listener = Listener(
                 guarded.router(routes, remote, measured), size, clock, tell, storage=arena,
                 admit=guarded.admit if guarded.asks else None, receiving=receiving, sending=sending,
+                full=partial(events.add, "limit"),
             )  # fmt: skip
             public.append((listener, listening, tls if endpoint.tls else None))
         service = BootParts(place, registry, registrar, startup)
-        return _Parts(service, engine, access_log, upgrade, turns, urls, private, public)
+        return _Parts(
+            service, events, recurring, watch, events_route, engine, access_log, upgrade, turns, urls, private, public
+        )
 
     async def _serve(
         self, parts: _Parts, ready: Callable[[dict[str, Any]], None]
@@ -202,6 +226,7 @@ class Daemon:
         config, service, engine = self._config, parts.service, parts.engine
         startup, registrar = service.startup, service.registrar
         self._shutdown.watch_signals()
+        parts.watch.begin()
         if self._launch.parent is not None:
             watch_parent(self._launch.parent, self._shutdown.parent_gone)
         try:
@@ -222,7 +247,8 @@ class Daemon:
         loading = asyncio.get_running_loop().create_task(_load(startup))
         urls = parts.urls
         where = (urls.inference, urls.management, urls.metrics, str(config.socket))
-        _log.info("listening on %s, pid %d", ", ".join(dict.fromkeys(filter(None, where))), os.getpid())
+        addresses = ", ".join(dict.fromkeys(filter(None, where)))
+        parts.events.add("started", f"listening on {addresses}, pid {os.getpid()}, tsctl {tsctl_version()}")
         ready(
             status_document(config, urls, service.registry, self._started)
             | {"notes": [*config.notes, *registrar.ledger.memory.notes]}
@@ -235,6 +261,9 @@ class Daemon:
         if self.successor is not None:
             parts.service.place.hand_over()
             parts.engine.handed_over()
+        else:
+            parts.events.add("stopping", f"stopping, pid {os.getpid()}; running requests have {self._config.grace:g} s")
+        parts.events_route.close()
         shutdown.close(registrar, servers)
         if self.successor is not None:
             await shutdown.wind_down(parts.upgrade, listeners)
@@ -249,6 +278,10 @@ class Daemon:
             listener.abort()
         parts.engine.end()
         parts.access_log.close()
+        parts.watch.close()
+        parts.recurring.close()
+        logs.report_losses(lambda sentence: None)  # the loop is about to end
+        parts.events.close()
         _log.info("stopped")
 
 
@@ -258,6 +291,11 @@ async def _load(startup: Startup) -> None:
             await startup.load()
     except Exception:  # noqa: BLE001 - a bug, then: each failed load was reported already
         _log.exception("loading what is served from the start broke off")
+
+
+def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    """Make a call on the loop: the caller may be another thread, or in the midst of logging."""
+    loop.call_soon_threadsafe(call)
 
 
 def _raise_file_limit() -> int:

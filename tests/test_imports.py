@@ -16,16 +16,18 @@ LEAVES = ("daemon.core",)
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon": ("daemon",),
     "daemon.api": (
-        "daemon.api", "daemon.batching.policies.collector", "daemon.config", "daemon.http", "daemon.metrics",
+        "daemon.api", "daemon.batching.policies.collector", "daemon.config", "daemon.events", "daemon.http",
+        "daemon.metrics",
         "daemon.model_settings", "daemon.models", "daemon.settings", "daemon.workers.engine",
         "daemon.workers.state", "handlers.names", "handlers.wire",
     ),
     "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine"),
     "daemon.config": ("daemon.config", "daemon.paths", "daemon.settings"),
     "daemon.core": ("daemon.core",),
+    "daemon.events": ("daemon.events",),
     "daemon.http": ("daemon.http",),
     "daemon.lifecycle": (
-        "daemon.lifecycle", "daemon.config", "daemon.http.listener", "daemon.models", "daemon.paths",
+        "daemon.lifecycle", "daemon.config", "daemon.events", "daemon.http.listener", "daemon.models", "daemon.paths",
         "daemon.workers.cores",
     ),
     "daemon.lifecycle.upgrade.shim": (),
@@ -33,7 +35,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.metrics": ("daemon.metrics", "handlers.wire"),
     "daemon.model_settings": ("daemon.model_settings", "daemon.settings", "handlers.names"),
     "daemon.models": (
-        "daemon.models", "daemon.batching", "daemon.config", "daemon.marfile", "daemon.metrics",
+        "daemon.models", "daemon.batching", "daemon.config", "daemon.events", "daemon.marfile", "daemon.metrics",
         "daemon.model_settings", "daemon.paths", "daemon.settings", "daemon.targets", "daemon.workers",
         "handlers.names", "handlers.wire",
     ),

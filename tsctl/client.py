@@ -15,6 +15,7 @@ from daemon import paths
 from tsctl.errors import CliError, NoDaemon
 
 NDJSON = "application/x-ndjson"
+SSE = "text/event-stream"
 
 
 class DaemonResponse(NamedTuple):
@@ -95,6 +96,21 @@ class DaemonClient:
                 return
             while line := response.readline():
                 yield self._document(line)
+
+    def server_sent(self, target: str, **parameters: Any) -> Iterator[dict[str, Any]]:
+        """Send a GET for a stream of server-sent events, and yield the documents as they come, until the stream ends.
+
+        Raises:
+            NoDaemon: no daemon listens on the socket.
+            CliError: the daemon rejected the request, or the connection failed.
+        """
+        with self._exchange("GET", target + _query(parameters), None, {"Accept": SSE}) as response:
+            if response.getheader("Content-Type") != SSE:
+                checked(response.status, self._document(response.read()))
+                return
+            while line := response.readline():
+                if line.startswith(b"data:"):
+                    yield self._document(line.removeprefix(b"data:"))
 
     @contextmanager
     def _exchange(

@@ -26,6 +26,7 @@ import msgspec
 from daemon.batching.ahead import may_send_ahead
 from daemon.batching.alarm import Alarm
 from daemon.batching.expiry import Expiry
+from daemon.batching.observer import RETURNED, UNHEARD, BatchObserver
 from daemon.batching.policies.collector import Collector, Facts, Send
 from daemon.batching.quarantine import Quarantine, Quarantined
 from daemon.batching.queue import Queue
@@ -47,6 +48,7 @@ class Dispatcher:
         metrics: notified of every batch and answer.
         listeners: called after each batch, and when jobs have expired; shared with the model, which adds and removes.
         quarantine: knows which jobs may end their workers.
+        observer: notified of jobs that are not answered by a worker, or with a failure.
 
     Attributes:
         collector: the policy; may be replaced at any time.
@@ -67,6 +69,7 @@ class Dispatcher:
         metrics: VersionMetrics | None = None,
         listeners: dict[Callable[[], None], None] | None = None,
         quarantine: Quarantine | None = None,
+        observer: BatchObserver | None = None,
     ) -> None:
         self.stopping = False
         self.running = 0
@@ -85,6 +88,7 @@ class Dispatcher:
         self._metrics = metrics or VersionMetrics()
         self._listeners: dict[Callable[[], None], None] = {} if listeners is None else listeners
         self.quarantine = quarantine or Quarantine(clock, "")
+        self._observer = observer or BatchObserver()
         self._screening = Screening(queue, self.quarantine, self._reject, self.wake)
         self._batch_ids = itertools.count(1)
         self._awake = False
@@ -145,8 +149,13 @@ class Dispatcher:
         if answered or (fate is Fate.LATE and not outcomes[0].retry):
             self._traffic.returned(batch, seconds, now, busy)
             self._metrics.returned(batch, seconds, now)
-        for outcome in reversed(outcomes):  # reversed: each goes to the head, so the oldest ends first in line
-            self._end(outcome, now)
+        if answered:
+            for outcome in reversed(outcomes):
+                self._end(outcome, now)
+        else:  # reversed: each goes to the head, so the oldest ends first in line
+            ends = [self._end(outcome, now) for outcome in reversed(outcomes)]
+            ends.reverse()
+            self._observer.lost(worker, outcomes, ends)
         # A job that comes back unstarted is not known to be a suspect, if its like ended another worker meanwhile.
         if self.quarantine.watching and (crashed or fate is Fate.UNSTARTED):
             for size in {job.size for job in batch.jobs}:
@@ -167,9 +176,11 @@ class Dispatcher:
         for job in list(self._queue.parked):
             self._take_out(job, now)
             job.answer(reply_of(error))
+            self._observer.refused(job, error)
         for job in self._take(len(self._queue)):
             self._callers.ended(job, now)
             job.answer(reply_of(error))
+            self._observer.refused(job, error)
         self.collector.drained()
 
     def close(self) -> None:
@@ -179,11 +190,12 @@ class Dispatcher:
             self._timer = None
         self._alarm.cancel()
 
-    def _end(self, outcome: Outcome, now: float) -> None:
+    def _end(self, outcome: Outcome, now: float) -> int:
+        """End or return a job; return the status of its answer, or `RETURNED`, or `UNHEARD`."""
         job = outcome.job
         if job.phase is JobPhase.ENDED:
             self.quarantine.release(job)
-            return  # expired
+            return UNHEARD  # expired
         if job.budget is not None:
             self.expiry.sent.discard(job)
         fate, refusal = outcome.fate, None
@@ -200,15 +212,20 @@ class Dispatcher:
                 job.queued = now
             self._queue.put_back(job)
             self._callers.queued(job)
-            return
+            return RETURNED
         self._callers.ended(job, now)
         if self._left and job in self._left:
             self._left.discard(job)
             job.abandon()
-            return
+            return UNHEARD
         reply = outcome.reply
+        if reply is None:
+            reply = reply_to_lost(outcome, self.stopping, refusal)
+        elif reply.status >= 500 and fate is Fate.ANSWERED:
+            self._observer.failed(job, reply)
         self._metrics.answered(job, now)
-        job.answer(reply_to_lost(outcome, self.stopping, refusal) if reply is None else reply)
+        job.answer(reply)
+        return reply.status
 
     def _take_out(self, job: Job, now: float) -> None:
         """Remove a waiting job from the queue."""
@@ -222,6 +239,7 @@ class Dispatcher:
         self._take_out(job, self._clock.now())
         self._metrics.request_quarantined()
         job.answer(reply_of(refusal))
+        self._observer.refused(job, refusal)
 
     def _pump(self) -> None:
         self._awake = False
@@ -297,6 +315,7 @@ class Dispatcher:
             self._metrics.expired(job, where, now)
             self._traffic.expired(now)
             job.expire(reply_of(error))
+            self._observer.expired(job, error)
         if self.expired.total() > before:
             for listener in tuple(self._listeners):
                 listener()

@@ -4,13 +4,13 @@ Small requests are hashed at once, in microseconds; larger ones one after the ot
 So a request that arrives after a worker's end is compared only when all requests that ended with it are known.
 """
 
-import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
 from daemon.batching.fingerprint import fingerprint
+from daemon.batching.observer import BatchObserver
 from daemon.batching.suspects import DEATHS, Suspects
 from daemon.core.clock import Clock
 from daemon.core.errors import DaemonError, duration
@@ -19,8 +19,6 @@ from daemon.core.job import Fate, Job, Outcome, Param
 AT_ONCE = 16 * 1024  # bytes of one request that is hashed on the loop: 20 µs
 MOST_AT_ONCE = 1024 * 1024  # bytes in one turn of the loop: 1 ms
 MOST_PARAMS = 64  # of a request that is hashed on the loop
-
-_log = logging.getLogger("daemon.models")
 
 
 class Quarantined(DaemonError):
@@ -53,18 +51,20 @@ class Quarantine:
 
     Args:
         model: the version's name, for messages: `MODEL/VERSION`.
+        observer: notified when requests begin to be rejected.
 
     Attributes:
         watching: there are suspects, or may be soon; read for each request.
         at_once: bytes of one request that is hashed on the loop.
     """
 
-    def __init__(self, clock: Clock, model: str) -> None:
+    def __init__(self, clock: Clock, model: str, observer: BatchObserver | None = None) -> None:
         self.watching = False
         self.at_once = AT_ONCE
         self.suspects = Suspects()
         self._clock = clock
         self._model = model
+        self._observer = observer or BatchObserver()
         self._enabled = True
         self._pending: Counter[int] = Counter()  # size → requests that ended with a worker, and are being hashed
         self._era = 0  # work begun before the last `set` is ignored
@@ -181,11 +181,11 @@ class Quarantine:
         suspect = self.suspects.died(digest, job.size, alone, outcome.reason, now)
         job.suspect = digest
         if alone and suspect.deaths >= DEATHS:
-            _log.warning(
-                "%s: refusing a request of %d bytes for %.0f s: it ended %d workers that ran it alone, the last: %s"
-                " (request %s)",
-                self._model, job.size, suspect.refused_for(now), suspect.deaths, outcome.reason, job.id,
-            )  # fmt: skip
+            self._observer.quarantined(
+                job,
+                f"refusing a request of {job.size} bytes for {suspect.refused_for(now):.0f} s:"
+                f" it ended {suspect.deaths} workers that ran it alone, the last: {outcome.reason}",
+            )
 
     def _look(self) -> None:
         self.watching = bool(self.suspects) or bool(self._pending)

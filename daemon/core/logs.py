@@ -26,6 +26,13 @@ _URL = re.compile(
 
 _FORMAT = "%(asctime)s %(levelname)-7s %(message)s"
 
+_losses: list[Callable[[str], None]] = []
+
+
+def report_losses(tell: Callable[[str], None]) -> None:
+    """Call `tell` with a sentence, in the thread that logs, when a file begins to lose its lines."""
+    _losses[:] = [tell]
+
 
 def without_secrets(text: str) -> str:
     """Remove secrets from the URLs in a text: name and password, and the query, which holds signatures."""
@@ -72,9 +79,12 @@ class _File(RotatingFileHandler):
         self.stream = None  # to be opened again
         self._lost += 1
         if self._lost == 1:
+            sentence = f"cannot write `{self.baseFilename}`: {error.strerror}; its lines are lost"
             with contextlib.suppress(OSError):
-                sys.stderr.write(f"cannot write `{self.baseFilename}`: {error.strerror}; its lines are lost\n")
+                sys.stderr.write(f"{sentence}\n")
                 sys.stderr.flush()
+            for tell in _losses:
+                tell(sentence)
 
 
 def _file_handler(path: Path, form: str | None = None) -> logging.Handler:

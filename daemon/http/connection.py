@@ -35,7 +35,6 @@ from typing import cast
 from daemon.core.errors import DaemonError
 from daemon.core.job import Caller
 from daemon.http.bounds.lingering import Lingering
-from daemon.http.bounds.receiving import NoRoom
 from daemon.http.bounds.sending import PIECE
 from daemon.http.bounds.upload import Upload
 from daemon.http.credentials import peer_of
@@ -198,7 +197,7 @@ class Connection(asyncio.BufferedProtocol):
             self._check_body(now)
         elif phase is ConnectionPhase.ROOM:
             if self._waits_for_room():  # otherwise another connection without room was rejected a moment ago
-                self._end_with(NoRoom(self._host.receiving.limit))
+                self._end_with(self._host.receiving.refuse())
         elif phase is ConnectionPhase.IDLE:
             self._close()
         elif phase is ConnectionPhase.LINGER and self._transport.get_write_buffer_size():

@@ -44,6 +44,7 @@ class Listener:
             reading its body.
         receiving: the budget for bodies, shared with other listeners; None for one without a limit.
         sending: the budget for answers that wait for their clients, likewise.
+        full: called with a sentence, at most once a minute, when connections are rejected.
 
     Attributes:
         stopping: each connection closes after the last answer it owes.
@@ -60,6 +61,7 @@ class Listener:
         admit: Callable[[Request], None] | None = None,
         receiving: ReceiveBudget | None = None,
         sending: SendBudget | None = None,
+        full: Callable[[str], None] = _log.warning,
     ) -> None:
         self.application = application
         self.limits = limits
@@ -71,6 +73,7 @@ class Listener:
         self.receiving = receiving or ReceiveBudget()
         self.sending = sending or SendBudget()
         self.stopping = False
+        self._full = full
         self._told_full = -math.inf
         self.connections: set[WatchedConnection] = set()
         self._uploading: dict[WatchedConnection, None] = {}  # rejected, and still sending; the first one first
@@ -102,7 +105,7 @@ class Listener:
             return Connection(self)
         if now - self._told_full >= TELL_EVERY:
             self._told_full = now
-            _log.warning("%d connections are open: rejecting further ones with 503", most)
+            self._full(f"{most} connections are open: rejecting further ones with 503")
         return RejectingProtocol(most)
 
     def arrived(self, connection: WatchedConnection) -> None:

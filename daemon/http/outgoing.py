@@ -11,7 +11,7 @@ from typing import Protocol
 
 from daemon.core.clock import Clock
 from daemon.core.errors import DaemonError
-from daemon.http.bounds.sending import PIECE, NoRoomToSend, SendBudget
+from daemon.http.bounds.sending import PIECE, SendBudget
 from daemon.http.exchange import Exchange, write_all
 
 
@@ -109,7 +109,7 @@ class Outgoing:
             sending.drop(self, -more)
         elif more and not sending.hold(self, more, now):
             sending.drop(self, exchange.counted)
-            if not self.break_off(exchange, NoRoomToSend(sending.limit)):
+            if not self.break_off(exchange, sending.refuse()):
                 exchange.take_all()
             else:
                 sending.add(self, exchange.size, now)

@@ -79,7 +79,6 @@ class Shutdown:
             await upgrade.settle()
         if upgrade.given.is_set() and upgrade.successor is not None:
             self.successor = upgrade.successor.pid
-            _log.info("pid %d is the daemon now; what is asked here is finished", self.successor)
             if self.wanted.is_set():
                 self._pass_on(Step.HANDING)
 
@@ -119,7 +118,6 @@ class Shutdown:
 
     async def stop_models(self, registrar: Registrar) -> None:
         """Finish waiting and running requests, then end the workers."""
-        _log.info("stopping; running requests have %g s", self._grace)
         stopping = asyncio.ensure_future(registrar.stop(self._grace))
         hurry = asyncio.ensure_future(self._hurry.wait())
         await asyncio.wait((stopping, hurry), return_when=asyncio.FIRST_COMPLETED)

@@ -10,6 +10,7 @@ from daemon import paths
 from daemon.config.config import Config
 from daemon.core.clock import Clock
 from daemon.core.logs import ModelLogs
+from daemon.events.recurring import Recurring
 from daemon.marfile import Manifest, parse_manifest
 from daemon.models.archives.directories import Progress
 from daemon.models.archives.manifest import bare_manifest, read_manifest
@@ -31,11 +32,12 @@ _log = logging.getLogger("daemon.models")
 class ModelFactory:
     """Makes models; registers and starts nothing."""
 
-    def __init__(self, config: Config, engine: Engine, clock: Clock, logs: ModelLogs) -> None:
+    def __init__(self, config: Config, engine: Engine, clock: Clock, logs: ModelLogs, recurring: Recurring) -> None:
         self._config = config
         self._engine = engine
         self._clock = clock
         self._logs = logs
+        self._recurring = recurring
         self._placement = Placement(count_gpus())
         self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
 
@@ -117,6 +119,7 @@ class ModelFactory:
             request=request,
             declared=declared,
             notes=notes,
+            recurring=self._recurring,
         )  # fmt: skip
 
     def make_lost(self, entry: SnapshotEntry, unpacked: Path | None, reason: str) -> ModelVersion:
@@ -128,6 +131,9 @@ class ModelFactory:
             mark=entry.archive, listed=entry.listed,
         )  # fmt: skip
         settings = merge(Overrides(), {}, self._config)
-        model = ModelVersion(source, settings, self._engine, self._clock, cores=1, at_startup=True, request=request)
+        model = ModelVersion(
+            source, settings, self._engine, self._clock, cores=1, at_startup=True, request=request,
+            recurring=self._recurring,
+        )  # fmt: skip
         model.lose(reason)
         return model

@@ -10,7 +10,6 @@ Other settings are fixed when a worker starts: handler, GPUs, Python environment
 run again. Changing those takes a registration. The number of workers has its own command, `scale`.
 """
 
-import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -19,8 +18,6 @@ from daemon.core.errors import BadRequest
 from daemon.models.replace import check_unclaimed
 from daemon.models.settings import check
 from daemon.models.version import ModelVersion
-
-_log = logging.getLogger("daemon.models")
 
 
 def check_files(model: ModelVersion) -> None:
@@ -44,6 +41,4 @@ def change_settings(model: ModelVersion, asked: Mapping[str, Any]) -> None:
     check(asked)
     model.request = replace(model.request, overrides=model.request.overrides.changed(asked, "set"))
     model.change(model.settings.changed(asked, "set"))
-    _log.info(
-        "set %s of %s/%s", ", ".join(f"{name} {value}" for name, value in asked.items()), model.name, model.version
-    )
+    model.reports.add("settings-changed", f"set {', '.join(f'{name} {value}' for name, value in asked.items())}")

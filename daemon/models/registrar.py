@@ -14,15 +14,17 @@ disk. persistence/restore.py serves the registrations of an earlier run again.
 
 import asyncio
 import contextlib
-import logging
 import shutil
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 from daemon import paths
 from daemon.config.config import Config
 from daemon.core.clock import Clock
 from daemon.core.errors import CleaningTimedOut, DaemonError, NotFailed, NotRemembered, Stopping
 from daemon.core.logs import ModelLogs
+from daemon.events.events import Events
+from daemon.events.recurring import Recurring
 from daemon.metrics.metrics import Metrics
 from daemon.models.archives.directories import Directories
 from daemon.models.archives.directories import Progress as Progress
@@ -44,7 +46,14 @@ from daemon.models.version import ModelVersion
 from daemon.models.wait import all_ready
 from daemon.workers.engine import Engine
 
-_log = logging.getLogger("daemon.models")
+
+@dataclass(slots=True)
+class _Attempt:
+    """A registration in progress, as its failure is told; `beside`: the version that it replaces tells that."""
+
+    model: str
+    version: str = ""
+    beside: bool = False
 
 
 def no_progress(stage: str, done: int, total: int) -> None:
@@ -56,6 +65,7 @@ class Registrar:
 
     Args:
         live: by default a new one, of this registry and these metrics.
+        recurring: receives the events; by default they are kept in memory.
 
     Attributes:
         gate: every change from outside passes the gate.
@@ -65,6 +75,7 @@ class Registrar:
         factory: builds the models.
         ledger: the registrations that the snapshot keeps.
         retiring: ends versions.
+        events: the daemon's events.
     """
 
     def __init__(
@@ -76,16 +87,19 @@ class Registrar:
         logs: ModelLogs,
         metrics: Metrics | None = None,
         live: LiveVersions | None = None,
+        recurring: Recurring | None = None,
     ) -> None:
+        recurring = recurring or Recurring(Events(), clock)
+        self.events = recurring.events
         self._config = config
         self._registry = registry
         self.gate = Gate()
         self.live = live or LiveVersions(registry, metrics or Metrics())
-        memory = SnapshotFile(paths.snapshot(config.state_dir))
+        memory = SnapshotFile(paths.snapshot(config.state_dir), partial(self.events.add, "not-remembered"))
         limits = Limits(config.archive_bytes, config.archive_files)
         self.directories = Directories(paths.models_dir(config.state_dir), limits, memory.keeps)
         self.archives = Archives(config, self.directories)
-        self.factory = ModelFactory(config, engine, clock, logs)
+        self.factory = ModelFactory(config, engine, clock, logs, recurring)
         self.ledger = Ledger(registry, memory, self.directories)
         self.retiring = Retiring(clock, logs, self.directories, self.live)
         self._replacing = Replacing(registry, self.live, self.retiring, self.ledger, self.gate)
@@ -108,8 +122,21 @@ class Registrar:
             DaemonError: the model cannot be served; nothing is left behind.
             NotRemembered: the model is served, but the snapshot could not be written.
         """
+        attempt = _Attempt(request.model_name or "")
+        try:
+            return await self._register(request, progress, attempt, replace=replace, reset=reset)
+        except DaemonError as error:
+            if not attempt.beside:
+                text = f"cannot register {request.url}: {error}"
+                self.events.add("registration-failed", text, model=attempt.model, version=attempt.version)
+            raise
+
+    async def _register(
+        self, request: Registration, progress: Progress, attempt: _Attempt, *, replace: bool, reset: bool
+    ) -> ModelVersion:
         async with self.archives.open(request, progress) as contents:
             manifest = self.factory.manifest(request, contents.directory)
+            attempt.model, attempt.version = manifest.model_name, manifest.model_version
             await self.factory.install(manifest, contents.directory, progress)
             self._check_name(request, manifest.model_name, replace=replace)
             old = self._replacing.replaceable(manifest.model_name, manifest.model_version) if replace else None
@@ -121,6 +148,7 @@ class Registrar:
             else:
                 model.before = before_replacement(request, old, reset=reset)
                 self._replacing.begin(old, model)
+                attempt.beside = True
         if old is not None:
             at_once = not model.settings.workers  # no worker to wait for; the answer says that the replacement is done
             await self._replacing.finish(model, progress, synchronous=request.synchronous or at_once)
@@ -137,7 +165,7 @@ class Registrar:
     async def begin(self, model: ModelVersion) -> None:
         """Start the workers of a version that was added, in place of a failed one if there was one."""
         await self.retiring.retire_replaced(model)
-        _log.info("registered %s/%s from %s", model.name, model.version, model.source.url)
+        model.reports.add("registered", f"registered from {model.source.url}")
         model.start()
 
     async def scale(self, model: ModelVersion, least: int, most: int, *, synchronous: bool, progress: Progress) -> None:
@@ -159,7 +187,7 @@ class Registrar:
         wanted = model.pool.wanted
         overrides = model.request.overrides.changed({"workers": least}, "scale").changed({"max_workers": most})
         model.request = replace(model.request, overrides=overrides)
-        _log.info("scaled %s/%s to %d workers", model.name, model.version, model.pool.wanted)
+        model.reports.add("scaled", f"scaled to {model.pool.wanted} workers")
         await self.ledger.remember(model)
         if synchronous:
             await all_ready(model, wanted, progress)
@@ -180,7 +208,7 @@ class Registrar:
         pool = model.pool
         if not model.retryable:
             raise NotFailed(model.name, model.version, model.word, pool.given_up, pool.wanted)
-        _log.info("trying %s/%s again with %d workers", model.name, model.version, pool.wanted)
+        model.reports.add("retried", f"trying again with {pool.wanted} workers")
         model.retry()
         if synchronous:
             await all_ready(model, pool.wanted, progress)
@@ -194,6 +222,7 @@ class Registrar:
             NotRemembered: the change is applied, but the snapshot could not be written.
         """
         self.ledger.choose_default(name, version)
+        self.events.add("default-changed", "the default version from now on", model=name, version=version)
         await self.ledger.remember(self._registry.find(name, version))
 
     async def unregister(self, name: str, version: str | None, owner: str = "") -> ModelVersion:
@@ -214,7 +243,7 @@ class Registrar:
         check_owner(self._registry.find(name, version), owner)
         check_unclaimed(self._registry.find(name, version))
         model = self._registry.remove(name, version)
-        _log.info("unregistered %s/%s", model.name, model.version)
+        model.reports.add("unregistered", "unregistered")
         try:
             await self.ledger.save()
         finally:

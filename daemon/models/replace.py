@@ -14,7 +14,6 @@ version stays the default.
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import Coroutine
 from typing import Any
 
@@ -27,8 +26,6 @@ from daemon.models.replacement import Replacement
 from daemon.models.retirement import LiveVersions, Retiring
 from daemon.models.version import ModelVersion
 from daemon.models.wait import all_ready
-
-_log = logging.getLogger("daemon.models")
 
 
 def check_unclaimed(model: ModelVersion) -> None:
@@ -78,7 +75,7 @@ class Replacing:
         check_unclaimed(old)
         old.replacement = Replacement(new.source.url, new.pool)
         self._live.loading[new] = old
-        _log.info("replacing %s/%s from %s", new.name, new.version, new.source.url)
+        new.reports.add("replacing", f"{new.source.url} is loading, to replace this version")
         new.start()
 
     async def finish(self, new: ModelVersion, progress: Progress, *, synchronous: bool) -> None:
@@ -111,12 +108,12 @@ class Replacing:
         except BaseException as error:
             old.replacement = Replacement(new.source.url, None, str(error) or "the replacement was cancelled")
             del self._live.loading[new]
-            _log.warning("%s/%s is not replaced: %s", old.name, old.version, str(error).partition("\n")[0])
+            old.reports.add("replacement-failed", f"not replaced by {new.source.url}: {error}")
             if not new.stopping:  # else `stop` retires it
                 await self._retiring.retire(new, 0.0)
             raise
         # Up to the next `await` no request is read: each has found the old version, or will find the new one.
-        _log.info("replaced %s/%s by %s", new.name, new.version, new.source.url)
+        new.reports.add("replaced", f"replaced by {new.source.url}")
         self._in_background(self._let_finish(old, new))
         await self._ledger.save()
 

@@ -1,6 +1,5 @@
 """One version of a model: its queue, its collector, its dispatcher and its pool, wired together."""
 
-import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,15 +16,18 @@ from daemon.batching.traffic.traffic import Traffic
 from daemon.core.clock import Clock
 from daemon.core.errors import DaemonError, Loading, NoReadyWorker, Stopping
 from daemon.core.job import Job
+from daemon.events.events import Events
+from daemon.events.recurring import Recurring
 from daemon.marfile import Manifest
 from daemon.metrics.version import VersionMetrics
 from daemon.models.archives.sample import Sample
 from daemon.models.archives.unpack import ArchiveMark
 from daemon.models.registering.batch_size import with_default_batch_size
 from daemon.models.replacement import Replacement, ReplacementState
+from daemon.models.reporting.reports import VersionReports
 from daemon.models.request import Registration
 from daemon.models.settings import ModelSettings, SettingsBefore
-from daemon.workers.engine import BatchEvents, Engine, LoadFailure, WorkerSpec
+from daemon.workers.engine import BatchEvents, Engine, Exit, LoadFailure, Worker, WorkerSpec
 from daemon.workers.gpus import Placement
 from daemon.workers.pool import Pool
 from daemon.workers.state import WorkerState
@@ -33,8 +35,6 @@ from handlers.wire import Declared, Input
 
 CRASHES = 3  # workers that ended in a row, without an answer between
 CRASHING = "crashing"  # the state shown for a served version whose last workers ended like that
-
-_log = logging.getLogger("daemon.models")
 
 
 class ModelState(Enum):
@@ -89,6 +89,7 @@ class ModelVersion:
         recorded: the latest request that can be sent again, if `record_input` is set.
         traffic: the learned model of requests and batches.
         metrics: the version's metrics; shown from the registration on.
+        reports: adds the version's events.
         listeners: called after each change of the pool, after each batch, and when jobs have expired.
     """
 
@@ -107,6 +108,7 @@ class ModelVersion:
         request: Registration | None = None,
         declared: Declared | None = None,
         notes: Sequence[str] = (),
+        recurring: Recurring | None = None,
     ) -> None:
         settings = with_default_batch_size(settings, source.manifest.handler, declared)
         self.name = source.manifest.model_name
@@ -129,6 +131,7 @@ class ModelVersion:
         self.clock = clock
         self.listeners: dict[Callable[[], None], None] = {}  # in the order of their addition
         self.metrics = VersionMetrics(self.name, self.version)
+        self.reports = VersionReports(recurring or Recurring(Events(), clock), self.name, self.version)
         spec = WorkerSpec(
             model_name=self.name,
             model_version=self.version,
@@ -156,7 +159,7 @@ class ModelVersion:
         self.traffic = Traffic(settings.batch_size)
         self.dispatcher = Dispatcher(
             self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics, self.listeners,
-            Quarantine(clock, f"{self.name}/{self.version}"),
+            Quarantine(clock, f"{self.name}/{self.version}", self.reports), self.reports,
         )  # fmt: skip
         self.dispatcher.quarantine.set(settings.quarantine)
         self._limit_waiting()
@@ -228,11 +231,15 @@ class ModelVersion:
             Quarantined: the same request has ended workers.
         """
         self.metrics.requested(job)
-        if self.stopping:
-            raise self._stopping_error()
-        if not self.pool.serving:
-            self._check_for_workers()
-        self.dispatcher.submit(job)
+        try:
+            if self.stopping:
+                raise self._stopping_error()
+            if not self.pool.serving:
+                self._check_for_workers()
+            self.dispatcher.submit(job)
+        except DaemonError as error:
+            self.reports.refused(job, error)
+            raise
 
     def abandon(self, job: Job) -> None:
         self.dispatcher.abandon(job)
@@ -253,7 +260,7 @@ class ModelVersion:
         self.min_workers, self.max_workers = least, most
         self.pool.scale(min(max(self.pool.wanted, least), most))
         if self.pool.oversubscription is not None:
-            _log.warning("%s/%s: %s", self.name, self.version, self.pool.oversubscription)
+            self.reports.add("model-warning", self.pool.oversubscription)
 
     def change(self, settings: ModelSettings) -> None:
         """Apply new settings: waiting jobs are reconsidered, running batches finish."""
@@ -274,10 +281,7 @@ class ModelVersion:
         self.form_input = _form_input(declared)
         settings = with_default_batch_size(self.settings, self.source.manifest.handler, declared)
         if settings is not self.settings:
-            _log.info(
-                "%s/%s: batch size %d, %s",
-                self.name, self.version, settings.batch_size, settings.origins["batch_size"],
-            )  # fmt: skip
+            self.reports.add("settings-changed", f"batch size {settings.batch_size}, {settings.origins['batch_size']}")
             self.change(settings)
 
     @property
@@ -308,6 +312,7 @@ class ModelVersion:
     def close(self) -> None:
         """Close the dispatcher, after the version is unregistered and all its workers have exited."""
         self.dispatcher.close()
+        self.reports.close()
 
     def _make_collector(self) -> Collector:
         settings = self.settings
@@ -341,20 +346,6 @@ class ModelVersion:
             return NoReadyWorker(f"{sentence} Its workers failed: {failure.error}")
         return NoReadyWorker(f"{sentence} Please use scale workers API to add workers.")
 
-    def _note_crashes(self) -> None:
-        """Log when the version begins to crash, and when that is over."""
-        if self.crashing is self.metrics.crashing:
-            return
-        self.metrics.crashing = self.crashing
-        if self.crashing:
-            last = self.pool.last_exit.reason if self.pool.last_exit is not None else ""
-            _log.warning(
-                "%s/%s is crashing: %d workers ended one after the other while they ran requests, the last: %s",
-                self.name, self.version, self.pool.crashes, last,
-            )  # fmt: skip
-        else:
-            _log.info("%s/%s is no longer crashing", self.name, self.version)
-
     def _changed(self) -> None:
         for listener in tuple(self.listeners):
             listener()
@@ -369,7 +360,9 @@ class ModelVersion:
         self.dispatcher.wake()
 
     def pool_changed(self) -> None:
-        self._note_crashes()
+        self.metrics.crashing = self.crashing
+        beside = self.before is not None and not self.took_over
+        self.reports.pool_changed(self.pool, crashing=self.crashing, beside=beside)
         if self.pool.ready:
             if not self.was_ready:
                 self.was_ready = True
@@ -378,6 +371,9 @@ class ModelVersion:
         elif self.queue.waiting and self.pool.hopeless:
             self.dispatcher.refuse_all(self._stopping_error() if self.stopping else self._no_worker_error())
         self._changed()
+
+    def worker_exited(self, worker: Worker, how: Exit, expected: bool) -> None:
+        self.reports.worker_exited(worker, how, expected)
 
 
 def _form_input(declared: Declared | None) -> Input | None:

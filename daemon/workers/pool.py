@@ -29,6 +29,9 @@ class PoolListener(Protocol):
     def pool_changed(self) -> None:
         """Note that a worker came up, failed or left, or gave the first answer after crashes."""
 
+    def worker_exited(self, worker: Worker, how: Exit, expected: bool) -> None:
+        """Note that a worker has ended; expected: it was told to, or had reported that it cannot load the model."""
+
 
 class Pool:
     """Keeps `wanted` workers of one model version alive.
@@ -274,6 +277,7 @@ class Pool:
         self._leaving.pop(worker, None)
         self._placement.release(worker.gpu_id)
         slot = self._slot_of(worker)
+        self._listener.worker_exited(worker, how, slot is None or slot.state is SlotState.GAVE_UP)
         if slot is None:
             self._listener.pool_changed()
             return

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from docs.generate.commands import commands, exit_codes
 from docs.generate.errors import errors
+from docs.generate.events import events
 from docs.generate.http import http
 from docs.generate.metrics import metrics
 from docs.generate.project import PROJECT
@@ -21,6 +22,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "reference/http.md": http,
     "reference/metrics.md": metrics,
     "reference/errors.md": errors,
+    "reference/events.md": events,
     "reference/exit-codes.md": exit_codes,
     "design/states.md": states,
     **PROJECT,

@@ -13,6 +13,7 @@ from daemon.api.inference.routes import inference_routes
 from daemon.api.inference.turns import Turns
 from daemon.api.management.routes import management_routes
 from daemon.api.metrics import metrics_routes
+from daemon.api.observing.events import EventsRoute
 from daemon.config.config import resolve
 from daemon.core.logs import ModelLogs
 from daemon.http.exchange import Exchange
@@ -68,6 +69,9 @@ class House:
         self.started = True  # what is served from the start has been registered
         told = {"status": {"pid": 1}}.get if own else None
         self._commands = management_routes(self.registry, self.registrar, told, local_paths=local_paths)
+        self.events_route = EventsRoute(self.registrar.events, self.clock)
+        if own:
+            self._commands = join(self.events_route.routes, self._commands)
         self._measured = metrics_routes(self.registry, self.metrics, HostMonitor(), Gpus(self.clock, nvidia_smi))
         self._predictions = inference_routes(self.registry, lambda: self.started, self.turns)
         self._router = Router(join(self._predictions, self._commands, self._measured))

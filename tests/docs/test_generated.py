@@ -8,6 +8,7 @@ import pytest
 from daemon.api.inference.openapi import describe_api
 from daemon.api.management.openapi import describe_management
 from daemon.core import errors
+from daemon.events.event import KINDS
 from daemon.metrics import families
 from daemon.settings import SETTINGS
 from docs.generate import PAGES
@@ -61,6 +62,12 @@ def test_every_family_of_metrics_is_listed() -> None:
     page = PAGES["reference/metrics.md"]()
     assert len(named) > 15
     assert [name for name in named if f"| `{name}` |" not in page] == []
+
+
+def test_every_kind_of_events_is_listed_with_its_level() -> None:
+    rows = re.findall(r"^\| `([a-z-]+)` \| (\w+) \|", PAGES["reference/events.md"](), re.MULTILINE)
+
+    assert rows == [(name, kind.level) for name, kind in KINDS.items()]
 
 
 @pytest.mark.parametrize("title", MACHINES)

@@ -105,7 +105,7 @@ def test_a_version_with_crashing_requests_only_is_crashing_and_serves_at_once_wh
     assert state(served, "m") == "ready"
     assert 'tsctl_model_crashing{model="m",version="1.0"} 0.0' in served.ask("/metrics", method="GET").body.decode()
     log = (served.folder / "state/logs/daemon.log").read_text()
-    assert "m/1.0 is crashing: 3 workers ended one after the other" in log and "m/1.0 is no longer crashing" in log
+    assert "m/1.0: crashing: 3 workers ended one after the other" in log and "m/1.0: no longer crashing" in log
 
 
 @pytest.mark.heavy

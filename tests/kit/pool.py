@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from daemon.core.clock import FakeClock
 from daemon.core.job import Batch, Fate, Job, Outcome, Reply
-from daemon.workers.engine import Worker
+from daemon.workers.engine import Exit, Worker
 from daemon.workers.gpus import Placement
 from daemon.workers.pool import Pool
 from daemon.workers.stub import StubEngine, StubWorker
@@ -20,6 +20,7 @@ class Heard:
     idle: int = 0
     changes: int = 0
     outcomes: list[Outcome] = field(default_factory=list)
+    exits: list[tuple[str, bool]] = field(default_factory=list)  # how, and whether that was expected
     pool: Pool | None = None  # whose workers' batches end here
 
     @property
@@ -41,6 +42,9 @@ class Heard:
 
     def pool_changed(self) -> None:
         self.changes += 1
+
+    def worker_exited(self, worker: Worker, how: Exit, expected: bool) -> None:
+        self.exits.append((how.reason, expected))
 
 
 class StubPool:

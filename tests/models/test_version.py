@@ -223,10 +223,7 @@ def crash(bench: StubVersion) -> None:
     bench.workers[-1].crash(retry=False)
 
 
-def test_three_crashes_without_an_answer_between_are_told_until_the_next_answer(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    caplog.set_level("INFO", "daemon.models")
+def test_three_crashes_without_an_answer_between_are_told_until_the_next_answer() -> None:
     bench = serving(quarantine=False)
     words = []
     for _ in range(4):
@@ -241,10 +238,13 @@ def test_three_crashes_without_an_answer_between_are_told_until_the_next_answer(
 
     assert bench.client.statuses["good"] == 200
     assert (bench.model.word, bench.model.metrics.crashing) == ("ready", False)
-    assert caplog.messages == [
-        "m/1.0 is crashing: 3 workers ended one after the other while they ran requests,"
-        " the last: it exited with code 7",
-        "m/1.0 is no longer crashing",
+    told = [event for event in bench.model.reports.latest() if event.kind in ("model-crashing", "model-recovered")]
+    assert [(event.level, event.text) for event in told] == [
+        (
+            "error",
+            "crashing: 3 workers ended one after the other while they ran requests, the last: it exited with code 7",
+        ),
+        ("info", "no longer crashing"),
     ]
 
 

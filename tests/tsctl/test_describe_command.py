@@ -1,6 +1,7 @@
 """`tsctl describe`: the daemon's document for programs, a screen for people."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -278,3 +279,21 @@ def test_describe_shows_what_a_typed_handler_takes_and_its_workers_notes(capsys:
     lines = [line.strip().split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if line.strip()]
     assert ["takes", "images: list[Image], n: json"] in lines
     assert ["answers", "list[dict]"] in lines and ["note", "`handle(None)` failed."] in lines
+
+
+def test_the_last_events_of_the_version_are_shown_with_their_times(
+    invoke: Invoke, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    event = {
+        "sequence": 1, "time": 1_800_000_000.0, "level": "error", "kind": "worker-exited", "model": "net",
+        "version": "1.0", "worker": 3, "requests": ["r1"], "text": "worker 3 ended: [killed]",
+    }  # fmt: skip
+    daemon.answer("GET /models/net", [DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"events": [event]}}])
+
+    lines = invoke("describe", "net").stdout.splitlines()
+
+    assert lines[lines.index("Last events") + 1] == (
+        "2027-01-15 08:00:00 error   worker-exited       worker 3 ended: [killed] (request r1)"
+    )

@@ -103,6 +103,11 @@ def show(document: dict[str, Any]) -> None:
         render.heading("Error")
         error = ours["error"]
         render.plain("\n".join(filter(None, (error["message"], error["traceback"], *error["output"]))))
+    if ours.get("events"):
+        from tsctl.commands.events import line_of
+
+        render.heading("Last events")
+        render.plain("\n".join(line_of(event, named=False) for event in ours["events"]))
     if ours["retryable"]:
         hint(f"retry with `tsctl retry {document['modelName']}/{document['modelVersion']}`")
 

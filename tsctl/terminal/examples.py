@@ -39,6 +39,10 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         Example("Show the last 20 lines of the daemon's log", "tsctl logs -n 20"),
         Example("Follow the output of a model's workers", "tsctl logs -f scorer"),
     ),
+    "events": (
+        Example("See what went wrong in the last hour", "tsctl events --level warning --since 1h"),
+        Example("Follow the events of a model", "tsctl events -f scorer"),
+    ),
     "serve": (
         Example("Serve a handler, and anew whenever it is saved", "tsctl serve handler.py --watch"),
         Example("Serve a function of a file, in batches of up to 16", "tsctl serve handler.py:predict --batch-size 16"),

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from daemon.api.management.batching import batching_of
 from daemon.model_settings import MODEL_SETTINGS
 from daemon.models.version import ModelState, ModelVersion
@@ -111,6 +113,7 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
         "notes": list(model.notes),
         "ephemeral": model.request.ephemeral,
         "replacement": _replacement(model),
+        "events": [msgspec.to_builtins(event) for event in model.reports.latest()],
     }
 
 

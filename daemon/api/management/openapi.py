@@ -43,6 +43,7 @@ _SCALING: dict[str, Schema] = {
     "min_worker": whole(0), "max_worker": whole(0), "warnings": BOOLEAN, **_SYNCHRONOUS,
 }  # fmt: skip
 
+_LEVEL: Schema = {"type": "string", "enum": ["info", "warning", "error"]}
 _SETTING = members({"name": STRING, "value": {}, "origin": STRING, "changes": STRING | {"nullable": True}})
 _INPUT = members({"name": STRING, "kind": STRING, "annotation": STRING})
 _DECLARED = members(
@@ -79,6 +80,17 @@ _TRACE = members(
         "silence": {"type": "number", "nullable": True}, "workers": whole(0), "settings": {"type": "object"},
     }
 )  # fmt: skip
+
+_EVENT = members(
+    {
+        "sequence": whole(1), "time": {"type": "number"}, "level": _LEVEL, "kind": STRING, "model": STRING,
+        "version": STRING, "worker": whole(0), "requests": listed(STRING), "text": STRING,
+    }
+)  # fmt: skip
+_EVENTS = members({"events": listed(_EVENT), "last": whole(0)})
+_EVENTS_ASKED: dict[str, Schema] = {
+    "model": STRING, "level": _LEVEL, "since": {"type": "number"}, "after": whole(0), "limit": whole(0),
+}  # fmt: skip
 
 _WORDS: dict[str, Schema] = {
     "status": {"type": "object"},
@@ -160,6 +172,10 @@ def _own() -> dict[str, dict[str, Operation]]:
     for word, schema in (("trace", _TRACE), ("worker", {"type": "object"}), ("input", None)):
         for suffix, path in (("Model", "{model_name}"), ("Version", "{model_name}/{model_version}")):
             paths[f"/tsctl/{word}/{path}"] = {"get": _told(word, f"{word}{suffix}", path, schema)}
+    events = answer("The daemon's events, the oldest first; a stream for `Accept: text/event-stream`.", _EVENTS)
+    paths["/tsctl/events"] = {
+        "get": operation("events", query_parameters(_EVENTS_ASKED), {"200": events}, _UNDERSTOOD | _NOT_NOW)
+    }
     asked = {"grace": SECONDS, "timeout": SECONDS, "python": STRING, "check_memory": BOOLEAN}
     told = {"200": answer("The new daemon serves.", {"type": "object"})}
     failures = _UNDERSTOOD | _FAILED | _NOT_NOW | _CLASHES

@@ -10,6 +10,7 @@ the first connection to wait resumes first.
 """
 
 import math
+from collections.abc import Callable
 from typing import Protocol
 
 from daemon.core.errors import DaemonError
@@ -50,10 +51,12 @@ class ReceiveBudget:
     Args:
         limit: bytes. A connection that finds no room may exceed the limit by one read: a page of a large body, 32 KiB
             of a chunked one.
+        reached: called with a sentence for each body that is refused.
     """
 
-    def __init__(self, limit: float = math.inf) -> None:
+    def __init__(self, limit: float = math.inf, reached: Callable[[str], None] = lambda text: None) -> None:
         self.limit = limit
+        self._reached = reached
         self.used = 0
         self._waiting: dict[Waiting, None] = {}
 
@@ -72,6 +75,12 @@ class ReceiveBudget:
         """Count received bytes; return False if no more may be received."""
         self.used += count
         return self.used <= self.limit
+
+    def refuse(self) -> NoRoom:
+        """Return the error for a body that has waited in vain."""
+        error = NoRoom(self.limit)
+        self._reached(str(error))
+        return error
 
     def wait(self, who: Waiting) -> None:
         """Call `who.go_on`, once, when there is room."""

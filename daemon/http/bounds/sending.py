@@ -12,6 +12,7 @@ does not fit is replaced by 503 if none of it was sent; otherwise its connection
 """
 
 import math
+from collections.abc import Callable
 from typing import Protocol
 
 from daemon.core.errors import DaemonError
@@ -65,10 +66,12 @@ class SendBudget:
 
     Args:
         limit: bytes. Each connection has some more in its transport: a piece, and the kernel's buffer.
+        reached: called with a sentence for each answer that is dropped.
     """
 
-    def __init__(self, limit: float = math.inf) -> None:
+    def __init__(self, limit: float = math.inf, reached: Callable[[str], None] = lambda text: None) -> None:
         self.limit = limit
+        self._reached = reached
         self.used = 0
         self._since: dict[Holder, float] = {}  # when each holder's client last read something, the longest ago first
 
@@ -85,6 +88,12 @@ class SendBudget:
                 return False
         self.add(who, count, now)
         return True
+
+    def refuse(self) -> NoRoomToSend:
+        """Return the error in place of an answer for which there is no room."""
+        error = NoRoomToSend(self.limit)
+        self._reached(str(error))
+        return error
 
     def add(self, who: Holder, count: int, now: float) -> None:
         """Count bytes without asking for room: an error in place of an answer."""

@@ -153,7 +153,8 @@ class Upgrade:
         gate = self._registrar.gate
         gate.close()
         began = time.monotonic()
-        _log.info("upgrading: a new daemon has %g s to be ready", asked.timeout)
+        events = self._registrar.events
+        events.add("upgrade-started", f"upgrading pid {os.getpid()}: a new daemon has {asked.timeout:g} s to be ready")
         try:
             try:
                 async with asyncio.timeout(asked.timeout):
@@ -172,7 +173,7 @@ class Upgrade:
             await self._hand_over()
         except (SuccessorGone, DaemonError) as error:
             await self._fail()
-            _log.error("the upgrade failed: %s", error)
+            events.add("upgrade-failed", f"the upgrade failed, and pid {os.getpid()} stays the daemon: {error}")
             details = error.details if isinstance(error, SuccessorGone) else ""
             raise UpgradeFailed(str(error), details) from None
         except BaseException:  # a stop, or a bug: the new one must not live on
@@ -181,6 +182,8 @@ class Upgrade:
         assert self.successor is not None
         self.grace = asked.grace
         self._move(UpgradeEvent.TAKEN)
+        text = f"pid {self.successor.pid}, tsctl {version}, is the daemon now; pid {os.getpid()} finishes its requests"
+        events.add("upgraded", text)
         self.given.set()
         return {
             "status": f"Upgraded the daemon from pid {os.getpid()} to {self.successor.pid}",

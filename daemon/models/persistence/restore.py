@@ -1,6 +1,5 @@
 """Bring up the versions of a start: those of an earlier run from the directories that were kept, or from archives."""
 
-import logging
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -17,8 +16,6 @@ from daemon.models.registry import Registry
 from daemon.models.request import Registration
 from daemon.models.settings import Overrides
 from daemon.models.version import ModelVersion
-
-_log = logging.getLogger("daemon.models")
 
 
 class Restoring:
@@ -59,7 +56,7 @@ class Restoring:
         self._registrar.live.add(model)
         if unpacked is not None:
             self._directories.use(unpacked)
-        _log.info("restored %s/%s from %s", model.name, model.version, request.url)
+        model.reports.add("registered", f"restored from {request.url}")
         model.start()
         return model
 

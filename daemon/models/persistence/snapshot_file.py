@@ -21,6 +21,9 @@ _log = logging.getLogger("daemon.models")
 class SnapshotFile:
     """The snapshot file of one state directory.
 
+    Args:
+        failed: called with a sentence when a change could not be written.
+
     Attributes:
         last: the snapshot of the last run, read when this object was made.
         notes: sentences for the operator, printed at the start.
@@ -29,9 +32,10 @@ class SnapshotFile:
         handed: names of unpacked directories of versions that the file does not hold, and another daemon takes over.
     """
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, failed: Callable[[str], None] = _log.error) -> None:
         """Read the file; a broken one is renamed, with a message in the log."""
         self._file = file
+        self._failed = failed
         self._lock = asyncio.Lock()
         self.last = Snapshot()
         self.notes: list[str] = []
@@ -83,7 +87,7 @@ class SnapshotFile:
                 # restores the old state, and directories of both are kept.
                 self._written = None
                 self.kept = None if self.kept is None else self.kept | _directories(now)
-                _log.error("cannot write %s: %s", self._file, error.strerror)
+                self._failed(f"a change was applied, and will be lost: cannot write {self._file}: {error.strerror}")
                 raise NotRemembered(self._file, str(error.strerror)) from error
             self._written = content
             self.kept = _directories(now)

@@ -140,6 +140,7 @@ class Startup:
         self._config = config
         self._registry = registry
         self._ledger = registrar.ledger
+        self._events = registrar.events
         self._restoring = Restoring(config, registry, registrar)
         self._remember = config.restore and not replacing
         kept = registrar.ledger.memory.last.models if config.restore or replacing else ()
@@ -194,7 +195,7 @@ class Startup:
 
     def _lose(self, entry: SnapshotEntry, error: Exception) -> None:
         reason = f"The registration of an earlier run cannot be restored: {error}"
-        _log.error("%s/%s: %s", *_names(entry), reason)
+        self._events.add("registration-failed", reason, model=entry.name, version=entry.version)
         if not self._registry.holds(entry.name, entry.version):
             self._restoring.lose(entry, reason)
 
@@ -209,7 +210,7 @@ class Startup:
                     raise
                 model = await self._restoring.load(request, self._remembered)
         except (DaemonError, OSError, ValueError) as error:
-            _log.error("cannot load %s: %s", listing.url, error)
+            self._events.add("registration-failed", f"cannot load {listing.url}: {error}", model=listing.name or "")
             for entry in renewed:
                 self._lose(entry, error)
                 self._set_default(entry.name, entry.version)

@@ -16,7 +16,7 @@ from daemon.core.clock import Clock, FakeClock, Timer
 from daemon.core.job import Batch, Caller, Job, Outcome, Reply, TimeBudget
 from daemon.tools.simulator.cores import Cores, SharingEngine
 from daemon.tools.simulator.percentile import nearest_rank
-from daemon.workers.engine import BatchEvents, Worker, WorkerSpec
+from daemon.workers.engine import BatchEvents, Exit, Worker, WorkerSpec
 from daemon.workers.pool import Pool
 from daemon.workers.stub import StubEngine
 
@@ -242,6 +242,9 @@ class World:
 
     def pool_changed(self) -> None:
         """Do nothing: the number of workers is constant."""
+
+    def worker_exited(self, worker: Worker, how: Exit, expected: bool) -> None:
+        """Do nothing: simulated workers do not end."""
 
 
 def _answer(job: Job) -> Reply:  # noqa: ARG001 - all jobs get the same reply

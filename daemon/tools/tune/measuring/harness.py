@@ -12,7 +12,7 @@ from dataclasses import replace
 from daemon.core.clock import Clock
 from daemon.core.job import Batch, Job, Outcome, Param, Reply
 from daemon.http.messages import new_request_id
-from daemon.workers.engine import BatchEvents, Engine, Worker, WorkerSpec
+from daemon.workers.engine import BatchEvents, Engine, Exit, Worker, WorkerSpec
 from daemon.workers.pool import Pool
 
 ENOUGH = 200  # batches per size and busy worker
@@ -160,6 +160,9 @@ class Harness:
 
     def pool_changed(self) -> None:
         self._changed.set()
+
+    def worker_exited(self, worker: Worker, how: Exit, expected: bool) -> None:
+        """Do nothing: the outcome of its batch tells that a worker has ended."""
 
 
 def _failure(outcomes: Sequence[Outcome]) -> str | None:

@@ -1,0 +1,1 @@
+"""Routes of the control socket for whoever watches the daemon."""

@@ -1,0 +1,1 @@
+"""From what pools and dispatchers notice to events."""

@@ -1,0 +1,221 @@
+"""Whatever goes wrong is an event and a line of the daemon's log within two seconds."""
+
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.e2e.served import TSCTL, Served, eventually
+
+SOON = 2.0  # seconds
+JSON = {"content_type": "application/json"}
+
+
+def do(word: str) -> bytes:
+    """A request to the handler `obey`."""
+    return json.dumps({"do": word}).encode()
+
+
+def events(served: Served, *options: str) -> list[dict[str, Any]]:
+    """What `tsctl events` prints."""
+    return [json.loads(line) for line in served.tsctl("events", "--json", *options).splitlines()]
+
+
+def log(served: Served) -> str:
+    return (served.folder / "state/logs/daemon.log").read_text()
+
+
+def soon(served: Served, kind: str, since: float, **expected: Any) -> dict[str, Any]:
+    """Wait for an event of this kind with these values; it must come soon, and be a line of the log."""
+    while True:
+        answer = served.command("GET", "/tsctl/events").json["events"]
+        for event in answer:
+            if event["kind"] == kind and expected.items() <= event.items():
+                assert event["time"] - since < SOON
+                assert event["text"] in log(served)
+                assert event in events(served)
+                return dict(event)
+        assert time.time() - since < 60, answer
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def echo(served: Served) -> Served:
+    served.register("echo", "--workers", "1", "--batch-size", "1")
+    return served
+
+
+def worker_of(served: Served, model: str) -> int:
+    return int(served.describe(model)["workers"][0]["pid"])
+
+
+def test_a_killed_worker_is_told_with_its_pid_and_how_it_ended(echo: Served) -> None:
+    pid, now = worker_of(echo, "echo"), time.time()
+
+    os.kill(pid, signal.SIGKILL)
+
+    event = soon(echo, "worker-exited", now, model="echo", version="1.0", worker=pid, level="error")
+    assert event["text"] == (
+        f"worker {pid} ended: killed by SIGKILL (perhaps by the kernel, out of memory); it had no requests"
+    )
+    described = echo.describe("echo")["tsctl"]["events"]
+    assert [each["kind"] for each in described] == ["registered", "model-ready", "worker-exited"]
+
+
+def test_a_killed_workers_requests_are_told_with_what_became_of_them(served: Served) -> None:
+    served.register("obey", "--workers", "1", "--batch-size", "1")
+    statuses: list[int] = []
+
+    def ask(name: str) -> None:
+        statuses.append(served.ask("/predictions/obey", do("sleep 1.5"), **JSON, x_request_id=name).status)
+
+    asking = [threading.Thread(target=ask, args=(name,)) for name in ("first", "second")]
+    for each in asking:
+        each.start()
+    eventually(lambda: served.describe("obey")["tsctl"]["batching"]["running"] > 0, "a request runs")
+    pid, now = worker_of(served, "obey"), time.time()
+
+    os.kill(pid, signal.SIGKILL)
+
+    event = soon(served, "worker-exited", now, worker=pid)
+    for each in asking:
+        each.join()
+    assert sorted(statuses) == [200, 507]
+    assert "answered with 507" in event["text"]
+    assert set(event["requests"]) <= {"first", "second"} and event["requests"]
+
+
+def test_a_model_that_fails_at_load_is_told(served: Served) -> None:
+    now = time.time()
+
+    assert served.run("register", served.pack("no_load")).returncode == 1
+
+    failed = soon(served, "model-failed", now, model="no_load", level="error")
+    assert failed["text"].startswith("failed, and no worker is started again: ")
+    assert "cannot register no_load.mar" in soon(served, "registration-failed", now, model="no_load")["text"]
+
+
+def test_an_overflowing_queue_is_told_at_once_and_its_count_when_the_model_goes(served: Served) -> None:
+    served.register("obey", "--workers", "1", "--batch-size", "1", "--queue-jobs", "1")
+    asking = [
+        threading.Thread(target=served.ask, args=("/predictions/obey", do("sleep 0.3")), kwargs=JSON) for _ in range(12)
+    ]
+    now = time.time()
+
+    for each in asking:
+        each.start()
+
+    event = soon(served, "requests-refused", now, model="obey", level="warning")
+    assert "is full" in event["text"] and len(event["requests"]) == 1
+    for each in asking:
+        each.join()
+    served.tsctl("unregister", "obey")
+    refused = [event for event in events(served) if event["kind"] == "requests-refused"]
+    assert len(refused) == 2 and " in all)" in refused[1]["text"]
+
+
+def test_a_full_disk_is_told_and_what_was_told_meanwhile_is_kept(echo: Served) -> None:
+    before, now = resource.prlimit(echo.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY)), time.time()
+
+    assert echo.ask("/predictions/echo", b"x").status == 200  # its line of the access log is lost
+    assert echo.command("PATCH", "/models/echo?batch_size=3").status == 500
+
+    def kinds() -> list[str]:
+        return [event["kind"] for event in echo.command("GET", "/tsctl/events").json["events"]]
+
+    def lost() -> list[dict[str, Any]]:
+        return [event for event in events(echo) if event["kind"] == "log-lost"]
+
+    eventually(
+        lambda: any("access.log" in event["text"] for event in lost()), "the lost line of the access log is told"
+    )
+    assert "not-remembered" in kinds()
+    assert all(event["time"] - now < SOON for event in lost())
+
+    resource.prlimit(echo.pid, resource.RLIMIT_FSIZE, before)
+    echo.tsctl("scale", "echo", "--workers", "2")
+    assert "scaled to 2 workers" in log(echo) and "entries could not be written" in log(echo)
+    echo.stop()
+    echo.start()
+    assert {"log-lost", "not-remembered", "scaled"} <= set(kinds())
+
+
+def test_a_handler_that_raises_for_one_request_of_twenty_is_told(served: Served) -> None:
+    served.register("obey", "--workers", "1", "--batch-size", "1")
+    now = time.time()
+
+    statuses = [
+        served.ask(
+            "/predictions/obey", do("raise" if number % 20 == 0 else "x"), **JSON, x_request_id=f"r{number}"
+        ).status
+        for number in range(20)
+    ]
+
+    assert [status >= 500 for status in statuses] == [True] + [False] * 19
+    event = soon(served, "requests-failed", now, model="obey", level="error", requests=["r0"])
+    assert event["text"].startswith(f"a request failed with status {statuses[0]}: ")
+
+
+def test_a_daemon_that_stood_still_says_so(served: Served) -> None:
+    os.kill(served.pid, signal.SIGSTOP)
+    time.sleep(1.5)
+    os.kill(served.pid, signal.SIGCONT)
+
+    event = soon(served, "loop-stalled", time.time(), level="warning")
+    assert re.fullmatch(r"the event loop did not turn for [\d.]+ s", event["text"])
+
+
+def test_events_outlive_a_killed_daemon_and_an_upgrade_and_their_numbers_rise(echo: Served) -> None:
+    old = echo.pid
+    echo.tsctl("upgrade")
+    new = echo.pid
+    eventually(lambda: not os.path.exists(f"/proc/{old}"), "the old daemon ends")
+    os.kill(new, signal.SIGKILL)
+    eventually(lambda: echo.run("status").returncode == 3, "the new daemon ends")
+
+    offline = events(echo, "--state-dir", str(echo.folder / "state"))
+    echo.start()
+
+    found = events(echo)
+    assert found[: len(offline)] == offline
+    numbers = [event["sequence"] for event in found]
+    assert numbers == sorted(set(numbers))
+    kinds = [event["kind"] for event in found if not event["model"] and event["kind"] != "loop-stalled"]
+    assert kinds == ["started", "upgrade-started", "started", "upgraded", "started"] or kinds == [
+        "started", "upgrade-started", "upgraded", "started", "started"
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def following(echo: Served) -> Iterator["subprocess.Popen[str]"]:
+    """`tsctl events -f`, from the last event on."""
+    command = [str(TSCTL), "events", "-f", "-n", "1", "--json"]
+    with subprocess.Popen(command, env=echo.environment, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+        process.send_signal(signal.SIGINT)
+
+
+def test_a_follower_hears_events_live_through_an_upgrade(echo: Served, following: "subprocess.Popen[str]") -> None:
+    heard: list[str] = []
+
+    def hear(kind: str) -> None:
+        assert following.stdout is not None
+        while not heard or heard[-1] != kind:
+            heard.append(json.loads(following.stdout.readline())["kind"])
+
+    hear("model-ready")  # the stream has begun
+    echo.tsctl("scale", "echo", "--workers", "2")
+    hear("scaled")
+    echo.tsctl("upgrade")
+    hear("upgraded")
+    echo.tsctl("default", "echo/1.0")
+    hear("default-changed")
+    assert heard.count("scaled") == 1

@@ -1,0 +1,113 @@
+"""Events rise in number, are bounded, are lines of the log at their level, and reach each listener."""
+
+import logging
+from typing import Any
+
+import pytest
+
+from daemon.events.event import KINDS, LEVELS, Event
+from daemon.events.events import MOST_REQUESTS, MOST_TEXT, Events
+
+
+def texts(events: list[Event]) -> list[str]:
+    return [event.text for event in events]
+
+
+def filled() -> Events:
+    times = iter([10.0, 20.0, 30.0, 40.0])
+    events = Events(wall=lambda: next(times))
+    events.add("started", "begins")
+    events.add("worker-exited", "ended", model="m", version="1.0", worker=7, requests=["a", "b"])
+    events.add("requests-refused", "full", model="m", version="2.0")
+    events.add("model-ready", "ready", model="other", version="1.0")
+    return events
+
+
+def test_an_event_has_the_level_of_its_kind_and_a_number_above_all_before() -> None:
+    first, second, *_ = filled().after()
+
+    assert first == Event(1, 10.0, "info", "started", "", "", 0, (), "begins")
+    assert second == Event(2, 20.0, "error", "worker-exited", "m", "1.0", 7, ("a", "b"), "ended")
+
+
+def test_an_unknown_kind_is_a_bug() -> None:
+    with pytest.raises(KeyError):
+        Events().add("something", "happened")
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        pytest.param({}, ["begins", "ended", "full", "ready"], id="all"),
+        pytest.param({"sequence": 2}, ["full", "ready"], id="behind a number"),
+        pytest.param({"model": "m"}, ["ended", "full"], id="of a model"),
+        pytest.param({"model": "m", "version": "2.0"}, ["full"], id="of a version"),
+        pytest.param({"since": 20.0}, ["ended", "full", "ready"], id="from a time on"),
+        pytest.param({"level": "warning"}, ["ended", "full"], id="of a level or a higher one"),
+        pytest.param({"sequence": 2, "model": "m", "level": "error"}, [], id="of all conditions together"),
+    ],
+)
+def test_events_are_found(asked: dict[str, str], expected: list[str]) -> None:
+    assert texts(filled().after(**asked)) == expected  # type: ignore[arg-type]
+
+
+def test_only_the_latest_are_kept() -> None:
+    events = Events(kept=3)
+
+    for number in range(10):
+        events.add("scaled", str(number))
+
+    assert texts(events.after()) == ["7", "8", "9"]
+    assert events.last == 10
+
+
+def test_an_event_is_bounded_and_has_one_line_without_secrets() -> None:
+    events = Events()
+
+    events.add("registered", "from https://user:word@host/a.mar?sig=secret\nTraceback …", requests=["r"] * 1000)
+    events.add("limit", "x" * 10_000)
+
+    first, second = events.after()
+    assert first.text == "from https://host/a.mar?…"
+    assert len(first.requests) == MOST_REQUESTS and len(second.text) == MOST_TEXT
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_event_is_one_line_of_the_log_at_its_level(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "daemon"):
+        Events().add(kind, "100 % is said", model="m", version="1.0", requests=["r1", "r2"])
+
+    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
+        (LEVELS[KINDS[kind].level], "m/1.0: 100 % is said (requests r1, r2)")
+    ]
+
+
+def test_a_listener_hears_each_event_after_it_is_found() -> None:
+    events = Events()
+    heard: list[tuple[str, int]] = []
+
+    def listen(event: Event) -> None:
+        heard.append((event.text, len(events.after())))
+
+    events.listeners[listen] = None
+    events.add("scaled", "one")
+    del events.listeners[listen]
+    events.add("scaled", "two")
+
+    assert heard == [("one", 1)]
+
+
+@pytest.mark.parametrize(
+    ("about", "line"),
+    [
+        pytest.param({}, "said of r1", id="of the daemon"),
+        pytest.param({"model": "m"}, "m: said of r1", id="of a model whose version is not known"),
+        pytest.param({"requests": ["r1", "r2"]}, "said of r1 (request r2)", id="a request that the text names"),
+    ],
+)
+def test_a_line_names_what_the_event_is_about_once(about: dict[str, Any], line: str) -> None:
+    events = Events()
+
+    events.add("limit", "said of r1", **about)
+
+    assert events.after()[0].line == line

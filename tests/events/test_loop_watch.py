@@ -1,0 +1,47 @@
+"""A loop that does not turn is noticed when it turns again, and told with its length."""
+
+import pytest
+
+from daemon.core.clock import FakeClock
+from daemon.events.loop_watch import EVERY, LATE, LoopWatch
+
+
+def watched() -> tuple[FakeClock, list[float], LoopWatch]:
+    clock = FakeClock()
+    stalls: list[float] = []
+    watch = LoopWatch(clock, stalls.append)
+    watch.begin()
+    return clock, stalls, watch
+
+
+def block(clock: FakeClock, seconds: float) -> None:
+    """Let something on the loop take so long."""
+    clock._now += seconds  # a fake clock does not move within a call
+
+
+def test_a_loop_that_turns_is_not_told() -> None:
+    clock, stalls, _ = watched()
+
+    clock.advance(100.0)
+
+    assert stalls == []
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(LATE + EVERY + 2.0, [LATE + 2.0]), (LATE + EVERY - 0.1, [])])
+def test_a_stall_is_told_once_with_its_length(seconds: float, told: list[float]) -> None:
+    clock, stalls, _ = watched()
+
+    block(clock, seconds)
+    clock.advance(100.0)
+
+    assert stalls == pytest.approx(told)
+
+
+def test_a_closed_watch_has_no_timer() -> None:
+    clock, stalls, watch = watched()
+
+    watch.close()
+    block(clock, 10.0)
+    clock.advance(100.0)
+
+    assert stalls == [] and not clock.step()

@@ -1,0 +1,167 @@
+"""`tsctl events`: the lines, the question to the daemon, and the files of a daemon that is gone."""
+
+import itertools
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from daemon import paths
+from daemon.events.event import LEVELS
+from daemon.events.events import Events
+from daemon.events.journal import Journal
+from tests.tsctl.conftest import Invoke
+from tests.tsctl.fake_daemon import FakeDaemon
+from tsctl.commands import events
+from tsctl.terminal.since import parse_since
+
+DIED: dict[str, Any] = {
+    "sequence": 7, "time": 1_800_000_000.5, "level": "error", "kind": "worker-exited", "model": "m",
+    "version": "1.0", "worker": 12, "requests": ["r1", "r2"], "text": "worker 12 ended",
+}  # fmt: skip
+STARTED = DIED | {"level": "info", "kind": "started", "model": "", "version": "", "requests": [], "text": "listening"}
+LOST = DIED | {"kind": "registration-failed", "version": "", "requests": [], "text": "no archive"}
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Show times in UTC."""
+    import time
+
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+
+
+def test_an_event_is_a_line(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("GET /tsctl/events", {"events": [STARTED, DIED, LOST], "last": 7})
+
+    assert invoke("events").stdout.splitlines() == [
+        "2027-01-15 08:00:00 info    started             listening",
+        "2027-01-15 08:00:00 error   worker-exited       m/1.0: worker 12 ended (requests r1, r2)",
+        "2027-01-15 08:00:00 error   registration-failed m: no archive",
+    ]
+
+
+def test_json_is_one_event_a_line(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("GET /tsctl/events", {"events": [STARTED, DIED], "last": 7})
+
+    assert [json.loads(line) for line in invoke("events", "--json").stdout.splitlines()] == [STARTED, DIED]
+
+
+def test_the_daemon_is_asked_for_what_the_options_name(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("GET /tsctl/events", {"events": [], "last": 0})
+
+    invoke("events", "m/1.0", "--level", "warning", "-n", "3", "--since", "2027-01-15T08:00:00+00:00")
+
+    (request,) = daemon.requests
+    assert request.query == {"model": "m/1.0", "level": "warning", "since": "1800000000.0", "limit": "3"}
+
+
+def test_levels_are_the_daemons() -> None:
+    assert tuple(LEVELS) == events.LEVELS
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("90s", 999_910.0),
+        ("10m", 999_400.0),
+        ("10 min", 999_400.0),
+        ("1.5h", 994_600.0),
+        ("2d", 827_200.0),
+        ("1w", 395_200.0),
+        ("1970-01-02", 86_400.0),
+        ("1970-01-01 01:00", 3_600.0),
+        ("1970-01-01T01:00:00+01:00", 0.0),
+    ],
+)
+def test_a_time_is_a_duration_back_or_a_date(text: str, seconds: float) -> None:
+    assert parse_since(text, 1_000_000.0) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "soon", "10", "-5m", "5y", "2027-13-01", "1e999h"])
+def test_another_time_is_wrong_usage(invoke: Invoke, text: str) -> None:
+    result = invoke("events", f"--since={text}")
+
+    assert result.exit_code == 2 and "expected a duration such as 10m or 2h" in result.stderr
+
+
+@pytest.fixture
+def left(tmp_path: Path) -> Path:
+    """The state directory of a daemon that is gone, with events in two files."""
+    state = tmp_path / "state" / "tsctl"
+    state.mkdir(parents=True)
+    times = itertools.count(1_800_000_000.0)
+    kept = Events(Journal(paths.events_file(state), most_bytes=400), wall=lambda: next(times))
+    kept.add("started", "listening")
+    kept.add("worker-exited", "worker 1 ended", model="m", version="1.0")
+    kept.add("worker-exited", "worker 2 ended", model="m", version="2.0")
+    kept.add("scaled", "scaled", model="other", version="1.0")
+    kept.close()
+    assert len(list(state.glob("events.jsonl*"))) == 3
+    return state
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        pytest.param([], ["listening", "worker 1 ended", "worker 2 ended", "scaled"], id="all"),
+        pytest.param(["m"], ["worker 1 ended", "worker 2 ended"], id="of a model"),
+        pytest.param(["m/2.0"], ["worker 2 ended"], id="of a version"),
+        pytest.param(["--level", "error", "-n", "1"], ["worker 2 ended"], id="the last one of a level"),
+        pytest.param(["--since", "2027-01-15T08:00:02Z"], ["worker 2 ended", "scaled"], id="from a time on"),
+    ],
+)
+def test_without_a_daemon_the_last_ones_events_are_shown(
+    invoke: Invoke, left: Path, options: list[str], expected: list[str]
+) -> None:
+    with paths.events_file(left).open("a") as file:
+        file.write("torn\n[]\n")
+
+    result = invoke("events", "--json", *options)
+
+    assert [json.loads(line)["text"] for line in result.stdout.splitlines()] == expected
+    assert "these are the last events of the one before" in result.stderr and result.exit_code == 0
+
+
+def test_without_a_daemon_and_its_files_there_is_nothing(invoke: Invoke) -> None:
+    assert invoke("events").exit_code == 3
+    assert invoke("events", "-f").exit_code == 3
+
+
+def test_a_follower_goes_on_behind_the_last_event_with_the_next_daemon(
+    invoke: Invoke, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def streams(event: dict[str, Any]) -> None:
+        body = b": hello\n\nid: 7\ndata: " + json.dumps(event).encode() + b"\n\n"
+        daemon.answer_body("GET /tsctl/events", body, "text/event-stream")
+
+    sleeps = iter([lambda: streams(DIED | {"sequence": 8, "text": "again"}), None])
+
+    def sleep(seconds: float) -> None:
+        happening = next(sleeps)
+        if happening is None:
+            raise KeyboardInterrupt
+        happening()
+
+    streams(DIED)
+    monkeypatch.setattr(events, "time", SimpleNamespace(sleep=sleep, strftime=lambda *_: "", localtime=lambda _: None))
+
+    result = invoke("events", "-f", "--json", "m", "-n", "5")
+
+    assert [json.loads(line)["text"] for line in result.stdout.splitlines()] == ["worker 12 ended", "again"]
+    first, second = daemon.requests
+    assert first.headers["Accept"] == "text/event-stream"
+    assert first.query == {"model": "m", "level": "info", "limit": "5"}
+    assert second.query == {"model": "m", "level": "info", "after": "7"}
+
+
+def test_a_follower_says_why_the_daemon_refuses(invoke: Invoke, daemon: FakeDaemon) -> None:
+    refusal = {"code": 503, "type": "ServiceUnavailableException", "message": "Too many clients follow the events."}
+    daemon.answer("GET /tsctl/events", refusal, status=503)
+
+    result = invoke("events", "-f")
+
+    assert result.exit_code == 1 and "Too many clients follow the events." in result.stderr

@@ -1,0 +1,135 @@
+"""`tsctl events`."""
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from daemon import paths
+from tsctl.client import DaemonClient
+from tsctl.errors import CliError, NoDaemon, hint
+from tsctl.options import optional_model_argument
+from tsctl.terminal.since import Since
+from tsctl.terminal.verb import Verb
+
+LEVELS = ("info", "warning", "error")
+SILENCE = 45.0  # seconds; the daemon sends a comment every 15
+RETRY = 0.5  # seconds between two attempts to find the daemon again
+_COLOURS = {"info": "cyan", "warning": "yellow", "error": "red"}
+
+
+@click.command(cls=Verb)
+@click.option("-f", "--follow", "following", is_flag=True, help="Keep printing events as they happen.")
+@click.option(
+    "-n",
+    "--lines",
+    type=click.IntRange(min=0),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="Number of last events to show.",
+)
+@click.option("--since", type=Since(), metavar="TIME", help="Show events from then on: 10m, 2h, 2026-01-31T12:00.")
+@click.option("--level", type=click.Choice(LEVELS), default="info", show_default=True, help="Lowest level to show.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one event a line.")
+@click.option(
+    "--state-dir",
+    type=click.Path(path_type=Path),
+    envvar="TSCTL_STATE_DIR",
+    help="State directory of a daemon that is not running.",
+)
+@optional_model_argument
+@click.pass_obj
+def command(
+    socket: Path | None, following: bool, lines: int, since: float | None, level: str, as_json: bool,
+    state_dir: Path | None, model: str | None,
+) -> None:  # fmt: skip
+    """Show what happened to the daemon, or to MODEL: workers that ended, refused requests, changes.
+
+    Without a daemon, shows the last events of the one before.
+    """
+    asked = {"model": model, "level": level, "since": since}
+    with contextlib.suppress(KeyboardInterrupt):
+        if following:
+            found = follow(socket, asked | {"limit": lines})
+        else:
+            try:
+                found = iter(DaemonClient(socket).json("GET", "/tsctl/events", **asked, limit=lines)["events"])
+            except NoDaemon as error:
+                left = kept(_state_dir(state_dir), asked, lines)
+                if not left:
+                    raise
+                hint(f"{error.message}; these are the last events of the one before")
+                found = iter(left)
+        for event in found:
+            click.echo(json.dumps(event) if as_json else line_of(event))
+
+
+def line_of(event: dict[str, Any], *, named: bool = True) -> str:
+    """Return an event as a line for people.
+
+    Args:
+        named: name the model, and colour the level, which adds no information.
+    """
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event["time"]))
+    level = f"{event['level']:7}"
+    about = ""
+    if named:
+        level = click.style(level, fg=_COLOURS.get(event["level"]))
+        about = "/".join(filter(None, (event["model"], event["version"])))
+        about += ": " if about else ""
+    requests = [each for each in event["requests"] if each not in event["text"]]
+    named_once = f" (request{'s' if len(requests) > 1 else ''} {', '.join(requests)})" if requests else ""
+    return f"{stamp} {level} {event['kind']:19} {about}{event['text']}{named_once}"
+
+
+def follow(socket: Path | None, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield events without end, also of a daemon that replaces this one, or comes after it.
+
+    Raises:
+        NoDaemon: no daemon listens on the socket at the beginning.
+        CliError: the daemon rejected the request.
+    """
+    client = DaemonClient(socket, timeout=SILENCE)
+    began = False
+    while True:
+        try:
+            for event in client.server_sent("/tsctl/events", **asked):
+                began = True
+                yield event
+                asked |= {"after": event["sequence"], "limit": None}
+            began = True
+        except CliError as error:
+            if not began or error.kind:
+                raise
+        time.sleep(RETRY)
+
+
+def kept(state_dir: Path, asked: dict[str, Any], limit: int) -> list[dict[str, Any]]:
+    """Return the last events in the files of a daemon that is not running, the oldest first."""
+    name, _, version = (asked["model"] or "").partition("/")
+    found = []
+    file = paths.events_file(state_dir)
+    for path in (file.with_name(f"{file.name}.1"), file):
+        with contextlib.suppress(OSError):
+            for line in path.read_text(errors="replace").splitlines():
+                with contextlib.suppress(ValueError, KeyError, TypeError):
+                    event = json.loads(line)
+                    if (
+                        event["time"] >= (asked["since"] or 0.0)
+                        and LEVELS.index(event["level"]) >= LEVELS.index(asked["level"])
+                        and (not name or (event["model"] == name and version in ("", event["version"])))
+                    ):
+                        found.append(event)
+    return found[max(0, len(found) - limit) :]
+
+
+def _state_dir(given: Path | None) -> Path:
+    try:
+        return given or paths.default_state_dir()
+    except paths.PathError as error:
+        raise CliError(str(error), "name the directory with `--state-dir`") from None
