@@ -130,6 +130,7 @@ def test_a_name_is_never_cut(open_screen: Open, named: Served, columns: int) -> 
 
 @pytest.mark.parametrize("line", ["tsctl ls", "tsctl status", "tsctl describe echo", "tsctl config echo"])
 def test_forty_columns_are_enough(open_screen: Open, named: Served, line: str) -> None:
+    named.ask("/predictions/echo", b"x")  # so that there is something to draw
     lines = open_screen(40).run(line)
 
     assert "…" not in "".join(lines)
