@@ -42,13 +42,14 @@ def command(socket: Path | None, model: str | None, as_json: bool) -> None:
 
     rows = [(setting["name"], _shown(setting["value"]), setting["origin"]) for setting in settings]
     if model is None:
-        render.table(("SETTING", "VALUE", "FROM"), rows)
+        render.table(("SETTING", "VALUE", "FROM"), rows, drop=("FROM",))
         return
     with_units = [
         (name, value if value == "-" else value + _UNITS.get(name, ""), origin, setting.get("changes") or "-")
         for (name, value, origin), setting in zip(rows, settings, strict=True)
     ]
-    render.table(("SETTING", "VALUE", "FROM", "A CHANGE COUNTS"), with_units)
+    columns = ("SETTING", "VALUE", "FROM", "A CHANGE COUNTS")
+    render.table(columns, with_units, drop=("A CHANGE COUNTS", "FROM"))
 
 
 def _shown(value: Any) -> str:
