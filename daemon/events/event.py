@@ -61,6 +61,7 @@ KINDS: dict[str, EventKind] = {
     "registered": EventKind("info", "a version was registered, restored or loaded from the list of models"),
     "registration-failed": EventKind("error", "a version could not be registered, restored or loaded"),
     "unregistered": EventKind("info", "a version was taken out of service"),
+    "owner-gone": EventKind("info", "the process that served a version, and is to take it away, has ended"),
     "replacing": EventKind("info", "another archive is loading, to take the version's place"),
     "replaced": EventKind("info", "another archive has taken the version's place"),
     "replacement-failed": EventKind("error", "the version that was to be replaced goes on serving"),

@@ -42,7 +42,7 @@ class Events:
         self._journal = journal
         self._wall = wall
         if journal is not None:
-            self._take(journal.read_all())
+            self._take(journal.read_last(kept))
 
     def __repr__(self) -> str:
         return f"<Events {len(self._ring)}, the last is {self.last}>"

@@ -49,23 +49,27 @@ class Journal:
     def __repr__(self) -> str:
         return f"<Journal {self._file} read to byte {self._read}>"
 
-    def read_all(self) -> list[Event]:
-        """Return the kept events, the oldest first; to be called once, before anything else."""
-        older: list[Event] = []
+    def read_last(self, most: int) -> list[Event]:
+        """Return the last events of both files, the oldest first; to be called once, before anything else."""
+        lines: list[bytes] = []
         with contextlib.suppress(OSError):
-            older = decoded(self._older.read_bytes())
-        return older + self.news()
+            self._open()
+            lines = self._rest()
+        if len(lines) < most:
+            with contextlib.suppress(OSError):
+                lines = self._older.read_bytes().splitlines() + lines
+        return decoded(lines[max(0, len(lines) - most) :])  # not all 40 000: 2 ms instead of 70
 
     def news(self) -> list[Event]:
         """Return the events that another daemon has added since the last call."""
-        found: list[Event] = []
+        lines: list[bytes] = []
         with contextlib.suppress(OSError):
             if self._descriptor is not None:
-                found = self._rest()
+                lines = self._rest()
             if not self._is_current():
                 self._open()
-                found += self._rest()
-        return found
+                lines += self._rest()
+        return decoded(lines)
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -136,8 +140,8 @@ class Journal:
             os.close(self._descriptor)
         self._descriptor, self._read = opened, 0
 
-    def _rest(self) -> list[Event]:
-        """Return the events behind those that were read; a line that is not complete yet is left for the next time."""
+    def _rest(self) -> list[bytes]:
+        """Return the lines behind those that were read; one that is not complete yet is left for the next time."""
         assert self._descriptor is not None
         length = os.fstat(self._descriptor).st_size - self._read
         if length <= 0:
@@ -146,13 +150,13 @@ class Journal:
         data = os.pread(self._descriptor, length, self._read)
         data = data[: data.rfind(b"\n") + 1]
         self._read += len(data)
-        return decoded(data)
+        return data.splitlines()
 
 
-def decoded(data: bytes) -> list[Event]:
+def decoded(lines: Sequence[bytes]) -> list[Event]:
     """Return the events of these lines, without those that cannot be read."""
     events = []
-    for line in data.splitlines():
+    for line in lines:
         with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
             events.append(_DECODER.decode(line))
     return events

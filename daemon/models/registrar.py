@@ -36,6 +36,7 @@ from daemon.models.gate import Gate
 from daemon.models.persistence.ledger import Ledger
 from daemon.models.persistence.snapshot_file import SnapshotFile
 from daemon.models.registering.keeping import before_replacement, keep
+from daemon.models.registering.owner_watch import OwnerWatch
 from daemon.models.registering.ownership import check_name, check_owner
 from daemon.models.registry import Registry
 from daemon.models.replace import Replacing, check_unclaimed
@@ -76,6 +77,7 @@ class Registrar:
         ledger: the registrations that the snapshot keeps.
         retiring: ends versions.
         events: the daemon's events.
+        owners: waits for the ends of the processes that own ephemeral versions.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class Registrar:
         self.ledger = Ledger(registry, memory, self.directories)
         self.retiring = Retiring(clock, logs, self.directories, self.live)
         self._replacing = Replacing(registry, self.live, self.retiring, self.ledger, self.gate)
+        self.owners = OwnerWatch(self.unregister_all)
 
     def clean(self) -> None:
         """Remove partial downloads, and unpacked archives that neither a model nor the snapshot refers to."""
@@ -149,6 +152,7 @@ class Registrar:
                 model.before = before_replacement(request, old, reset=reset)
                 self._replacing.begin(old, model)
                 attempt.beside = True
+            self.owners.watch(request)
         if old is not None:
             at_once = not model.settings.workers  # no worker to wait for; the answer says that the replacement is done
             await self._replacing.finish(model, progress, synchronous=request.synchronous or at_once)
@@ -252,9 +256,24 @@ class Registrar:
             raise CleaningTimedOut(model.name)
         return model
 
+    async def unregister_all(self, owner: str) -> None:
+        """Unregister the ephemeral versions of an owner whose process has ended.
+
+        Raises:
+            Upgrading: the daemon is being upgraded; the next one sees the end, too.
+            BeingReplaced: a replacement is loading.
+            DaemonError: as `unregister`.
+        """
+        with self.gate.change():
+            for model in [model for model in self._registry if model.request.owner == owner]:
+                if model.request.ephemeral:
+                    model.reports.add("owner-gone", "the process that served it has ended")
+                    await self.unregister(model.name, model.version, owner)
+
     def refuse(self) -> None:
         """Accept no registration and no request to any version from now on. `stop` does the rest."""
         self.live.stopping = True
+        self.owners.close()
         for model in self.live:
             model.stop()
 

@@ -15,6 +15,7 @@ class Registration:
         synchronous: whether to wait until every worker is ready.
         ephemeral: never written to the snapshot, so that a restart does not serve the version; an upgrade keeps it.
         owner: a random token of the program that registers; empty for none. See registering/ownership.py.
+        owner_pid: the process whose end unregisters the owner's versions; 0 for none. See registering/owner_watch.py.
     """
 
     url: str
@@ -26,3 +27,4 @@ class Registration:
     local_paths: bool = False
     ephemeral: bool = False
     owner: str = ""
+    owner_pid: int = 0

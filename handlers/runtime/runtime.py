@@ -201,6 +201,7 @@ class Runtime:
         try:
             items = items_of(self._entry.handle(data, self._context), len(rows))
         except InvalidResult as error:
+            _tell(error, self._model_dir)
             return [_failed(row, error) for row in rows]
         except BaseException as error:
             if isinstance(error, UnreadableRows) and not self.own_handle and set(error.rows) <= set(range(len(rows))):
@@ -253,9 +254,10 @@ def _typed_entry(function: Callable[..., Any], instance: Any) -> EntryPoint | No
 
 
 def _tell(error: BaseException, model_dir: str) -> None:
-    """Write a traceback to the model's log, unless the handler closed stderr."""
+    """Write a traceback to the model's log, unless the handler closed stderr; a wrong result has none."""
     with contextlib.suppress(Exception):
-        print(describe_error(error, model_dir), file=sys.stderr, flush=True)  # noqa: T201
+        text = message_of(error) if isinstance(error, InvalidResult) else describe_error(error, model_dir)
+        print(text, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def _bad_request(row: wire.Row, error: UnreadablePayload) -> wire.Answer:

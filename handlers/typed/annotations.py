@@ -28,6 +28,7 @@ class Target(NamedTuple):
 
 def target_of(annotation: Any) -> Target | None:
     """Return the type that one value is decoded to; None for an annotation that cannot be decoded."""
+    annotation = without_alias(annotation)
     optional, whole = False, annotation
     if get_origin(annotation) in (Union, types.UnionType):
         kept = [each for each in get_args(annotation) if each is not types.NoneType]
@@ -49,6 +50,15 @@ def target_of(annotation: Any) -> Target | None:
     if is_pydantic(annotation):
         return Target("json", annotation, optional=optional)
     return Target("json", whole, optional=optional) if is_json(annotation) else None
+
+
+def without_alias(annotation: Any) -> Any:
+    """Return the type that a `type` statement names: NumPy 2.5 on Python 3.12 and later defines `NDArray` so."""
+    origin = get_origin(annotation) or annotation
+    value = getattr(origin, "__value__", None)
+    if value is None or type(origin).__name__ != "TypeAliasType":
+        return annotation
+    return without_alias(value[get_args(annotation)] if get_args(annotation) else value)
 
 
 def is_json(annotation: Any) -> bool:

@@ -243,6 +243,20 @@ def test_a_log_that_cannot_be_written_costs_its_lines_and_is_told_once(capsys: p
     assert capsys.readouterr().err == "cannot write `/dev/full`: No space left on device; its lines are lost\n"
 
 
+def test_the_first_lost_line_of_a_log_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    losses: list[str] = []
+    logs.report_losses(losses.append)
+    log = logs.LineLog(Path("/dev/full"), foreground=False)
+
+    for _ in range(3):
+        log.write("there is no space for this")
+    log.close()
+    logs.report_losses(lambda sentence: None)
+
+    assert losses == ["cannot write `/dev/full`: No space left on device; its lines are lost"]
+    assert capsys.readouterr().err.count("its lines are lost") == 1
+
+
 def test_a_log_that_can_be_written_again_says_how_much_is_missing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

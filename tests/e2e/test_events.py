@@ -148,6 +148,16 @@ def test_a_full_disk_is_told_and_what_was_told_meanwhile_is_kept(echo: Served) -
     assert {"log-lost", "not-remembered", "scaled"} <= set(kinds())
 
 
+def test_a_body_that_is_too_large_is_told(echo: Served) -> None:
+    echo.stop()
+    echo.start("--max-request-size", "1KiB")
+    now = time.time()
+
+    assert echo.ask("/predictions/echo", bytes(5000), x_request_id="large").status == 413
+
+    soon(echo, "limit", now, level="warning", requests=["large"])
+
+
 def test_a_handler_that_raises_for_one_request_of_twenty_is_told(served: Served) -> None:
     served.register("obey", "--workers", "1", "--batch-size", "1")
     now = time.time()

@@ -160,6 +160,18 @@ def test_a_running_daemon_keeps_its_own_models_and_forgets_ours(serving: Serving
 
 
 @pytest.mark.heavy
+def test_a_running_daemon_forgets_ours_even_if_the_command_is_killed(serving: Serving) -> None:
+    served = serving.served
+    served.start()
+    serving.start("handler.py")
+    served.tsctl("upgrade")
+
+    serving.end(signal.SIGKILL)
+
+    eventually(lambda: served.status["models"] == [], "the model is unregistered")
+
+
+@pytest.mark.heavy
 def test_a_model_served_for_a_while_is_not_in_the_snapshot(serving: Serving) -> None:
     served = serving.served
     served.start()

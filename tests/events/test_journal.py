@@ -125,3 +125,14 @@ def test_no_file_stays_open_after_the_close(file: Path) -> None:
     events.close()
 
     assert os.listdir("/proc/self/fd") == before
+
+
+@pytest.mark.parametrize(("most", "expected"), [(3, ["7", "8", "9"]), (8, list("23456789"))])
+def test_a_daemon_reads_as_many_of_both_files_as_it_keeps(file: Path, most: int, expected: list[str]) -> None:
+    events = Events(Journal(file, most_bytes=700))
+    for number in range(10):
+        events.add("scaled", str(number))
+    events.close()
+    assert 3 <= len(file.read_bytes().splitlines()) < 8
+
+    assert [event.text for event in Events(Journal(file), kept=most).after()] == expected

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from daemon.core.clock import FakeClock
+from daemon.http.connection import CONTINUE
 from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
@@ -66,6 +67,8 @@ def read_answers(data: bytes, methods: Iterable[str] = ()) -> list[Answer]:
     answers = []
     asked = itertools.chain(methods, itertools.repeat("GET"))
     while stream.tell() < len(data):
+        if data[stream.tell() :] == CONTINUE:
+            break  # the rest of the body, and so the answer, is still to come
         response = http.client.HTTPResponse(cast(socket.socket, stream), method=next(asked))
         response.begin()
         headers = {name.lower(): value for name, value in response.getheaders()}

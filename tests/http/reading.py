@@ -15,6 +15,7 @@ from daemon.http.states.receiver import CLOSED
 
 Told = tuple[str, str, list[tuple[str, str]], bytes, bool, bool, str | None, str | None]
 
+UNKNOWN = "-"  # the method of a head that is not complete
 Said = tuple[list[tuple[Told, str, str]], int, str, bool, bool, tuple[str, ...]]
 
 
@@ -87,6 +88,21 @@ class Reading:
         return request.method, request.target, str(request.keep_alive), request.id if len(request.id) < 36 else "ours"
 
 
+def alike(said: Said, other: Said) -> bool:
+    """Compare what two receivers say.
+
+    Of a target that is cut off one may have seen more: a body received in place ends elsewhere among the pieces that
+    are read, and of an invalid request line the parser tells what came in the pieces before.
+    """
+    (*most, so_far), (*others, other_so_far) = said, other
+    if so_far[:1] == other_so_far[:1] == (UNKNOWN,):
+        target, other_target = so_far[1], other_so_far[1]
+        if not (target.startswith(other_target) or other_target.startswith(target)):
+            return False
+        so_far, other_so_far = so_far[2:], other_so_far[2:]
+    return most == others and so_far == other_so_far
+
+
 def _ignore(request: Request) -> None: ...
 
 
@@ -105,7 +121,7 @@ def compare(pieces: Sequence[bytes], limits: HttpLimits) -> Reading:
             reading.feed(piece)
         first = readings[0].said
         for reading in readings[1:]:
-            assert reading.said == first, f"after piece {number}"
+            assert alike(reading.said, first), f"after piece {number}"
     for reading in readings:
         ours = [each for each, (_, name, _) in zip(reading.ids, reading.told, strict=True) if name == "ours"]
         assert len(set(ours)) == len(ours), "two requests have one id"

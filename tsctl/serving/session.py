@@ -129,7 +129,7 @@ class Session:
         try:
             return work(
                 self._client, "POST", "/models", subject=_subject(target), hint="", ephemeral="true", owner=self._owner,
-                synchronous="true", replace="true" if replace else None, **parameters,
+                owner_pid=os.getpid(), synchronous="true", replace="true" if replace else None, **parameters,
             )  # fmt: skip
         except KeyboardInterrupt:
             raise

@@ -36,6 +36,7 @@ _REGISTERING: dict[str, Schema] = {
     "reset": BOOLEAN,
     "ephemeral": BOOLEAN,
     "owner": STRING,
+    "owner_pid": whole(1),
     "warnings": BOOLEAN,
     **_SYNCHRONOUS,
 }

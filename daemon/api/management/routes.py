@@ -132,6 +132,9 @@ def _register(registrar: Registrar, exchange: Exchange, local_paths: bool) -> Co
         raise BadRequest("reset is true, but only a replacement has settings to reset: add replace=true.")
     owner = given.text("owner") or ""
     check_owner_token(owner)
+    owner_pid = given.whole("owner_pid", least=1, absent=None) or 0
+    if owner_pid and not (owner and local_paths):
+        raise BadRequest("owner_pid needs an owner, and works on the control socket only.")
     request = Registration(
         url=url,
         model_name=given.text("model_name"),
@@ -142,6 +145,7 @@ def _register(registrar: Registrar, exchange: Exchange, local_paths: bool) -> Co
         local_paths=local_paths,
         ephemeral=given.boolean("ephemeral") or False,
         owner=owner,
+        owner_pid=owner_pid,
     )
 
     async def command(progress: Progress) -> tuple[int, Any]:

@@ -76,6 +76,8 @@ class Directories:
 
         while True:
             unpacked = await asyncio.to_thread(unpack, archive, self._folder, self._limits, report)
+            # Python 3.14 does not suspend where the thread has ended already: let its reports arrive first.
+            await asyncio.sleep(0)
             if unpacked.is_dir():
                 break  # else a registration of the same archive failed meanwhile, and removed the directory
         self.use(unpacked)

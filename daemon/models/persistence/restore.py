@@ -58,6 +58,7 @@ class Restoring:
             self._directories.use(unpacked)
         model.reports.add("registered", f"restored from {request.url}")
         model.start()
+        self._registrar.owners.watch(request)
         return model
 
     async def restore_from_archive(self, entry: SnapshotEntry) -> ModelVersion:

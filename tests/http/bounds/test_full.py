@@ -6,6 +6,7 @@ import pytest
 
 from daemon.core.clock import FakeClock
 from daemon.http.bounds.full import RejectingProtocol, connections_within
+from daemon.http.listener import Listener
 from tests.http.fake import FakeTransport
 from tests.http.peer import GET, LIMITS, Server, echo, read_answers
 
@@ -49,6 +50,15 @@ def test_it_is_noted_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     server.listener.connect()
 
     assert caplog.messages == ["2 connections are open: rejecting further ones with 503"] * 2
+
+
+def test_another_than_the_log_may_be_told() -> None:
+    told: list[str] = []
+    listener = Listener(lambda exchange: None, replace(LIMITS, connections=0), FakeClock(), full=told.append)
+
+    listener.connect()
+
+    assert told == ["0 connections are open: rejecting further ones with 503"]
 
 
 @pytest.mark.parametrize(("files", "connections"), [(20_000, 19_872), (1024, 896), (128, 64), (8, 4), (1, 1)])

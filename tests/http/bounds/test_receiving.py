@@ -20,7 +20,8 @@ class Bounded(Server):
 
     def __init__(self, limit: int = LIMIT, arena: Arena | None = None) -> None:
         super().__init__(echo, WIDE)
-        self.receiving = self.listener.receiving = ReceiveBudget(limit)
+        self.reached: list[str] = []
+        self.receiving = self.listener.receiving = ReceiveBudget(limit, self.reached.append)
         self.listener.storage = arena
 
     def uploading(self, count: int, announced: int = LIMIT) -> Peer:
@@ -125,6 +126,7 @@ def test_without_room_for_a_second_it_is_told_and_closed(server: Bounded) -> Non
     assert (answer.status, answer.headers["retry-after"], answer.keeps) == (503, "1", False)
     assert f"may have {LIMIT} bytes together (max_receiving_bytes)" in json.loads(answer.body)["message"]
     assert server.receiving.used == LIMIT - 1
+    assert server.reached == [json.loads(answer.body)["message"]]
 
 
 def test_of_many_without_room_only_as_many_are_refused_as_make_room(server: Bounded) -> None:

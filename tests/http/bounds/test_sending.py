@@ -22,7 +22,8 @@ class Bounded(Server):
 
     def __init__(self, limit: int = LIMIT) -> None:
         super().__init__(limits=replace(LIMITS, pipeline=32))
-        self.sending = self.listener.sending = SendBudget(limit)
+        self.reached: list[str] = []
+        self.sending = self.listener.sending = SendBudget(limit, self.reached.append)
 
     def ask(self, count: int = 1, window: int = 0) -> Peer:
         peer = self.connect()
@@ -101,6 +102,7 @@ def test_an_answer_that_does_not_fit_beside_others_is_replaced_by_503() -> None:
     (answer,) = peer.answers
     assert (answer.status, answer.headers["retry-after"], answer.keeps) == (503, "1", True)
     assert f"may have {LIMIT} bytes together (max_sending_bytes)" in message(peer)
+    assert server.reached == [message(peer)]
     assert server.log[-1] == ("/", 503, 0.0)
 
 

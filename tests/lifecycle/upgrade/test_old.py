@@ -92,6 +92,9 @@ async def test_a_new_daemon_that_is_ready_is_given_the_place(tmp_path: Path) -> 
     assert old.upgrade.step is Step.DRAINING and old.upgrade.given.is_set() and old.upgrade.grace == 7.0
     with pytest.raises(Upgrading), bench.registrar.gate.change():
         pass
+    begun, ended = bench.registrar.events.after()[-2:]
+    assert (begun.kind, ended.kind) == ("upgrade-started", "upgraded")
+    assert ended.text.startswith("pid 4711, tsctl 2.0, is the daemon now")
 
 
 @pytest.mark.parametrize(
@@ -128,6 +131,8 @@ async def test_a_new_daemon_that_fails_is_seen_dead_and_the_old_one_goes_on(
     assert old.successor.did[-1] == did
     assert old.reclaimed == 1
     assert old.serves()
+    event = bench.registrar.events.after()[-1]
+    assert event.kind == "upgrade-failed" and reason.partition("\n")[0] in event.text
 
 
 async def test_one_that_does_not_take_the_place_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

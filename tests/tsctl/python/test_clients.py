@@ -133,10 +133,10 @@ def test_a_deadline_is_told_to_the_daemon_and_bounds_the_call(scripted: Script, 
     began = time.monotonic()
 
     with pytest.raises(tsctl.DeadlineExceeded):
-        caller(daemon)("predict", "net", "x", deadline=0.02)
+        caller(daemon)("predict", "net", "x", deadline=0.5)
 
-    assert time.monotonic() - began >= 0.02
-    assert 1 <= int(daemon.asked[0].headers["x-request-deadline-ms"]) <= 20
+    assert time.monotonic() - began >= 0.5
+    assert 1 <= int(daemon.asked[0].headers["x-request-deadline-ms"]) <= 500
 
 
 def test_a_daemon_that_sends_a_byte_now_and_then_does_not_lengthen_the_deadline(scripted: Script, caller: Make) -> None:
