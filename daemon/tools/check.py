@@ -7,6 +7,7 @@ registration, pool and dispatcher as the daemon, in a temporary state directory,
 import argparse
 import asyncio
 import json
+import logging
 import sys
 import tempfile
 import time
@@ -133,6 +134,8 @@ def main(arguments: Sequence[str]) -> int:
         overrides=Overrides(fallback_workers=1, fallback_batch_size=given.fallback_batch_size),
         local_paths=True,
     )
+    # The lines on stdout tell all of it: without a handler, logging would print the events' warnings to stderr, too.
+    logging.getLogger("daemon.events").addHandler(logging.NullHandler())
     with tempfile.TemporaryDirectory(prefix="tsctl-check-") as state_dir:
         try:
             good = uvloop.run(check(asked, sample, given.content_type, Path(state_dir)))
