@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Two processes, of which the one that is done first takes tests from the other; the slowest are listed.
 SPREAD := -n 2 --dist worksteal --durations 20
-DEBIAN_PACKAGES := bash curl fish make openssl wrk zsh
+DEBIAN_PACKAGES := bash curl fish groff-base make openssl tmux wrk zsh
 
 .PHONY: help demo digits test test-busy lint types unit compiled heavy history fuzz conformance simulate simulate-faults lives upgrades chaos bench bounds completions references system-packages proxies docs picture workflows source wheels release-check clean
 
@@ -123,9 +123,10 @@ bounds: $(VENV)/.installed
 completions: $(VENV)/.installed
 	for shell in bash zsh fish; do $(BIN)/tsctl completion $$shell > completions/tsctl.$$shell; done
 
-# The pages that are printed from tables; a test keeps them fresh.
+# The pages that are printed from tables and from the help, those for `man` among them; a test keeps them fresh.
 references: $(VENV)/.installed
 	$(BIN)/python -m docs.generate.model_settings > docs/model-settings.md
+	$(BIN)/python -m docs.generate.manual docs/man
 
 # Programs that some tests use; without them those tests are skipped, and say so.
 system-packages:

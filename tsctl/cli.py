@@ -1,6 +1,7 @@
 """`tsctl`: the root command, and a table of its verbs. A verb's module is imported only when it runs."""
 
 import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from tsctl.errors import Interrupted
-from tsctl.help import HelpContext
-from tsctl.streams import prepare
+from tsctl.terminal.help import HelpContext
+from tsctl.terminal.streams import prepare
 
 # verb → (group in the help, one line). The command of `verb` is `command` in tsctl/commands/VERB.py.
 VERBS: dict[str, tuple[str, str]] = {
@@ -59,6 +60,8 @@ class VerbGroup(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
+            if sys.stderr.isatty():
+                click.echo(err=True)  # ends the line with the terminal's `^C`
             raise Interrupted("interrupted") from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -76,7 +79,7 @@ class VerbGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
-            from tsctl.suggestions import suggest_verb
+            from tsctl.terminal.suggestions import suggest_verb
 
             meant = suggest_verb(args[0], VERBS)
             more = f" Did you mean `{meant}`?" if meant else ""

@@ -10,8 +10,8 @@ from daemon.model_settings import MODEL_SETTINGS, ModelSetting, ValueKind
 from daemon.model_settings.kinds import Boolean, Choice
 from daemon.settings import MIB, SETTINGS, Setting, parse_boolean, parse_models
 from tsctl.completion import complete_model
-from tsctl.setting_groups import DAEMON, MODEL, group_of
-from tsctl.verb import GroupedOption
+from tsctl.terminal.setting_groups import DAEMON, MODEL, group_of
+from tsctl.terminal.verb import GroupedOption
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -95,19 +95,24 @@ def plain(text: str) -> None:
 
 
 def histogram(counts: Sequence[tuple[str, int]], notes: Sequence[str] = ()) -> None:
-    """Draw a bar for each label, as long as its count; with notes the bars are shorter, followed by each note."""
+    """Draw a bar for each label, as long as its count; with notes the bars are shorter, followed by each note.
+
+    On a narrow terminal, the longest bar has the room that labels and counts leave.
+    """
     most = max((count for _, count in counts), default=0)
-    longest = _SHORT_BAR if notes else _BAR
+    beside = sum(max((len(str(pair[index])) for pair in counts), default=0) + _GAP for index in (0, 1))
+    longest = max(1, min(_SHORT_BAR if notes else _BAR, out.width - beside))
     grid = Table(box=None, pad_edge=False, show_header=False)
     grid.add_column(justify="right")
     grid.add_column()
     grid.add_column(justify="right")
-    grid.add_column(style="dim")
+    if notes:
+        grid.add_column(style="dim")
     for (label, count), note in zip(counts, notes or [""] * len(counts), strict=True):
         length = count / most * longest if most else 0
         bar = "█" * int(length) + ("▌" if length % 1 >= 0.5 else "")
         drawn = Text(bar or ("▏" if count else ""), style="cyan")
-        grid.add_row(*map(_cell, (label, drawn, count, note)))
+        grid.add_row(*map(_cell, (label, drawn, count, note)[: len(grid.columns)]))
     out.print(grid)
 
 

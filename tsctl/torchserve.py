@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from tsctl.verb import GroupedOption, Verb
+from tsctl.terminal.verb import GroupedOption, Verb
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -45,7 +45,8 @@ def read_target(text: str, directory: Path) -> ServeTarget:
     except (OSError, ValueError, RuntimeError):  # a name too long, or with a zero byte
         found = False
     if found:
-        return _read_file(path.absolute(), function)
+        # A link stays, as the name that the user chose; the daemon takes no path with `..`.
+        return _read_file(path.resolve() if ".." in path.parts else path.absolute(), function)
     module = MODULE.fullmatch(text)
     if module is not None:
         return _read_module(module["module"], module["attribute"], directory)

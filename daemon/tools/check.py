@@ -7,6 +7,7 @@ registration, pool and dispatcher as the daemon, in a temporary state directory,
 import argparse
 import asyncio
 import json
+import logging
 import sys
 import tempfile
 import time
@@ -70,7 +71,12 @@ async def predict(model: ModelVersion, body: bytes, content_type: str) -> Reply:
     pieces: list[bytes] = []
     headers = [("url_path", ""), ("explain", "False")]
     param = Param("body", content_type, body)
-    job = Job(new_request_id(), [param], headers, time.monotonic(), answer.set_result, lambda p: pieces.append(p.body))
+
+    def deliver(reply: Reply) -> None:
+        if not answer.done():  # else Ctrl-C has cancelled it
+            answer.set_result(reply)
+
+    job = Job(new_request_id(), [param], headers, time.monotonic(), deliver, lambda p: pieces.append(p.body))
     model.submit(job)
     reply = await answer
     return Reply(reply.status, b"".join(pieces) + reply.body, reply.phrase, reply.headers, reply.error)
@@ -97,6 +103,9 @@ async def check(asked: Registration, sample: bytes | None, content_type: str, st
         text = reply.body.decode("utf-8", "replace")
         tell("answered", seconds=time.perf_counter() - began, status=reply.status, error=reply.error, body=text)
         return reply.status < 400
+    except asyncio.CancelledError:  # Ctrl-C: a worker within a request would take seconds to leave
+        await registrar.end()
+        raise
     except DaemonError as error:
         tell("failed", status=error.status, message=str(error))
         return False
@@ -125,6 +134,8 @@ def main(arguments: Sequence[str]) -> int:
         overrides=Overrides(fallback_workers=1, fallback_batch_size=given.fallback_batch_size),
         local_paths=True,
     )
+    # The lines on stdout tell all of it: without a handler, logging would print the events' warnings to stderr, too.
+    logging.getLogger("daemon.events").addHandler(logging.NullHandler())
     with tempfile.TemporaryDirectory(prefix="tsctl-check-") as state_dir:
         try:
             good = uvloop.run(check(asked, sample, given.content_type, Path(state_dir)))

@@ -10,8 +10,15 @@ from docs.generate.markdown import code, table
 from handlers import wire
 from tsctl import errors
 from tsctl.cli import VERBS, main
-from tsctl.examples import EXAMPLES
-from tsctl.verb import Verb
+from tsctl.terminal.examples import EXAMPLES
+from tsctl.terminal.verb import Verb
+
+# exit code → its meaning
+TSCTL_EXITS: dict[str, str] = {
+    "0": "Done.",
+    str(click.UsageError.exit_code): "Wrong usage: an unknown command or option, or a wrong value.",
+    **dict(re.findall(r"exit code (\d+): (.*)", errors.__doc__ or "")),
+}
 
 
 def commands() -> str:
@@ -52,11 +59,6 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 def exit_codes() -> str:
     """Write the exit codes of `tsctl`, of the daemon and of its workers."""
-    ours = {
-        "0": "Done.",
-        str(click.UsageError.exit_code): "Wrong usage: an unknown command or option, or a wrong value.",
-    }
-    ours |= dict(re.findall(r"exit code (\d+): (.*)", errors.__doc__ or ""))
     daemon = {"0": "Stopped as told.", "1": "Could not start.", "2": "Wrong arguments."}
     workers = {
         str(wire.EXIT_LOAD_FAILED): "The model could not be loaded: another worker would not help.",
@@ -66,7 +68,7 @@ def exit_codes() -> str:
 
 ## tsctl
 
-{_codes(ours)}
+{_codes(TSCTL_EXITS)}
 `tsctl run` ends with the exit code of the daemon.
 
 ## The daemon

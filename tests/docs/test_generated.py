@@ -15,7 +15,7 @@ from docs.generate import PAGES
 from docs.generate.badges import PICTURE, badges, draw
 from docs.generate.states import MACHINES, drawing
 from tsctl.cli import VERBS, main
-from tsctl.examples import EXAMPLES
+from tsctl.terminal.examples import EXAMPLES
 
 TOLD = [each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, errors.DaemonError)]
 ROUTES = [*describe_api()["paths"], *describe_management(own=True)["paths"]]

@@ -123,7 +123,7 @@ def test_logs_follow_what_is_printed(served: Served) -> None:
 
     served.register("echo")
 
-    process.expect("registered echo/1.0 from echo.mar")
+    process.expect("echo/1.0: registered from echo.mar")
     process.sendintr()
     process.expect(pexpect.EOF)
     process.close()

@@ -146,6 +146,13 @@ def test_an_archive_has_a_manifest_of_its_own(name: str, tmp_path: Path) -> None
     assert read_target(name, tmp_path) == ServeTarget(kind="archive", url=str(tmp_path / name), path=tmp_path / name)
 
 
+def test_a_path_through_the_parent_is_the_file_itself(tmp_path: Path) -> None:
+    write_files(tmp_path, {"m.mar": b"PK\x03\x04", "below/handler.py": HANDLE})
+    file = tmp_path.resolve() / "m.mar"
+
+    assert read_target("../m.mar", tmp_path / "below") == ServeTarget(kind="archive", url=str(file), path=file)
+
+
 def test_an_archive_may_come_from_a_url(tmp_path: Path) -> None:
     assert read_target("https://host/m.mar", tmp_path) == ServeTarget(kind="url", url="https://host/m.mar")
 

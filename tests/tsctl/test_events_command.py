@@ -15,7 +15,7 @@ from daemon.events.journal import Journal
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.commands import events
-from tsctl.since import parse_since
+from tsctl.terminal.since import parse_since
 
 DIED: dict[str, Any] = {
     "sequence": 7, "time": 1_800_000_000.5, "level": "error", "kind": "worker-exited", "model": "m",

@@ -61,6 +61,19 @@ def test_a_histogram_is_as_long_as_its_counts(shown: Callable[[], list[str]]) ->
     assert bars == {"1": (20, "10"), "2": (40, "20"), "16": (10, "5")}
 
 
+@pytest.mark.parametrize("width", [40, 20, 10])
+def test_a_histogram_has_room_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    text = io.StringIO()
+    monkeypatch.setattr(render, "out", Console(file=text, width=width, highlight=False))
+
+    render.histogram([("1", 10), ("16", 123)])
+
+    lines = text.getvalue().splitlines()
+    assert [line.split()[0::2] for line in lines] == [["1", "10"], ["16", "123"]]
+    assert lines[1].count("█") == width - len("16") - len("123") - 4
+    assert "…" not in text.getvalue()
+
+
 def test_a_count_that_is_small_still_leaves_a_mark(shown: Callable[[], list[str]]) -> None:
     render.histogram([("1", 10_000), ("2", 1)])
 

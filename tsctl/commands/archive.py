@@ -10,7 +10,7 @@ from daemon.targets import ServeTarget, local_files
 from tsctl.errors import CliError
 from tsctl.render import bytes_text, live
 from tsctl.serving.requests import checked_target
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 _FILE = click.Path(path_type=Path)
 

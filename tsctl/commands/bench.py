@@ -10,7 +10,7 @@ import click
 from tsctl.client import DaemonClient, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.options import json_option, model_argument
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 SECONDS = 10.0
 MOST_CONNECTIONS = 1000  # of the open loop
@@ -207,7 +207,11 @@ def show(document: dict[str, Any]) -> None:
         render.histogram([(f"≤ {_time(bar['upTo'])}", bar["count"]) for bar in document["histogram"]])
         click.echo()
         names = ("p50", "p90", "p95", "p99", "p99.9", "max", "mean")
-        render.table([f">{name}" for name in names], [[_time(latency[name]) for name in names]])
+        render.table(
+            [f">{name}" for name in names],
+            [[_time(latency[name]) for name in names]],
+            drop=("p99.9", "p90", "mean", "p95"),
+        )
         click.echo()
     render.facts(_facts(document))
 

@@ -13,11 +13,11 @@ from daemon.targets import ServeTarget
 from tsctl.client import content_type_of
 from tsctl.errors import CliError
 from tsctl.options import json_option
-from tsctl.relay import relayed
 from tsctl.render import LiveProgress, bytes_text, live
 from tsctl.serving.requests import FALLBACK_BATCH_SIZE, checked_target
 from tsctl.serving.showing import takes_text
-from tsctl.verb import Verb
+from tsctl.terminal.relay import relayed
+from tsctl.terminal.verb import Verb
 
 CHECK = (sys.executable, "-P", "-m", "daemon.tools.check")
 

@@ -3,7 +3,7 @@
 import click
 
 from tsctl.completion import SHELLS, script
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 
 @click.command(cls=Verb)

@@ -9,7 +9,7 @@ import click
 from daemon.model_settings import MODEL_SETTINGS
 from tsctl.client import DaemonClient, model_path
 from tsctl.options import json_option, optional_model_argument
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 _UNITS = {row.yaml: f" {row.written.unit}" for row in MODEL_SETTINGS if row.written.unit}
 
@@ -42,13 +42,14 @@ def command(socket: Path | None, model: str | None, as_json: bool) -> None:
 
     rows = [(setting["name"], _shown(setting["value"]), setting["origin"]) for setting in settings]
     if model is None:
-        render.table(("SETTING", "VALUE", "FROM"), rows)
+        render.table(("SETTING", "VALUE", "FROM"), rows, drop=("FROM",))
         return
     with_units = [
         (name, value if value == "-" else value + _UNITS.get(name, ""), origin, setting.get("changes") or "-")
         for (name, value, origin), setting in zip(rows, settings, strict=True)
     ]
-    render.table(("SETTING", "VALUE", "FROM", "A CHANGE COUNTS"), with_units)
+    columns = ("SETTING", "VALUE", "FROM", "A CHANGE COUNTS")
+    render.table(columns, with_units, drop=("A CHANGE COUNTS", "FROM"))
 
 
 def _shown(value: Any) -> str:

@@ -6,7 +6,7 @@ import click
 
 from tsctl.client import DaemonClient, model_path
 from tsctl.options import model_argument
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 
 @click.command(cls=Verb)

@@ -2,7 +2,7 @@
 
 import click
 
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 
 @click.command(cls=Verb)

@@ -10,7 +10,7 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import hint
 from tsctl.options import json_option, model_argument
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 MOST_BARS = 16  # of a histogram, so that all bars fit on the screen
 

@@ -13,8 +13,8 @@ from daemon import paths
 from tsctl.client import DaemonClient
 from tsctl.errors import CliError, NoDaemon, hint
 from tsctl.options import optional_model_argument
-from tsctl.since import Since
-from tsctl.verb import Verb
+from tsctl.terminal.since import Since
+from tsctl.terminal.verb import Verb
 
 LEVELS = ("info", "warning", "error")
 SILENCE = 45.0  # seconds; the daemon sends a comment every 15

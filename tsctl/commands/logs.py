@@ -13,7 +13,7 @@ from daemon import paths
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import CliError
 from tsctl.options import optional_model_argument
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 POLL = 0.2  # seconds
 

@@ -9,7 +9,7 @@ import click
 from tsctl.client import DaemonClient
 from tsctl.errors import hint
 from tsctl.options import json_option
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 # Columns that a narrow terminal does without, the first of them first: settings, then load, then health.
 DROPPED = ("BATCHING", "DELAY", "BATCH", "QUEUE", "REQ/S", "WORKERS", "VERSION", "P99", "ERRORS")

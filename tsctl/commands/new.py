@@ -10,7 +10,7 @@ import click
 
 from tsctl.errors import CliError
 from tsctl.render import live
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
 # kind → (help, the script of the project that makes what is not copied, the sample)

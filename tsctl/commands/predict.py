@@ -15,7 +15,7 @@ from daemon.settings import size_text
 from tsctl.client import DaemonClient, checked, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.options import model_argument
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 _TEXTUAL = ("application/json", "application/x-ndjson", "application/xml", "application/yaml")
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\r")) + b"\x7f"

@@ -12,7 +12,7 @@ from tsctl.options import json_option, model_parameters, register_options
 from tsctl.progress import warn, work
 from tsctl.registered import show_registered, starting_line
 from tsctl.serving.requests import parameters_of, registered_target
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 
 @click.command(cls=Verb)

@@ -8,7 +8,7 @@ from tsctl.client import DaemonClient, model_path
 from tsctl.options import model_argument
 from tsctl.progress import work
 from tsctl.registered import starting_line
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 
 @click.command(cls=Verb)

@@ -8,7 +8,7 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.options import json_option, model_argument
 from tsctl.progress import warn, work
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 
 @click.command(cls=Verb)

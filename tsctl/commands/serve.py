@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from tsctl.options import model_parameters, register_options
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 
 @click.command(cls=Verb)

@@ -9,7 +9,7 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.options import json_option, model_argument, model_parameters, set_options
 from tsctl.setting_text import setting_name, setting_text, setting_unit
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 
 @click.command(cls=Verb)

@@ -9,7 +9,7 @@ import click
 
 from tsctl.client import DaemonClient
 from tsctl.options import json_option
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 
 @click.command(cls=Verb)

@@ -7,7 +7,7 @@ import click
 from tsctl.client import DaemonClient
 from tsctl.launch import stop
 from tsctl.render import live
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 MARGIN = 15.0  # seconds beyond the daemon's own grace time, for workers that must be killed
 

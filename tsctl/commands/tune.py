@@ -9,7 +9,7 @@ import click
 from tsctl.client import DaemonClient, checked, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.options import json_option, model_argument
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 _MORE_THAN_ZERO = click.FloatRange(min=0, min_open=True)
 # Settings of the daemon that are passed to its workers.

@@ -8,7 +8,7 @@ from tsctl.client import DaemonClient, model_path
 from tsctl.errors import Interrupted
 from tsctl.options import model_argument
 from tsctl.render import live
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 
 @click.command(cls=Verb)

@@ -11,7 +11,7 @@ from tsctl.client import DaemonClient, checked
 from tsctl.errors import CliError, Interrupted
 from tsctl.options import json_option
 from tsctl.render import LiveProgress, live
-from tsctl.verb import Verb
+from tsctl.terminal.verb import Verb
 
 SECONDS = click.FloatRange(min=0)
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tsctl.errors import CliError
-from tsctl.relay import relayed
 from tsctl.render import LiveProgress, live
+from tsctl.terminal.relay import relayed
 
 TUNE = (sys.executable, "-P", "-m", "daemon.tools.tune")
 

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from tsctl.errors import CliError
-from tsctl.help import HelpContext
+from tsctl.terminal.help import HelpContext
 
 _UNGROUPED = "Options"
 _UNKNOWN_MODEL = ("ModelNotFoundException", "ModelVersionNotFoundException")
@@ -44,13 +44,13 @@ class Verb(click.Command):
         groups: dict[str, list[tuple[str, str]]] = {_UNGROUPED: []}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
-            if record is not None:
+            if record is not None and isinstance(param, click.Option):
                 groups.setdefault(getattr(param, "group", "") or _UNGROUPED, []).append(record)
         return groups
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples of the verb."""
-        from tsctl.examples import EXAMPLES
+        from tsctl.terminal.examples import EXAMPLES
 
         examples = EXAMPLES.get(ctx.info_name or "", ())
         if not examples:
@@ -72,7 +72,7 @@ class Verb(click.Command):
         except CliError as error:
             model = ctx.params.get("model")
             if error.kind in _UNKNOWN_MODEL and isinstance(model, str) and not error.hint:
-                from tsctl.suggestions import suggest_model
+                from tsctl.terminal.suggestions import suggest_model
 
                 error.hint = suggest_model(model, ctx.obj)
             raise

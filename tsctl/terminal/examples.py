@@ -51,7 +51,7 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         Example("Pack a handler and the modules it imports", "tsctl archive handler.py"),
         Example(
             "Name everything, as for torch-model-archiver",
-            "tsctl archive --model-name scorer --version 2.0 --handler handler.py",
+            "tsctl archive --model-name ranker --version 2.0 --handler handler.py",
         ),
     ),
     "new": (
@@ -96,7 +96,7 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
     ),
     "predict": (
         Example("Send a file", "tsctl predict scorer sample.json"),
-        Example("Send JSON", "tsctl predict scorer --json '[[5.1, 3.5, 1.4, 0.2]]'"),
+        Example("Send JSON", "tsctl predict scorer --json '[5.1, 3.5, 1.4, 0.2]'"),
     ),
     "bench": (
         Example("Measure the capacity, with 16 clients", "tsctl bench scorer sample.json -c 16 -n 500"),

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from tsctl import render
-from tsctl.relay import relayed
+from tsctl.terminal.relay import relayed
 
 pytestmark = pytest.mark.slow
 # Writes a file on Ctrl-C, as one that removes its folder; prints what must not be seen any more.

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from tsctl.render import LiveProgress
 
-PATIENCE = 5.0  # seconds for the process to clean up after Ctrl-C
+PATIENCE = 10.0  # seconds for the process to clean up after Ctrl-C: a worker within a request is killed after 5 s
 DRAIN = 1.0  # seconds for the rest of its output: a process that it started may hold the pipe open
 
 
@@ -37,6 +37,7 @@ def relayed(command: Sequence[str], progress: LiveProgress, **options: Any) -> I
             reader.join(DRAIN)
     except BaseException:
         quiet.set()
+        progress.show("interrupted, removing temporary files")
         _end(process)
         raise
     finally:
@@ -70,10 +71,12 @@ def _relay(stream: IO[bytes] | None, progress: LiveProgress, quiet: threading.Ev
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Interrupt the process; kill the rest of its session afterwards."""
-    process.send_signal(signal.SIGINT)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(PATIENCE)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    """Interrupt the process; kill the rest of its session afterwards, or at a second Ctrl-C."""
+    try:
+        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -12,9 +12,9 @@ from daemon.model_settings import MODEL_SETTINGS
 from daemon.settings import SETTINGS
 from tests.tsctl.conftest import Invoke
 from tsctl.cli import VERBS, main
-from tsctl.examples import EXAMPLES, Example
-from tsctl.help import HelpFormatter
-from tsctl.setting_groups import DAEMON, MODEL
+from tsctl.terminal.examples import EXAMPLES, Example
+from tsctl.terminal.help import HelpFormatter
+from tsctl.terminal.setting_groups import DAEMON, MODEL
 
 LINES = [pytest.param(verb, example, id=example.line) for verb, pair in EXAMPLES.items() for example in pair]
 

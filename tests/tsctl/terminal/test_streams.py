@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tsctl.streams import HANDLER, plain, prepare
+from tsctl.terminal.streams import HANDLER, plain, prepare
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from tsctl.cli import VERBS
-from tsctl.suggestions import SYNONYMS, similar_model, suggest_verb
+from tsctl.terminal.suggestions import SYNONYMS, similar_model, suggest_verb
 
 MODELS = [{"name": "resnet", "version": "1.0"}, {"name": "Whisper", "version": "1.0"}]
 

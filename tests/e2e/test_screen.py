@@ -1,0 +1,170 @@
+"""The command line on a real screen: tmux, 24 rows."""
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.screen import Screen
+from tests.e2e.served import Served, eventually
+
+LONG = "a-model-whose-name-has-forty-characters1"
+LOADS = """
+import time
+class Handler:
+    def initialize(self, context):
+        for step in range(STEPS):
+            print("loading step", step, flush=True)
+            time.sleep(0.2)
+    def handle(self, data, context):
+        time.sleep(SECONDS)
+        return ["ok"] * len(data)
+"""
+Open = Callable[..., Screen]
+
+
+@pytest.fixture
+def open_screen(shared: Served, tmp_path: Path) -> Iterator[Open]:
+    """Open terminals before the shared daemon."""
+    opened: list[Screen] = []
+
+    def open_one(columns: int = 80, **variables: str) -> Screen:
+        opened.append(Screen(tmp_path, shared.environment | variables, columns=columns))
+        return opened[-1]
+
+    (tmp_path / "sample.json").write_text("[1.5]")
+    yield open_one
+    for screen in opened:
+        screen.close()
+
+
+@pytest.fixture(scope="module")
+def named(shared: Served) -> Iterator[Served]:
+    """The shared daemon with a model whose name has forty characters, too."""
+    shared.register("echo", name=LONG)
+    yield shared
+    shared.tsctl("unregister", LONG)
+
+
+@pytest.fixture(scope="module")
+def latin(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return the variables of a locale of ISO-8859-1, made here; without its sources, Python's variable for it."""
+    folder = tmp_path_factory.mktemp("locale")
+    program = shutil.which("localedef")
+    if program is not None:
+        made = [program, "-i", "en_US", "-f", "ISO-8859-1", str(folder / "en_US.ISO-8859-1")]
+        if subprocess.run(made, capture_output=True).returncode == 0:
+            return {"LOCPATH": str(folder), "LC_ALL": "en_US.ISO-8859-1"}
+    return {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "iso-8859-1"}
+
+
+def write_handler(folder: Path, *, steps: int = 5, seconds: float = 0.0) -> None:
+    text = LOADS.replace("STEPS", str(steps)).replace("SECONDS", str(seconds))
+    (folder / "handler.py").write_text(text)
+
+
+def test_output_of_a_checked_handler_stands_above_the_live_line(open_screen: Open, tmp_path: Path) -> None:
+    write_handler(tmp_path)
+
+    lines = open_screen().run("tsctl check handler.py")
+
+    assert lines[:6] == [*(f"loading step {step}" for step in range(5)), "file      handler.py, " + lines[5][22:]]
+    assert not any("━" in line for line in lines)
+    assert lines[-1] == "0"
+
+
+@pytest.mark.parametrize(
+    ("line", "until"),
+    [
+        ("tsctl check handler.py", "loading step 2"),
+        ("tsctl check handler.py --input sample.json", "running sample.json"),
+        ("tsctl tune echo --input sample.json --clients 4", "measuring"),
+    ],
+    ids=["check loads", "check runs", "tune"],
+)
+def test_ctrl_c_exits_with_130_and_leaves_no_frame(open_screen: Open, tmp_path: Path, line: str, until: str) -> None:
+    write_handler(tmp_path, steps=500 if until.startswith("loading") else 3, seconds=60)
+    (tmp_path / "temporary").mkdir()
+    screen = open_screen(TMPDIR=str(tmp_path / "temporary"))
+
+    screen.type(line)
+    screen.wait(lambda lines: any(until in each for each in lines), until)
+    screen.press("C-c")
+    lines = screen.ended()
+
+    assert lines[-2:] == ["error: interrupted", "130"]
+    assert not any(sign in each for each in lines for sign in ("━", "Traceback", "KeyboardInterrupt", "Aborted"))
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_ctrl_c_ends_predict_with_130(open_screen: Open, shared: Served, tmp_path: Path) -> None:
+    shared.register("obey")
+    screen = open_screen()
+
+    try:
+        screen.type(f"""tsctl predict obey --json '{{"do": "wait {tmp_path}/go"}}'""")
+        eventually(lambda: shared.describe("obey")["tsctl"]["batching"]["running"] == 1, "the request runs")
+        screen.press("C-c")
+        lines = screen.ended()
+    finally:
+        (tmp_path / "go").touch()
+        shared.tsctl("unregister", "obey")
+
+    assert lines[-2:] == ["error: interrupted", "130"]
+
+
+@pytest.mark.parametrize("columns", [120, 80, 40])
+def test_a_name_is_never_cut(open_screen: Open, named: Served, columns: int) -> None:
+    lines = open_screen(columns).run("tsctl ls")
+
+    assert "…" not in "".join(lines)
+    assert max(map(len, lines)) <= columns
+    if columns >= 80:
+        assert any(line.startswith(f"{LONG} ") for line in lines)
+    else:
+        assert LONG in "".join(line.split()[0] for line in lines if line)
+    assert lines[-1] == "0"
+
+
+@pytest.mark.parametrize("line", ["tsctl ls", "tsctl status", "tsctl describe echo", "tsctl config echo"])
+def test_forty_columns_are_enough(open_screen: Open, named: Served, line: str) -> None:
+    named.ask("/predictions/echo", b"x")  # so that there is something to draw
+    lines = open_screen(40).run(line)
+
+    assert "…" not in "".join(lines)
+    assert lines[-1] == "0"
+
+
+def test_the_result_of_a_load_test_stays_on_the_screen(open_screen: Open) -> None:
+    lines = open_screen().run("tsctl bench echo sample.json -n 200")
+
+    assert lines[-2].startswith("throughput")
+    assert any(line.split()[:4] == ["p50", "p90", "p95", "p99"] for line in lines)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["tsctl bench echo sample.json -n 50", "tsctl describe echo", "tsctl set echo --max-delay 0", "tsctl bench -h"],
+)
+def test_a_locale_that_is_not_utf_8_is_no_reason_to_fail(open_screen: Open, latin: dict[str, str], line: str) -> None:
+    lines = open_screen(**latin).run(line)
+
+    assert lines[-1] == "0"
+    assert not any("Error" in each for each in lines)
+
+
+def test_a_verb_or_model_that_does_not_exist_brings_a_suggestion(open_screen: Open) -> None:
+    screen = open_screen()
+
+    assert "Did you mean `unregister`?" in screen.run("tsctl rm echo")[-2]
+    assert screen.run("tsctl describe ecko")[-2:] == ["hint: did you mean `echo`?", "1"]
+    assert "stop" not in screen.run("tsctl sto")[-2].partition("Did you mean")[2]
+
+
+def test_help_breaks_only_between_words(open_screen: Open) -> None:
+    shown = " ".join(open_screen(40).run("tsctl retry --help | tail -n 22")).split()
+
+    assert shown[-2:] == ["--no-wait", "0"]
+    assert "register" in shown
