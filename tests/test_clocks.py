@@ -17,6 +17,7 @@ MAY_READ_IT = {
     "handlers/sdk/metrics.py": "the stamp of a line",
     "handlers/torchserve/metrics_store.py": "the stamp of a line",
     "tsctl/commands/events.py": "when something happened, for people",
+    "tsctl/python/answers.py": "how long it is until the date of `Retry-After`",
     "tsctl/terminal/since.py": "a time that is so long ago",
     "tsctl/commands/status.py": "how long the daemon is there, for people",
     "tsctl/serving/place.py": "how old a folder in the temporary directory is: files carry the wall clock's times",
