@@ -106,7 +106,7 @@ def print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> 
 @click.group(cls=VerbGroup, context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=True)
 @click.option(
     "--socket",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, readable=False),
     envvar="TSCTL_SOCKET",
     help="The daemon's control socket, also after the verb [default: in $XDG_RUNTIME_DIR or /tmp/tsctl-UID].",
 )

@@ -31,7 +31,7 @@ class CliError(click.ClickException):
     def show(self, file: object = None) -> None:  # noqa: ARG002 - errors always go to stderr
         click.echo(f"{click.style('error:', fg='red', bold=True)} {self.message}", err=True)
         if self.details:
-            click.echo(f"\n{self.details}", err=True)
+            click.echo(self.details if self.details.startswith("    ") else f"\n{self.details}", err=True)
         if self.hint:
             hint(self.hint)
 

@@ -8,9 +8,11 @@ import click
 
 from tsctl.client import DaemonClient
 from tsctl.completion import complete_archive
+from tsctl.errors import CliError
 from tsctl.options import json_option, model_parameters, register_options
 from tsctl.progress import warn, work
 from tsctl.registered import show_registered, starting_line
+from tsctl.serving.failures import explained, folder_of
 from tsctl.serving.requests import parameters_of, registered_target
 from tsctl.terminal.verb import Verb
 
@@ -42,8 +44,8 @@ def command(
     ARCHIVE is a .mar, a .tar.gz, a directory, or a file that is served in place: handler.py,
     handler.py:FUNCTION, a model (.pt, .pt2, .onnx), or weights (.pth) with their model file beside
     them. An existing path, or else a name in the model store; or MODULE:ATTRIBUTE.
-    Waits until every worker is ready. If the handler fails to load, prints its traceback and
-    registers nothing.
+    Waits until every worker is ready. If the handler fails to load, prints why and registers
+    nothing: of an archive the traceback, of a file the line.
 
     \b
     Batching (--batching):
@@ -74,18 +76,25 @@ def command(
         raise click.UsageError("`--reset` takes `--replace`: only a replacement has settings to reset")
     target = registered_target(archive, Path.cwd())
     given = {"model_name": model_name, "handler": handler}
-    document = work(
-        DaemonClient(socket),
-        "POST",
-        "/models",
-        subject=archive.rpartition("/")[2],
-        hint="`tsctl describe` shows its progress" if replace else "`tsctl ls` shows it, `tsctl unregister` undoes it",
-        **parameters_of(target) | {name: value for name, value in given.items() if value is not None},
-        replace="true" if replace else None,
-        reset="true" if reset else None,
-        synchronous="false" if no_wait else "true",
-        **model_parameters(settings),
-    )
+    try:
+        document = work(
+            DaemonClient(socket),
+            "POST",
+            "/models",
+            subject=archive.rpartition("/")[2],
+            hint="`tsctl describe` shows its progress"
+            if replace
+            else "`tsctl ls` shows it, `tsctl unregister` undoes it",
+            **parameters_of(target) | {name: value for name, value in given.items() if value is not None},
+            replace="true" if replace else None,
+            reset="true" if reset else None,
+            synchronous="false" if no_wait else "true",
+            **model_parameters(settings),
+        )
+    except CliError as error:
+        if not target.inferred:  # of an archive, whose author may be another: the whole traceback
+            raise
+        raise explained(error, target.model_name, folder_of(target), archive, "--model-name") from None
     if no_wait and "modelName" in document:  # TorchServe's sentence does not name the model
         document["status"] = starting_line(document["modelName"], document["modelVersion"])
     if as_json:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from daemon.targets import ServeTarget
 from tsctl.errors import CliError
 
 _FRAME = re.compile(
@@ -27,6 +28,11 @@ class Failure(NamedTuple):
     @property
     def error(self) -> CliError:
         return CliError(self.message, self.hint, self.details)
+
+
+def folder_of(target: ServeTarget) -> Path | None:
+    """Return the folder of the user's files; None for an archive."""
+    return None if target.path is None or not target.inferred else target.path.parent
 
 
 def explain(message: str, details: str, folder: Path | None = None, target: str = "") -> Failure:
@@ -83,10 +89,17 @@ def _hint(error: str) -> str:
     return ""
 
 
-def explained(error: CliError, name: str, folder: Path | None = None, target: str = "") -> CliError:
-    """Return an error of the registration of `name` with its explanation; one with a hint of its own stays."""
+def explained(
+    error: CliError, name: str, folder: Path | None = None, target: str = "", naming: str = "--name"
+) -> CliError:
+    """Return an error of the registration of `name` with its explanation; one with a hint of its own stays.
+
+    Args:
+        folder, target: as in `explain`.
+        naming: the option that chooses another name.
+    """
     if error.hint:
         return error
     if "already registered" in error.message:
-        return CliError(error.message, f"choose a name with `--name`, or `tsctl unregister {name}`")
+        return CliError(error.message, f"choose a name with `{naming}`, or `tsctl unregister {name}`")
     return explain(error.message, error.details, folder, target).error

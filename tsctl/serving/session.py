@@ -16,7 +16,7 @@ from tsctl.client import DaemonClient, model_path
 from tsctl.errors import CliError, NoDaemon
 from tsctl.progress import warn, work
 from tsctl.serving import screen, watching
-from tsctl.serving.failures import explained
+from tsctl.serving.failures import explained, folder_of
 from tsctl.serving.following import FollowedLog, without_block
 from tsctl.serving.place import model_log
 from tsctl.serving.requests import checked_target, parameters_of
@@ -83,7 +83,7 @@ class Session:
             document = self._register(target, replace=False)
         except CliError as error:
             log.close()
-            raise explained(error, target.model_name, _folder(target), text) from None
+            raise explained(error, target.model_name, folder_of(target), text) from None
         name, version = document["modelName"], document["modelVersion"]
         if not target.inferred:  # now the name is known
             log.close()
@@ -155,7 +155,7 @@ class Session:
             stamps = watching.stamps_of(watching.watched_files(target))
             self._register(target, replace=True)
         except CliError as error:
-            failure = explained(error, served.name, _folder(served.target), served.text)
+            failure = explained(error, served.name, folder_of(served.target), served.text)
             self._print(served, without_block(served.log.lines(), error.details))
             hint = f"hint: {failure.hint}" if failure.hint else ""
             self._tell(served, "\n".join(filter(None, (failure.message, failure.details, hint, screen.kept_line()))))
@@ -201,10 +201,6 @@ class Session:
     def _tell(self, served: Served, text: str) -> None:
         named = text if len(self.served) == 1 else f"{served.name}: {text}"
         click.echo(screen.event_line(named, time.time()), err=True)
-
-
-def _folder(target: ServeTarget) -> Path | None:
-    return None if target.path is None or not target.inferred else target.path.parent
 
 
 def _subject(target: ServeTarget) -> str:
