@@ -4,6 +4,7 @@ import json
 import os
 import re
 import resource
+import select
 import signal
 import subprocess
 import threading
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.served import TSCTL, Served, eventually
+from tests.e2e.served import PATIENCE, TSCTL, Served, eventually
 
 SOON = 2.0  # seconds
 JSON = {"content_type": "application/json"}
@@ -205,21 +206,25 @@ def test_events_outlive_a_killed_daemon_and_an_upgrade_and_their_numbers_rise(ec
 
 
 @pytest.fixture
-def following(echo: Served) -> Iterator["subprocess.Popen[str]"]:
+def following(echo: Served) -> Iterator["subprocess.Popen[bytes]"]:
     """`tsctl events -f`, from the last event on."""
     command = [str(TSCTL), "events", "-f", "-n", "1", "--json"]
-    with subprocess.Popen(command, env=echo.environment, stdout=subprocess.PIPE, text=True) as process:
-        yield process
-        process.send_signal(signal.SIGINT)
+    with subprocess.Popen(command, env=echo.environment, stdout=subprocess.PIPE, bufsize=0) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
-def test_a_follower_hears_events_live_through_an_upgrade(echo: Served, following: "subprocess.Popen[str]") -> None:
+def test_a_follower_hears_events_live_through_an_upgrade(echo: Served, following: "subprocess.Popen[bytes]") -> None:
     heard: list[str] = []
 
     def hear(kind: str) -> None:
-        assert following.stdout is not None
+        out = following.stdout
+        assert out is not None
         while not heard or heard[-1] != kind:
-            heard.append(json.loads(following.stdout.readline())["kind"])
+            assert select.select([out], [], [], PATIENCE)[0], f"heard only {heard}, and not {kind}"
+            heard.append(json.loads(out.readline())["kind"])
 
     hear("model-ready")  # the stream has begun
     echo.tsctl("scale", "echo", "--workers", "2")
