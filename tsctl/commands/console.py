@@ -1,6 +1,8 @@
 """`tsctl console`."""
 
 import contextlib
+import signal
+import sys
 from pathlib import Path
 
 import click
@@ -36,6 +38,7 @@ def command(socket: Path | None, port: int, no_browser: bool) -> None:
     except OSError as error:
         raise CliError(f"cannot listen at 127.0.0.1:{port}: {error.strerror}", "choose another `--port`") from None
     with server, contextlib.closing(Entrance(server.port, server.session.token)) as entrance:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # removes the file
         click.echo(f"Serving the console at http://127.0.0.1:{server.port} until Ctrl-C")
         if no_browser or not entrance.open():
             click.echo(f"open in a browser: {entrance.file.as_uri()}")

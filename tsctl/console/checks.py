@@ -1,4 +1,4 @@
-"""Who may use the page: pure functions of a request's headers, and the one-time token.
+"""The checks of a request for the page: pure functions of its headers, and the one-time token.
 
 A request is answered if its `Host` is ours (no other name that resolves to 127.0.0.1), its `Origin` is ours or absent,
 the browser does not call it cross-site, and it has the cookie. A token becomes that cookie once.
@@ -34,7 +34,7 @@ def refusal(method: str, headers: Mapping[str, str], port: int, *, entering: boo
     return ""
 
 
-class Session:
+class BrowserSession:
     """The token of the redirect file, and the cookie that one browser gets for it.
 
     Attributes:

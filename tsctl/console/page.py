@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
 from tsctl.console.allowed import ANSWERING, ASKING, allowed
-from tsctl.console.checks import Session, refusal
+from tsctl.console.checks import BrowserSession, refusal
 from tsctl.console.settings import settings_document
 from tsctl.errors import CliError
 
@@ -46,7 +46,7 @@ _TYPES = {
 _STATIC = re.compile(r"/(?:uplot/)?[a-z]+\.(?:css|js|svg)")
 
 
-class Daemon(Protocol):
+class Upstream(Protocol):
     """The daemon behind a control socket."""
 
     def exchange(
@@ -70,11 +70,11 @@ class PageServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, port: int, daemon: Daemon) -> None:
+    def __init__(self, port: int, daemon: Upstream) -> None:
         super().__init__(("127.0.0.1", port), PageHandler)
         self.port: int = self.server_address[1]
         self.daemon = daemon
-        self.session = Session(self.port)
+        self.session = BrowserSession(self.port)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print an error of this process, but not that a browser left."""
@@ -162,8 +162,8 @@ class PageHandler(BaseHTTPRequestHandler):
         for name, value in GUARDS.items():
             self.send_header(name, value)
         for name in ANSWERING:
-            if value := response.getheader(name):
-                self.send_header(name, value)
+            if told := response.getheader(name):
+                self.send_header(name, told)
         self.send_header("X-Tsctl-Content-Type", response.getheader("Content-Type") or "")
         self.send_header("Content-Type", "application/octet-stream")
         self.send_header("Content-Disposition", "attachment")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsctl.console.checks import Session, refusal
+from tsctl.console.checks import BrowserSession, refusal
 
 OWN = {"host": "127.0.0.1:8765", "origin": "http://127.0.0.1:8765", "sec-fetch-site": "same-origin"}
 
@@ -38,7 +38,7 @@ def test_refusal(method: str, changed: dict[str, str | None], entering: bool, ex
 
 
 def test_a_token_works_once() -> None:
-    session = Session(8765)
+    session = BrowserSession(8765)
 
     first, second = session.claim(session.token), session.claim(session.token)
 
@@ -48,14 +48,14 @@ def test_a_token_works_once() -> None:
 
 @pytest.mark.parametrize("guess", ["", "x", "é"])
 def test_a_wrong_token_opens_nothing_and_spends_nothing(guess: str) -> None:
-    session = Session(8765)
+    session = BrowserSession(8765)
 
     assert session.claim(guess) == ""
     assert session.claim(session.token) != ""
 
 
 def test_only_the_cookie_of_this_page_is_known() -> None:
-    session, other = Session(8765), Session(8765)
+    session, other = BrowserSession(8765), BrowserSession(8765)
     cookie = session.claim(session.token).partition(";")[0]
 
     assert session.knows(f"theme=dark; {cookie}")

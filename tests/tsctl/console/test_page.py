@@ -16,7 +16,7 @@ import pytest
 
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.client import DaemonClient
-from tsctl.console.checks import Session
+from tsctl.console.checks import BrowserSession
 from tsctl.console.entrance import Entrance
 from tsctl.console.page import GUARDS, LARGEST, PageHandler
 
@@ -51,18 +51,17 @@ class Browser:
     """Sends requests to a page; has the cookie unless told otherwise."""
 
     def __init__(self, path: Path) -> None:
-        self.session = Session(PORT)
+        self.session = BrowserSession(PORT)
         self.cookie = ""
         self._server = SimpleNamespace(port=PORT, session=self.session, daemon=DaemonClient(path, 10.0))
 
     def enter(self, token: str | None = None) -> Answer:
-        answer = self.ask(
-            "GET", f"/enter?token={token or self.session.token}", Origin="", **{"Sec-Fetch-Site": "cross-site"}
-        )
+        headers = {"Origin": "", "Sec-Fetch-Site": "cross-site"}
+        answer = self.ask("GET", f"/enter?token={token or self.session.token}", b"", **headers)
         self.cookie = (answer.headers["Set-Cookie"] or self.cookie).partition(";")[0]
         return answer
 
-    def ask(self, method: str, target: str, body: bytes = b"", **headers: str) -> Answer:
+    def ask(self, method: str, target: str, body: bytes = b"", /, **headers: str) -> Answer:
         sent = OWN | {"Cookie": self.cookie, "Content-Length": str(len(body)), "Connection": "close"} | headers
         head = "".join(f"{name}: {value}\r\n" for name, value in sent.items() if value)
         ours, theirs = socket.socketpair()
@@ -113,7 +112,7 @@ def test_another_site_gets_nothing_even_with_the_cookie(
     browser: Browser, daemon: FakeDaemon, headers: dict[str, str]
 ) -> None:
     for method in ("GET", "POST", "PATCH"):
-        assert browser.ask(method, "/api/models/a?batch_size=1", **headers).status == 403
+        assert browser.ask(method, "/api/models/a?batch_size=1", b"", **headers).status == 403
     assert daemon.requests == []
 
 
@@ -180,7 +179,7 @@ def test_a_daemon_that_is_away_is_told_as_such(browser: Browser, daemon: FakeDae
     ],
 )
 def test_a_body_is_bounded(browser: Browser, daemon: FakeDaemon, headers: dict[str, str], status: int) -> None:
-    assert browser.ask("POST", "/api/predictions/a", **headers).status == status
+    assert browser.ask("POST", "/api/predictions/a", b"", **headers).status == status
     assert daemon.requests == []
 
 
@@ -236,7 +235,7 @@ def test_the_redirect_file_is_for_its_user_alone_and_goes(tmp_path: Path, monkey
 def test_the_browser_is_told_the_file_and_not_the_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
+    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) is None)
     monkeypatch.setenv("DISPLAY", ":0")
     entrance = Entrance(PORT, "secret")
 

@@ -17,7 +17,7 @@ export function chart(element, series, show) {
       width: Math.max(element.clientWidth, 100), height: 150,
       cursor: { y: false, points: { size: 6 } },
       scales: { y: { range: (_, __, most) => [0, Math.max(most * 1.1, 1)] } },
-      axes: [{ ...axis, values: "{HH}:{mm}:{ss}", space: 90 }, { ...axis, size: 44 }],
+      axes: [{ ...axis, values: "{HH}:{mm}:{ss}", space: 90, size: 30 }, { ...axis, size: 44 }],
       series: [{ value: "{HH}:{mm}:{ss}" }, ...series.map((label, index) => ({
         label, stroke: strokes[index], width: 1.75, spanGaps: false, points: { show: false }, value: (_, value) => show(value),
       }))],
