@@ -1,7 +1,9 @@
 """Each view of the console as a person uses it: mouse, keyboard, a phone, many models, a daemon that goes and comes."""
 
 import json
+import os
 import re
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -101,8 +103,39 @@ def test_boxes_are_drawn_on_the_dropped_picture(page: Any, console: Console, tmp
     edge = canvas.evaluate("c => [...c.getContext('2d').getImageData(32, 100, 1, 1).data]")
     middle = canvas.evaluate("c => [...c.getContext('2d').getImageData(90, 100, 1, 1).data]")
     assert middle == [255, 255, 255, 255] != edge
-    assert page.locator("main b").count() == 0  # the label is "<b>cat</b>"
-    assert page.get_by_text("<b>cat</b>").count() > 0
+    assert page.get_by_text("97.0 %").is_visible()
+
+
+def test_a_mask_lies_over_the_picture(page: Any, console: Console, tmp_path: Path) -> None:
+    Image.new("RGB", (200, 200), "#ffffff").save(tmp_path / "white.png")
+    page.goto(f"{console.url}/#/playground/masks/1.0")
+
+    page.set_input_files("input[type=file]", str(tmp_path / "white.png"))
+    page.get_by_role("button", name="Send").click()
+
+    canvas = page.get_by_role("img", name="The picture with a mask of 1 classes")
+    canvas.wait_for()
+    left, right = (
+        canvas.evaluate(f"c => [...c.getContext('2d').getImageData({x}, 100, 1, 1).data]") for x in (40, 160)
+    )
+    assert left != right == [255, 255, 255, 255]
+
+
+def test_an_answer_in_pieces_is_shown_as_text(page: Any, console: Console) -> None:
+    send(page, console, "words", "one <i>two</i> three")
+
+    page.get_by_text("Status 200").wait_for()
+    page.get_by_text("<i>two</i>").last.wait_for()
+    assert page.locator("main i").count() == 0
+
+
+def test_a_killed_worker_is_an_event_of_its_model(page: Any, console: Console) -> None:
+    page.goto(f"{console.url}/#/models/words/1.0")
+    page.locator(".settings").wait_for()
+
+    os.kill(int(console.served.describe("words")["workers"][0]["pid"]), signal.SIGKILL)
+
+    page.locator(".events").get_by_text("worker-exited").wait_for()
 
 
 def test_labels_are_bars_and_the_request_is_there_for_a_terminal(page: Any, console: Console) -> None:

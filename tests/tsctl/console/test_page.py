@@ -235,7 +235,7 @@ def test_the_redirect_file_is_for_its_user_alone_and_goes(tmp_path: Path, monkey
 def test_the_browser_is_told_the_file_and_not_the_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) is None)
+    monkeypatch.setattr("webbrowser.open", lambda url: not opened.append(url))  # type: ignore[func-returns-value]
     monkeypatch.setenv("DISPLAY", ":0")
     entrance = Entrance(PORT, "secret")
 
