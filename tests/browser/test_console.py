@@ -148,6 +148,17 @@ def test_labels_are_bars_and_the_request_is_there_for_a_terminal(page: Any, cons
     assert "Status 200" in page.locator("main").inner_text()
 
 
+def test_the_times_that_the_daemon_tells_are_shown(page: Any, console: Console) -> None:
+    told = 'queue;dur=6.1, worker;dur=27.4, total;dur=34.0, batch;desc="5"'
+    page.route(
+        "**/api/predictions/**",
+        lambda route: route.fulfill(status=200, body="text", headers={"Server-Timing": told}),
+    )
+    send(page, console, "labels", "a")
+
+    page.get_by_text("34 ms, in a batch of 5, waited 6.1 ms").wait_for()
+
+
 def test_what_an_error_says_is_text(page: Any, console: Console) -> None:
     send(page, console, "labels", "fail")
 
