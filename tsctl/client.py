@@ -58,7 +58,7 @@ class DaemonClient:
             NoDaemon: no daemon listens on the socket.
             CliError: the connection failed.
         """
-        with self._exchange(method, target, body, headers or {}) as response:
+        with self.exchange(method, target, body, headers or {}) as response:
             return DaemonResponse(response.status, response.getheader("Content-Type") or "", response.read())
 
     @contextmanager
@@ -71,7 +71,7 @@ class DaemonClient:
             NoDaemon: no daemon listens on the socket.
             CliError: the connection failed, before the response or within it.
         """
-        with self._exchange(method, target, body, headers) as response:
+        with self.exchange(method, target, body, headers) as response:
             yield response.status, response.getheader("Content-Type") or "", _pieces(response)
 
     def json(self, method: str, target: str, **parameters: Any) -> Any:
@@ -91,7 +91,7 @@ class DaemonClient:
             NoDaemon: no daemon listens on the socket.
             CliError: the daemon rejected the request, or the connection failed.
         """
-        with self._exchange(method, target + _query(parameters), None, {"Accept": NDJSON}) as response:
+        with self.exchange(method, target + _query(parameters), None, {"Accept": NDJSON}) as response:
             if response.getheader("Content-Type") != NDJSON:
                 checked(response.status, self._document(response.read()))
                 return
@@ -105,7 +105,7 @@ class DaemonClient:
             NoDaemon: no daemon listens on the socket.
             CliError: the daemon rejected the request, or the connection failed.
         """
-        with self._exchange("GET", target + _query(parameters), None, {"Accept": SSE}) as response:
+        with self.exchange("GET", target + _query(parameters), None, {"Accept": SSE}) as response:
             if response.getheader("Content-Type") != SSE:
                 checked(response.status, self._document(response.read()))
                 return
@@ -114,10 +114,15 @@ class DaemonClient:
                     yield self._document(line.removeprefix(b"data:"))
 
     @contextmanager
-    def _exchange(
+    def exchange(
         self, method: str, target: str, body: bytes | None, headers: dict[str, str]
     ) -> Iterator[http.client.HTTPResponse]:
-        """Send a request; the block reads the response, which may break off too."""
+        """Send a request; the block reads the response, which may break off too.
+
+        Raises:
+            NoDaemon: no daemon listens on the socket.
+            CliError: the connection failed, before the response or within it.
+        """
         connection = _UnixConnection(self.path, self._timeout)
         try:
             paths.check_socket_path(self.path)

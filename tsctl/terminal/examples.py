@@ -43,6 +43,10 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         Example("See what went wrong in the last hour", "tsctl events --level warning --since 1h"),
         Example("Follow the events of a model", "tsctl events -f scorer"),
     ),
+    "console": (
+        Example("Open the page in the browser", "tsctl console"),
+        Example("Print the file to open, for port 8765", "tsctl console --port 8765 --no-browser"),
+    ),
     "serve": (
         Example("Serve a handler, and anew whenever it is saved", "tsctl serve handler.py --watch"),
         Example("Serve a function of a file, in batches of up to 16", "tsctl serve handler.py:predict --batch-size 16"),

@@ -1,0 +1,1 @@
+"""`tsctl console` in Debian's Chromium, driven by Playwright: `make browser`."""

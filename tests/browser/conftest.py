@@ -1,0 +1,89 @@
+"""A daemon with models, `tsctl console` beside it, and a browser that came in by the redirect file."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.e2e.served import TSCTL, Served
+
+CHROMIUM = "/usr/bin/chromium"
+MODELS = Path(__file__).parent / "models"
+PATIENCE = 15_000  # milliseconds
+
+
+class Console(NamedTuple):
+    """The page's address, the file that leads there, and the daemon."""
+
+    url: str
+    entrance: str
+    served: Served
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="module")
+def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    """A console that nobody has entered yet."""
+    served = Served(tmp_path_factory.mktemp("served"))
+    served.start()
+    asking = None
+    try:
+        for name in ("finder", "labels", "masks", "words"):
+            served.tsctl("register", str(MODELS / f"{name}.py"), "--model-name", name)
+        asking = subprocess.Popen(
+            [TSCTL, "console", "--no-browser"], env=served.environment, stdout=subprocess.PIPE, text=True
+        )
+        assert asking.stdout is not None
+        url = re.search(r"http://\S+", asking.stdout.readline())
+        entrance = re.search(r"file://\S+", asking.stdout.readline())
+        assert url is not None and entrance is not None
+        yield Console(url[0], entrance[0], served)
+    finally:
+        if asking is not None:
+            asking.terminate()
+            asking.communicate()
+        served.stop()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """The browser."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def entered(chromium: Any, console: Console) -> Iterator[Any]:
+    """A context of the browser that has the cookie."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 860}, color_scheme="light")
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    page.goto(console.entrance)
+    page.wait_for_url(f"{console.url}/**")
+    page.close()
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(entered: Any, console: Console) -> Iterator[Any]:
+    """A page that shows the models; the test fails if the page complains, or a policy is broken."""
+    page = entered.new_page()
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda said: complaints.append(said.text) if "Content Security" in said.text else None)
+    page.goto(console.url)
+    yield page
+    page.close()
+    assert complaints == []

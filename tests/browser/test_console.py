@@ -1,0 +1,236 @@
+"""Each view of the console as a person uses it: mouse, keyboard, a phone, many models, a daemon that goes and comes."""
+
+import json
+import os
+import re
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from tests.browser.conftest import Console
+
+PHONE = {"width": 375, "height": 760}
+
+
+def model(number: int) -> dict[str, Any]:
+    """One of many models of a status document; every tenth is in trouble."""
+    return {
+        "name": f"a-model-with-a-rather-long-name-{number:03}", "version": "1.0", "default": True,
+        "state": "crashing" if number % 10 == 0 else "ready", "ready": 1, "wanted": 2, "batchSize": 8,
+        "maxBatchDelay": 5.0, "arrivalsPerSecond": number / 3, "policy": "auto", "queued": number, "running": 1,
+    }  # fmt: skip
+
+
+def overflow(page: Any) -> int:
+    """How many pixels the page is wider than its window."""
+    return int(page.evaluate("document.documentElement.scrollWidth - innerWidth"))
+
+
+def send(page: Any, console: Console, name: str, text: str) -> None:
+    page.goto(f"{console.url}/#/playground/{name}/1.0")
+    page.get_by_text("Text", exact=True).click()
+    page.get_by_role("textbox", name="Text").fill(text)
+    page.get_by_role("button", name="Send").click()
+
+
+def test_another_browser_stays_outside(chromium: Any, console: Console, entered: Any) -> None:
+    context = chromium.new_context()
+    page = context.new_page()
+
+    assert page.goto(console.url).status == 401
+    page.goto(console.entrance)
+    page.wait_for_url("**/enter?**")
+    assert "has been used" in page.content()
+    context.close()
+
+
+def test_the_models_are_listed(page: Any) -> None:
+    row = page.get_by_role("row", name="finder")
+
+    row.wait_for()
+    assert "ready" in row.inner_text() and "1 / 1" in row.inner_text()
+
+
+def test_a_model_shows_its_requests_batches_workers_and_events(page: Any, console: Console) -> None:
+    page.get_by_role("link", name="labels", exact=True).click()
+    page.locator(".settings").wait_for()
+    for _ in range(3):
+        console.served.ask("/predictions/labels", b"hello", **{"Content-Type": "text/plain"})
+
+    page.locator(".bars").first.wait_for()
+    page.get_by_text("1 of 8").wait_for()
+    assert page.get_by_text("registered from").is_visible()
+    assert page.locator("canvas").count() == 2
+
+
+def test_a_setting_changes_after_its_command_was_shown(page: Any, console: Console) -> None:
+    page.goto(f"{console.url}/#/models/finder/1.0")
+    field = page.get_by_label("batch size", exact=True)
+    apply = page.get_by_role("button", name="Apply")
+    field.wait_for()
+    assert apply.is_disabled()
+
+    field.fill("3")
+
+    page.get_by_text("tsctl set finder/1.0 --batch-size 3").wait_for()
+    assert console.served.describe("finder")["batchSize"] != 3
+    apply.click()
+    page.get_by_text("Applied.").wait_for()
+    assert console.served.describe("finder")["batchSize"] == 3
+
+
+def test_a_refused_setting_says_why(page: Any, console: Console) -> None:
+    page.goto(f"{console.url}/#/models/finder/1.0")
+    field = page.get_by_label("batch size", exact=True)
+    field.fill("none")
+    page.get_by_role("button", name="Apply").click()
+
+    page.get_by_text("batch_size").last.wait_for()
+
+
+def test_boxes_are_drawn_on_the_dropped_picture(page: Any, console: Console, tmp_path: Path) -> None:
+    Image.new("RGB", (320, 200), "#ffffff").save(tmp_path / "white.png")
+    page.goto(f"{console.url}/#/playground/finder/1.0")
+
+    page.set_input_files("input[type=file]", str(tmp_path / "white.png"))
+    page.get_by_role("button", name="Send").click()
+
+    canvas = page.get_by_role("img", name="The picture with 2 boxes")
+    canvas.wait_for()
+    edge = canvas.evaluate("c => [...c.getContext('2d').getImageData(32, 100, 1, 1).data]")
+    middle = canvas.evaluate("c => [...c.getContext('2d').getImageData(90, 100, 1, 1).data]")
+    assert middle == [255, 255, 255, 255] != edge
+    assert page.get_by_text("97.0 %").is_visible()
+
+
+def test_a_mask_lies_over_the_picture(page: Any, console: Console, tmp_path: Path) -> None:
+    Image.new("RGB", (200, 200), "#ffffff").save(tmp_path / "white.png")
+    page.goto(f"{console.url}/#/playground/masks/1.0")
+
+    page.set_input_files("input[type=file]", str(tmp_path / "white.png"))
+    page.get_by_role("button", name="Send").click()
+
+    canvas = page.get_by_role("img", name="The picture with a mask of 1 classes")
+    canvas.wait_for()
+    left, right = (
+        canvas.evaluate(f"c => [...c.getContext('2d').getImageData({x}, 100, 1, 1).data]") for x in (40, 160)
+    )
+    assert left != right == [255, 255, 255, 255]
+
+
+def test_an_answer_in_pieces_is_shown_as_text(page: Any, console: Console) -> None:
+    send(page, console, "words", "one <i>two</i> three")
+
+    page.get_by_text("Status 200").wait_for()
+    page.get_by_text("<i>two</i>").last.wait_for()
+    assert page.locator("main i").count() == 0
+
+
+def test_a_killed_worker_is_an_event_of_its_model(page: Any, console: Console) -> None:
+    page.goto(f"{console.url}/#/models/words/1.0")
+    page.locator(".settings").wait_for()
+
+    os.kill(int(console.served.describe("words")["workers"][0]["pid"]), signal.SIGKILL)
+
+    page.locator(".events").get_by_text("worker-exited").wait_for()
+
+
+def test_labels_are_bars_and_the_request_is_there_for_a_terminal(page: Any, console: Console) -> None:
+    send(page, console, "labels", "aab")
+
+    page.get_by_text("66.7 %").wait_for()
+    shown = page.locator(".command code").all_inner_texts()
+    assert any(f"{console.served.url}/predictions/labels/1.0" in each for each in shown)
+    assert any("tsctl.Client(" in each for each in shown)
+    assert "Status 200" in page.locator("main").inner_text()
+
+
+def test_the_times_that_the_daemon_tells_are_shown(page: Any, console: Console) -> None:
+    told = 'queue;dur=6.1, worker;dur=27.4, total;dur=34.0, batch;desc="5"'
+    page.route(
+        "**/api/predictions/**",
+        lambda route: route.fulfill(status=200, body="text", headers={"Server-Timing": told}),
+    )
+    send(page, console, "labels", "a")
+
+    page.get_by_text("34 ms, in a batch of 5, waited 6.1 ms").wait_for()
+
+
+def test_what_an_error_says_is_text(page: Any, console: Console) -> None:
+    send(page, console, "labels", "fail")
+
+    page.get_by_text(re.compile("Status 5")).wait_for()
+    assert page.locator("main pre img").count() == 0
+
+
+def test_the_keyboard_alone_sends_a_request(page: Any, console: Console) -> None:
+    page.get_by_role("row", name="finder").wait_for()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Playground"
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Playground").wait_for()
+    page.get_by_label("Model").wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.type("labels")
+    page.keyboard.press("Tab")
+    while not page.get_by_role("radio", name="Text").is_checked():
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("Tab") if page.evaluate("document.activeElement.type") != "radio" else None
+    page.get_by_role("textbox", name="Text").wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.type("zz")
+    page.keyboard.press("Control+Enter")
+
+    page.get_by_text("Status 200").wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("view", ["models", "models/labels/1.0", "playground"])
+def test_every_view_fits_a_phone_in_both_schemes(page: Any, console: Console, view: str, scheme: str) -> None:
+    page.set_viewport_size(PHONE)
+    page.emulate_media(color_scheme=scheme)
+    page.goto(f"{console.url}/#/{view}")
+    page.locator(".card").first.wait_for()
+
+    assert overflow(page) <= 0
+    paper = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert (sum(json.loads(f"[{paper[4:-1]}]")) > 384) == (scheme == "light")
+
+
+def test_a_hundred_models_are_listed_filtered_and_fit_a_phone(page: Any, console: Console) -> None:
+    status = console.served.status | {"models": [model(number) for number in range(100)]}
+    page.route("**/api/status", lambda route: route.fulfill(json=status))
+    page.get_by_text("100 versions, 10 in trouble").wait_for()
+    assert page.locator("tbody tr").count() == 100
+    page.set_viewport_size(PHONE)
+    assert overflow(page) <= 0
+
+    page.get_by_label("Filter models by name").fill("name-04")
+
+    page.wait_for_function("document.querySelectorAll('tbody tr').length === 10")
+    assert page.get_by_label("Filter models by name").evaluate("each => each === document.activeElement")
+
+
+def test_without_models_the_page_says_how_to_register_one(page: Any, console: Console) -> None:
+    status = console.served.status | {"models": []}
+    page.route("**/api/status", lambda route: route.fulfill(json=status))
+
+    page.get_by_text("tsctl register MODEL.mar").wait_for()
+
+
+def test_a_daemon_goes_away_and_comes_back(page: Any, console: Console) -> None:
+    page.get_by_role("row", name="labels").wait_for()
+
+    console.served.tsctl("stop")
+    page.get_by_text("The daemon is away").wait_for()
+    assert page.get_by_role("row", name="labels").is_visible()  # what was known stays
+    console.served.start()
+
+    page.get_by_text(f"pid {console.served.pid}").wait_for()
+    page.get_by_role("row", name="labels").wait_for()

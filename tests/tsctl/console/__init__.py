@@ -1,0 +1,1 @@
+"""The server of `tsctl console`, without a browser: `make browser` runs one."""

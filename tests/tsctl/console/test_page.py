@@ -1,0 +1,244 @@
+"""Requests of a browser over a pair of sockets, and a daemon that answers as told behind them."""
+
+import http.client
+import io
+import json
+import re
+import socket
+import stat
+import threading
+from importlib.resources import files
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.tsctl.fake_daemon import FakeDaemon
+from tsctl.client import DaemonClient
+from tsctl.console.checks import BrowserSession
+from tsctl.console.entrance import Entrance
+from tsctl.console.page import GUARDS, LARGEST, PageHandler
+
+PORT = 8765
+OWN = {"Host": f"127.0.0.1:{PORT}", "Origin": f"http://127.0.0.1:{PORT}"}
+STATIC = files("tsctl.console") / "static"
+
+
+class Answer:
+    """A response of the page."""
+
+    def __init__(self, data: bytes) -> None:
+        response = http.client.HTTPResponse(_Bytes(data))  # type: ignore[arg-type]
+        response.begin()
+        self.status, self.headers = response.status, response.headers
+        self.incomplete = False
+        try:
+            self.body = response.read()
+        except http.client.IncompleteRead as error:
+            self.body, self.incomplete = error.partial, True
+
+
+class _Bytes:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def makefile(self, *_: Any) -> io.BytesIO:
+        return io.BytesIO(self._data)
+
+
+class Browser:
+    """Sends requests to a page; has the cookie unless told otherwise."""
+
+    def __init__(self, path: Path) -> None:
+        self.session = BrowserSession(PORT)
+        self.cookie = ""
+        self._server = SimpleNamespace(port=PORT, session=self.session, daemon=DaemonClient(path, 10.0))
+
+    def enter(self, token: str | None = None) -> Answer:
+        headers = {"Origin": "", "Sec-Fetch-Site": "cross-site"}
+        answer = self.ask("GET", f"/enter?token={token or self.session.token}", b"", **headers)
+        self.cookie = (answer.headers["Set-Cookie"] or self.cookie).partition(";")[0]
+        return answer
+
+    def ask(self, method: str, target: str, body: bytes = b"", /, **headers: str) -> Answer:
+        sent = OWN | {"Cookie": self.cookie, "Content-Length": str(len(body)), "Connection": "close"} | headers
+        head = "".join(f"{name}: {value}\r\n" for name, value in sent.items() if value)
+        ours, theirs = socket.socketpair()
+        with ours:
+            serving = threading.Thread(target=self._serve, args=(theirs,))
+            serving.start()
+            ours.sendall(f"{method} {target} HTTP/1.1\r\n{head}\r\n".encode() + body)
+            ours.shutdown(socket.SHUT_WR)
+            data = b"".join(iter(lambda: ours.recv(65536), b""))
+            serving.join()
+        return Answer(data)
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection:
+            PageHandler(connection, ("127.0.0.1", 1), self._server)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def stranger(daemon: FakeDaemon) -> Browser:
+    """A browser that has not entered."""
+    return Browser(daemon.path)
+
+
+@pytest.fixture
+def browser(stranger: Browser) -> Browser:
+    stranger.enter()
+    return stranger
+
+
+def test_the_token_becomes_a_cookie_once(stranger: Browser) -> None:
+    first = stranger.enter()
+    second = stranger.enter()
+
+    assert first.status == 200 and b"url=/" in first.body
+    assert second.status == 403 and second.headers["Set-Cookie"] is None
+    assert stranger.ask("GET", "/").status == 200
+
+
+@pytest.mark.parametrize("target", ["/", "/main.js", "/api/status", "/api/settings", "/nothing"])
+def test_a_stranger_gets_nothing(stranger: Browser, daemon: FakeDaemon, target: str) -> None:
+    assert stranger.ask("GET", target).status == 401
+    assert stranger.ask("POST", target).status == 401
+    assert daemon.requests == []
+
+
+@pytest.mark.parametrize("headers", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}])
+def test_another_site_gets_nothing_even_with_the_cookie(
+    browser: Browser, daemon: FakeDaemon, headers: dict[str, str]
+) -> None:
+    for method in ("GET", "POST", "PATCH"):
+        assert browser.ask(method, "/api/models/a?batch_size=1", b"", **headers).status == 403
+    assert daemon.requests == []
+
+
+def test_a_question_reaches_the_daemon_and_its_answer_the_page(browser: Browser, daemon: FakeDaemon) -> None:
+    daemon.answer("GET /tsctl/status", {"models": []})
+
+    answer = browser.ask("GET", "/api/status")
+
+    assert (answer.status, json.loads(answer.body)) == (200, {"models": []})
+    assert answer.headers["X-Tsctl-Content-Type"] == "application/json"
+    assert "cookie" not in {name.lower() for name in daemon.requests[0].headers}
+
+
+def test_a_prediction_keeps_its_bytes_type_and_time(browser: Browser, daemon: FakeDaemon) -> None:
+    body = bytes(range(256)) * 1000
+    daemon.answer_raw(
+        "POST /predictions/a/2",
+        b"HTTP/1.1 200 \r\nContent-Type: text/html\r\nServer-Timing: total;dur=34.0\r\n"
+        b"Content-Length: 7\r\n\r\n<script",
+    )
+
+    answer = browser.ask("POST", "/api/predictions/a/2", body, **{"Content-Type": "image/png", "X-Tsctl-Timing": "1"})
+
+    headers = {name.lower(): value for name, value in daemon.requests[0].headers.items()}
+    assert daemon.requests[0].body == body
+    assert (headers["content-type"], headers["x-tsctl-timing"]) == ("image/png", "1")
+    assert answer.body == b"<script"
+    assert answer.headers["Server-Timing"] == "total;dur=34.0"
+
+
+def test_what_a_handler_says_is_never_a_page(browser: Browser, daemon: FakeDaemon) -> None:
+    daemon.answer_body("POST /predictions/a", b"<script>alert(1)</script>", "text/html")
+
+    answer = browser.ask("POST", "/api/predictions/a", b"x")
+
+    assert answer.headers["Content-Type"] == "application/octet-stream"
+    assert answer.headers["Content-Disposition"] == "attachment"
+
+
+def test_an_answer_that_breaks_off_is_not_taken_for_whole(browser: Browser, daemon: FakeDaemon) -> None:
+    daemon.answer_raw("POST /predictions/a", b"HTTP/1.1 200 \r\nContent-Length: 10\r\n\r\nhalf")
+
+    answer = browser.ask("POST", "/api/predictions/a", b"x")
+
+    assert (answer.body, answer.incomplete) == (b"half", True)
+
+
+def test_a_daemon_that_is_away_is_told_as_such(browser: Browser, daemon: FakeDaemon) -> None:
+    daemon.path.unlink()
+
+    answer = browser.ask("GET", "/api/status")
+
+    assert answer.status == 502 and "no daemon" in json.loads(answer.body)["message"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        pytest.param({"Content-Length": str(LARGEST + 1)}, 413, id="too large"),
+        pytest.param({"Content-Length": ""}, 411, id="no length"),
+        pytest.param({"Content-Length": "-1"}, 411, id="a negative length"),
+        pytest.param({"Content-Length": "x"}, 411, id="no number"),
+        pytest.param({"Transfer-Encoding": "chunked"}, 411, id="in chunks"),
+    ],
+)
+def test_a_body_is_bounded(browser: Browser, daemon: FakeDaemon, headers: dict[str, str], status: int) -> None:
+    assert browser.ask("POST", "/api/predictions/a", b"", **headers).status == status
+    assert daemon.requests == []
+
+
+def test_every_answer_is_guarded(browser: Browser, stranger: Browser, daemon: FakeDaemon) -> None:
+    daemon.answer("GET /tsctl/status", {})
+    answers = [browser.ask("GET", target) for target in ("/", "/main.js", "/api/status", "/nothing", "/enter")]
+
+    for answer in answers:
+        assert {name: answer.headers[name] for name in GUARDS} == GUARDS
+    assert "unsafe" not in GUARDS["Content-Security-Policy"]
+    assert GUARDS["Content-Security-Policy"].startswith("default-src 'none'")
+
+
+@pytest.mark.parametrize(
+    "target", ["/../page.py", "/uplot/../../page.py", "/static/main.js", "/uplot/LICENSE", "/missing.js", "/.js"]
+)
+def test_only_files_of_the_page_are_files(browser: Browser, target: str) -> None:
+    assert browser.ask("GET", target).status == 404
+
+
+def test_the_page_asks_for_nothing_elsewhere_and_has_no_markup_from_strings() -> None:
+    texts = {each.name: each.read_text() for each in STATIC.iterdir() if each.is_file()}
+
+    assert len(texts) > 10
+    for name, text in texts.items():
+        assert set(re.findall(r"https?://[\w.:-]+", text)) <= {"http://www.w3.org", "http://127.0.0.1:8080"}, name
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", text), (
+            name
+        )
+        assert not re.search(r"<style|\sstyle=|\son\w+=", text) or name.endswith(".js"), name
+        assert 'setAttribute("style"' not in text and "javascript:" not in text, name
+
+
+def test_the_page_is_small_and_keeps_the_licence_of_its_charts() -> None:
+    sizes = [file.stat().st_size for file in Path(str(STATIC)).rglob("*") if file.is_file()]
+
+    assert sum(sizes) <= 150 * 1024
+    assert "MIT License" in (STATIC / "uplot" / "LICENSE").read_text()
+
+
+def test_the_redirect_file_is_for_its_user_alone_and_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    entrance = Entrance(PORT, "secret")
+
+    assert stat.S_IMODE(entrance.file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(entrance.file.parent.stat().st_mode) == 0o700
+    assert "token=secret" in entrance.file.read_text()
+    entrance.close()
+    entrance.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_browser_is_told_the_file_and_not_the_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("webbrowser.open", lambda url: not opened.append(url))  # type: ignore[func-returns-value]
+    monkeypatch.setenv("DISPLAY", ":0")
+    entrance = Entrance(PORT, "secret")
+
+    assert entrance.open()
+    assert opened == [entrance.file.as_uri()]
+    assert "secret" not in opened[0]

@@ -1,0 +1,76 @@
+"""The few requests of the page that reach the daemon's control socket; all others are refused.
+
+    page                                daemon
+    GET   /api/status                   GET   /tsctl/status
+    GET   /api/events?…                 GET   /tsctl/events?…
+    GET   /api/metrics                  GET   /metrics
+    GET   /api/models/MODEL[/VERSION]   GET   /models/MODEL[/VERSION]
+    PATCH /api/models/MODEL[/VERSION]?… PATCH /models/MODEL[/VERSION]?…  settings that change while a model serves
+    POST  /api/predictions/MODEL[/VERSION]    POST  /predictions/MODEL[/VERSION]
+
+Nothing here registers, unregisters, scales or upgrades, and no parameter is a path of an archive.
+"""
+
+from typing import NamedTuple
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from daemon.model_settings import MODEL_SETTINGS
+
+CHANGEABLE = frozenset(row.rest for row in MODEL_SETTINGS if row.changes)
+_EVENTS = frozenset({"model", "after", "since", "limit", "level"})
+_DOCUMENTS = {"status": "/tsctl/status", "events": "/tsctl/events", "metrics": "/metrics"}
+# Headers of the page's requests that the daemon sees, and of the daemon's responses that the page sees.
+ASKING = ("content-type", "accept", "x-tsctl-timing")
+ANSWERING = ("server-timing", "x-request-id", "retry-after")
+
+
+class Allowed(NamedTuple):
+    """A request to the daemon."""
+
+    method: str
+    target: str
+
+
+def allowed(method: str, target: str) -> Allowed | None:
+    """Return the daemon's request for a request of the page, None if the page may not ask this.
+
+    Args:
+        target: path and query as received, below `/api/`.
+    """
+    parts = urlsplit(target)
+    try:
+        path = [unquote(each, errors="strict") for each in parts.path.split("/")[1:]]
+        query = parse_qsl(parts.query, keep_blank_values=True, errors="strict")
+    except ValueError:
+        return None
+    match method, path:
+        case "GET", ["api", "events"] if _only(query, _EVENTS):
+            return Allowed("GET", _with("/tsctl/events", query))
+        case "GET", ["api", ("status" | "metrics") as word] if not query:
+            return Allowed("GET", _DOCUMENTS[word])
+        case "GET", ["api", "models", *named] if _model(named) and not query:
+            return Allowed("GET", _joined("/models", named))
+        case "PATCH", ["api", "models", *named] if _model(named) and query and _only(query, CHANGEABLE):
+            return Allowed("PATCH", _with(_joined("/models", named), query))
+        case "POST", ["api", "predictions", *named] if _model(named) and not query:
+            return Allowed("POST", _joined("/predictions", named))
+    return None
+
+
+def _model(named: list[str]) -> bool:
+    """Return whether these are a model's name, and perhaps its version, which cannot lead to another route."""
+    return len(named) in (1, 2) and all(
+        each not in ("", ".", "..") and "/" not in each and each.isprintable() for each in named
+    )
+
+
+def _only(query: list[tuple[str, str]], names: frozenset[str]) -> bool:
+    return all(name in names for name, _ in query)
+
+
+def _joined(root: str, named: list[str]) -> str:
+    return "/".join([root, *(quote(each, safe="") for each in named)])
+
+
+def _with(path: str, query: list[tuple[str, str]]) -> str:
+    return f"{path}?{urlencode(query)}" if query else path

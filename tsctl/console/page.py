@@ -1,0 +1,208 @@
+"""One request of a browser: checked, then answered from the page's files or by the daemon.
+
+What the daemon and handlers say is never a page: it is sent as bytes to download, its type in a header for our own
+script, so that a browser that is led to it shows nothing.
+"""
+
+import json
+import re
+import socket
+import sys
+from contextlib import AbstractContextManager
+from http.client import HTTPResponse
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+from typing import Any, Protocol
+from urllib.parse import parse_qs, urlsplit
+
+from tsctl.console.allowed import ANSWERING, ASKING, allowed
+from tsctl.console.checks import BrowserSession, refusal
+from tsctl.console.settings import settings_document
+from tsctl.errors import CliError
+
+LARGEST = 64 << 20  # bytes of a request's body
+PATIENCE = 60.0  # seconds that a browser may take for its request
+PIECE = 64 * 1024  # bytes
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+GUARDS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}
+ENTERED = b'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/"><title>tsctl</title>\n'
+CLOSED = "This page needs the cookie of its browser. Open the file that `tsctl console` named, or start it again.\n"
+_TYPES = {
+    "css": "text/css; charset=utf-8", "html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}  # fmt: skip
+_STATIC = re.compile(r"/(?:uplot/)?[a-z]+\.(?:css|js|svg)")
+
+
+class Upstream(Protocol):
+    """The daemon behind a control socket."""
+
+    def exchange(
+        self, method: str, target: str, body: bytes | None, headers: dict[str, str]
+    ) -> AbstractContextManager[HTTPResponse]:
+        """Send a request; the block reads the response."""
+
+
+class PageServer(ThreadingHTTPServer):
+    """The listener on 127.0.0.1; a thread for each connection.
+
+    Args:
+        port: 0 for one that is free.
+
+    Attributes:
+        port: the port it listens on.
+
+    Raises:
+        OSError: the port is taken.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, port: int, daemon: Upstream) -> None:
+        super().__init__(("127.0.0.1", port), PageHandler)
+        self.port: int = self.server_address[1]
+        self.daemon = daemon
+        self.session = BrowserSession(self.port)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print an error of this process, but not that a browser left."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+
+class PageHandler(BaseHTTPRequestHandler):
+    """The requests of one connection."""
+
+    protocol_version = "HTTP/1.1"
+    timeout = PATIENCE
+    server: PageServer
+    request: socket.socket
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        entering = url.path == "/enter"
+        if not self._welcome(entering=entering):
+            return
+        if entering:
+            cookie = self.server.session.claim(parse_qs(url.query).get("token", [""])[0])
+            if not cookie:
+                self._refuse(403, "The token has been used, or belongs to another page. Start `tsctl console` again.\n")
+                return
+            self._answer(200, _TYPES["html"], ENTERED, {"Set-Cookie": cookie})
+        elif url.path == "/":
+            self._static("/index.html")
+        elif url.path == "/api/settings":
+            self._answer(200, "application/json", json.dumps(settings_document()).encode())
+        elif url.path.startswith("/api/"):
+            self._pass_on()
+        elif _STATIC.fullmatch(url.path):
+            self._static(url.path)
+        else:
+            self._refuse(404, "Not found.\n")
+
+    def do_POST(self) -> None:
+        if self._welcome():
+            self._pass_on()
+
+    do_PATCH = do_POST  # noqa: N815
+
+    def _welcome(self, *, entering: bool = False) -> bool:
+        """Return whether the request may be answered; refuse the request if not."""
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        if why := refusal(self.command, headers, self.server.port, entering=entering):
+            self._refuse(403, f"Refused: {why}.\n")
+        elif not entering and not self.server.session.knows(headers.get("cookie", "")):
+            self._refuse(401, CLOSED)
+        else:
+            return True
+        return False
+
+    def _static(self, path: str) -> None:
+        file = files("tsctl.console") / "static" / path.removeprefix("/")
+        if file.is_file():
+            self._answer(200, _TYPES[path.rpartition(".")[2]], file.read_bytes())
+        else:
+            self._refuse(404, "Not found.\n")
+
+    def _pass_on(self) -> None:
+        """Send the request to the daemon if the page may ask it; send the answer back, piece by piece."""
+        asked = allowed(self.command, self.path)
+        if asked is None:
+            self._refuse(404, "This page cannot ask that of the daemon.\n")
+            return
+        body = self._body()
+        if body is None:
+            return
+        headers = {name: value for name in ASKING if (value := self.headers.get(name))}
+        begun = False
+        try:
+            with self.server.daemon.exchange(asked.method, asked.target, body or None, headers) as response:
+                begun = True
+                self._pass_back(response)
+        except CliError as error:
+            if begun:  # the page must not take a part for the whole
+                self.close_connection = True
+            else:
+                self._answer(502, "application/json", json.dumps({"message": error.message}).encode())
+
+    def _pass_back(self, response: HTTPResponse) -> None:
+        self.send_response(response.status)
+        for name, value in GUARDS.items():
+            self.send_header(name, value)
+        for name in ANSWERING:
+            if told := response.getheader(name):
+                self.send_header(name, told)
+        self.send_header("X-Tsctl-Content-Type", response.getheader("Content-Type") or "")
+        self.send_header("Content-Type", "application/octet-stream")
+        self.send_header("Content-Disposition", "attachment")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        while piece := response.read1(PIECE):
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+        if response.length:
+            raise CliError("the answer broke off")
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _body(self) -> bytes | None:
+        """Return the request's body; refuse the request and return None if its length is unknown or too large."""
+        if self.command == "GET":
+            return b""
+        length = self.headers.get("Content-Length", "0" if self.command == "PATCH" else "")
+        if not length.isascii() or not length.isdigit() or "Transfer-Encoding" in self.headers:
+            self._refuse(411, "The body needs a Content-Length.\n")
+            return None
+        if int(length) > LARGEST:
+            self._refuse(413, f"The body is larger than {LARGEST >> 20} MiB.\n")
+            return None
+        body = self.rfile.read(int(length))
+        return body if len(body) == int(length) else None
+
+    def _refuse(self, status: int, text: str) -> None:
+        self.close_connection = True  # the body was not read
+        self._answer(status, "text/plain; charset=utf-8", text.encode(), {"Connection": "close"})
+
+    def _answer(self, status: int, kind: str, body: bytes, more: dict[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, value in (GUARDS | {"Content-Type": kind, "Content-Length": str(len(body))} | (more or {})).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def version_string(self) -> str:
+        """Return the header `Server`, without versions."""
+        return "tsctl"
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Keep silent: the token is in a request's line."""

@@ -1,0 +1,28 @@
+// The requests of the page; the daemon's answers come as bytes, and their type in a header of ours.
+
+export class Refused extends Error {
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export async function ask(target, options = {}) {
+  let answer;
+  try {
+    answer = await fetch(`/api/${target}`, options);
+  } catch {
+    throw new Refused("The console has ended. Start `tsctl console` again.", 0);
+  }
+  if (answer.ok) return answer;
+  const words = await answer.text();
+  let message = words;
+  try {
+    message = JSON.parse(words).message || words;
+  } catch { /* not every refusal is JSON */ }
+  throw new Refused(message.trim(), answer.status);
+}
+
+export const json = async (target, options) => JSON.parse(await (await ask(target, options)).text());
+export const modelPath = (name, version) =>
+  encodeURIComponent(name) + (version ? `/${encodeURIComponent(version)}` : "");
