@@ -15,7 +15,13 @@ from tsctl.terminal.examples import EXAMPLES
 
 MINUTES = ("tune", "demo")  # whose lines are parsed only, in tests/tsctl/terminal/test_help.py
 # verb → a text that shows that the line works; then Ctrl-C, or SIGTERM for `run`, ends it
-ENDLESS = {"run": "listening on", "serve": "curl", "logs -f": "scorer is ready", "events -f": "scorer", "console": "until Ctrl-C"}
+ENDLESS = {
+    "run": "listening on",
+    "serve": "curl",
+    "logs -f": "scorer is ready",
+    "events -f": "scorer",
+    "console": "until Ctrl-C",
+}
 HANDLER = """
 print("scorer is ready", flush=True)
 def predict(rows: list[list[float]]) -> list[float]:
