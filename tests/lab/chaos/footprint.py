@@ -86,7 +86,18 @@ def left_behind(served: Served) -> list[str]:
         for folder in ("environments", "downloads", "compiled")
         for file in (state / folder).glob("*")  # nothing here makes any
     ]
-    known = {"lock", "logs", "models", "snapshot.json", "environments", "downloads", "compiled"}
+    known = {
+        "events.jsonl",
+        "events.jsonl.1",
+        "events.jsonl.lock",
+        "lock",
+        "logs",
+        "models",
+        "snapshot.json",
+        "environments",
+        "downloads",
+        "compiled",
+    }
     left += [file for file in state.iterdir() if file.name not in known]
     left += [file for file in (state / "logs").iterdir() if file.suffix != ".log"]
     left += [file for file in (socket, socket.with_suffix(".pid")) if file.exists()]
