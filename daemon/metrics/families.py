@@ -9,10 +9,12 @@ from prometheus_client import Metric
 from daemon.metrics.exposition import Labels, family, histograms
 from daemon.metrics.gpu import Gpu
 from daemon.metrics.metrics import Metrics
+from daemon.metrics.refusals import OTHER, REASONS
 from daemon.metrics.version import Sums, VersionMetrics
 
 _hostname = socket.gethostname()
 HOST: Labels = {"Level": "Host", "Hostname": _hostname}
+NONE_REFUSED = dict.fromkeys((*REASONS.values(), OTHER), 0)  # a rate sees the first one only after a zero
 _UNITS = {"CPU": "percent", "Mem": "megabytes", "Dis": "gigabytes"}
 
 
@@ -122,7 +124,7 @@ def _answers(metrics: Metrics) -> Iterator[Metric]:
     counted = [(_version(each), each) for each in metrics.counted]
     codes = [(la | {"code": str(code)}, n) for la, v in counted for code, n in sorted(v.codes.items())]
     yield family("tsctl_requests_total", "counter", "Answered requests by status, refused and expired ones too", codes)
-    refused = [(la | {"reason": why}, n) for la, v in counted for why, n in sorted(v.refusals.items())]
+    refused = [(la | {"reason": why}, n) for la, v in counted for why, n in sorted((NONE_REFUSED | v.refusals).items())]
     yield family("tsctl_requests_refused_total", "counter", "Requests refused before they were run, by reason", refused)
     text = "How often a request returned to the queue after a worker had begun it"
     yield family("tsctl_requests_retried_total", "counter", text, [(la, v.retried) for la, v in counted])
