@@ -85,7 +85,10 @@ def _answered(served: Served) -> float:
 def test_a_model_that_is_not_there_is_an_error(shared: Served, text: Path) -> None:
     done = shared.run("bench", "nobody", str(text))
 
-    assert (done.returncode, done.stderr) == (1, "error: Model not found: nobody\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "error: Model not found: nobody\nhint: `tsctl ls` shows the registered models\n",
+    )
 
 
 def test_a_request_that_fails_is_told_before_anything_is_measured(served: Served, text: Path) -> None:

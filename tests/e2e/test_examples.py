@@ -15,7 +15,13 @@ from tsctl.terminal.examples import EXAMPLES
 
 MINUTES = ("tune", "demo")  # whose lines are parsed only, in tests/tsctl/terminal/test_help.py
 # verb → a text that shows that the line works; then Ctrl-C, or SIGTERM for `run`, ends it
-ENDLESS = {"run": "listening on", "serve": "curl", "logs -f": "scorer is ready", "events -f": "scorer"}
+ENDLESS = {
+    "run": "listening on",
+    "serve": "curl",
+    "logs -f": "scorer is ready",
+    "events -f": "scorer",
+    "console": "until Ctrl-C",
+}
 HANDLER = """
 print("scorer is ready", flush=True)
 def predict(rows: list[list[float]]) -> list[float]:
@@ -89,7 +95,8 @@ class World:
 
     def _options(self) -> dict[str, Any]:
         return {
-            "cwd": self.served.folder, "env": self.served.environment, "text": True,
+            "cwd": self.served.folder, "text": True,
+            "env": self.served.environment | {"BROWSER": "true"},  # the program that opens a page, and does nothing
             "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
         }  # fmt: skip
 
@@ -104,7 +111,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 @pytest.mark.parametrize(("verb", "line"), LINES)
 def test_an_example_succeeds(world: World, verb: str, line: str) -> None:
     world.prepare(verb, line)
-    line = line.replace(" 8081", " 0")  # a port that is free
+    line = line.replace(" 8081", " 0").replace(" 8765", " 0")  # a port that is free
     shown = next((text for beginning, text in ENDLESS.items() if line.startswith(f"tsctl {beginning}")), "")
 
     if shown:

@@ -56,6 +56,6 @@ def test_the_quick_start_works_as_typed(idle: Served, tmp_path: Path, weights: C
     done = typed(idle, SERVE[1], folder, "TSCTL_MODEL_STORE")  # the commands name it
 
     assert done.returncode == 0, done.stderr
-    assert '"modelName": "resnet-152"' in done.stdout
+    assert re.search(r"^model +resnet-152 ", done.stdout, re.MULTILINE)
     assert len(re.findall(r'^  ".+": 0\.\d+,?$', done.stdout, re.MULTILINE)) == 5  # the five best classes
     assert "Stopped the daemon" in done.stderr

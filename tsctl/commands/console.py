@@ -39,10 +39,10 @@ def command(socket: Path | None, port: int, no_browser: bool) -> None:
         raise CliError(f"cannot listen at 127.0.0.1:{port}: {error.strerror}", "choose another `--port`") from None
     with server, contextlib.closing(Entrance(server.port, server.session.token)) as entrance:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # removes the file
-        click.echo(f"Serving the console at http://127.0.0.1:{server.port} until Ctrl-C")
-        if no_browser or not entrance.open():
-            click.echo(f"open in a browser: {entrance.file.as_uri()}")
-        else:
-            hint(f"if no browser opens: {entrance.file.as_uri()}")
         with contextlib.suppress(KeyboardInterrupt):
+            click.echo(f"Serving the console at http://127.0.0.1:{server.port} until Ctrl-C")
+            if no_browser or not entrance.open():
+                click.echo(f"open in a browser: {entrance.file.as_uri()}")
+            else:
+                hint(f"if no browser opens: {entrance.file.as_uri()}")
             server.serve_forever()
