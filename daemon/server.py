@@ -53,6 +53,7 @@ from daemon.lifecycle.upgrade.successor import Launch, NewDaemon, start
 from daemon.metrics.gpu import Gpus
 from daemon.metrics.host import HostMonitor
 from daemon.metrics.metrics import Metrics
+from daemon.metrics.recent_timer import RecentTimer
 from daemon.models.archives.store import sizes
 from daemon.models.persistence.startup import Startup
 from daemon.models.registrar import Registrar
@@ -77,6 +78,7 @@ class _Parts:
     events: Events
     recurring: Recurring
     watch: LoopWatch
+    recent: RecentTimer
     events_route: EventsRoute
     engine: LocalEngine
     access_log: AccessLog
@@ -215,9 +217,11 @@ class Daemon:
             )  # fmt: skip
             public.append((listener, listening, tls if endpoint.tls else None))
         service = BootParts(place, registry, registrar, startup)
+        recent = RecentTimer(metrics, clock)
         return _Parts(
-            service, events, recurring, watch, events_route, engine, access_log, upgrade, turns, urls, private, public
-        )
+            service, events, recurring, watch, recent, events_route, engine, access_log, upgrade, turns, urls, private,
+            public,
+        )  # fmt: skip
 
     async def _serve(
         self, parts: _Parts, ready: Callable[[dict[str, Any]], None]
@@ -227,6 +231,7 @@ class Daemon:
         startup, registrar = service.startup, service.registrar
         self._shutdown.watch_signals()
         parts.watch.begin()
+        parts.recent.begin()
         if self._launch.parent is not None:
             watch_parent(self._launch.parent, self._shutdown.parent_gone)
         try:
@@ -279,6 +284,7 @@ class Daemon:
         parts.engine.end()
         parts.access_log.close()
         parts.watch.close()
+        parts.recent.close()
         parts.recurring.close()
         logs.report_losses(lambda sentence: None)  # the loop is about to end
         parts.events.close()

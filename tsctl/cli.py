@@ -22,6 +22,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "config": ("Daemon", "Show each setting's value and source."),
     "logs": ("Daemon", "Show the log of the daemon or a model."),
     "events": ("Daemon", "Show what happened to the daemon and its models."),
+    "metrics": ("Daemon", "Print the metrics, rules of alerts, or a Grafana board."),
     "console": ("Daemon", "Show the daemon and its models in the browser."),
     "serve": ("Models", "Serve a handler or a model from its file, until Ctrl-C."),
     "archive": ("Models", "Pack a model into a .mar archive."),

@@ -23,6 +23,7 @@ from daemon.metrics.host import HostMonitor
 from daemon.metrics.merged import emitted
 from daemon.metrics.metrics import Metrics
 from daemon.models.registry import Registry
+from daemon.models.version import ModelVersion
 
 
 def metrics_routes(registry: Registry, metrics: Metrics, host: HostMonitor, gpus: Gpus) -> dict[str, Route]:
@@ -75,9 +76,22 @@ def _pools(registry: Registry) -> Iterator[Metric]:
     yield family("tsctl_queue_bytes", "gauge", "Bytes that wait", [(la, m.queue.bytes) for la, m in models])
     yield family("tsctl_running_jobs", "gauge", "Requests that run", [(la, m.running) for la, m in models])
     yield family("tsctl_workers_ready", "gauge", "Workers with the model", [(la, m.pool.ready) for la, m in models])
+    oldest = [(labels, _longest_wait(m)) for labels, m in models]
+    yield family("tsctl_queue_oldest_seconds", "gauge", "Age of the request that has waited the longest", oldest)
+    backing_off = [(labels, m.pool.pausing) for labels, m in models]
+    yield family(
+        "tsctl_workers_pausing", "gauge", "Workers that ended too early, and are started again later", backing_off
+    )
+    given_up = [(labels, m.pool.given_up) for labels, m in models]
+    yield family("tsctl_workers_given_up", "gauge", "Workers that failed, and are not started again", given_up)
     yield family(
         "tsctl_workers_wanted", "gauge", "Workers that there should be", [(la, m.pool.wanted) for la, m in models]
     )
+
+
+def _longest_wait(model: ModelVersion) -> float:
+    now, queue = model.clock.now(), model.queue
+    return max((now - job.queued for job in (*queue.oldest(), *queue.parked)), default=0.0)
 
 
 def _learned(registry: Registry) -> Iterator[Metric]:

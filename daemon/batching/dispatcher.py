@@ -112,7 +112,6 @@ class Dispatcher:
         if self.quarantine.watching and self.quarantine.concerns(job):
             refusal = self._screening.arrived(job, ahead)
             if refusal is not None:
-                self._metrics.request_quarantined()
                 raise refusal
         else:
             queue.put(job, ahead)
@@ -176,10 +175,12 @@ class Dispatcher:
         for job in list(self._queue.parked):
             self._take_out(job, now)
             job.answer(reply_of(error))
+            self._metrics.refused(error)
             self._observer.refused(job, error)
         for job in self._take(len(self._queue)):
             self._callers.ended(job, now)
             job.answer(reply_of(error))
+            self._metrics.refused(error)
             self._observer.refused(job, error)
         self.collector.drained()
 
@@ -210,6 +211,7 @@ class Dispatcher:
             else:
                 job.give_back()
                 job.queued = now
+                self._metrics.returned_begun()
             self._queue.put_back(job)
             self._callers.queued(job)
             return RETURNED
@@ -223,7 +225,7 @@ class Dispatcher:
             reply = reply_to_lost(outcome, self.stopping, refusal)
         elif reply.status >= 500 and fate is Fate.ANSWERED:
             self._observer.failed(job, reply)
-        self._metrics.answered(job, now)
+        self._metrics.answered(job, reply.status, now)
         job.answer(reply)
         return reply.status
 
@@ -237,7 +239,7 @@ class Dispatcher:
 
     def _reject(self, job: Job, refusal: Quarantined) -> None:
         self._take_out(job, self._clock.now())
-        self._metrics.request_quarantined()
+        self._metrics.refused(refusal)
         job.answer(reply_of(refusal))
         self._observer.refused(job, refusal)
 
@@ -312,7 +314,7 @@ class Dispatcher:
                 self.quarantine.keep(job)
                 self._callers.ended(job, now)
             self.expired[where] += 1
-            self._metrics.expired(job, where, now)
+            self._metrics.expired(job, where, error.status, now)
             self._traffic.expired(now)
             job.expire(reply_of(error))
             self._observer.expired(job, error)

@@ -6,6 +6,8 @@ Families for `prometheus_client` are made from the observers at each scrape.
 
     histogram              plain numbers: counts by bucket, and a sum
     version                one model version: requests, queue, batches, inference
+    refusals               the reasons for which requests are refused, as labels
+    recent  recent_timer   the last minute of a version, from counts that a timer remembers
     emitted                measurements of one version's handlers (`context.metrics`)
     metrics                all of it: versions by name, answers by status
     host  gpu              this machine, read at each scrape

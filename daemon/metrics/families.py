@@ -9,10 +9,12 @@ from prometheus_client import Metric
 from daemon.metrics.exposition import Labels, family, histograms
 from daemon.metrics.gpu import Gpu
 from daemon.metrics.metrics import Metrics
+from daemon.metrics.refusals import OTHER, REASONS
 from daemon.metrics.version import Sums, VersionMetrics
 
 _hostname = socket.gethostname()
 HOST: Labels = {"Level": "Host", "Hostname": _hostname}
+NONE_REFUSED = dict.fromkeys((*REASONS.values(), OTHER), 0)  # a rate sees the first one only after a zero
 _UNITS = {"CPU": "percent", "Mem": "megabytes", "Dis": "gigabytes"}
 
 
@@ -82,6 +84,7 @@ def gpus(found: Iterable[Gpu]) -> Iterator[Metric]:
 
 def ours(metrics: Metrics) -> Iterator[Metric]:
     """Yield histograms and batches of each version."""
+    yield from _answers(metrics)
     batches = [(_version(v) | {"reason": why}, n) for v in metrics.counted for why, n in sorted(v.batches.items())]
     yield family("tsctl_batches_total", "counter", "Batches sent to a worker, by reason", batches)
     expired = [
@@ -100,8 +103,9 @@ def ours(metrics: Metrics) -> Iterator[Metric]:
     live = [(_version(each), each) for each in metrics.versions]
     text = "Whether workers end one after the other while they run requests (1) or not (0)"
     yield family("tsctl_model_crashing", "gauge", text, [(labels, int(v.crashing)) for labels, v in live])
-    text = "Time from a request to its answer"
-    yield histograms("tsctl_request_latency_seconds", text, [(labels, v.latency) for labels, v in live])
+    text = "Time from a request to its answer, if a worker had it: ok (below 500), error, or expired"
+    times = [(la | {"outcome": outcome}, one) for la, v in live for outcome, one in v.latencies.items()]
+    yield histograms("tsctl_request_latency_seconds", text, times)
     text = "Time that a request waited until it was sent to a worker"
     yield histograms("tsctl_queue_time_seconds", text, [(labels, v.queue_time) for labels, v in live])
     text = "Time of a batch in the worker"
@@ -113,6 +117,20 @@ def ours(metrics: Metrics) -> Iterator[Metric]:
     ]
     text = "Measurements of a handler that are not shown, by reason"
     yield family("tsctl_handler_metrics_dropped_total", "counter", text, dropped)
+
+
+def _answers(metrics: Metrics) -> Iterator[Metric]:
+    """Yield the requests of each version by what became of them, and the lives of its workers."""
+    counted = [(_version(each), each) for each in metrics.counted]
+    codes = [(la | {"code": str(code)}, n) for la, v in counted for code, n in sorted(v.codes.items())]
+    yield family("tsctl_requests_total", "counter", "Answered requests by status, refused and expired ones too", codes)
+    refused = [(la | {"reason": why}, n) for la, v in counted for why, n in sorted((NONE_REFUSED | v.refusals).items())]
+    yield family("tsctl_requests_refused_total", "counter", "Requests refused before they were run, by reason", refused)
+    text = "How often a request returned to the queue after a worker had begun it"
+    yield family("tsctl_requests_retried_total", "counter", text, [(la, v.retried) for la, v in counted])
+    yield family("tsctl_worker_starts_total", "counter", "Workers started", [(la, v.starts) for la, v in counted])
+    exits = [(la | {"how": how}, n) for la, v in counted for how, n in sorted(v.exits.items())]
+    yield family("tsctl_worker_exits_total", "counter", "Workers that ended, by how", exits)
 
 
 def _version(each: VersionMetrics) -> Labels:

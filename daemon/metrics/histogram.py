@@ -1,10 +1,24 @@
 """A histogram of plain numbers: the count of values in each bucket, and their sum."""
 
+import math
 from bisect import bisect_left
 from collections.abc import Sequence
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+
 BATCH_SIZES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
+
+
+def _between(bounds: Sequence[float], least: float, ratio: float) -> tuple[float, ...]:
+    """Return these bounds with others between, from `least` on: each at most `ratio` times the one before."""
+    made = []
+    for low, high in zip((least, *bounds), bounds, strict=False):
+        steps = math.ceil(math.log(high / low) / math.log(ratio))
+        made += [low * (high / low) ** (step / steps) for step in range(steps)]
+    return (*made, bounds[-1])
+
+
+FINE = _between(SECONDS, 0.0001, 1.21)  # the geometric middle of a bucket is within 10 % of each of its values
 
 
 class Histogram:
@@ -34,3 +48,36 @@ class Histogram:
         for index, count in enumerate(counts):
             self.counts[index] += count
         self.sum += total
+
+    def folded(self, bounds: Sequence[float]) -> "Histogram":
+        """Return the same values in buckets with some of these bounds.
+
+        Args:
+            bounds: each one of this histogram's; the last ones must be equal.
+        """
+        made, index = Histogram(bounds), 0
+        made.sum = self.sum
+        for bound, count in zip(self.bounds, self.counts, strict=False):
+            if bound > bounds[index]:
+                index += 1
+            made.counts[index] += count
+        made.counts[-1] += self.counts[-1]
+        return made
+
+
+def quantile(bounds: Sequence[float], counts: Sequence[int], q: float) -> float | None:
+    """Return an estimate of the quantile: the geometric middle of its bucket, or the last bound; None without values.
+
+    Args:
+        q: from 0.0 to 1.0.
+    """
+    left = q * sum(counts)
+    if not any(counts):
+        return None
+    for index, count in enumerate(counts):
+        left -= count
+        if count and left <= 0:
+            if index == len(bounds):
+                return bounds[-1]
+            return math.sqrt(bounds[index - 1] * bounds[index]) if index else bounds[0]
+    return bounds[-1]

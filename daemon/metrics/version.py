@@ -1,10 +1,14 @@
 """The metrics of one version of a model, as reported by its model and its dispatcher."""
 
 from collections import Counter
+from typing import Any
 
+from daemon.core.errors import DaemonError
 from daemon.core.job import Batch, Job
 from daemon.metrics.emitted import Emitted
-from daemon.metrics.histogram import BATCH_SIZES, SECONDS, Histogram
+from daemon.metrics.histogram import BATCH_SIZES, FINE, SECONDS, Histogram
+from daemon.metrics.recent import Counts, Recent, Window
+from daemon.metrics.refusals import reason_of
 from handlers.wire import Isolation
 
 
@@ -31,10 +35,16 @@ class VersionMetrics:
         named, unnamed: requests that named the version, and those that took the default one.
         batches: sent batches by the collector's reason.
         expirations: expired requests, by where they were: "queue" or "worker".
-        quarantined: requests that were not run because the same request had ended workers.
+        codes: answers by status, also to requests that were refused or expired.
+        refusals: requests that were refused before they were run, by reason (refusals.py).
+        retried: how often a request returned to the queue after its worker had begun and not answered it.
+        starts: workers that were started.
+        exits: workers that ended, by how: see `daemon.workers.engine.Exit`.
         crashing: several workers in a row have ended while they ran a batch, without an answer between.
         isolated, failed_alone: batches whose jobs ran alone after the handler raised, and how many of those failed.
-        latency: of requests that a worker had, from complete receipt to the answer.
+        ok, failed, late: the times of requests that a worker had, from complete receipt to the answer, in buckets of
+            `FINE`: with a status below 500, with another, and of those that expired.
+        window: remembers the counts, for `recent`.
         queue_time: of requests, from complete receipt until a worker first started them.
         batch_size: jobs in each batch that was sent.
         inference_time: of answered batches, as measured in the worker.
@@ -51,9 +61,14 @@ class VersionMetrics:
         self.batches: Counter[str] = Counter()
         self.expirations: Counter[str] = Counter()
         self._isolations: Counter[str] = Counter()
-        self._refusals: Counter[str] = Counter()
+        self.codes: Counter[int] = Counter()
+        self.refusals: Counter[str] = Counter()
+        self._returns: Counter[str] = Counter()
+        self._starts: Counter[str] = Counter()
+        self.exits: Counter[str] = Counter()
         self.crashing = False
-        self.latency = Histogram(SECONDS)
+        self.ok, self.failed, self.late = Histogram(FINE), Histogram(FINE), Histogram(FINE)
+        self.window = Window()
         self.queue_time = Histogram(SECONDS)
         self.batch_size = Histogram(BATCH_SIZES)
         self.inference_time = Histogram(SECONDS)
@@ -67,7 +82,44 @@ class VersionMetrics:
     @property
     def empty(self) -> bool:
         """Whether there are no counts to be kept."""
-        return not (self.named.requests or self.unnamed.requests or self.emitted.counters)
+        return not (self.named.requests or self.unnamed.requests or self.codes or self.emitted.counters)
+
+    @property
+    def latency(self) -> Histogram:
+        """The times of all requests that a worker had, in buckets of `SECONDS`."""
+        return self.fine.folded(SECONDS)
+
+    @property
+    def latencies(self) -> dict[str, Histogram]:
+        """The times of requests that a worker had, by outcome, in buckets of `SECONDS`."""
+        outcomes = {"ok": self.ok, "error": self.failed, "expired": self.late}
+        return {outcome: each.folded(SECONDS) for outcome, each in outcomes.items()}
+
+    @property
+    def fine(self) -> Histogram:
+        """The times of all requests that a worker had, in buckets of `FINE`."""
+        made = Histogram(FINE)
+        for each in (self.ok, self.failed, self.late):
+            made.add(each.counts, each.sum)
+        return made
+
+    @property
+    def counts(self) -> Counts:
+        """The counts for `recent`, as of now."""
+        errors = sum([count for code, count in self.codes.items() if code >= 500])
+        return Counts(self.codes.total(), errors, tuple(self.fine.counts))
+
+    def recent(self, now: float) -> Recent:
+        """Return what the last minute was like."""
+        return self.window.recent(self.counts, now)
+
+    @property
+    def retried(self) -> int:
+        return self._returns["retried"]
+
+    @property
+    def starts(self) -> int:
+        return self._starts["all"]
 
     @property
     def isolated(self) -> int:
@@ -79,11 +131,19 @@ class VersionMetrics:
 
     @property
     def quarantined(self) -> int:
-        return self._refusals["quarantined"]
+        return self.refusals["quarantined"]
 
-    def request_quarantined(self) -> None:
-        """Count a request rejected because the same request had ended workers."""
-        self._refusals["quarantined"] += 1
+    def refused(self, error: DaemonError) -> None:
+        """Count a request that is answered with this error, and was not run."""
+        self.refusals[reason_of(error)] += 1
+        self.codes[error.status] += 1
+
+    def returned_begun(self) -> None:
+        """Count a request that returned to the queue after a worker had begun it."""
+        self._returns["retried"] += 1
+
+    def worker_started(self) -> None:
+        self._starts["all"] += 1
 
     def requested(self, job: Job) -> None:
         """Count a request, whether it will be accepted or not."""
@@ -115,17 +175,21 @@ class VersionMetrics:
             if batch.reason != "ahead":  # which waited in the worker, too
                 self.last_overhead = max(0.0, now - batch.sent - seconds)
 
-    def answered(self, job: Job, now: float) -> None:
+    def answered(self, job: Job, status: int, now: float) -> None:
         """Count the answer to a job that a worker had."""
         seconds = now - job.arrived
-        self.latency.observe(seconds)
+        self.codes[status] += 1
+        (self.ok if status < 500 else self.failed).observe(seconds)
         (self.unnamed if job.unnamed else self.named).latency += seconds
 
-    def expired(self, job: Job, where: str, now: float) -> None:
-        """Count a job that was answered because it had expired."""
+    def expired(self, job: Job, where: str, status: int, now: float) -> None:
+        """Count a job that was answered, with this status, because it had expired."""
         self.expirations[where] += 1
+        self.codes[status] += 1
         if where == "worker":
-            self.answered(job, now)
+            seconds = now - job.arrived
+            self.late.observe(seconds)
+            (self.unnamed if job.unnamed else self.named).latency += seconds
 
     def batch_isolated(self, isolation: Isolation) -> None:
         """Count a batch for which the handler raised, and whose jobs ran alone."""
@@ -136,20 +200,31 @@ class VersionMetrics:
         """Continue the counters of the same version, registered earlier; both may still count, so they share them."""
         other.named.add(self.named)
         other.unnamed.add(self.unnamed)
-        self.named, self.unnamed = other.named, other.unnamed
-        other.batches.update(self.batches)
-        other.expirations.update(self.expirations)
-        other._isolations.update(self._isolations)
-        other._refusals.update(self._refusals)
-        self.batches, self.expirations, self._isolations = other.batches, other.expirations, other._isolations
-        self._refusals = other._refusals
+        for theirs, mine in zip(other._counters, self._counters, strict=True):
+            theirs.update(mine)
+        self._share_counters(other)
+        self.window = Window(self.counts)
         self.emitted.continue_from(other.emitted)
 
     def take_over(self, other: "VersionMetrics") -> None:
         """Share all counts with the same version, which this one replaces, and which may still answer requests."""
-        self.named, self.unnamed = other.named, other.unnamed
-        self.batches, self.expirations = other.batches, other.expirations
-        self.latency, self.queue_time = other.latency, other.queue_time
+        other.exits.update(self.exits)  # this one's workers have started, and may have ended
+        other._starts.update(self._starts)
+        self._share_counters(other)
+        self.ok, self.failed, self.late, self.queue_time = other.ok, other.failed, other.late, other.queue_time
         self.batch_size, self.inference_time = other.batch_size, other.inference_time
-        self._isolations, self._refusals = other._isolations, other._refusals
+        self.window = other.window
         self.emitted.continue_from(other.emitted)
+
+    @property
+    def _counters(self) -> tuple[Counter[Any], ...]:
+        return (
+            self.batches, self.expirations, self._isolations, self.codes, self.refusals, self._returns, self._starts,
+            self.exits,
+        )  # fmt: skip
+
+    def _share_counters(self, other: "VersionMetrics") -> None:
+        self.named, self.unnamed = other.named, other.unnamed
+        self.batches, self.expirations, self._isolations = other.batches, other.expirations, other._isolations
+        self.codes, self.refusals, self._returns = other.codes, other.refusals, other._returns
+        self._starts, self.exits = other._starts, other.exits

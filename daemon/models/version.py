@@ -27,7 +27,7 @@ from daemon.models.replacement import Replacement, ReplacementState
 from daemon.models.reporting.reports import VersionReports
 from daemon.models.request import Registration
 from daemon.models.settings import ModelSettings, SettingsBefore
-from daemon.workers.engine import BatchEvents, Engine, Exit, LoadFailure, Worker, WorkerSpec
+from daemon.workers.engine import ENDS, LOAD_FAILED, STOPPED, BatchEvents, Engine, Exit, LoadFailure, Worker, WorkerSpec
 from daemon.workers.gpus import Placement
 from daemon.workers.pool import Pool
 from daemon.workers.state import WorkerState
@@ -131,6 +131,7 @@ class ModelVersion:
         self.clock = clock
         self.listeners: dict[Callable[[], None], None] = {}  # in the order of their addition
         self.metrics = VersionMetrics(self.name, self.version)
+        self.metrics.exits.update(dict.fromkeys(ENDS, 0))  # a rate sees the first one only after a zero
         self.reports = VersionReports(recurring or Recurring(Events(), clock), self.name, self.version)
         spec = WorkerSpec(
             model_name=self.name,
@@ -238,6 +239,7 @@ class ModelVersion:
                 self._check_for_workers()
             self.dispatcher.submit(job)
         except DaemonError as error:
+            self.metrics.refused(error)
             self.reports.refused(job, error)
             raise
 
@@ -373,7 +375,14 @@ class ModelVersion:
         self._changed()
 
     def worker_exited(self, worker: Worker, how: Exit, expected: bool) -> None:
+        kind = how.kind
+        if expected and kind == "code":
+            kind = STOPPED if worker.load_time else LOAD_FAILED
+        self.metrics.exits[kind] += 1
         self.reports.worker_exited(worker, how, expected)
+
+    def worker_started(self) -> None:
+        self.metrics.worker_started()
 
 
 def _form_input(declared: Declared | None) -> Input | None:

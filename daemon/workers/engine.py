@@ -19,6 +19,21 @@ from daemon.workers.inflight import InFlight
 from daemon.workers.state import WorkerState
 from handlers.wire import Declared, Isolation, Measurement, Optimized
 
+STOPPED = "stopped"
+LOAD_FAILED = "load_failed"
+# The ways in which a worker ends, for counters.
+ENDS: dict[str, str] = {
+    STOPPED: "the daemon stopped the worker",
+    LOAD_FAILED: "the worker reported that it cannot load the model",
+    "code": "the worker exited of itself",
+    "signal": "a signal ended the worker, other than SIGKILL",
+    "killed": "a SIGKILL that the daemon did not send: most likely the kernel's, out of memory",
+    "memory": "the worker exceeded its limit of memory",
+    "startup_timeout": "the model was not loaded in time",
+    "response_timeout": "a batch was not answered in time",
+    "protocol": "the worker broke its connection to the daemon, or sent an invalid message",
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSpec:
@@ -92,6 +107,7 @@ class Exit:
         output: the last lines, oldest first.
         crashed: the worker ended of itself: killed neither by the daemon nor by a SIGKILL.
         busy: the worker had started a batch.
+        kind: one of `ENDS`.
     """
 
     code: int | None
@@ -99,6 +115,7 @@ class Exit:
     output: Sequence[str] = ()
     crashed: bool = False
     busy: bool = False
+    kind: str = STOPPED
 
 
 class Worker(Protocol):

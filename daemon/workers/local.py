@@ -14,7 +14,7 @@ from daemon.core.arena import Arena
 from daemon.core.clock import Clock, Timer
 from daemon.core.errors import ResponseTimeout
 from daemon.core.job import Batch, Fate, Piece, Reply
-from daemon.workers.engine import BatchEvents, Exit, LoadFailure, WorkerListener, WorkerSpec
+from daemon.workers.engine import LOAD_FAILED, BatchEvents, Exit, LoadFailure, WorkerListener, WorkerSpec
 from daemon.workers.flows import Flows
 from daemon.workers.frames import check_measured, outcomes_of, piece_of, predict_of
 from daemon.workers.inflight import CAPACITY, InFlight
@@ -167,7 +167,7 @@ class LocalWorker(asyncio.Protocol):
         self._too_large = True
         if self.state in (WorkerState.STARTING, WorkerState.LOADING):  # another one would need as much
             self._events.load_failed(self, LoadFailure(f"the worker was killed: {why}", out_of_memory=True))
-        self._process.kill(why)
+        self._process.kill(why, "memory")
 
     # Timeouts.
 
@@ -178,7 +178,7 @@ class LocalWorker(asyncio.Protocol):
             failure = LoadFailure(late, permanent=False)
             self.state = advance(self.state, WorkerEvent.STOP)  # the worker may yet report that it is ready
             self._events.load_failed(self, failure)
-            self._process.kill(f"startup timeout of {seconds:g} s")
+            self._process.kill(f"startup timeout of {seconds:g} s", "startup_timeout")
 
     def _time_response(self) -> None:
         """Start the response timeout: with a batch, and again with each piece of its answers.
@@ -202,7 +202,7 @@ class LocalWorker(asyncio.Protocol):
         reply = Reply(error.status, str(error).encode(), error=error.kind)
         if self.state is WorkerState.READY:
             self.state = advance(self.state, WorkerEvent.STOP)  # nothing more is sent to the worker
-        self._process.kill(f"response timeout of {self._spec.response_timeout:g} s")
+        self._process.kill(f"response timeout of {self._spec.response_timeout:g} s", "response_timeout")
         batch, outcomes = self.in_flight.expire(self._retry, reply)
         self._flows.close(batch.id)
         self._batches.ended(self, batch, outcomes, 0.0)
@@ -223,7 +223,7 @@ class LocalWorker(asyncio.Protocol):
         except wire.BrokenMessage as error:
             self._protocol_error = True
             self._disconnect()
-            self._process.kill(f"it sent an invalid message to the daemon ({error})")
+            self._process.kill(f"it sent an invalid message to the daemon ({error})", "protocol")
 
     def eof_received(self) -> None:
         return None
@@ -232,7 +232,7 @@ class LocalWorker(asyncio.Protocol):
         if self.state is not WorkerState.DRAINING and self._process.running:
             # The worker is exiting, most likely. If not, the handler closed the socket: nothing more can arrive.
             why = "its handler closed its connection to the daemon"
-            self._set_leave_timer(LEAVE_TIME, lambda: self._process.kill(why))
+            self._set_leave_timer(LEAVE_TIME, lambda: self._process.kill(why, "protocol"))
         self._disconnect()
         self._process.socket_closed()
 
@@ -267,7 +267,9 @@ class LocalWorker(asyncio.Protocol):
             case wire.LoadFailed() if self.state is WorkerState.LOADING:
                 self._timer.cancel()
                 self.state = advance(self.state, WorkerEvent.STOP)  # later messages about the load are ignored
-                self._set_leave_timer(LEAVE_TIME, lambda: self._process.kill("it did not leave after its load failed"))
+                self._set_leave_timer(
+                    LEAVE_TIME, lambda: self._process.kill("it did not leave after its load failed", LOAD_FAILED)
+                )
                 failure = LoadFailure(message.error, message.traceback, out_of_memory=message.out_of_memory)
                 self._events.load_failed(self, failure)
             case _:

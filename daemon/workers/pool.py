@@ -29,6 +29,9 @@ class PoolListener(Protocol):
     def pool_changed(self) -> None:
         """Note that a worker came up, failed or left, or gave the first answer after crashes."""
 
+    def worker_started(self) -> None:
+        """Note that a worker was started."""
+
     def worker_exited(self, worker: Worker, how: Exit, expected: bool) -> None:
         """Note that a worker has ended; expected: it was told to, or had reported that it cannot load the model."""
 
@@ -160,6 +163,11 @@ class Pool:
         """The number of places whose workers failed, and where no further worker is tried."""
         return len([slot for slot in self.slots if slot.state is SlotState.GAVE_UP])
 
+    @property
+    def pausing(self) -> int:
+        """The number of places whose worker exited too early, and where the next one is started after a pause."""
+        return len([slot for slot in self.slots if slot.state is SlotState.BACKOFF])
+
     def set_limits(self, batch_size: int, response_timeout: float, startup_timeout: float) -> None:
         """Use these limits from the next batch on; the startup timeout is for workers that start from now on."""
         self._spec = dataclasses.replace(
@@ -224,6 +232,7 @@ class Pool:
         spec = dataclasses.replace(self._spec, threads=self.threads, gpu_id=gpu_id)
         try:
             slot.worker = self._engine.start_worker(spec, self, self._listener.batches)
+            self._listener.worker_started()
         except OSError as error:
             self._placement.release(gpu_id)
             # Out of processes, memory or descriptors: that may pass, so it counts as an early exit.

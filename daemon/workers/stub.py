@@ -162,7 +162,8 @@ class StubWorker:
     def _exit(self, code: int | None, reason: str, fate: Fate = Fate.LOST, retry: bool = True) -> None:
         self._timer.cancel()
         self.state = advance(self.state, WorkerEvent.EXITED)
-        how = Exit(code, reason, crashed=fate is Fate.CRASHED, busy=self.in_flight.busy)
+        kind = "stopped" if code == 0 else "code" if code is not None else "signal"
+        how = Exit(code, reason, crashed=fate is Fate.CRASHED, busy=self.in_flight.busy, kind=kind)
         for batch, outcomes in self.in_flight.give_back(retry, reason, fate):
             self._batch_events.ended(self, batch, outcomes, 0.0)
         self._events.exited(self, how)

@@ -29,6 +29,7 @@ measurements (`context.metrics`) appear under their names, with `ModelName`, `Mo
 def _all() -> Iterator[Metric]:
     version = VersionMetrics("MODEL", "VERSION")
     version.batches["full"] = version.expirations["queue"] = 1
+    version.codes[200] = version.refusals["queue_full"] = version.exits["stopped"] = 1
     version.emitted.dropped["name"] = 1
     version.sent_at = version.returned_at = 1.0
     everything = Metrics()

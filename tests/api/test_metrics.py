@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from daemon.workers.engine import LoadFailure
+from daemon.metrics.refusals import OTHER, REASONS
+from daemon.workers.engine import ENDS, LoadFailure
 from handlers.wire import Measurement
 from tests.api.house import House
 from tests.metrics.reading import types, values
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 M = "model=m,version=1.0"
+OK = "model=m,outcome=ok,version=1.0"
 
 
 async def metrics_of(house: House, query: str = "") -> dict[str, float]:
@@ -41,7 +43,7 @@ async def test_predictions_are_counted_by_how_their_version_was_named(tmp_path: 
 
     assert lines["ts_inference_requests_total{model_name=m,model_version=default}"] == 1
     assert lines["ts_inference_requests_total{model_name=m,model_version=1.0}"] == 2
-    assert lines[f"tsctl_request_latency_seconds_count{{{M}}}"] == 3
+    assert lines[f"tsctl_request_latency_seconds_count{{{OK}}}"] == 3
     assert lines["tsctl_batches_total{model=m,reason=full,version=1.0}"] == 3
     assert not any("unknown" in line for line in lines)
 
@@ -97,6 +99,11 @@ async def test_a_version_that_leaves_keeps_its_counters_only(tmp_path: Path) -> 
         "tsctl_isolated_batches_total{model=m,version=1.0}",
         "tsctl_isolated_failures_total{model=m,version=1.0}",
         "tsctl_requests_quarantined_total{model=m,version=1.0}",
+        "tsctl_requests_total{code=200,model=m,version=1.0}",
+        "tsctl_requests_retried_total{model=m,version=1.0}",
+        "tsctl_worker_starts_total{model=m,version=1.0}",
+        *(f"tsctl_worker_exits_total{{how={how},model=m,version=1.0}}" for how in ENDS),
+        *(f"tsctl_requests_refused_total{{model=m,reason={why},version=1.0}}" for why in (*REASONS.values(), OTHER)),
     }
 
 
@@ -108,7 +115,7 @@ async def test_a_registration_that_is_refused_leaves_the_registered_one_alone(tm
     status, _ = await house.tell("POST", "/models?url=m-1.0")
 
     assert status == 409
-    assert (await metrics_of(house))[f"tsctl_request_latency_seconds_count{{{M}}}"] == 1
+    assert (await metrics_of(house))[f"tsctl_request_latency_seconds_count{{{OK}}}"] == 1
 
 
 async def test_a_registration_that_fails_leaves_nothing(tmp_path: Path) -> None:
@@ -179,3 +186,32 @@ async def test_gpus_are_shown_where_there_are_some(tmp_path: Path) -> None:
         "GPUUtilization{DeviceId=0,Level=Host}": 37,
         "GPUMemoryUsed{DeviceId=0,Level=Host}": 1024,
     }
+
+
+async def test_a_request_that_is_malformed_is_counted_for_its_model(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    await house.serve("m")
+
+    assert (await house.ask("POST", "/predictions/m", b"a", "x-request-priority: urgent")).status == 400
+    assert (
+        await house.ask("POST", "/predictions/m", b"a", "content-type: multipart/form-data; boundary=x")
+    ).status == 400
+
+    lines = await metrics_of(house)
+    assert lines["tsctl_requests_refused_total{model=m,reason=invalid,version=1.0}"] == 2
+    assert lines["tsctl_requests_total{code=400,model=m,version=1.0}"] == 2
+
+
+async def test_the_age_of_the_oldest_waiting_request_is_shown(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    await house.serve("m")
+    house.engine.batch_time = lambda size: 60.0
+    for _ in range(4):
+        house.send("POST", "/predictions/m", b"abc")
+    house.clock.settle()
+    house.clock.advance(7.0)
+
+    lines = await metrics_of(house)
+
+    assert lines[f"tsctl_queue_oldest_seconds{{{M}}}"] == 7.0
+    assert lines[f"tsctl_workers_pausing{{{M}}}"] == lines[f"tsctl_workers_given_up{{{M}}}"] == 0

@@ -83,7 +83,9 @@ def test_requests_are_counted_and_timed(measuring: Served) -> None:
     assert grown["ts_inference_requests_total{model_name=measures,model_version=default}"] == 1
     assert grown["ts_inference_latency_microseconds{model_name=measures,model_version=1.0}"] > 0
     assert grown["tsctl_batches_total{model=measures,reason=full,version=1.0}"] == 2
-    for name in ("request_latency_seconds", "queue_time_seconds", "inference_time_seconds", "batch_size"):
+    assert grown["tsctl_requests_total{code=200,model=measures,version=1.0}"] == 2
+    assert grown["tsctl_request_latency_seconds_count{model=measures,outcome=ok,version=1.0}"] == 2
+    for name in ("queue_time_seconds", "inference_time_seconds", "batch_size"):
         assert grown[f"tsctl_{name}_count{{model=measures,version=1.0}}"] == 2
     assert grown["Requests4XX{Level=Host}"] == 1
     assert grown["Requests2XX{Level=Host}"] >= 3  # two predictions, and the first look at the metrics

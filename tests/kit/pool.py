@@ -43,6 +43,9 @@ class Heard:
     def pool_changed(self) -> None:
         self.changes += 1
 
+    def worker_started(self) -> None:
+        """Do nothing: the workers are not counted."""
+
     def worker_exited(self, worker: Worker, how: Exit, expected: bool) -> None:
         self.exits.append((how.reason, expected))
 

@@ -9,7 +9,7 @@ from daemon.core.arena import Arena
 from daemon.core.clock import FakeClock
 from daemon.core.job import Batch, Job, Outcome, Reply
 from daemon.workers import local
-from daemon.workers.engine import BatchEvents, Exit, LoadFailure, Worker, WorkerListener, WorkerSpec
+from daemon.workers.engine import ENDS, STOPPED, BatchEvents, Exit, LoadFailure, Worker, WorkerListener, WorkerSpec
 from daemon.workers.local import LocalWorker
 from handlers import wire
 from tests.http.fake import FakeTransport
@@ -78,7 +78,8 @@ class FakeLife:
         self.over = over
         self.killed: list[str] = []
 
-    def kill(self, because: str) -> None:
+    def kill(self, because: str, kind: str = STOPPED) -> None:
+        assert kind in ENDS
         self.killed.append(because)
 
     def socket_closed(self) -> None:

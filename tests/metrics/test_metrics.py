@@ -10,15 +10,17 @@ from daemon.metrics.version import VersionMetrics
 from tests.metrics.reading import registered, report, shown
 
 
-def run(version: VersionMetrics, *, at: float = 100.0, unnamed: bool = False) -> None:
+def run(
+    version: VersionMetrics, *, at: float = 100.0, unnamed: bool = False, status: int = 200, took: float = 2.0
+) -> None:
     """One request that waits a second and takes two, of which one and a half are in the worker."""
     job = Job("j", [], [], at, lambda reply: None, unnamed=unnamed)
     version.requested(job)
     job.send()
     batch = Batch(1, [job], "full", at + 1)
     version.sent(batch)
-    version.returned(batch, 1.5, at + 3)
-    version.answered(job, at + 3)
+    version.returned(batch, 1.5, at + 1 + took)
+    version.answered(job, status, at + 1 + took)
 
 
 def everything(metrics: Metrics) -> dict[str, float]:
@@ -88,7 +90,10 @@ def test_our_histograms_are_in_seconds() -> None:
 
     lines = shown(families.ours(metrics))
     assert lines["tsctl_batches_total{model=m,reason=full,version=1.0}"] == 1
-    for name, total in {"request_latency_seconds": 3, "queue_time_seconds": 1, "inference_time_seconds": 1.5}.items():
+    assert lines["tsctl_request_latency_seconds_sum{model=m,outcome=ok,version=1.0}"] == 3
+    assert lines["tsctl_request_latency_seconds_count{model=m,outcome=ok,version=1.0}"] == 1
+    assert lines["tsctl_request_latency_seconds_count{model=m,outcome=error,version=1.0}"] == 0
+    for name, total in {"queue_time_seconds": 1, "inference_time_seconds": 1.5}.items():
         assert lines[f"tsctl_{name}_sum{{model=m,version=1.0}}"] == total
         assert lines[f"tsctl_{name}_count{{model=m,version=1.0}}"] == 1
     assert lines["tsctl_batch_size_bucket{le=1.0,model=m,version=1.0}"] == 1
@@ -112,6 +117,7 @@ def test_what_leaves_keeps_its_counters_and_nothing_else() -> None:
         "ts_inference_latency_microseconds{model_name=m,model_version=1}": 3e6,
         "ts_queue_latency_microseconds{model_name=m,model_version=1}": 1e6,
         "tsctl_batches_total{model=m,reason=full,version=1}": 1,
+        "tsctl_requests_total{code=200,model=m,version=1}": 1,
         "tsctl_handler_metrics_dropped_total{model=m,reason=type,version=1}": 1,
         "Seen{ModelName=m,ModelVersion=1}": 4,
     }
@@ -142,7 +148,7 @@ def test_what_comes_again_goes_on_counting() -> None:
     lines = everything(metrics)
     assert lines["ts_inference_requests_total{model_name=m,model_version=1}"] == 2
     assert lines["tsctl_batches_total{model=m,reason=full,version=1}"] == 2
-    assert lines["tsctl_request_latency_seconds_count{model=m,version=1}"] == 1
+    assert lines["tsctl_request_latency_seconds_count{model=m,outcome=ok,version=1}"] == 1
     assert lines["Seen{ModelName=m,ModelVersion=1}"] == 9
 
 

@@ -109,9 +109,9 @@ def test_what_expires_is_counted_where_it_was_and_has_a_latency_if_a_worker_had_
     bench = served(batch_size=1)
     metrics, (job,) = bench.metrics, bench.send("a")
 
-    metrics.expired(job, "queue", job.arrived + 1.0)
+    metrics.expired(job, "queue", 504, job.arrived + 1.0)
     assert metrics.latency.sum == 0
-    metrics.expired(job, "worker", job.arrived + 1.0)
+    metrics.expired(job, "worker", 504, job.arrived + 1.0)
 
     assert metrics.expirations == {"queue": 1, "worker": 1}
     assert metrics.latency.sum == 1.0
@@ -120,7 +120,7 @@ def test_what_expires_is_counted_where_it_was_and_has_a_latency_if_a_worker_had_
 def test_a_version_registered_again_goes_on_counting_what_expires() -> None:
     (job,), before, after = served().send("a"), VersionMetrics("m", "1.0"), VersionMetrics("m", "1.0")
     before.requested(job)
-    before.expired(job, "queue", 1.0)
+    before.expired(job, "queue", 504, 1.0)
 
     after.continue_from(before)
 
@@ -155,7 +155,7 @@ def test_a_batch_that_timed_out_has_no_time_in_the_worker() -> None:
     (batch,) = bench.workers[0].batches
 
     metrics.returned(batch, 0.0, bench.clock.now() + 120)
-    metrics.answered(batch.jobs[0], bench.clock.now() + 120)
+    metrics.answered(batch.jobs[0], 500, bench.clock.now() + 120)
 
     assert sum(metrics.inference_time.counts) == 0
     assert metrics.latency.sum == 120
@@ -178,7 +178,7 @@ def test_a_version_that_still_finishes_what_it_has_goes_on_counting_for_the_one_
 
     before.requested(job)
     before.sent(Batch(1, [job], "full", job.arrived))
-    before.expired(job, "worker", 1.0)
+    before.expired(job, "worker", 504, 1.0)
     before.batch_isolated(Isolation(failed=2, seconds=0.1))
 
     assert after.named.requests + after.unnamed.requests == 1

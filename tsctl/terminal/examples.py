@@ -43,6 +43,10 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         Example("See what went wrong in the last hour", "tsctl events --level warning --since 1h"),
         Example("Follow the events of a model", "tsctl events -f scorer"),
     ),
+    "metrics": (
+        Example("Print the metrics", "tsctl metrics"),
+        Example("Write the rules of alerts for Prometheus", "tsctl metrics --rules > tsctl-rules.yml"),
+    ),
     "console": (
         Example("Open the page in the browser", "tsctl console"),
         Example("Print the file to open, for port 8765", "tsctl console --port 8765 --no-browser"),

@@ -5,7 +5,7 @@ from functools import partial
 
 from daemon.api.inference.forms import Form, read_body
 from daemon.api.inference.raw_forms import RawForm, is_urlencoded, read_raw_form
-from daemon.core.errors import BadRequest, PredictionFailed
+from daemon.core.errors import BadRequest, DaemonError, PredictionFailed
 from daemon.core.job import Job, JobPhase, Param, Piece, Reply, TimeBudget
 from daemon.http.bounds.sending import NotRead
 from daemon.http.deadline_header import HEADER, PRIORITY_HEADER, read_budget
@@ -97,7 +97,11 @@ def predict(
         BadRequest: the deadline or the priority is invalid.
     """
     request = exchange.request
-    budget, low = budget_of(request, model.settings.client_timeout), is_low(request)
+    try:
+        budget, low = budget_of(request, model.settings.client_timeout), is_low(request)
+    except DaemonError as error:
+        model.metrics.refused(error)
+        raise
     kept = None
     if model.settings.record_input and repeatable and len(request.body) <= MOST_BYTES:
         kept = Sample(bytes(request.body), request.content_type, RECORDED)

@@ -16,13 +16,15 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
+from daemon.api.inference.forms import Form
 from daemon.api.inference.openapi import describe_api, describe_model
 from daemon.api.inference.predict import parameters_of, predict, with_query
+from daemon.api.inference.raw_forms import RawForm
 from daemon.api.inference.turns import Turns
 from daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from daemon.core.job import Param
 from daemon.http.exchange import Exchange
-from daemon.http.messages import json_response, status_response
+from daemon.http.messages import Request, json_response, status_response
 from daemon.http.router import Route
 from daemon.models.registry import Registry
 from daemon.models.version import ModelState, ModelVersion
@@ -63,7 +65,7 @@ def inference_routes(
             return None
         asked = ("explain", "True" if explain else "False")
         injected = (asked,) if url_path is None else (("url_path", url_path), asked)
-        params = parameters_of(exchange.request, model.form_input)
+        params = _parameters(exchange.request, model)
         if isinstance(params, list):
             predict(exchange, model, params, injected, unnamed=version is None, repeatable=not explain)
             return None
@@ -95,7 +97,7 @@ def inference_routes(
         if exchange.request.method == "OPTIONS":
             exchange.respond(json_response(describe_model(model.name)))
             return None
-        params = parameters_of(exchange.request, model.form_input)
+        params = _parameters(exchange.request, model)
         if isinstance(params, list):
             predict(exchange, model, with_query(exchange.request, params), [])
             return None
@@ -165,6 +167,15 @@ def inference_routes(
         "api-description": api_description,
         "": root,
     }
+
+
+def _parameters(request: Request, model: ModelVersion) -> list[Param] | Form | RawForm:
+    """Return the parameters of a request to this model, as `parameters_of`; count a refusal."""
+    try:
+        return parameters_of(request, model.form_input)
+    except BadRequest as error:
+        model.metrics.refused(error)
+        raise
 
 
 def _predict_read(

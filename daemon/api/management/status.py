@@ -13,6 +13,7 @@ from daemon.config.config import Config
 from daemon.config.endpoints import Endpoint, address_of
 from daemon.config.tokens import Tokens
 from daemon.core import job
+from daemon.metrics.recent import Recent
 from daemon.models.registry import Registry
 from daemon.settings import SETTINGS
 
@@ -80,9 +81,20 @@ def status_document(config: Config, urls: Urls, registry: Registry, started: flo
                 "queued": model.waiting,
                 "running": model.running,
                 "url": model.source.url,
+                "recent": _recent(model.metrics.recent(model.clock.now())),
             }
             for model in registry
         ],
+    }
+
+
+def _recent(recent: Recent) -> dict[str, float | None]:
+    return {
+        "seconds": round(recent.seconds),
+        "requests": recent.requests,
+        "errors": recent.errors,
+        "p50Ms": None if recent.p50 is None else round(recent.p50 * 1000, 3),
+        "p99Ms": None if recent.p99 is None else round(recent.p99 * 1000, 3),
     }
 
 

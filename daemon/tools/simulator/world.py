@@ -243,6 +243,9 @@ class World:
     def pool_changed(self) -> None:
         """Do nothing: the number of workers is constant."""
 
+    def worker_started(self) -> None:
+        """Do nothing: the workers are not counted."""
+
     def worker_exited(self, worker: Worker, how: Exit, expected: bool) -> None:
         """Do nothing: simulated workers do not end."""
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from daemon.core.arena import Arena
 from daemon.core.clock import Clock, Timer
-from daemon.workers.engine import Exit, WorkerSpec
+from daemon.workers.engine import STOPPED, Exit, WorkerSpec
 from daemon.workers.frames import share
 from daemon.workers.processes.descriptor import connect, read_pipe
 from daemon.workers.processes.output import OutputReader
@@ -51,6 +51,7 @@ class WorkerProcess:
         arena: Arena | None = None,
     ) -> None:
         self.killed_because = ""
+        self._killed_kind = STOPPED
         self._clock = clock
         self._templates = templates
         self._tell_over = over
@@ -95,10 +96,12 @@ class WorkerProcess:
         ended_by = None if self._process is None else self._process.returncode
         return ended_by == -signal.SIGKILL and not self.killed_because
 
-    def kill(self, because: str) -> None:
-        """Kill the process and its children; the first reason is the reported one."""
+    def kill(self, because: str, kind: str = STOPPED) -> None:
+        """Kill the process and its children; the first reason, and its kind of `ENDS`, are the reported ones."""
         if self._is_over:
             return
+        if not self.killed_because:
+            self._killed_kind = kind
         self.killed_because = self.killed_because or because
         if self._process is not None:
             self._process.kill()
@@ -156,13 +159,15 @@ class WorkerProcess:
         last = tuple(self._output.last)
         code = None if self._process is None else self._process.returncode
         if self._process is None:
-            return Exit(None, self.killed_because, last)
+            return Exit(None, self.killed_because, last, kind=self._killed_kind)
         if self.killed_because:
-            return Exit(None, f"killed: {self.killed_because}", last)
+            return Exit(None, f"killed: {self.killed_because}", last, kind=self._killed_kind)
         if code is not None and code < 0:
             name = signal.Signals(-code).name
             hint = " (perhaps by the kernel, out of memory)" if name == "SIGKILL" else ""
-            return Exit(None, f"killed by {name}{hint}", last, crashed=name != "SIGKILL")
+            from_outside = name == "SIGKILL"
+            kind = "killed" if from_outside else "signal"
+            return Exit(None, f"killed by {name}{hint}", last, crashed=not from_outside, kind=kind)
         if code == wire.EXIT_DISCONNECTED:
-            return Exit(code, "its handler closed its connection to the daemon", last, crashed=True)
-        return Exit(code, f"it exited with code {code}", last, crashed=True)
+            return Exit(code, "its handler closed its connection to the daemon", last, crashed=True, kind="protocol")
+        return Exit(code, f"it exited with code {code}", last, crashed=True, kind="code")

@@ -280,7 +280,9 @@ def test_what_has_expired_is_counted_where_it_was(house: House) -> None:
     assert document["tsctl"]["batching"]["expired"] == {"queue": 2, "worker": 1}
     assert 'tsctl_requests_expired_total{model="m",version="1.0",where="queue"} 2.0' in metrics
     assert 'tsctl_requests_expired_total{model="m",version="1.0",where="worker"} 1.0' in metrics
-    assert 'tsctl_request_latency_seconds_count{model="m",version="1.0"} 1.0' in metrics, "only what a worker had"
+    assert 'tsctl_request_latency_seconds_count{model="m",outcome="expired",version="1.0"} 1.0' in metrics, (
+        "only what a worker had"
+    )
 
 
 def test_the_limits_are_described(house: House) -> None:

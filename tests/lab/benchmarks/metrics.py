@@ -42,7 +42,7 @@ def request_cost(size: int) -> float:
         version.sent(batch)
         version.returned(batch, 0.012, 100.017)
         for job in jobs:
-            version.answered(job, 100.017)
+            version.answered(job, 200, 100.017)
             metrics.answered(200)
 
     return microseconds("observe()", {"observe": observe}) / size

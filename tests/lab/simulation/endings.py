@@ -91,9 +91,9 @@ def _check_nothing_left(world: "World", served: Served) -> None:
 
 def _check_counts(world: "World", served: Served) -> None:
     metrics, counts = served.model.metrics, served.counts
-    said = {"answers": sum(metrics.latency.counts), "jobs": int(metrics.batch_size.sum)}
+    said = {"answers": sum(metrics.fine.counts), "jobs": int(metrics.batch_size.sum)}
     # A version and its replacement share metrics while the old one finishes.
-    together = [each for each in world.served if each.model.metrics.latency is metrics.latency]
+    together = [each for each in world.served if each.model.metrics.ok is metrics.ok]
     expected = {name: sum(each.counts[name] for each in together) for name in said}
     if said != expected:
         world.broken("the metrics say what was", served=served, said=said, expected=expected)

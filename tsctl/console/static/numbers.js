@@ -3,18 +3,19 @@
 const BUCKET = /^tsctl_request_latency_seconds_bucket\{([^}]*)\} (\S+)$/;
 const unescape = (text) => text.replace(/\\(.)/g, (_, each) => (each === "n" ? "\n" : each));
 
-// → [[upper bound in seconds, requests up to it], …] of one version, from the text of /metrics.
+// → [[upper bound in seconds, requests up to it], …] of one version, all outcomes together, from the text of /metrics.
 export function latencyBuckets(metrics, name, version) {
-  const found = [];
+  const found = new Map();
   for (const line of metrics.split("\n")) {
     const match = BUCKET.exec(line);
     if (!match) continue;
     const labels = Object.fromEntries([...match[1].matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map((each) => [each[1], unescape(each[2])]));
     if (labels.model === name && labels.version === version) {
-      found.push([labels.le === "+Inf" ? Infinity : Number(labels.le), Number(match[2])]);
+      const bound = labels.le === "+Inf" ? Infinity : Number(labels.le);
+      found.set(bound, (found.get(bound) ?? 0) + Number(match[2]));
     }
   }
-  return found.sort((a, b) => a[0] - b[0]);
+  return [...found].sort((a, b) => a[0] - b[0]);
 }
 
 // → seconds, interpolated within a bucket as Prometheus does; null if there was no request in between, or the daemon is another.

@@ -161,6 +161,9 @@ class Harness:
     def pool_changed(self) -> None:
         self._changed.set()
 
+    def worker_started(self) -> None:
+        """Do nothing: the workers are not counted."""
+
     def worker_exited(self, worker: Worker, how: Exit, expected: bool) -> None:
         """Do nothing: the outcome of its batch tells that a worker has ended."""
 

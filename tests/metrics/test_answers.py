@@ -1,0 +1,116 @@
+"""Each answer is counted once by its status, however the request ended; and each worker by its end."""
+
+from typing import Any
+
+import pytest
+
+from daemon.core.errors import BadRequest, CutOff, DaemonError, Loading, NoReadyWorker, QueueFull, Stopping
+from daemon.core.job import Reply
+from daemon.metrics.refusals import reason_of
+from daemon.workers.engine import ENDS
+from tests.kit.version import StubVersion
+
+
+def served(**settings: Any) -> StubVersion:
+    return StubVersion(batch_time=2.0, capacity=1, **settings)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (QueueFull("x"), "queue_full"),
+        (Loading("x"), "loading"),
+        (NoReadyWorker("x"), "no_worker"),
+        (Stopping("x"), "stopping"),
+        (CutOff("x", "id"), "stopping"),
+        (BadRequest("x"), "invalid"),
+        (DaemonError("x"), "other"),
+    ],
+)
+def test_an_error_has_a_reason(error: DaemonError, reason: str) -> None:
+    assert reason_of(error) == reason
+
+
+def test_an_answered_request_is_counted_by_its_status_and_outcome() -> None:
+    bench = served(batch_size=1)
+    bench.send("a")
+    bench.clock.advance(10.0)
+    bench.engine.answer = lambda job: Reply(503, b"", error="x")
+    bench.send("b")
+    bench.clock.advance(10.0)
+
+    assert bench.metrics.codes == {200: 1, 503: 1}
+    assert {name: sum(each.counts) for name, each in bench.metrics.latencies.items()} == {
+        "ok": 1, "error": 1, "expired": 0,
+    }  # fmt: skip
+
+
+def test_a_request_beyond_the_queue_is_refused_once() -> None:
+    bench = served(queue_jobs=1, batch_size=9)
+    bench.send("a")
+    for _ in range(3):
+        with pytest.raises(QueueFull):
+            bench.send("b")
+
+    assert bench.metrics.refusals == {"queue_full": 3}
+    assert bench.metrics.codes == {503: 3}
+
+
+def test_requests_that_waited_for_a_version_that_stops_are_refused() -> None:
+    bench = served(batch_size=1)
+    bench.send(*"abc")
+
+    bench.model.stop()
+    bench.model.refuse_waiting()
+    with pytest.raises(Stopping):
+        bench.send("d")
+
+    assert bench.metrics.refusals == {"stopping": 3}
+    assert bench.metrics.codes == {503: 3}
+
+
+def test_an_expired_request_is_counted_with_the_status_of_its_answer() -> None:
+    bench = served(batch_size=1)
+    bench.send("a")
+    bench.send("b", seconds=0.5)
+    bench.clock.advance(10.0)
+
+    assert bench.metrics.expirations == {"queue": 1}
+    assert bench.metrics.codes == {200: 1, 504: 1}
+
+
+def test_a_request_whose_worker_dies_is_retried_and_answered_once() -> None:
+    bench = served(batch_size=1, retry=True)
+    bench.send("a")
+    bench.workers[0].die()
+    bench.clock.advance(10.0)
+
+    assert bench.metrics.retried == 1
+    assert bench.metrics.codes == {200: 1}
+
+
+def test_each_worker_is_counted_when_it_starts_and_by_its_end() -> None:
+    bench = served(batch_size=1)
+    bench.send("a")
+    bench.workers[0].die()
+    bench.clock.advance(10.0)
+    bench.model.scale(0, 0)
+    bench.clock.advance(10.0)
+
+    assert bench.metrics.starts == 2
+    assert sum(bench.metrics.exits.values()) == 2
+    assert bench.metrics.exits["stopped"] == 1
+    assert set(bench.metrics.exits) <= set(ENDS)
+
+
+def test_a_version_that_takes_over_continues_all_counts() -> None:
+    old, new = served(batch_size=1), served(batch_size=1)
+    old.send("a")
+    old.clock.advance(10.0)
+
+    new.metrics.take_over(old.metrics)
+    old.send("b")
+    old.clock.advance(10.0)
+
+    assert new.metrics.codes == {200: 2}
+    assert new.metrics.starts == 2

@@ -1,0 +1,50 @@
+"""Quantiles of counted values are close to those of the values themselves."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.metrics.histogram import FINE, SECONDS, Histogram, quantile
+
+TIMES = st.lists(st.floats(0.0001, 120.0), min_size=1, max_size=300)
+
+
+def filled(values: list[float]) -> Histogram:
+    histogram = Histogram(FINE)
+    for value in values:
+        histogram.observe(value)
+    return histogram
+
+
+def test_each_of_prometheus_bounds_is_a_fine_one() -> None:
+    assert set(SECONDS) <= set(FINE)
+    assert list(FINE) == sorted(set(FINE))
+
+
+@given(TIMES, st.sampled_from([0.5, 0.9, 0.99, 1.0]))
+def test_a_quantile_is_within_a_tenth_of_the_true_one(values: list[float], q: float) -> None:
+    true = sorted(values)[math.ceil(q * len(values)) - 1]
+
+    assert quantile(FINE, filled(values).counts, q) == pytest.approx(true, rel=0.1)
+
+
+@given(TIMES)
+def test_folded_values_are_those_counted_in_coarse_buckets(values: list[float]) -> None:
+    coarse = Histogram(SECONDS)
+    for value in [*values, 200.0]:
+        coarse.observe(value)
+
+    folded = filled([*values, 200.0]).folded(SECONDS)
+
+    assert folded.counts == coarse.counts
+    assert folded.sum == coarse.sum
+
+
+def test_without_values_there_is_no_quantile() -> None:
+    assert quantile(FINE, Histogram(FINE).counts, 0.5) is None
+
+
+def test_what_took_longer_than_the_last_bound_took_at_least_that() -> None:
+    assert quantile(FINE, filled([500.0]).counts, 0.99) == 120.0
