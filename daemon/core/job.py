@@ -309,6 +309,9 @@ class Batch(msgspec.Struct, frozen=True):
         reason: why the batch was due; see `daemon.batching.policies.collector`.
         sent: when, on the daemon's clock.
         first: its worker has answered none before; such a batch takes longer than others.
+        oldest: when its first job was queued, same clock.
+        queued: jobs that were left in the queue when it was sent.
+        limit: the most jobs that it might have had.
     """
 
     id: int
@@ -316,6 +319,9 @@ class Batch(msgspec.Struct, frozen=True):
     reason: str
     sent: float = 0.0
     first: bool = False
+    oldest: float = 0.0
+    queued: int = 0
+    limit: int = 1
 
     def __repr__(self) -> str:
         return f"<Batch {self.id} of {len(self.jobs)} ({self.reason})>"
