@@ -91,6 +91,7 @@ class Reply(msgspec.Struct, frozen=True):
     Attributes:
         status: HTTP status, 200 unless the handler or an error chose another.
         error: TorchServe's `type` word if this is an error, and `body` its message; else empty.
+        traceback: of the handler's exception, for operators; never part of the answer.
     """
 
     status: int
@@ -99,6 +100,7 @@ class Reply(msgspec.Struct, frozen=True):
     headers: Sequence[tuple[str, str]] = ()
     error: str = ""
     retry_after: int | None = None  # seconds
+    traceback: str = ""
 
 
 class Flow(Protocol):

@@ -107,5 +107,7 @@ def _workers(model: ModelVersion) -> Iterator[dict[str, Any]]:
 
 
 def _last_error(model: ModelVersion) -> str | None:
-    failure = model.pool.failure
-    return None if failure is None else failure.error
+    failure, errors = model.pool.failure, model.reports.errors.latest()
+    if failure is not None:
+        return failure.error
+    return errors[-1].message.partition("\n")[0] if errors else None
