@@ -154,6 +154,10 @@ class Dispatcher:
         failed = 0
         if answered:
             for outcome in reversed(outcomes):
+                job = outcome.job
+                if job.timing is not None:
+                    began = now - seconds if batch.reason == "ahead" else batch.sent
+                    job.timing.take(began - job.arrived, seconds, len(batch.jobs))
                 if self._end(outcome, now) >= 500:
                     failed += 1
         else:  # reversed: each goes to the head, so the oldest ends first in line

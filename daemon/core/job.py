@@ -25,6 +25,7 @@ import msgspec
 
 from daemon.core.arena import SHARED_FROM, Payload
 from daemon.core.states import IllegalTransition
+from daemon.core.timing import Timing
 
 MAX_ATTEMPTS = 2
 
@@ -177,6 +178,7 @@ class Job:
         caller: the connection of the request, or None.
         caller_stats: the version's record of that connection; opaque here.
         held: since when the job waits beside an idle worker, or None.
+        timing: receives the times of the job's batch, or None.
         suspect: its digest as one that may end workers (batching/quarantine.py), or None.
     """
 
@@ -201,6 +203,7 @@ class Job:
         "sent",
         "size",
         "suspect",
+        "timing",
         "unnamed",
     )  # fmt: skip
 
@@ -237,6 +240,7 @@ class Job:
         self.caller_stats: Any = None
         self.held: float | None = None
         self.suspect: bytes | None = None
+        self.timing: Timing | None = None
         self._deliver = deliver
         self._stream = stream
 
