@@ -21,7 +21,9 @@ from daemon.api.management.routes import management_routes
 from daemon.api.management.status import Urls, settings_document, status_document, tsctl_version, urls_of
 from daemon.api.management.upgrade import upgrade_route
 from daemon.api.metrics import metrics_routes
+from daemon.api.observing.batches import batches_routes
 from daemon.api.observing.events import EventsRoute
+from daemon.api.observing.live import live_routes
 from daemon.config.config import Config
 from daemon.config.endpoints import choose_endpoints, tls_context
 from daemon.config.tokens import Tokens, read_tokens
@@ -195,6 +197,8 @@ class Daemon:
         events_route = EventsRoute(events, clock)
         commands = join(
             events_route.routes,
+            live_routes(registry, self._started),
+            batches_routes(registry),
             {"tsctl": upgrade_route(upgrade)},
             management_routes(registry, registrar, own, local_paths=True),
         )

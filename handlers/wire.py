@@ -37,6 +37,7 @@ BOUNDS = (
 MOST_SERIES = 1000  # in one frame; more means a label that never repeats
 MOST_LABELS = 100  # of one series
 LONGEST_LABEL = 1000  # characters of a label, of its name, and of a metric's name and unit
+MOST_FAILURES = 5  # of one batch
 LONGEST_TEXT = 64 * 1024  # characters of a text for people, and of a response header
 MOST_HEADERS = 1000  # of one response
 EXIT_LOAD_FAILED = 3  # exit code of a worker that cannot load its model: a restart will not help
@@ -271,10 +272,17 @@ class Isolation(msgspec.Struct, array_like=True):
     seconds: Seconds
 
 
+class HandlerFailure(msgspec.Struct, array_like=True):
+    """An exception of the handler: the rows whose answers report it, and its traceback, without our frames."""
+
+    rows: list[int]
+    traceback: Text
+
+
 class Done(msgspec.Struct, array_like=True, tag=4):
     """One batch is finished. `answers` are in the order of the rows.
 
-    `seconds` is measured in the worker and includes isolation.
+    `seconds` is measured in the worker and includes isolation. `failures` are the first exceptions of the batch.
     """
 
     batch: int
@@ -282,6 +290,7 @@ class Done(msgspec.Struct, array_like=True, tag=4):
     seconds: Seconds
     measured: Measured = []
     isolation: Isolation | None = None
+    failures: Annotated[list[HandlerFailure], Meta(max_length=MOST_FAILURES)] = []
 
 
 Frame = bytes | bytearray | memoryview

@@ -32,6 +32,7 @@ from daemon.batching.quarantine import Quarantine, Quarantined
 from daemon.batching.queue import Queue
 from daemon.batching.replies import reply_of, reply_to_lost
 from daemon.batching.screening import Screening
+from daemon.batching.traffic.batch_log import BatchLog
 from daemon.batching.traffic.traffic import Traffic
 from daemon.core.clock import Clock, Timer
 from daemon.core.errors import DaemonError
@@ -57,6 +58,7 @@ class Dispatcher:
         reasons, sizes: how many batches were sent for each reason, and of each size.
         longest_hold: the most seconds that a job has waited beside an idle worker.
         expired: how many jobs had no time left, by where they were: "queue" or "worker".
+        log: the latest batches that have ended.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class Dispatcher:
         self._all_busy_at = -math.inf  # when the last idle worker got work
         self.expired: Counter[str] = Counter()
         self.expiry = Expiry(queue, traffic)
+        self.log = BatchLog(int(clock.now() * 1e6))
         self._queue = queue
         self.collector = collector
         self._traffic = traffic
@@ -148,13 +151,22 @@ class Dispatcher:
         if answered or (fate is Fate.LATE and not outcomes[0].retry):
             self._traffic.returned(batch, seconds, now, busy)
             self._metrics.returned(batch, seconds, now)
+        failed = 0
         if answered:
             for outcome in reversed(outcomes):
-                self._end(outcome, now)
+                job = outcome.job
+                if job.timing is not None:
+                    began = now - seconds if batch.reason == "ahead" else batch.sent
+                    job.timing.take(began - job.arrived, seconds, len(batch.jobs))
+                if self._end(outcome, now) >= 500:
+                    failed += 1
         else:  # reversed: each goes to the head, so the oldest ends first in line
             ends = [self._end(outcome, now) for outcome in reversed(outcomes)]
             ends.reverse()
+            failed = len(ends)
             self._observer.lost(worker, outcomes, ends)
+        if fate is not Fate.UNSTARTED:
+            self.log.note(batch, worker.pid, seconds, failed, now)
         # A job that comes back unstarted is not known to be a suspect, if its like ended another worker meanwhile.
         if self.quarantine.watching and (crashed or fate is Fate.UNSTARTED):
             for size in {job.size for job in batch.jobs}:
@@ -336,7 +348,11 @@ class Dispatcher:
             self._all_busy_at = now
 
     def _send(self, worker: Worker, count: int, reason: str, now: float) -> None:
-        batch = Batch(next(self._batch_ids), self._take(count), reason, now, first=not worker.answered)
+        jobs = self._take(count)
+        batch = Batch(
+            next(self._batch_ids), jobs, reason, now, not worker.answered, jobs[0].queued, self._queue.waiting,
+            self._traffic.batch_size,
+        )  # fmt: skip
         self._note_hold(batch.jobs[0].held, now)
         for job in batch.jobs:
             job.send()

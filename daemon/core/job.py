@@ -25,6 +25,7 @@ import msgspec
 
 from daemon.core.arena import SHARED_FROM, Payload
 from daemon.core.states import IllegalTransition
+from daemon.core.timing import Timing
 
 MAX_ATTEMPTS = 2
 
@@ -91,6 +92,7 @@ class Reply(msgspec.Struct, frozen=True):
     Attributes:
         status: HTTP status, 200 unless the handler or an error chose another.
         error: TorchServe's `type` word if this is an error, and `body` its message; else empty.
+        traceback: of the handler's exception, for operators; never part of the answer.
     """
 
     status: int
@@ -99,6 +101,7 @@ class Reply(msgspec.Struct, frozen=True):
     headers: Sequence[tuple[str, str]] = ()
     error: str = ""
     retry_after: int | None = None  # seconds
+    traceback: str = ""
 
 
 class Flow(Protocol):
@@ -175,6 +178,7 @@ class Job:
         caller: the connection of the request, or None.
         caller_stats: the version's record of that connection; opaque here.
         held: since when the job waits beside an idle worker, or None.
+        timing: receives the times of the job's batch, or None.
         suspect: its digest as one that may end workers (batching/quarantine.py), or None.
     """
 
@@ -199,6 +203,7 @@ class Job:
         "sent",
         "size",
         "suspect",
+        "timing",
         "unnamed",
     )  # fmt: skip
 
@@ -235,6 +240,7 @@ class Job:
         self.caller_stats: Any = None
         self.held: float | None = None
         self.suspect: bytes | None = None
+        self.timing: Timing | None = None
         self._deliver = deliver
         self._stream = stream
 
@@ -309,6 +315,9 @@ class Batch(msgspec.Struct, frozen=True):
         reason: why the batch was due; see `daemon.batching.policies.collector`.
         sent: when, on the daemon's clock.
         first: its worker has answered none before; such a batch takes longer than others.
+        oldest: when its first job was queued, same clock.
+        queued: jobs that were left in the queue when it was sent.
+        limit: the most jobs that it might have had.
     """
 
     id: int
@@ -316,6 +325,9 @@ class Batch(msgspec.Struct, frozen=True):
     reason: str
     sent: float = 0.0
     first: bool = False
+    oldest: float = 0.0
+    queued: int = 0
+    limit: int = 1
 
     def __repr__(self) -> str:
         return f"<Batch {self.id} of {len(self.jobs)} ({self.reason})>"

@@ -82,6 +82,7 @@ class Request(msgspec.Struct):
         began, received: when its headers, and all of it, were complete, seconds on the daemon's clock.
         budget, priority: the headers `x-request-deadline-ms` and `x-request-priority` as sent, None without.
         peer: the client's name, for the access log.
+        timed: the header `x-tsctl-timing` asks for the times of the answer.
     """
 
     method: str
@@ -97,6 +98,7 @@ class Request(msgspec.Struct):
     peer: str = ""
     id: str = ""
     kind: str | None = None  # the content type, once it was read
+    timed: bool = False
 
     @property
     def path(self) -> list[str]:

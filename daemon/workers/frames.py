@@ -57,4 +57,18 @@ def check_measured(measurements: Iterable[wire.Measurement]) -> None:
 
 def outcomes_of(batch: Batch, done: wire.Done) -> list[Outcome]:
     """Return the outcomes of a finished batch; there are as many answers as jobs."""
+    if done.failures:
+        return _failed_outcomes(batch, done)
     return [Outcome(job, reply_of(answer)) for job, answer in zip(batch.jobs, done.answers, strict=True)]
+
+
+def _failed_outcomes(batch: Batch, done: wire.Done) -> list[Outcome]:
+    """Return the outcomes of a batch with exceptions; their replies carry the tracebacks."""
+    tracebacks = {row: each.traceback for each in done.failures for row in each.rows}
+    outcomes = []
+    for row, (job, answer) in enumerate(zip(batch.jobs, done.answers, strict=True)):
+        reply = Reply(
+            answer.status, answer.body, answer.phrase, answer.headers, answer.error, None, tracebacks.get(row, "")
+        )
+        outcomes.append(Outcome(job, reply))
+    return outcomes

@@ -25,7 +25,7 @@ from handlers.sdk.per_batch import own_values
 LANES = 2
 STAGES = ("prepare", "preprocess", "inference", "postprocess")
 _THREAD = {"prepare": "preprocess"}  # both read the rows
-Done = Callable[[list[wire.Answer], wire.Isolation | None], None]
+Done = Callable[[list[wire.Answer], wire.Isolation | None, list[wire.HandlerFailure]], None]
 
 
 def suits(handler: Any, own_handle: bool, config: Mapping[str, Any]) -> bool:
@@ -86,8 +86,8 @@ class Pipeline:
         """Start a batch; block while all lanes are taken.
 
         Args:
-            done: called with the answers, and the isolation if the rows ran alone; on another thread, batch after batch
-                in order of arrival.
+            done: called with the answers, the isolation if the rows ran alone, and the failures; on another thread,
+                batch after batch in order of arrival.
 
         Raises:
             Exception: an earlier `done` raised it.
@@ -125,12 +125,12 @@ class Pipeline:
             # The model too: an explanation replaces it.
             with own_values(self._handler, context=None, model=self._handler.model):
                 answers = runtime.run(rows, send)
-                isolation = runtime.isolation
+                isolation, failures = runtime.isolation, runtime.failures
         finally:
             self._runtimes.append(runtime)
         try:
             before.result()
-            done(answers, isolation)
+            done(answers, isolation, failures)
         finally:
             self._free.release()
 

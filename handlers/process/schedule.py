@@ -69,7 +69,8 @@ class InTurn:
         began = time.perf_counter()
         answers = pieces.last(runtime.run(batch.rows, pieces))
         seconds = time.perf_counter() - began - pieces.waited
-        connection.send(wire.Done(batch.batch, answers, seconds, runtime.measured(), runtime.isolation))
+        measured, failures = runtime.measured(), runtime.failures
+        connection.send(wire.Done(batch.batch, answers, seconds, measured, runtime.isolation, failures))
 
     def set_threads(self, count: int) -> None:
         set_threads(count)
@@ -95,13 +96,15 @@ class Overlapped:
         self._connection.send(wire.Started(batch.batch))
         pieces = Pieces(self._connection, batch.batch)
 
-        def done(answers: Sequence[wire.Answer], isolation: wire.Isolation | None) -> None:
+        def done(
+            answers: Sequence[wire.Answer], isolation: wire.Isolation | None, failures: list[wire.HandlerFailure]
+        ) -> None:
             last = pieces.last(list(answers))
             now = time.perf_counter()
             # Without the overlap with the batch before: during it, this batch either waited or cost nothing.
             seconds, self._ended = max(0.0, now - max(began, self._ended) - pieces.waited), now
             measured = self._runtime.measured()
-            self._connection.send(wire.Done(batch.batch, last, seconds, measured, isolation))
+            self._connection.send(wire.Done(batch.batch, last, seconds, measured, isolation, failures))
 
         self._pipeline.submit(batch.rows, done, pieces)
 

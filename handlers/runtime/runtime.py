@@ -49,6 +49,7 @@ class Runtime:
         declared: the inputs of a typed handler; None for any other.
         notes: sentences for the model's author.
         isolation: the isolation of the last batch if its rows ran alone, else None.
+        failures: the first exceptions of the last batch that became answers.
 
     Args:
         isolate: whether rows run alone after the handler raised for their batch; None: only if `handle` is ours.
@@ -64,6 +65,7 @@ class Runtime:
         self._handler_time = 0.0  # seconds in the handler's own code, for the running batch
         self.own_handle = entry.own_handle
         self.isolation: wire.Isolation | None = None
+        self.failures: list[wire.HandlerFailure] = []
         self.declared = entry.declared
         self.notes = entry.notes
         self._read = entry.read or decode_rows
@@ -131,6 +133,8 @@ class Runtime:
         self._send = send
         self._isolate, self.isolation = isolate and self._may_isolate, None
         self._handler_time = 0.0
+        if self.failures:
+            self.failures = []
         data = self._read(rows)
         answers = self._handle_readable(rows, data, self._find_unreadable(rows, data), range(len(rows)))
         labels = (("ModelName", self._context.model_name), ("Level", "Model"))
@@ -206,10 +210,10 @@ class Runtime:
         except BaseException as error:
             if isinstance(error, UnreadableRows) and not self.own_handle and set(error.rows) <= set(range(len(rows))):
                 raise
-            _tell(error, self._model_dir)
-            if len(rows) == 1 or not self._isolate or streamed or not may_isolate(error, processors):
-                return [_failed(row, error) for row in rows]
-            if self._allowance.left(time.perf_counter()) <= 0:
+            told = _tell(error, self._model_dir)
+            alone = len(rows) == 1 or not self._isolate or streamed or not may_isolate(error, processors)
+            if alone or self._allowance.left(time.perf_counter()) <= 0:
+                self._note_failure(numbers, told)
                 return [_failed(row, error) for row in rows]
             items = None
         finally:
@@ -220,8 +224,13 @@ class Runtime:
             return self._handle_alone(rows, numbers)
         for failed in {id(item): item for item in items if isinstance(item, BaseException)}.values():
             if not isinstance(failed, (UnreadablePayload, NotSerialisable)):
-                _tell(failed, self._model_dir)
+                rows_of = [number for number, item in zip(numbers, items, strict=True) if item is failed]
+                self._note_failure(rows_of, _tell(failed, self._model_dir))
         return [self._encode(index, row, item) for index, (row, item) in enumerate(zip(rows, items, strict=True))]
+
+    def _note_failure(self, numbers: Sequence[int], traceback: str) -> None:
+        if len(self.failures) < wire.MOST_FAILURES:
+            self.failures.append(wire.HandlerFailure(list(numbers), traceback))
 
     def _handle_alone(self, rows: Sequence[wire.Row], numbers: Sequence[int]) -> list[wire.Answer]:
         """Run the handler on each row as if the row had arrived alone."""
@@ -253,11 +262,16 @@ def _typed_entry(function: Callable[..., Any], instance: Any) -> EntryPoint | No
     return typed_entry(function, instance)
 
 
-def _tell(error: BaseException, model_dir: str) -> None:
-    """Write a traceback to the model's log, unless the handler closed stderr; a wrong result has none."""
+def _tell(error: BaseException, model_dir: str) -> str:
+    """Write a traceback to the model's log, unless the handler closed stderr, and return it.
+
+    A wrong result has no traceback, only a sentence.
+    """
+    text = ""
     with contextlib.suppress(Exception):
         text = message_of(error) if isinstance(error, InvalidResult) else describe_error(error, model_dir)
         print(text, file=sys.stderr, flush=True)  # noqa: T201
+    return text
 
 
 def _bad_request(row: wire.Row, error: UnreadablePayload) -> wire.Answer:

@@ -13,7 +13,9 @@ from daemon.api.inference.routes import inference_routes
 from daemon.api.inference.turns import Turns
 from daemon.api.management.routes import management_routes
 from daemon.api.metrics import metrics_routes
+from daemon.api.observing.batches import batches_routes
 from daemon.api.observing.events import EventsRoute
+from daemon.api.observing.live import live_routes
 from daemon.config.config import resolve
 from daemon.core.logs import ModelLogs
 from daemon.http.exchange import Exchange
@@ -71,7 +73,8 @@ class House:
         self._commands = management_routes(self.registry, self.registrar, told, local_paths=local_paths)
         self.events_route = EventsRoute(self.registrar.events, self.clock)
         if own:
-            self._commands = join(self.events_route.routes, self._commands)
+            observing = (self.events_route.routes, live_routes(self.registry, 1.0), batches_routes(self.registry))
+            self._commands = join(*observing, self._commands)
         self._measured = metrics_routes(self.registry, self.metrics, HostMonitor(), Gpus(self.clock, nvidia_smi))
         self._predictions = inference_routes(self.registry, lambda: self.started, self.turns)
         self._router = Router(join(self._predictions, self._commands, self._measured))

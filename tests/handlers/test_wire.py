@@ -73,6 +73,9 @@ to_daemon = st.one_of(
         seconds=seconds,
         measured=measured,
         isolation=st.none() | st.builds(wire.Isolation, failed=st.integers(0, 99), seconds=seconds),
+        failures=st.lists(
+            st.builds(wire.HandlerFailure, rows=st.lists(st.integers(0, 9)), traceback=texts), max_size=2
+        ),
     ),
 )
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from daemon.core.arena import Arena
-from daemon.core.job import Batch, Job, Param
-from daemon.workers.frames import predict_of, share
+from daemon.core.job import Batch, Job, Param, Reply
+from daemon.workers.frames import outcomes_of, predict_of, share
 from handlers import wire
 from handlers.process.connection import DaemonConnection
 
@@ -63,3 +63,14 @@ def test_a_daemon_that_has_gone_is_seen(pair: tuple[socket.socket, socket.socket
     worker.map_arena()
 
     assert worker.receive() is None
+
+
+def test_a_failed_row_carries_its_traceback_and_an_unknown_row_is_ignored() -> None:
+    batch = Batch(1, [job(), job()], "full")
+    answers = [wire.Answer(200, b"a"), wire.Answer(500, b"b", error="E")]
+
+    outcomes = outcomes_of(batch, wire.Done(1, answers, 0.5, failures=[wire.HandlerFailure([1, 7], "Traceback")]))
+
+    assert [outcome.reply for outcome in outcomes] == [
+        Reply(200, b"a", headers=[]), Reply(500, b"b", headers=[], error="E", traceback="Traceback"),
+    ]  # fmt: skip

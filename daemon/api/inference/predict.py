@@ -7,6 +7,7 @@ from daemon.api.inference.forms import Form, read_body
 from daemon.api.inference.raw_forms import RawForm, is_urlencoded, read_raw_form
 from daemon.core.errors import BadRequest, DaemonError, PredictionFailed
 from daemon.core.job import Job, JobPhase, Param, Piece, Reply, TimeBudget
+from daemon.core.timing import Timing
 from daemon.http.bounds.sending import NotRead
 from daemon.http.deadline_header import HEADER, PRIORITY_HEADER, read_budget
 from daemon.http.exchange import Exchange
@@ -105,11 +106,13 @@ def predict(
     kept = None
     if model.settings.record_input and repeatable and len(request.body) <= MOST_BYTES:
         kept = Sample(bytes(request.body), request.content_type, RECORDED)
-    waiter = Waiter(exchange, model, kept)
+    timing = Timing() if request.timed else None
+    waiter = Waiter(exchange, model, kept, timing)
     job = Job(
         request.id, params, [*request.headers, *injected], request.received, waiter.deliver, waiter.stream,
         unnamed=unnamed, low_priority=low, budget=budget, caller=exchange.caller,
     )  # fmt: skip
+    job.timing = timing
     model.submit(job)
     request.body = b""  # the job owns the body now
     exchange.on_leave = partial(_leave, model, job)
@@ -122,21 +125,28 @@ class Waiter:
 
     Args:
         kept: the request, recorded if the answer is 200; None to record nothing.
+        timing: the times of the answer, which the client asks for, or None. A streamed answer does not tell them: its
+            head is sent before they are known.
     """
 
-    __slots__ = ("_exchange", "_kept", "_model")
+    __slots__ = ("_exchange", "_kept", "_model", "_timing")
 
-    def __init__(self, exchange: Exchange, model: ModelVersion, kept: Sample | None) -> None:
+    def __init__(self, exchange: Exchange, model: ModelVersion, kept: Sample | None, timing: Timing | None) -> None:
         self._exchange = exchange
         self._model = model
         self._kept = kept
+        self._timing = timing
 
     def deliver(self, reply: Reply) -> None:
         exchange = self._exchange
         if self._kept is not None and reply.status == 200 and not reply.error:
             self._model.record(self._kept)
         if not exchange.started:
-            exchange.respond(reply_response(reply))
+            response = reply_response(reply)
+            if self._timing is not None:
+                total = self._model.clock.now() - exchange.request.received
+                response.headers = (*response.headers, ("Server-Timing", self._timing.header(total)))
+            exchange.respond(response)
         elif reply.error:
             exchange.fail(PredictionFailed(reply.body.decode("utf-8", "replace")))
         else:

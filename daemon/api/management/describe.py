@@ -114,6 +114,7 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
         "ephemeral": model.request.ephemeral,
         "replacement": _replacement(model),
         "events": [msgspec.to_builtins(event) for event in model.reports.latest()],
+        "errors": [each._asdict() for each in model.reports.errors.latest()],
     }
 
 

@@ -81,14 +81,15 @@ def status_document(config: Config, urls: Urls, registry: Registry, started: flo
                 "queued": model.waiting,
                 "running": model.running,
                 "url": model.source.url,
-                "recent": _recent(model.metrics.recent(model.clock.now())),
+                "recent": recent_document(model.metrics.recent(model.clock.now())),
             }
             for model in registry
         ],
     }
 
 
-def _recent(recent: Recent) -> dict[str, float | None]:
+def recent_document(recent: Recent) -> dict[str, float | None]:
+    """Return the last minute of a version, in milliseconds."""
     return {
         "seconds": round(recent.seconds),
         "requests": recent.requests,

@@ -4,6 +4,7 @@ An exit of a worker is told when it is over, together with the fate of the reque
 end before (workers/engine.py).
 """
 
+import time
 from collections.abc import Sequence
 
 from daemon.batching.observer import RETURNED, UNHEARD, BatchObserver
@@ -11,6 +12,7 @@ from daemon.core.errors import DaemonError
 from daemon.core.job import Fate, Job, Outcome, Reply
 from daemon.events.event import Event
 from daemon.events.recurring import Recurring
+from daemon.models.reporting.errors import PredictionErrors
 from daemon.workers.engine import Exit, Worker
 from daemon.workers.pool import Pool
 
@@ -23,9 +25,13 @@ class VersionReports(BatchObserver):
 
     Args:
         recurring: for what may happen with each request.
+
+    Attributes:
+        errors: the latest predictions that failed.
     """
 
     def __init__(self, recurring: Recurring, name: str, version: str) -> None:
+        self.errors = PredictionErrors()
         self._recurring = recurring
         self._name = name
         self._version = version
@@ -104,11 +110,13 @@ class VersionReports(BatchObserver):
     # BatchObserver.
 
     def failed(self, job: Job, reply: Reply) -> None:
+        self.errors.failed(job, reply, time.time())
         message = bytes(reply.body[:1000]).decode("utf-8", "replace") if reply.error else ""
         text = f"a request failed with status {reply.status}"
         self._note("requests-failed", f"{text}: {message}" if message else text, "", job)
 
     def lost(self, worker: Worker, outcomes: Sequence[Outcome], ends: Sequence[int]) -> None:
+        self.errors.lost(outcomes, ends, time.time())
         fates = self._lost.setdefault(worker, [])
         fates += [(outcome.job.id, _fate(outcome, end)) for outcome, end in zip(outcomes, ends, strict=True)]
 

@@ -73,7 +73,7 @@ class Run:
         self.answers: list[list[wire.Answer]] = []
 
     def submit(self, *rows: wire.Row) -> None:
-        self.pipeline.submit(rows, lambda answers, isolation: self.answers.append(answers))
+        self.pipeline.submit(rows, lambda answers, isolation, failures: self.answers.append(answers))
 
     @property
     def bodies(self) -> list[list[bytes]]:
@@ -214,7 +214,7 @@ def test_no_more_batches_are_under_way_than_there_are_lanes(tracing: Tracing, tm
 
 
 def test_what_done_raises_comes_out(run: Run) -> None:
-    def gone(answers: list[wire.Answer], isolation: wire.Isolation | None) -> None:
+    def gone(answers: list[wire.Answer], isolation: wire.Isolation | None, failures: list[wire.HandlerFailure]) -> None:
         raise BrokenPipeError("the daemon has gone")
 
     run.pipeline.submit([row("a")], gone)

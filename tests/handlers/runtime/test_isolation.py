@@ -343,3 +343,43 @@ def test_in_the_long_run_no_more_than_its_share_is_spent() -> None:
             now, spent = now + 1.0, spent + 1.0
 
     assert 0.09 * now < spent <= 0.1 * now + 1.0 + 1.0
+
+
+def test_the_traceback_of_a_batch_names_the_rows_that_it_failed() -> None:
+    runtime = runtime_of(Spelling())
+
+    runtime.run(rows_of("a", "bad", "c"))
+
+    (failure,) = runtime.failures
+    assert failure.rows == [1]
+    assert failure.traceback.startswith("Traceback (most recent call last):")
+    assert failure.traceback.endswith("ValueError: cannot spell this")
+
+
+def test_a_batch_that_fails_as_one_has_one_traceback() -> None:
+    def handle(data: list[Any], context: Context) -> list[Any]:
+        raise KeyError("none")
+
+    runtime, _ = run(handle, isolate=False)
+
+    assert [failure.rows for failure in runtime.failures] == [[0, 1, 2]]
+
+
+def test_items_that_are_exceptions_have_tracebacks_and_a_good_batch_has_none() -> None:
+    broken = True
+
+    def handle(data: list[Any], context: Context) -> list[Any]:
+        return [ValueError("one"), "good", KeyError("two")] if broken else ["good"] * 3
+
+    runtime, _ = run(handle)
+    assert [failure.rows for failure in runtime.failures] == [[0], [2]]
+
+    broken = False
+    runtime.run([row(b"", request_id="r")] * 3)
+    assert runtime.failures == []
+
+
+def test_a_large_batch_sends_a_few_tracebacks() -> None:
+    runtime, answers = run(lambda data, context: [ValueError(str(number)) for number in range(20)], 20)
+
+    assert len(answers) == 20 and len(runtime.failures) == wire.MOST_FAILURES

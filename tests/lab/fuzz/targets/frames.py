@@ -29,7 +29,7 @@ MESSAGES: list[Any] = [
     wire.LoadFailed("no", "Traceback", out_of_memory=True),
     wire.Started(1),
     wire.Chunk(1, [(0, _ANSWER)]),
-    wire.Done(1, [_ANSWER], 0.25, _MEASURED, wire.Isolation(1, 0.1)),
+    wire.Done(1, [_ANSWER], 0.25, _MEASURED, wire.Isolation(1, 0.1), [wire.HandlerFailure([0], "Traceback")]),
 ]
 
 

@@ -1,0 +1,113 @@
+"""`GET /tsctl/live`: the counts of all versions, from which a client makes rates by asking twice.
+
+time, started         now, and when the daemon started, seconds since the epoch
+pid, version          of the daemon
+models                each registered version:
+
+    name, version, default, state     as in `/tsctl/status`, like the next three
+    ready, wanted, restarting         workers; the last: places whose worker has ended and is being replaced
+    batchSize, maxBatchDelay, policy  the settings, milliseconds
+    queued, running, oldestMs         requests now; the time that the oldest of those queued has waited, null for none
+    arrivalsPerSecond, recent         learned rate; the last minute as in `/tsctl/status`
+    requests                          answers since the registration: `total`, and `codes` by status
+    refused, expired                  requests by reason; requests without time left by where they were
+    latency                           answered requests by their time: `counts` of the buckets up to each of `bounds`,
+                                      and beyond the last one; `sum`: seconds
+    batches                           sent to workers: `total`, and how many `requests` they had
+    workers                           of each place: `pid`, 0 without a process; `state`; `memory`, resident bytes;
+                                      `cpuSeconds`
+    lastError                         why the workers failed, or the latest prediction; null without an error
+
+`requests`, `refused`, `expired`, `latency` and `batches` only rise, until the daemon is restarted.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from daemon.api.management.status import recent_document, tsctl_version
+from daemon.api.observing.processes import process_facts
+from daemon.core.errors import MethodNotAllowed, ResourceNotFound
+from daemon.http.exchange import Exchange
+from daemon.http.messages import JSON, Response
+from daemon.http.router import Route
+from daemon.models.registry import Registry
+from daemon.models.version import ModelVersion
+
+
+def live_routes(registry: Registry, started: float) -> dict[str, Route]:
+    """Return the route; `started` in seconds since the epoch."""
+
+    def live(exchange: Exchange, path: list[str]) -> None:
+        if path != ["live"]:
+            raise ResourceNotFound
+        if exchange.request.method != "GET":
+            raise MethodNotAllowed
+        document = live_document(registry, started, time.time())
+        exchange.respond(Response(200, msgspec.json.encode(document), (JSON,)))
+
+    return {"tsctl": live}
+
+
+def live_document(registry: Registry, started: float, now: float) -> dict[str, Any]:
+    """Return the document; both times in seconds since the epoch."""
+    return {
+        "time": now,
+        "started": started,
+        "pid": os.getpid(),
+        "version": tsctl_version(),
+        "models": [_model(model, default=registry.is_default(model)) for model in registry],
+    }
+
+
+def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
+    pool, settings, metrics, now = model.pool, model.settings, model.metrics, model.clock.now()
+    missing = pool.wanted - pool.ready - pool.given_up
+    latency, sizes = metrics.fine, metrics.batch_size
+    return {
+        "name": model.name,
+        "version": model.version,
+        "default": default,
+        "state": model.word,
+        "ready": pool.ready,
+        "wanted": pool.wanted,
+        "restarting": max(0, missing) if model.was_ready else 0,
+        "batchSize": settings.batch_size,
+        "maxBatchDelay": round(settings.max_delay * 1000, 3),
+        "policy": settings.policy,
+        "queued": model.waiting,
+        "running": model.running,
+        "oldestMs": round((now - model.queue.since()[1]) * 1000, 3) if len(model.queue) else None,
+        "arrivalsPerSecond": round(model.traffic.rate_at(now), 3),
+        "recent": recent_document(metrics.recent(now)),
+        "requests": {"total": metrics.codes.total(), "codes": {str(k): v for k, v in sorted(metrics.codes.items())}},
+        "refused": dict(sorted(metrics.refusals.items())),
+        "expired": dict(sorted(metrics.expirations.items())),
+        "latency": {"bounds": latency.bounds, "counts": latency.counts, "sum": latency.sum},
+        "batches": {"total": sum(sizes.counts), "requests": round(sizes.sum)},
+        "workers": list(_workers(model)),
+        "lastError": _last_error(model),
+    }
+
+
+def _workers(model: ModelVersion) -> Iterator[dict[str, Any]]:
+    for slot in model.pool.slots:
+        worker = slot.worker
+        pid = 0 if worker is None else worker.pid
+        facts = process_facts(pid)
+        yield {
+            "pid": pid,
+            "state": slot.state.name if worker is None else worker.state.name,
+            "memory": facts.memory,
+            "cpuSeconds": round(facts.cpu, 2),
+        }
+
+
+def _last_error(model: ModelVersion) -> str | None:
+    failure, errors = model.pool.failure, model.reports.errors.latest()
+    if failure is not None:
+        return failure.error
+    return errors[-1].message.partition("\n")[0] if errors else None
