@@ -52,8 +52,8 @@ from daemon.lifecycle.upgrade.messages import Expected
 from daemon.lifecycle.upgrade.new import Predecessor
 from daemon.lifecycle.upgrade.old import Upgrade
 from daemon.lifecycle.upgrade.successor import Launch, NewDaemon, start
-from daemon.metrics.gpu import Gpus
-from daemon.metrics.host import HostMonitor
+from daemon.metrics.machine.gpu import Gpus
+from daemon.metrics.machine.host import HostMonitor
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.recent_timer import RecentTimer
 from daemon.models.archives.store import sizes
@@ -150,9 +150,12 @@ class Daemon:
         events = Events(Journal(paths.events_file(config.state_dir)))
         recurring = Recurring(events, clock)
         logs.report_losses(lambda text: _soon(loop, partial(events.add, "log-lost", text)))
-        watch = LoopWatch(
-            clock, lambda late: recurring.note("loop-stalled", f"the event loop did not turn for {late:.1f} s")
-        )
+
+        def note_stall(late: float) -> None:
+            metrics.stalled(late)
+            recurring.note("loop-stalled", f"the event loop did not turn for {late:.1f} s")
+
+        watch = LoopWatch(clock, note_stall)
         model_logs = logs.ModelLogs(partial(paths.model_log, config.state_dir), foreground=self._foreground)
         arena = open_arena()
         if arena is not None:
@@ -220,7 +223,7 @@ class Daemon:
                 full=partial(events.add, "limit"),
             )  # fmt: skip
             public.append((listener, listening, tls if endpoint.tls else None))
-        service = BootParts(place, registry, registrar, startup)
+        service = BootParts(place, registry, registrar, startup, metrics)
         recent = RecentTimer(metrics, clock)
         return _Parts(
             service, events, recurring, watch, recent, events_route, engine, access_log, upgrade, turns, urls, private,
@@ -283,6 +286,7 @@ class Daemon:
         await shutdown.stop_models(registrar)
         parts.engine.close()
         await shutdown.let_answers_out(listeners)
+        await parts.upgrade.report_counts()
         for listener in listeners:
             listener.abort()
         parts.engine.end()

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 
 from prometheus_client import Metric
 
+from daemon.api import gauges
 from daemon.metrics import families
-from daemon.metrics.gpu import Gpu
-from daemon.metrics.host import HostMonitor
+from daemon.metrics.exposition import family
+from daemon.metrics.machine.gpu import Gpu
+from daemon.metrics.machine.host import HostMonitor
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.version import VersionMetrics
 from docs.generate.markdown import code, table
@@ -32,6 +34,7 @@ def _all() -> Iterator[Metric]:
     version.codes[200] = version.refusals["queue_full"] = version.exits["stopped"] = 1
     version.emitted.dropped["name"] = 1
     version.sent_at = version.returned_at = 1.0
+    version.emitted.stages["inference"].observe(0.0)
     everything = Metrics()
     everything.add(version)
     yield from families.answered(everything)
@@ -40,6 +43,12 @@ def _all() -> Iterator[Metric]:
     yield from families.machine(HostMonitor().read())
     yield from families.gpus([Gpu(index="0", busy=0.0, used=1.0, total=2.0)])
     yield from families.ours(everything)
+    yield from families.loop(everything)
+    of = {"model": "", "version": ""}
+    for name, text, _ in (*gauges.GAUGES, *gauges.LEARNED):
+        yield family(name, "gauge", text, [(of, 0)])
+    for name, kind, text in (gauges.MEMORY, gauges.PROCESSOR):
+        yield family(name, kind, text, [(of | {"worker": ""}, 0)])
 
 
 def _labels(family: Metric) -> list[str]:

@@ -21,8 +21,8 @@ from daemon.core.logs import ModelLogs
 from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
 from daemon.http.router import Router, join
-from daemon.metrics.gpu import Gpus
-from daemon.metrics.host import HostMonitor
+from daemon.metrics.machine.gpu import Gpus
+from daemon.metrics.machine.host import HostMonitor
 from daemon.metrics.metrics import Metrics
 from daemon.models.registrar import Registrar
 from daemon.models.registrar import Registration as Wanted

@@ -101,6 +101,8 @@ async def test_a_version_that_leaves_keeps_its_counters_only(tmp_path: Path) -> 
         "tsctl_requests_quarantined_total{model=m,version=1.0}",
         "tsctl_requests_total{code=200,model=m,version=1.0}",
         "tsctl_requests_retried_total{model=m,version=1.0}",
+        "tsctl_request_bytes_total{model=m,version=1.0}",
+        "tsctl_answer_bytes_total{model=m,version=1.0}",
         "tsctl_worker_starts_total{model=m,version=1.0}",
         *(f"tsctl_worker_exits_total{{how={how},model=m,version=1.0}}" for how in ENDS),
         *(f"tsctl_requests_refused_total{{model=m,reason={why},version=1.0}}" for why in (*REASONS.values(), OTHER)),

@@ -13,9 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from daemon.metrics import families
 from daemon.metrics.exposition import family, histograms, render
-from daemon.metrics.gpu import Gpu
 from daemon.metrics.histogram import Histogram
-from daemon.metrics.host import HostMonitor
+from daemon.metrics.machine.gpu import Gpu
+from daemon.metrics.machine.host import HostMonitor
 from daemon.metrics.merged import emitted
 from daemon.metrics.metrics import Metrics
 from handlers.wire import Kind
