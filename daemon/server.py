@@ -148,6 +148,7 @@ class Daemon:
         clock = LoopClock(loop)
         registry, metrics = Registry(), Metrics()
         events = Events(Journal(paths.events_file(config.state_dir)))
+        metrics.events = events.counts
         recurring = Recurring(events, clock)
         logs.report_losses(lambda text: _soon(loop, partial(events.add, "log-lost", text)))
 

@@ -1,11 +1,13 @@
 """The metrics of the registered versions as they are now: queues, workers, and what batching has learned."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from prometheus_client import Metric
 
 from daemon.api.management.describe import FIRST_WORKER_ID
 from daemon.api.observing.processes import process_facts
+from daemon.events.event import KINDS
 from daemon.metrics.exposition import Labels, family
 from daemon.metrics.families import HOST
 from daemon.models.registry import Registry
@@ -59,6 +61,12 @@ def gauges(registry: Registry) -> Iterator[Metric]:
     known = [(labels, model) for labels, model in models if model.traffic.times.known]
     for name, text, value in LEARNED:
         yield family(name, "gauge", text, [(labels, value(model)) for labels, model in known])
+
+
+def events(counts: Counter[str] | None) -> Iterator[Metric]:
+    """Yield the daemon's events by kind, with a zero for those that have not come, so that a rate sees the first."""
+    values = [] if counts is None else [({"kind": kind, "level": KINDS[kind].level}, counts[kind]) for kind in KINDS]
+    yield family("tsctl_events_total", "counter", "Events of the daemon by kind", values)
 
 
 def load_times(registry: Registry) -> Iterator[Metric]:

@@ -41,6 +41,7 @@ def metrics_routes(registry: Registry, metrics: Metrics, host: HostMonitor, gpus
             families.gpus(found),
             families.ours(metrics),
             families.loop(metrics),
+            gauges.events(metrics.events),
             emitted(metrics),
         )
         pieces = []

@@ -1,6 +1,6 @@
 """All metrics: answers by status, and the versions by name."""
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 
 from daemon.metrics.version import VersionMetrics
 
@@ -13,11 +13,13 @@ class Metrics:
     Attributes:
         answers: how many answers had a status of 2xx, of 4xx, and any other, as TorchServe counts them.
         stalls, stalled_seconds: how often, and for how long, the event loop stood still for half a second or more.
+        events: the daemon's events by kind; None to show none.
         warned: names that the log has mentioned.
     """
 
     def __init__(self) -> None:
         self.answers = {"2XX": 0, "4XX": 0, "5XX": 0}
+        self.events: Counter[str] | None = None
         self.stalls = 0
         self.stalled_seconds = 0.0
         self.warned: set[str] = set()

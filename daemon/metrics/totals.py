@@ -55,10 +55,12 @@ class Totals(msgspec.Struct, frozen=True, omit_defaults=True, tag="counts"):
 
     Attributes:
         answers: see `Metrics.answers`.
+        events: see `Metrics.events`; empty if they have not changed.
         versions: those that differ from what was sent before.
     """
 
     answers: dict[str, int] = {}
+    events: dict[str, int] = {}
     versions: list[VersionTotals] = []
 
 
@@ -69,13 +71,14 @@ class Outgoing:
         self._metrics = metrics
         self._sent: dict[_Key, VersionTotals] = {}
         self._answers: dict[str, int] = {}
+        self._events: dict[str, int] = {}
 
     def changed(self) -> Iterator[Totals]:
         """Yield what has changed since the last call: the answers, then each version in a message of its own."""
-        answers = dict(self._metrics.answers)
-        if answers != self._answers:
-            self._answers = answers
-            yield Totals(answers=answers)
+        answers, events = dict(self._metrics.answers), dict(self._metrics.events or {})
+        if (answers, events) != (self._answers, self._events):
+            self._answers, self._events = answers, events
+            yield Totals(answers, events)
         for version in self._metrics.counted:
             made = _totals_of(version)
             key = (made.name, made.version)
@@ -91,6 +94,7 @@ class Incoming:
         self._metrics = metrics
         self._taken: dict[_Key, VersionTotals] = {}
         self._answers: dict[str, int] = {}
+        self._events: dict[str, int] = {}
 
     def take(self, totals: Totals) -> None:
         """Add what was counted since the totals that came before."""
@@ -98,6 +102,10 @@ class Incoming:
             if group in self._metrics.answers:
                 self._metrics.answers[group] += count - self._answers.get(group, 0)
                 self._answers[group] = count
+        if totals.events and self._metrics.events is not None:
+            for kind, count in totals.events.items():
+                self._metrics.events[kind] += count - self._events.get(kind, 0)
+            self._events = totals.events
         for new in totals.versions:
             key = (new.name, new.version)
             old = self._taken.get(key)

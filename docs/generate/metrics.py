@@ -1,5 +1,6 @@
 """The metrics, from the families that the daemon answers for one version that has had one of everything."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from prometheus_client import Metric
@@ -44,6 +45,7 @@ def _all() -> Iterator[Metric]:
     yield from families.gpus([Gpu(index="0", busy=0.0, used=1.0, total=2.0)])
     yield from families.ours(everything)
     yield from families.loop(everything)
+    yield from gauges.events(Counter())
     of = {"model": "", "version": ""}
     for name, text, _ in (*gauges.GAUGES, *gauges.LEARNED):
         yield family(name, "gauge", text, [(of, 0)])

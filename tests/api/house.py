@@ -66,6 +66,7 @@ class House:
         logs = ModelLogs(partial(paths.model_log, root), foreground=False)
         config = resolve(flags | settings, {})
         self.registrar = Registrar(config, self.registry, self.engine, self.clock, logs, self.metrics)
+        self.metrics.events = self.registrar.events.counts
         self.registrar.clean()
         self.turns = Turns(self.clock.now)
         self.started = True  # what is served from the start has been registered
