@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from daemon import paths
+from daemon.api.cors import cors_headers, with_preflight
 from daemon.api.guards import guard
 from daemon.api.inference.routes import inference_routes
 from daemon.api.inference.turns import Turns
@@ -218,10 +219,12 @@ class Daemon:
         for endpoint, listening in place.bound:
             guarded = guard(endpoint, listening, config, tokens)
             size = limits if endpoint.inference or endpoint.management else replace(limits, max_body=_METRICS_BODY)
+            cors = cors_headers(config) if endpoint.inference and not endpoint.management else ()
+            router = guarded.router(routes, remote, measured)
             listener = Listener(
-                guarded.router(routes, remote, measured), size, clock, tell, storage=arena,
+                with_preflight(router) if cors else router, size, clock, tell, storage=arena,
                 admit=guarded.admit if guarded.asks else None, receiving=receiving, sending=sending,
-                full=partial(events.add, "limit"),
+                full=partial(events.add, "limit"), headers=cors,
             )  # fmt: skip
             public.append((listener, listening, tls if endpoint.tls else None))
         service = BootParts(place, registry, registrar, startup, metrics)
