@@ -24,6 +24,7 @@ from daemon.models.archives.sample import Sample
 from daemon.models.archives.unpack import ArchiveMark
 from daemon.models.registering.batch_size import with_default_batch_size
 from daemon.models.replacement import Replacement, ReplacementState
+from daemon.models.reporting.health import is_healthy
 from daemon.models.reporting.reports import VersionReports
 from daemon.models.request import Registration
 from daemon.models.settings import ModelSettings, SettingsBefore
@@ -120,7 +121,7 @@ class ModelVersion:
         self.at_startup = at_startup
         self.lost = False
         self.stopping = False
-        self.was_ready = False
+        self.was_ready = self._coming_up = False
         self.replaces: ModelVersion | None = None
         self.took_over = False
         self.replacement: Replacement | None = None
@@ -192,14 +193,12 @@ class ModelVersion:
 
     @property
     def healthy(self) -> bool:
-        """Return whether the wanted workers are ready, or none has been ready yet and the first may still come up.
-
-        A worker that ended while running a request and is being replaced counts as ready: one client's requests must
-        not make a load balancer take the daemon away from all other clients.
-        """
-        if self.state is ModelState.FAILED:
-            return False
-        return not self.was_ready or self.pool.ready + self.pool.recovering >= self.min_workers
+        """Return whether the version lets `/ping` be 200: see health.py."""
+        pool = self.pool
+        return is_healthy(
+            ready=pool.ready, wanted=pool.wanted, recovering=pool.recovering, hopeless=pool.hopeless,
+            coming_up=self._coming_up,
+        )  # fmt: skip
 
     @property
     def being_replaced(self) -> bool:
@@ -261,6 +260,7 @@ class ModelVersion:
         """Scale to at least `least` and at most `most` workers."""
         self.min_workers, self.max_workers = least, most
         self.pool.scale(min(max(self.pool.wanted, least), most))
+        self._coming_up = not self.pool.ready
         if self.pool.oversubscription is not None:
             self.reports.add("model-warning", self.pool.oversubscription)
 
@@ -294,6 +294,7 @@ class ModelVersion:
     def retry(self) -> None:
         """Start missing workers with a clean record, and accept the quarantined requests again."""
         self.dispatcher.quarantine.set(self.settings.quarantine)
+        self._coming_up = True
         self.pool.retry()
 
     def lose(self, reason: str) -> None:
@@ -366,6 +367,7 @@ class ModelVersion:
         beside = self.before is not None and not self.took_over
         self.reports.pool_changed(self.pool, crashing=self.crashing, beside=beside)
         if self.pool.ready:
+            self._coming_up = False
             if not self.was_ready:
                 self.was_ready = True
                 first = next(worker for worker in self.pool.workers if worker.state is WorkerState.READY)
