@@ -16,6 +16,7 @@ from typing import Any
 from daemon import paths
 from daemon.api.cors import cors_headers, with_preflight
 from daemon.api.guards import guard
+from daemon.api.inference.held import Held
 from daemon.api.inference.routes import inference_routes
 from daemon.api.inference.turns import Turns
 from daemon.api.management.routes import management_routes
@@ -87,6 +88,7 @@ class _Parts:
     access_log: AccessLog
     upgrade: Upgrade
     turns: Turns
+    held: Held
     urls: Urls
     private: Listener
     public: list[tuple[Listener, socket.socket, ssl.SSLContext | None]]
@@ -210,7 +212,9 @@ class Daemon:
         remote = management_routes(registry, registrar, None, local_paths=False)
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
         allowed = {0, os.getuid()}
-        private = Listener(Router(join(routes, commands)), limits, clock, tell, lambda uid: uid in allowed, arena)
+        held = Held(registry, clock, config.queue_jobs, config.queue_bytes)
+        local = Router(join(routes, commands), held.take)
+        private = Listener(local, limits, clock, tell, lambda uid: uid in allowed, arena)
         # These limits apply to TCP only, so that the control socket stays reachable under overload.
         receiving = ReceiveBudget(config.max_receiving_bytes, partial(recurring.note, "limit", reason="receiving"))
         sending = SendBudget(config.max_sending_bytes, partial(recurring.note, "limit", reason="sending"))
@@ -220,7 +224,7 @@ class Daemon:
             guarded = guard(endpoint, listening, config, tokens)
             size = limits if endpoint.inference or endpoint.management else replace(limits, max_body=_METRICS_BODY)
             cors = cors_headers(config) if endpoint.inference and not endpoint.management else ()
-            router = guarded.router(routes, remote, measured)
+            router = guarded.router(routes, remote, measured, held.take)
             listener = Listener(
                 with_preflight(router) if cors else router, size, clock, tell, storage=arena,
                 admit=guarded.admit if guarded.asks else None, receiving=receiving, sending=sending,
@@ -230,7 +234,8 @@ class Daemon:
         service = BootParts(place, registry, registrar, startup, metrics)
         recent = RecentTimer(metrics, clock)
         return _Parts(
-            service, events, recurring, watch, recent, events_route, engine, access_log, upgrade, turns, urls, private,
+            service, events, recurring, watch, recent, events_route, engine, access_log, upgrade, turns, held, urls,
+            private,
             public,
         )  # fmt: skip
 
@@ -280,6 +285,7 @@ class Daemon:
         else:
             parts.events.add("stopping", f"stopping, pid {os.getpid()}; running requests have {self._config.grace:g} s")
         parts.events_route.close()
+        parts.held.close()
         shutdown.close(registrar, servers)
         if self.successor is not None:
             await shutdown.wind_down(parts.upgrade, listeners)

@@ -330,14 +330,14 @@ class ModelVersion:
         return Stopping(f'Model "{self.name}" version {self.version} is being stopped.')
 
     def _check_for_workers(self) -> None:
-        """Raise unless a worker that had been ready is being replaced: jobs wait for the new one.
+        """Raise unless jobs wait: a worker that had been ready is being replaced, or the daemon's start asked for it.
 
         Raises:
-            Loading: no worker has been ready yet.
+            Loading: no worker has been ready yet of a version that a client registered.
             NoReadyWorker: no worker is ready, and none is being replaced.
         """
         state = self.state
-        if state is ModelState.LOADING and not self.was_ready:
+        if state is ModelState.LOADING and not self.was_ready and not self.at_startup:
             raise Loading(f'Model "{self.name}" is still loading: no worker is ready yet. Try again later.')
         if state is not ModelState.LOADING:
             raise self._no_worker_error()
