@@ -152,7 +152,7 @@ class Daemon:
         registry, metrics = Registry(), Metrics()
         events = Events(Journal(paths.events_file(config.state_dir)))
         recurring = Recurring(events, clock)
-        logs.report_losses(lambda text: _soon(loop, partial(events.add, "log-lost", text)))
+        logs.report_losses(lambda text: _soon(loop, partial(recurring.note, "log-lost", text, reason=text)))
         watch = LoopWatch(
             clock, lambda late: recurring.note("loop-stalled", f"the event loop did not turn for {late:.1f} s")
         )

@@ -23,6 +23,7 @@ MAY_READ_IT = {
     "handlers/torchserve/metrics_store.py": "the stamp of a line",
     "tsctl/commands/events.py": "when something happened, for people",
     "tsctl/logs/lines.py": "the stamp of a line",
+    "tsctl/logs/merging.py": "the time of a line that has none, and of no line before it",
     "tsctl/python/answers.py": "how long it is until the date of `Retry-After`",
     "tsctl/terminal/since.py": "a time that is so long ago",
     "tsctl/commands/status.py": "how long the daemon is there, for people",

@@ -8,6 +8,7 @@ import contextlib
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
@@ -17,6 +18,7 @@ from daemon.core.log_format import json_of, stamp_of
 
 MAX_BYTES = 100_000_000
 KEPT_FILES = 5
+TELL_EVERY = 60.0  # seconds, on stderr
 
 _losses: list[Callable[[str], None]] = []
 
@@ -41,6 +43,7 @@ class LogFile(RotatingFileHandler):
         self._as_json = as_json
         self._lost = 0  # lines that could not be written
         self._failed = False
+        self._told_until = 0.0  # on stderr, on the monotonic clock
 
     def _open(self) -> TextIOWrapper:
         # 0600, whatever the umask: a line may hold a client's data.
@@ -75,9 +78,11 @@ class LogFile(RotatingFileHandler):
         self._lost += record.getMessage().count("\n") + 1
         if began:
             sentence = f"cannot write `{self.baseFilename}`: {error.strerror}; its lines are lost"
-            with contextlib.suppress(OSError):
-                sys.stderr.write(f"{sentence}\n")
-                sys.stderr.flush()
+            if time.monotonic() >= self._told_until:  # a disk may be full, and not, a thousand times a second
+                self._told_until = time.monotonic() + TELL_EVERY
+                with contextlib.suppress(OSError):
+                    sys.stderr.write(f"{sentence}\n")
+                    sys.stderr.flush()
             for tell in _losses:
                 tell(sentence)
 

@@ -60,18 +60,21 @@ def test_a_log_that_can_be_written_again_says_how_much_is_missing(
     assert capsys.readouterr().err.count("No such file or directory") == 1
 
 
-def test_each_loss_is_told_and_counted_by_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "logs").mkdir()
+def test_each_loss_is_told_but_on_stderr_once_a_minute(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    losses: list[str] = []
+    logs.report_losses(losses.append)
     log = logs.LineLog(tmp_path / "logs" / "m.log", "model", foreground=False)
-    for _ in range(2):
-        (tmp_path / "logs").rmdir()
+    for _ in range(3):
         log.write("lost")
         (tmp_path / "logs").mkdir()
         log.write("there")
-        log.close()  # as a rotation would
+        log.close()
         (tmp_path / "logs" / "m.log").unlink()
+        (tmp_path / "logs").rmdir()
+    logs.report_losses(lambda sentence: None)
 
-    assert capsys.readouterr().err.count("its lines are lost") == 2
+    assert len(losses) == 3
+    assert capsys.readouterr().err.count("its lines are lost") == 1
 
 
 def test_the_remark_of_a_log_in_json_is_json(tmp_path: Path) -> None:

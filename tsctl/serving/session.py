@@ -14,11 +14,12 @@ import click
 from daemon.targets import ServeTarget
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import CliError, NoDaemon
+from tsctl.logs.following import FollowedLog
 from tsctl.logs.lines import printed
 from tsctl.progress import warn, work
 from tsctl.serving import screen, watching
 from tsctl.serving.failures import explained, folder_of
-from tsctl.serving.following import FollowedLog, without_block
+from tsctl.serving.following import without_block
 from tsctl.serving.place import model_log
 from tsctl.serving.requests import checked_target, parameters_of
 
