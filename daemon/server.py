@@ -138,7 +138,10 @@ class Daemon:
         try:
             with contextlib.suppress(paths.PathError):  # then its files cannot be opened either, and that is told
                 paths.make_private(paths.logs_dir(config.state_dir), strict=False)
-            logs.set_up(paths.daemon_log(config.state_dir), config.log_level, foreground=self._foreground)
+            logs.set_up(
+                paths.daemon_log(config.state_dir), config.log_level, foreground=self._foreground,
+                as_json=config.log_format == "json",
+            )  # fmt: skip
             parts = self._assemble(place, tokens, tls)
             servers, loading = await self._serve(parts, ready)
             await self._shut_down(parts, servers, loading)
@@ -153,14 +156,17 @@ class Daemon:
         events = Events(Journal(paths.events_file(config.state_dir)))
         metrics.events = events.counts
         recurring = Recurring(events, clock)
-        logs.report_losses(lambda text: _soon(loop, partial(events.add, "log-lost", text)))
+        logs.report_losses(lambda text: _soon(loop, partial(recurring.note, "log-lost", text, reason=text)))
 
         def note_stall(late: float) -> None:
             metrics.stalled(late)
             recurring.note("loop-stalled", f"the event loop did not turn for {late:.1f} s")
 
         watch = LoopWatch(clock, note_stall)
-        model_logs = logs.ModelLogs(partial(paths.model_log, config.state_dir), foreground=self._foreground)
+        as_json = config.log_format == "json"
+        model_logs = logs.ModelLogs(
+            partial(paths.model_log, config.state_dir), foreground=self._foreground, as_json=as_json
+        )
         arena = open_arena()
         if arena is not None:
             arena.soon = clock.soon
@@ -169,7 +175,7 @@ class Daemon:
         )
         registrar = Registrar(config, registry, engine, clock, model_logs, metrics, recurring=recurring)
         startup = self._boot.plan(config, registry, registrar)
-        access_log = AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground)
+        access_log = AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground, as_json=as_json)
         urls = urls_of(place.bound)
 
         def own(word: str) -> Any | None:

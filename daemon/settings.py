@@ -89,6 +89,12 @@ def parse_level(text: str) -> str:
     return text.lower()
 
 
+def parse_log_format(text: str) -> str:
+    if text not in ("text", "json"):
+        raise ValueError(f"`{text}` is not a log format (text, json)")
+    return text
+
+
 def parse_names(text: str) -> tuple[str, ...]:
     """Parse comma-separated names, at least one."""
     names = tuple(name.strip() for name in text.split(",") if name.strip())
@@ -397,4 +403,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("access_log", True, parse_boolean, "true|false", "Log a line for each request."),
     Setting("log_level", "info", parse_level, "LEVEL", "The daemon's log level: debug, info, warning or error."),
+    Setting(
+        "log_format", "text", parse_log_format, "FORMAT", "The lines of all logs: text, or json (an object a line)."
+    ),
 )

@@ -75,7 +75,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "handlers.wire": (),
     "tsctl": ("tsctl", "daemon.paths", "daemon.settings", "daemon.model_settings", "daemon.marfile", "daemon.targets"),
     "tsctl.loadgen": ("tsctl.loadgen",),
-    "tsctl.python": ("tsctl.python", "daemon.paths", "daemon.targets"),
+    "tsctl.python": ("tsctl.python", "tsctl.logs.lines", "daemon.paths", "daemon.targets"),
     "tsctl.showcase.served": ("tsctl.showcase.served",),
     "tsctl.templates": ("tsctl.templates",),
 }  # fmt: skip

@@ -59,6 +59,7 @@ class Config:
     template: bool
     access_log: bool
     log_level: str
+    log_format: str
     origins: Mapping[str, str] = field(default_factory=dict)  # setting → "flag", "environment", "file …" or "default"
     models_block: ModelValues = field(default_factory=dict)
     snapshot_block: ModelValues = field(default_factory=dict)  # models that TorchServe had registered

@@ -16,6 +16,7 @@ from daemon.batching.traffic.traffic import Traffic
 from daemon.core.clock import Clock
 from daemon.core.errors import DaemonError, Loading, NoReadyWorker, Stopping
 from daemon.core.job import Job
+from daemon.core.logs import OutputLog
 from daemon.events.events import Events
 from daemon.events.recurring import Recurring
 from daemon.marfile import Manifest
@@ -104,7 +105,7 @@ class ModelVersion:
         cores: int,
         chosen_threads: int | None = None,
         placement: Placement | None = None,
-        log: Callable[[str], None] = lambda line: None,
+        log: OutputLog = lambda text, pid, stream: None,
         at_startup: bool = False,
         request: Registration | None = None,
         declared: Declared | None = None,

@@ -22,6 +22,7 @@ SAMPLES = {
     "JOBS": "7",
     "FILES": "7",
     "LEVEL": "debug",
+    "FORMAT": "json",
     "FILE": "/dev/null",
     "NAMES": "models.example.com,gpu1",
     "PATTERNS": "https://models\\.example\\.com/.*",
