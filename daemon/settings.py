@@ -22,6 +22,7 @@ ENVELOPES = ("body", "json", "kserve", "kservev2")
 
 _SIZE = re.compile(r"(\d+)\s*(B|KB|KIB|MB|MIB|GB|GIB)?", re.IGNORECASE)
 _SHOWN_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+_COLLECTOR = re.compile(r"https?://[^\s/?#]+[^\s?#]*")
 _UNITS = {"b": 1, "kb": 1000, "kib": 1024, "mb": 10**6, "mib": MIB, "gb": 10**9, "gib": 1024 * MIB}
 
 
@@ -126,6 +127,24 @@ def parse_models(text: str) -> tuple[str, ...]:
 def parse_envelope(text: str) -> str:
     if text not in ENVELOPES:
         raise ValueError(f"`{text}` is not a request envelope ({', '.join(ENVELOPES)})")
+    return text
+
+
+def parse_ratio(text: str) -> float:
+    """Parse a number from 0 to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 1:
+        raise ValueError(f"`{text}` is not a number from 0 to 1")
+    return value
+
+
+def parse_collector(text: str) -> str:
+    """Parse the URL of a collector, or `none`."""
+    if text != "none" and not _COLLECTOR.fullmatch(text):
+        raise ValueError(f"`{text}` is neither a URL such as http://127.0.0.1:4318 nor `none`")
     return text
 
 
@@ -359,4 +378,19 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("access_log", True, parse_boolean, "true|false", "Log a line for each request."),
     Setting("log_level", "info", parse_level, "LEVEL", "The daemon's log level: debug, info, warning or error."),
+    Setting(
+        "trace_endpoint",
+        None,
+        parse_collector,
+        "URL",
+        "The OpenTelemetry collector that traces are sent to (OTLP over HTTP), or `none`"
+        " [default: OTEL_EXPORTER_OTLP_ENDPOINT].",
+    ),
+    Setting(
+        "trace_sample",
+        0.01,
+        parse_ratio,
+        "RATIO",
+        "How many requests are traced, of those without a `traceparent`: 0 to 1.",
+    ),
 )

@@ -21,7 +21,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.model_settings", "daemon.models", "daemon.settings", "daemon.workers.engine",
         "daemon.workers.state", "handlers.names", "handlers.wire",
     ),
-    "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine"),
+    "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine", "handlers.wire"),
     "daemon.config": ("daemon.config", "daemon.paths", "daemon.settings"),
     "daemon.core": ("daemon.core",),
     "daemon.events": ("daemon.events",),
@@ -46,6 +46,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.tools", "daemon.api.inference", "daemon.batching", "daemon.config", "daemon.http", "daemon.marfile",
         "daemon.models", "daemon.paths", "daemon.workers", "handlers.wire",
     ),
+    "daemon.tracing": ("daemon.tracing", "daemon.config", "handlers.wire"),
     "daemon.workers": (
         "daemon.workers", "daemon.settings", "handlers.credit", "handlers.names", "handlers.orders", "handlers.wire",
     ),
@@ -187,7 +188,9 @@ def test_a_module_imports_only_what_its_room_allows(module: str) -> None:
 @pytest.mark.parametrize(
     ("module", "unwanted"),
     [
-        pytest.param("daemon.server", {"torch", "rich", "click"}, id="the daemon starts without torch"),
+        pytest.param(
+            "daemon.server", {"torch", "rich", "click", "opentelemetry"}, id="the daemon starts without torch"
+        ),
         pytest.param("handlers.wire", {"torch", "asyncio"}, id="the wire needs no torch"),
         pytest.param("tsctl.cli", {"rich", "asyncio", "torch", "http.client"}, id="the command line is light"),
         pytest.param(

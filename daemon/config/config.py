@@ -56,6 +56,8 @@ class Config:
     template: bool
     access_log: bool
     log_level: str
+    trace_endpoint: str | None
+    trace_sample: float
     origins: Mapping[str, str] = field(default_factory=dict)  # setting → "flag", "environment", "file …" or "default"
     models_block: ModelValues = field(default_factory=dict)
     snapshot_block: ModelValues = field(default_factory=dict)  # models that TorchServe had registered
