@@ -6,6 +6,7 @@ import { detail } from "/detail.js";
 import { noteAll } from "/history.js";
 import { models } from "/models.js";
 import { playground } from "/playground.js";
+import { tune } from "/tune.js";
 
 const EVERY = 1000; // milliseconds
 const main = document.getElementById("main");
@@ -20,6 +21,7 @@ function open() {
   const [, room = "models", ...named] = location.hash.split("/").map(decodeURIComponent);
   view?.close?.();
   if (room === "playground") view = playground(main, named);
+  else if (room === "tune") view = tune(main, named);
   else if (room === "models" && named.length) view = detail(main, named);
   else view = models(main);
   for (const link of document.querySelectorAll("nav a")) {
