@@ -50,7 +50,6 @@ def _compare(content_type: str, body: bytes, params: list[Param] | None) -> None
         return  # too many options, of a type that has none for us: its body is a value as it is
     if kind == "application/x-www-form-urlencoded":
         pairs = body.split(b"&")
-        alone = len(pairs) == 1
         empty = [
             pair for pair in pairs if b"=" not in pair and pair and len(pairs) > 1 and len(pair) <= MOST_NAME_BYTES
         ]
