@@ -14,7 +14,9 @@ from functools import partial
 from typing import Any
 
 from daemon import paths
+from daemon.api.cors import cors_headers, with_preflight
 from daemon.api.guards import guard
+from daemon.api.inference.held import Held
 from daemon.api.inference.routes import inference_routes
 from daemon.api.inference.turns import Turns
 from daemon.api.management.routes import management_routes
@@ -52,8 +54,8 @@ from daemon.lifecycle.upgrade.messages import Expected
 from daemon.lifecycle.upgrade.new import Predecessor
 from daemon.lifecycle.upgrade.old import Upgrade
 from daemon.lifecycle.upgrade.successor import Launch, NewDaemon, start
-from daemon.metrics.gpu import Gpus
-from daemon.metrics.host import HostMonitor
+from daemon.metrics.machine.gpu import Gpus
+from daemon.metrics.machine.host import HostMonitor
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.recent_timer import RecentTimer
 from daemon.models.archives.store import sizes
@@ -86,6 +88,7 @@ class _Parts:
     access_log: AccessLog
     upgrade: Upgrade
     turns: Turns
+    held: Held
     urls: Urls
     private: Listener
     public: list[tuple[Listener, socket.socket, ssl.SSLContext | None]]
@@ -151,11 +154,15 @@ class Daemon:
         clock = LoopClock(loop)
         registry, metrics = Registry(), Metrics()
         events = Events(Journal(paths.events_file(config.state_dir)))
+        metrics.events = events.counts
         recurring = Recurring(events, clock)
         logs.report_losses(lambda text: _soon(loop, partial(recurring.note, "log-lost", text, reason=text)))
-        watch = LoopWatch(
-            clock, lambda late: recurring.note("loop-stalled", f"the event loop did not turn for {late:.1f} s")
-        )
+
+        def note_stall(late: float) -> None:
+            metrics.stalled(late)
+            recurring.note("loop-stalled", f"the event loop did not turn for {late:.1f} s")
+
+        watch = LoopWatch(clock, note_stall)
         as_json = config.log_format == "json"
         model_logs = logs.ModelLogs(
             partial(paths.model_log, config.state_dir), foreground=self._foreground, as_json=as_json
@@ -211,7 +218,9 @@ class Daemon:
         remote = management_routes(registry, registrar, None, local_paths=False)
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
         allowed = {0, os.getuid()}
-        private = Listener(Router(join(routes, commands)), limits, clock, tell, lambda uid: uid in allowed, arena)
+        held = Held(registry, clock, config.queue_jobs, config.queue_bytes)
+        local = Router(join(routes, commands), held.take)
+        private = Listener(local, limits, clock, tell, lambda uid: uid in allowed, arena)
         # These limits apply to TCP only, so that the control socket stays reachable under overload.
         receiving = ReceiveBudget(config.max_receiving_bytes, partial(recurring.note, "limit", reason="receiving"))
         sending = SendBudget(config.max_sending_bytes, partial(recurring.note, "limit", reason="sending"))
@@ -220,16 +229,19 @@ class Daemon:
         for endpoint, listening in place.bound:
             guarded = guard(endpoint, listening, config, tokens)
             size = limits if endpoint.inference or endpoint.management else replace(limits, max_body=_METRICS_BODY)
+            cors = cors_headers(config) if endpoint.inference and not endpoint.management else ()
+            router = guarded.router(routes, remote, measured, held.take)
             listener = Listener(
-                guarded.router(routes, remote, measured), size, clock, tell, storage=arena,
+                with_preflight(router) if cors else router, size, clock, tell, storage=arena,
                 admit=guarded.admit if guarded.asks else None, receiving=receiving, sending=sending,
-                full=partial(events.add, "limit"),
+                full=partial(events.add, "limit"), headers=cors,
             )  # fmt: skip
             public.append((listener, listening, tls if endpoint.tls else None))
-        service = BootParts(place, registry, registrar, startup)
+        service = BootParts(place, registry, registrar, startup, metrics)
         recent = RecentTimer(metrics, clock)
         return _Parts(
-            service, events, recurring, watch, recent, events_route, engine, access_log, upgrade, turns, urls, private,
+            service, events, recurring, watch, recent, events_route, engine, access_log, upgrade, turns, held, urls,
+            private,
             public,
         )  # fmt: skip
 
@@ -279,6 +291,7 @@ class Daemon:
         else:
             parts.events.add("stopping", f"stopping, pid {os.getpid()}; running requests have {self._config.grace:g} s")
         parts.events_route.close()
+        parts.held.close()
         shutdown.close(registrar, servers)
         if self.successor is not None:
             await shutdown.wind_down(parts.upgrade, listeners)
@@ -289,6 +302,7 @@ class Daemon:
         await shutdown.stop_models(registrar)
         parts.engine.close()
         await shutdown.let_answers_out(listeners)
+        await parts.upgrade.report_counts()
         for listener in listeners:
             listener.abort()
         parts.engine.end()

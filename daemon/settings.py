@@ -142,6 +142,20 @@ def parse_pattern(text: str) -> re.Pattern[str]:
         raise ValueError(f"`{text}` is not a regular expression: {error}") from None
 
 
+def parse_header(text: str) -> str:
+    """Parse the value of an HTTP header."""
+    if not (text.isascii() and text.isprintable()):
+        raise ValueError(f"`{text}` cannot be the value of a header: use printable ASCII characters")
+    return text.strip()
+
+
+def parse_origin(text: str) -> str:
+    """Parse an origin, `https://app.example`, or `*` for any."""
+    if text != "*" and not re.fullmatch(r"https?://[^/\s,*]+", text):
+        raise ValueError(f"`{text}` is not an origin: write one, as https://app.example, or * for any")
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One value that an operator may choose.
@@ -245,6 +259,30 @@ SETTINGS: tuple[Setting, ...] = (
         "PATTERNS",
         "Comma-separated regular expressions of the URLs that archives may come from [default: none].",
         "allowed_urls",
+    ),
+    Setting(
+        "cors_allowed_origin",
+        None,
+        parse_origin,
+        "ORIGIN",
+        "The origin whose web pages may read answers of the inference API; * for any.",
+        "cors_allowed_origin",
+    ),
+    Setting(
+        "cors_allowed_methods",
+        None,
+        parse_header,
+        "LIST",
+        "The methods these pages may use.",
+        "cors_allowed_methods",
+    ),
+    Setting(
+        "cors_allowed_headers",
+        None,
+        parse_header,
+        "LIST",
+        "The headers these pages may send.",
+        "cors_allowed_headers",
     ),
     Setting(
         "certificate_file",

@@ -27,8 +27,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.events": ("daemon.events",),
     "daemon.http": ("daemon.http",),
     "daemon.lifecycle": (
-        "daemon.lifecycle", "daemon.config", "daemon.events", "daemon.http.listener", "daemon.models", "daemon.paths",
-        "daemon.workers.cores",
+        "daemon.lifecycle", "daemon.config", "daemon.events", "daemon.http.listener", "daemon.metrics", "daemon.models",
+        "daemon.paths", "daemon.workers.cores",
     ),
     "daemon.lifecycle.upgrade.shim": (),
     "daemon.marfile": ("handlers.names",),

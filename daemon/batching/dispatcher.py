@@ -237,7 +237,7 @@ class Dispatcher:
             reply = reply_to_lost(outcome, self.stopping, refusal)
         elif reply.status >= 500 and fate is Fate.ANSWERED:
             self._observer.failed(job, reply)
-        self._metrics.answered(job, reply.status, now)
+        self._metrics.answered(job, reply.status, now, len(reply.body) + job.streamed)
         job.answer(reply)
         return reply.status
 

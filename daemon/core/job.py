@@ -179,6 +179,7 @@ class Job:
         caller_stats: the version's record of that connection; opaque here.
         held: since when the job waits beside an idle worker, or None.
         timing: receives the times of the job's batch, or None.
+        streamed: bytes of its answer that were sent in pieces.
         suspect: its digest as one that may end workers (batching/quarantine.py), or None.
     """
 
@@ -202,6 +203,7 @@ class Job:
         "queued",
         "sent",
         "size",
+        "streamed",
         "suspect",
         "timing",
         "unnamed",
@@ -240,6 +242,7 @@ class Job:
         self.caller_stats: Any = None
         self.held: float | None = None
         self.suspect: bytes | None = None
+        self.streamed = 0
         self.timing: Timing | None = None
         self._deliver = deliver
         self._stream = stream
@@ -293,6 +296,7 @@ class Job:
         if self.phase is not JobPhase.SENT or self._stream is None:
             raise IllegalTransition(f"a piece of an answer in {self.phase.name}")
         self.begun = True
+        self.streamed += len(piece.body)
         self._stream(piece)
 
     def abandon(self) -> None:
