@@ -84,15 +84,17 @@ def parse_boolean(text: str) -> bool:
 
 
 def parse_level(text: str) -> str:
-    if text.lower() not in ("debug", "info", "warning", "error"):
-        raise ValueError(f"`{text}` is not a log level (debug, info, warning, error)")
-    return text.lower()
+    return _one_of(text, "a log level", ("debug", "info", "warning", "error"))
 
 
 def parse_log_format(text: str) -> str:
-    if text not in ("text", "json"):
-        raise ValueError(f"`{text}` is not a log format (text, json)")
-    return text
+    return _one_of(text, "a log format", ("text", "json"))
+
+
+def _one_of(text: str, noun: str, words: tuple[str, ...]) -> str:
+    if text.lower() not in words:
+        raise ValueError(f"`{text}` is not {noun} ({', '.join(words)})")
+    return text.lower()
 
 
 def parse_names(text: str) -> tuple[str, ...]:
@@ -269,20 +271,10 @@ SETTINGS: tuple[Setting, ...] = (
         "cors_allowed_origin",
     ),
     Setting(
-        "cors_allowed_methods",
-        None,
-        parse_header,
-        "LIST",
-        "The methods these pages may use.",
-        "cors_allowed_methods",
+        "cors_allowed_methods", None, parse_header, "LIST", "The methods these pages may use.", "cors_allowed_methods"
     ),
     Setting(
-        "cors_allowed_headers",
-        None,
-        parse_header,
-        "LIST",
-        "The headers these pages may send.",
-        "cors_allowed_headers",
+        "cors_allowed_headers", None, parse_header, "LIST", "The headers these pages may send.", "cors_allowed_headers"
     ),
     Setting(
         "certificate_file",
@@ -359,12 +351,7 @@ SETTINGS: tuple[Setting, ...] = (
         "default_workers_per_model",
     ),
     Setting(
-        "default_handler",
-        None,
-        str,
-        "HANDLER",
-        "The handler of an archive that names none.",
-        "default_service_handler",
+        "default_handler", None, str, "HANDLER", "The handler of an archive that names none.", "default_service_handler"
     ),
     Setting(
         "envelope",

@@ -31,6 +31,8 @@ SAMPLES = {
     "HANDLER": "image_classifier",
     "ENVELOPE": "kserve",
     "REGEX": "AWS_.*",
+    "ORIGIN": "https://app.example",
+    "LIST": "GET, POST",
 }
 every_setting = pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 
