@@ -16,7 +16,7 @@ from typing import Any
 from daemon import paths
 from daemon.api.cors import cors_headers, with_preflight
 from daemon.api.guards import guard
-from daemon.api.inference.held import Held
+from daemon.api.inference.held import HeldRequests
 from daemon.api.inference.routes import inference_routes
 from daemon.api.inference.turns import Turns
 from daemon.api.management.routes import management_routes
@@ -62,6 +62,7 @@ from daemon.models.archives.store import sizes
 from daemon.models.persistence.startup import Startup
 from daemon.models.registrar import Registrar
 from daemon.models.registry import Registry
+from daemon.tracing.export import TraceExport
 from daemon.workers.local_engine import LocalEngine
 
 _METRICS_BODY = 64 * 1024  # bytes: requests for metrics need no body
@@ -88,10 +89,11 @@ class _Parts:
     access_log: AccessLog
     upgrade: Upgrade
     turns: Turns
-    held: Held
+    held: HeldRequests
     urls: Urls
     private: Listener
     public: list[tuple[Listener, socket.socket, ssl.SSLContext | None]]
+    traces: TraceExport
 
     @property
     def listeners(self) -> list[Listener]:
@@ -134,6 +136,7 @@ class Daemon:
         tokens = read_tokens(config, os.environ)
         endpoints = choose_endpoints(config)
         tls = tls_context(config)
+        traces = TraceExport(config, os.environ, tsctl_version())
         place = self._boot.take_place(config, endpoints)
         try:
             with contextlib.suppress(paths.PathError):  # then its files cannot be opened either, and that is told
@@ -142,13 +145,13 @@ class Daemon:
                 paths.daemon_log(config.state_dir), config.log_level, foreground=self._foreground,
                 as_json=config.log_format == "json",
             )  # fmt: skip
-            parts = self._assemble(place, tokens, tls)
+            parts = self._assemble(place, tokens, tls, traces)
             servers, loading = await self._serve(parts, ready)
             await self._shut_down(parts, servers, loading)
         finally:
             place.leave()
 
-    def _assemble(self, place: Instance, tokens: Tokens, tls: ssl.SSLContext | None) -> _Parts:
+    def _assemble(self, place: Instance, tokens: Tokens, tls: ssl.SSLContext | None, traces: TraceExport) -> _Parts:
         config, shutdown, loop = self._config, self._shutdown, asyncio.get_running_loop()
         files = _raise_file_limit()  # before any process is started, which inherits the limit
         clock = LoopClock(loop)
@@ -163,6 +166,7 @@ class Daemon:
             recurring.note("loop-stalled", f"the event loop did not turn for {late:.1f} s")
 
         watch = LoopWatch(clock, note_stall)
+        tracing = traces.begin(clock, lambda text: _soon(loop, partial(events.add, "traces-lost", text)))
         as_json = config.log_format == "json"
         model_logs = logs.ModelLogs(
             partial(paths.model_log, config.state_dir), foreground=self._foreground, as_json=as_json
@@ -173,7 +177,9 @@ class Daemon:
         engine = LocalEngine(
             loop, clock, model_environment(os.environ, config), arena, template=config.template, alone=True
         )
-        registrar = Registrar(config, registry, engine, clock, model_logs, metrics, recurring=recurring)
+        registrar = Registrar(
+            config, registry, engine, clock, model_logs, metrics, recurring=recurring, tracing=tracing
+        )
         startup = self._boot.plan(config, registry, registrar)
         access_log = AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground, as_json=as_json)
         urls = urls_of(place.bound)
@@ -218,7 +224,7 @@ class Daemon:
         remote = management_routes(registry, registrar, None, local_paths=False)
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
         allowed = {0, os.getuid()}
-        held = Held(registry, clock, config.queue_jobs, config.queue_bytes)
+        held = HeldRequests(registry, clock, config.queue_jobs, config.queue_bytes)
         local = Router(join(routes, commands), held.take)
         private = Listener(local, limits, clock, tell, lambda uid: uid in allowed, arena)
         # These limits apply to TCP only, so that the control socket stays reachable under overload.
@@ -241,8 +247,7 @@ class Daemon:
         recent = RecentTimer(metrics, clock)
         return _Parts(
             service, events, recurring, watch, recent, events_route, engine, access_log, upgrade, turns, held, urls,
-            private,
-            public,
+            private, public, traces,
         )  # fmt: skip
 
     async def _serve(
@@ -265,7 +270,7 @@ class Daemon:
             raise
         servers = [await listen_control(parts.private, service.place.control)]
         servers += [await listen(listener, listening, tls) for listener, listening, tls in parts.public]
-        for note in config.notes:
+        for note in (*config.notes, *parts.traces.notes):
             kind, _, sentence = note.partition(": ")
             _log.log(logging.WARNING if kind == "warning" else logging.INFO, sentence)
         if startup.empty:
@@ -278,7 +283,7 @@ class Daemon:
         parts.events.add("started", f"listening on {addresses}, pid {os.getpid()}, tsctl {tsctl_version()}")
         ready(
             status_document(config, urls, service.registry, self._started)
-            | {"notes": [*config.notes, *registrar.ledger.memory.notes]}
+            | {"notes": [*config.notes, *parts.traces.notes, *registrar.ledger.memory.notes]}
         )
         await self._shutdown.due(parts.upgrade)
         return servers, loading
@@ -306,6 +311,7 @@ class Daemon:
         for listener in listeners:
             listener.abort()
         parts.engine.end()
+        parts.traces.close()
         parts.access_log.close()
         parts.watch.close()
         parts.recent.close()

@@ -9,7 +9,8 @@ from typing import Any
 from daemon import paths
 from daemon.config.properties import ConfigFile, ModelValues, PropertyValue, read_config_file
 from daemon.core.errors import StartError
-from daemon.settings import MIB, SETTINGS, Setting
+from daemon.setting_values import MIB
+from daemon.settings import SETTINGS, Setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,8 @@ class Config:
     access_log: bool
     log_level: str
     log_format: str
+    trace_endpoint: str | None
+    trace_sample: float
     origins: Mapping[str, str] = field(default_factory=dict)  # setting → "flag", "environment", "file …" or "default"
     models_block: ModelValues = field(default_factory=dict)
     snapshot_block: ModelValues = field(default_factory=dict)  # models that TorchServe had registered

@@ -90,6 +90,7 @@ KINDS: dict[str, EventKind] = {
     "request-quarantined": EventKind("warning", "a request is refused for a while: it has ended workers"),
     "limit": EventKind("warning", "a limit of the daemon was reached"),
     "log-lost": EventKind("error", "a log file, or the file of events, cannot be written"),
+    "traces-lost": EventKind("warning", "a collector does not take the spans of traced requests, or is too slow"),
     "not-remembered": EventKind("error", "a change was applied, and the snapshot could not be written"),
     "loop-stalled": EventKind("warning", "the event loop did not turn for a while"),
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon.batching.dispatcher import Dispatcher
+from daemon.batching.observer import Tracing
 from daemon.batching.policies.collector import Collector
 from daemon.batching.policies.table import make_collector
 from daemon.batching.quarantine import Quarantine
@@ -92,6 +93,7 @@ class ModelVersion:
         traffic: the learned model of requests and batches.
         metrics: the version's metrics; shown from the registration on.
         reports: adds the version's events.
+        tracer: records the traces of its requests; None while requests are not traced.
         listeners: called after each change of the pool, after each batch, and when jobs have expired.
     """
 
@@ -111,6 +113,7 @@ class ModelVersion:
         declared: Declared | None = None,
         notes: Sequence[str] = (),
         recurring: Recurring | None = None,
+        tracing: Tracing | None = None,
     ) -> None:
         settings = with_default_batch_size(settings, source.manifest.handler, declared)
         self.name = source.manifest.model_name
@@ -120,8 +123,7 @@ class ModelVersion:
         self.min_workers = self.max_workers = 0
         self.request = request or Registration(url=source.url)
         self.at_startup = at_startup
-        self.lost = False
-        self.stopping = False
+        self.lost = self.stopping = False
         self.was_ready = self._coming_up = False
         self.replaces: ModelVersion | None = None
         self.took_over = False
@@ -135,6 +137,8 @@ class ModelVersion:
         self.metrics = VersionMetrics(self.name, self.version)
         self.metrics.exits.update(dict.fromkeys(ENDS, 0))  # a rate sees the first one only after a zero
         self.reports = VersionReports(recurring or Recurring(Events(), clock), self.name, self.version)
+        take = self.metrics.emitted.take
+        self.tracer = None if tracing is None else tracing.of(self.name, self.version)
         spec = WorkerSpec(
             model_name=self.name,
             model_version=self.version,
@@ -153,7 +157,7 @@ class ModelVersion:
             max_memory=settings.max_memory,
             cpus=settings.cpus,
             log=log,
-            measured=self.metrics.emitted.take,
+            measured=take if self.tracer is None else self.tracer.beside(take),
             isolated=self.metrics.batch_isolated,
         )
         self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)
@@ -163,6 +167,7 @@ class ModelVersion:
         self.dispatcher = Dispatcher(
             self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics, self.listeners,
             Quarantine(clock, f"{self.name}/{self.version}", self.reports), self.reports,
+            self.tracer,
         )  # fmt: skip
         self.dispatcher.quarantine.set(settings.quarantine)
         self._limit_waiting()
@@ -241,6 +246,8 @@ class ModelVersion:
         except DaemonError as error:
             self.metrics.refused(error)
             self.reports.refused(job, error)
+            if job.trace is not None:
+                job.trace.refused(job, error)
             raise
 
     def abandon(self, job: Job) -> None:

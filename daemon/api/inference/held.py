@@ -24,7 +24,7 @@ from daemon.models.registry import Registry
 READY = "ready"  # the route that asks whether a model can answer
 
 
-class Held:
+class HeldRequests:
     """The held requests of all addresses.
 
     Args:
@@ -42,7 +42,7 @@ class Held:
         registry.listeners.append(self._look_again)
 
     def __repr__(self) -> str:
-        return f"<Held {len(self._waiting)} requests, {self._bytes} bytes>"
+        return f"<HeldRequests {len(self._waiting)} requests, {self._bytes} bytes>"
 
     def take(self, exchange: Exchange, error: DaemonError, again: Callable[[Exchange], None]) -> bool:
         """Hold a request that failed because its model is not registered yet; return False if no such model is awaited.
