@@ -30,6 +30,8 @@ SAMPLES = {
     "HANDLER": "image_classifier",
     "ENVELOPE": "kserve",
     "REGEX": "AWS_.*",
+    "URL": "http://127.0.0.1:4318",
+    "RATIO": "0.25",
 }
 every_setting = pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 
