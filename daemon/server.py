@@ -14,7 +14,9 @@ from functools import partial
 from typing import Any
 
 from daemon import paths
+from daemon.api.cors import cors_headers, with_preflight
 from daemon.api.guards import guard
+from daemon.api.inference.held import HeldRequests
 from daemon.api.inference.routes import inference_routes
 from daemon.api.inference.turns import Turns
 from daemon.api.management.routes import management_routes
@@ -87,6 +89,7 @@ class _Parts:
     access_log: AccessLog
     upgrade: Upgrade
     turns: Turns
+    held: HeldRequests
     urls: Urls
     private: Listener
     public: list[tuple[Listener, socket.socket, ssl.SSLContext | None]]
@@ -138,7 +141,10 @@ class Daemon:
         try:
             with contextlib.suppress(paths.PathError):  # then its files cannot be opened either, and that is told
                 paths.make_private(paths.logs_dir(config.state_dir), strict=False)
-            logs.set_up(paths.daemon_log(config.state_dir), config.log_level, foreground=self._foreground)
+            logs.set_up(
+                paths.daemon_log(config.state_dir), config.log_level, foreground=self._foreground,
+                as_json=config.log_format == "json",
+            )  # fmt: skip
             parts = self._assemble(place, tokens, tls, traces)
             servers, loading = await self._serve(parts, ready)
             await self._shut_down(parts, servers, loading)
@@ -153,7 +159,7 @@ class Daemon:
         events = Events(Journal(paths.events_file(config.state_dir)))
         metrics.events = events.counts
         recurring = Recurring(events, clock)
-        logs.report_losses(lambda text: _soon(loop, partial(events.add, "log-lost", text)))
+        logs.report_losses(lambda text: _soon(loop, partial(recurring.note, "log-lost", text, reason=text)))
 
         def note_stall(late: float) -> None:
             metrics.stalled(late)
@@ -161,7 +167,10 @@ class Daemon:
 
         watch = LoopWatch(clock, note_stall)
         tracing = traces.begin(clock, lambda text: _soon(loop, partial(events.add, "traces-lost", text)))
-        model_logs = logs.ModelLogs(partial(paths.model_log, config.state_dir), foreground=self._foreground)
+        as_json = config.log_format == "json"
+        model_logs = logs.ModelLogs(
+            partial(paths.model_log, config.state_dir), foreground=self._foreground, as_json=as_json
+        )
         arena = open_arena()
         if arena is not None:
             arena.soon = clock.soon
@@ -172,7 +181,7 @@ class Daemon:
             config, registry, engine, clock, model_logs, metrics, recurring=recurring, tracing=tracing
         )
         startup = self._boot.plan(config, registry, registrar)
-        access_log = AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground)
+        access_log = AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground, as_json=as_json)
         urls = urls_of(place.bound)
 
         def own(word: str) -> Any | None:
@@ -215,7 +224,9 @@ class Daemon:
         remote = management_routes(registry, registrar, None, local_paths=False)
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
         allowed = {0, os.getuid()}
-        private = Listener(Router(join(routes, commands)), limits, clock, tell, lambda uid: uid in allowed, arena)
+        held = HeldRequests(registry, clock, config.queue_jobs, config.queue_bytes)
+        local = Router(join(routes, commands), held.take)
+        private = Listener(local, limits, clock, tell, lambda uid: uid in allowed, arena)
         # These limits apply to TCP only, so that the control socket stays reachable under overload.
         receiving = ReceiveBudget(config.max_receiving_bytes, partial(recurring.note, "limit", reason="receiving"))
         sending = SendBudget(config.max_sending_bytes, partial(recurring.note, "limit", reason="sending"))
@@ -224,17 +235,19 @@ class Daemon:
         for endpoint, listening in place.bound:
             guarded = guard(endpoint, listening, config, tokens)
             size = limits if endpoint.inference or endpoint.management else replace(limits, max_body=_METRICS_BODY)
+            cors = cors_headers(config) if endpoint.inference and not endpoint.management else ()
+            router = guarded.router(routes, remote, measured, held.take)
             listener = Listener(
-                guarded.router(routes, remote, measured), size, clock, tell, storage=arena,
+                with_preflight(router) if cors else router, size, clock, tell, storage=arena,
                 admit=guarded.admit if guarded.asks else None, receiving=receiving, sending=sending,
-                full=partial(events.add, "limit"),
+                full=partial(events.add, "limit"), headers=cors,
             )  # fmt: skip
             public.append((listener, listening, tls if endpoint.tls else None))
         service = BootParts(place, registry, registrar, startup, metrics)
         recent = RecentTimer(metrics, clock)
         return _Parts(
-            service, events, recurring, watch, recent, events_route, engine, access_log, upgrade, turns, urls, private,
-            public, traces,
+            service, events, recurring, watch, recent, events_route, engine, access_log, upgrade, turns, held, urls,
+            private, public, traces,
         )  # fmt: skip
 
     async def _serve(
@@ -283,6 +296,7 @@ class Daemon:
         else:
             parts.events.add("stopping", f"stopping, pid {os.getpid()}; running requests have {self._config.grace:g} s")
         parts.events_route.close()
+        parts.held.close()
         shutdown.close(registrar, servers)
         if self.successor is not None:
             await shutdown.wind_down(parts.upgrade, listeners)

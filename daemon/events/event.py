@@ -1,7 +1,7 @@
 """One event, and the table of its kinds."""
 
 import logging
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -43,6 +43,12 @@ class Event(msgspec.Struct, frozen=True):
         requests = [each for each in self.requests if each not in self.text]
         named = f" (request{'s' if len(requests) > 1 else ''} {', '.join(requests)})" if requests else ""
         return f"{about}{': ' if about else ''}{self.text}{named}"
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The event's own fields, as a line of the daemon's log has them in JSON; without the empty ones."""
+        found = {"kind": self.kind, "model": self.model, "version": self.version, "pid": self.worker}
+        return {name: value for name, value in (found | {"requests": self.requests}).items() if value}
 
 
 class EventKind(NamedTuple):

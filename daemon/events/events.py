@@ -70,7 +70,7 @@ class Events:
                 self._unsaved.append(event)
                 if journal.write(self._unsaved):
                     self._unsaved.clear()
-        _log.log(LEVELS[level], "%s", event.line)
+        _log.log(LEVELS[level], "%s", event.line, extra={"fields": event.fields})
         self._take([event])
         if journal is not None and journal.error and not failed:
             self.add("log-lost", f"{journal.error}; events are kept in memory until it can be written")

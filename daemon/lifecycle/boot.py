@@ -25,7 +25,7 @@ from daemon.lifecycle.instance import Instance
 from daemon.lifecycle.shutdown import first
 from daemon.lifecycle.upgrade.new import Predecessor, Report, check_snapshot, handed_entries, load
 from daemon.metrics.metrics import Metrics
-from daemon.metrics.totals import Incoming
+from daemon.metrics.totals import IncomingCounts
 from daemon.models.persistence.startup import Startup
 from daemon.models.registrar import Registrar
 from daemon.models.registry import Registry
@@ -135,7 +135,7 @@ class Takeover:
         finally:
             taking.cancel()
             await asyncio.gather(taking, return_exceptions=True)
-        incoming = Incoming(service.metrics)
+        incoming = IncomingCounts(service.metrics)
         for each in counts:
             incoming.take(each)
         self._counting = asyncio.create_task(self._predecessor.follow_counts(incoming.take))

@@ -64,7 +64,7 @@ class Totals(msgspec.Struct, frozen=True, omit_defaults=True, tag="counts"):
     versions: list[VersionTotals] = []
 
 
-class Outgoing:
+class OutgoingCounts:
     """The counts of this daemon, for the one that replaces it."""
 
     def __init__(self, metrics: Metrics) -> None:
@@ -87,7 +87,7 @@ class Outgoing:
                 yield Totals(versions=[made])
 
 
-class Incoming:
+class IncomingCounts:
     """Adds to the metrics of this daemon what the one that it replaces has counted."""
 
     def __init__(self, metrics: Metrics) -> None:

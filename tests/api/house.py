@@ -9,6 +9,7 @@ from typing import Any
 
 from daemon import paths
 from daemon.api.guards import Guard
+from daemon.api.inference.held import HeldRequests
 from daemon.api.inference.routes import inference_routes
 from daemon.api.inference.turns import Turns
 from daemon.api.management.routes import management_routes
@@ -78,7 +79,8 @@ class House:
             self._commands = join(*observing, self._commands)
         self._measured = metrics_routes(self.registry, self.metrics, HostMonitor(), Gpus(self.clock, nvidia_smi))
         self._predictions = inference_routes(self.registry, lambda: self.started, self.turns)
-        self._router = Router(join(self._predictions, self._commands, self._measured))
+        self.held = HeldRequests(self.registry, self.clock, config.queue_jobs, config.queue_bytes)
+        self._router = Router(join(self._predictions, self._commands, self._measured), self.held.take)
 
     def _route(self, exchange: Exchange) -> None:
         self._router(exchange)

@@ -8,7 +8,7 @@ from daemon.core.errors import QueueFull
 from daemon.metrics import families
 from daemon.metrics.merged import emitted
 from daemon.metrics.metrics import Metrics
-from daemon.metrics.totals import Incoming, Outgoing, Totals
+from daemon.metrics.totals import IncomingCounts, OutgoingCounts, Totals
 from daemon.metrics.version import VersionMetrics
 from tests.metrics.reading import report, shown
 
@@ -47,7 +47,7 @@ def do(version: VersionMetrics, metrics: Metrics, word: str, value: float) -> No
             version.batch_size.observe(value)
 
 
-def send(outgoing: Outgoing, incoming: Incoming) -> None:
+def send(outgoing: OutgoingCounts, incoming: IncomingCounts) -> None:
     for each in outgoing.changed():
         incoming.take(msgspec.json.decode(msgspec.json.encode(each), type=Totals))
 
@@ -64,7 +64,7 @@ def test_whenever_it_is_told_the_new_daemon_counts_what_the_old_one_has_and_its_
     old, theirs = served()
     new, ours = served()
     alone, everything = served()
-    outgoing, incoming = Outgoing(old), Incoming(new)
+    outgoing, incoming = OutgoingCounts(old), IncomingCounts(new)
     for index, (word, value) in enumerate(steps):
         if word == "send":
             send(outgoing, incoming)
@@ -78,7 +78,7 @@ def test_whenever_it_is_told_the_new_daemon_counts_what_the_old_one_has_and_its_
 
 def test_what_has_not_changed_is_not_told_again() -> None:
     old, version = served()
-    outgoing = Outgoing(old)
+    outgoing = OutgoingCounts(old)
     do(version, old, "ok", 0.1)
 
     assert len(list(outgoing.changed())) == 2, "the answers, and the version"
@@ -91,7 +91,7 @@ def test_a_version_that_only_the_old_daemon_knew_keeps_its_counters() -> None:
     old.remove(version)
     new = Metrics()
 
-    send(Outgoing(old), Incoming(new))
+    send(OutgoingCounts(old), IncomingCounts(new))
 
     assert seen(new)["tsctl_requests_refused_total{model=gone,reason=queue_full,version=1.0}"] == 1
 
@@ -101,7 +101,7 @@ def test_the_last_minute_of_the_new_daemon_is_not_the_life_of_the_old_one() -> N
     new, ours = served()
     for _ in range(100):
         do(theirs, old, "ok", 0.1)
-    outgoing, incoming = Outgoing(old), Incoming(new)
+    outgoing, incoming = OutgoingCounts(old), IncomingCounts(new)
     send(outgoing, incoming)
     do(theirs, old, "ok", 0.1)
     send(outgoing, incoming)
@@ -116,6 +116,6 @@ def test_counts_with_other_bounds_or_unknown_names_are_left_out() -> None:
         b'"counters":{"colours":{"red":1},"codes":{"200":2}}}]}'
     )
 
-    Incoming(new).take(msgspec.json.decode(said, type=Totals))
+    IncomingCounts(new).take(msgspec.json.decode(said, type=Totals))
 
     assert (ours.codes, sum(ours.ok.counts), new.answers["2XX"]) == ({200: 2}, 0, 0)

@@ -26,7 +26,7 @@ from daemon.lifecycle.upgrade.messages import (
 )
 from daemon.lifecycle.upgrade.states import Step, UpgradeEvent, advance
 from daemon.lifecycle.upgrade.successor import Successor, SuccessorGone
-from daemon.metrics.totals import Outgoing
+from daemon.metrics.totals import OutgoingCounts
 from daemon.models.archives.directories import Progress as Report
 from daemon.models.persistence.snapshot import Snapshot, SnapshotEntry, encode_snapshot
 from daemon.models.registrar import Registrar
@@ -99,7 +99,7 @@ class Upgrade:
         self._version = version
         self._measure = measure_memory
         self._metrics = registrar.live.metrics
-        self._counts: Outgoing | None = None  # from the handover on
+        self._counts: OutgoingCounts | None = None  # from the handover on
         self._task: asyncio.Task[dict[str, Any]] | None = None
 
     def __repr__(self) -> str:
@@ -154,7 +154,7 @@ class Upgrade:
         self._move(UpgradeEvent.STOPPED)
 
     async def report_counts(self) -> None:
-        """Tell the new daemon what this one has counted since the last time."""
+        """Send the new daemon the counts that have changed since the last time."""
         if self._counts is None or self.successor is None:
             return
         try:
@@ -258,7 +258,7 @@ class Upgrade:
         assert self.successor is not None
         try:
             async with asyncio.timeout(TAKE_TIME):
-                counts = self._counts = Outgoing(self._metrics)
+                counts = self._counts = OutgoingCounts(self._metrics)
                 first, rest = within(counts.changed(), COUNTS)
                 await self.successor.give(first)
                 while not isinstance(word := await self.successor.hear(), TakenOver):
