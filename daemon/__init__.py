@@ -27,6 +27,7 @@ imports torch, so it starts in well under a second; the command line imports nei
     batching/          queue and dispatcher: when a job is sent, and together with which others
       policies/        `auto`, `fixed`, `greedy`: when a batch is due
       traffic/         learned from the traffic: batch times, arrivals, callers
+    tracing/           the spans of recorded requests, on their way to a collector; nothing of it runs unless asked for
     models/            the registered models
       archives/        their archives, from download to unpacked directory
       persistence/     the snapshot, and a start from it

@@ -18,6 +18,7 @@ MAY_READ_IT = {
     "daemon/events/events.py": "when something happened",
     "daemon/marfile.py": "when an archive was made",
     "daemon/server.py": "since when the daemon is there",
+    "daemon/tracing/tracer.py": "when a span began and ended",
     "daemon/workers/local.py": "since when a worker is there",
     "handlers/sdk/metrics.py": "the stamp of a line",
     "handlers/torchserve/metrics_store.py": "the stamp of a line",

@@ -15,14 +15,14 @@ EXACT = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 INSTALL = "pip install 'tsctl[traces]'"
 
 
-class Endpoint(NamedTuple):
+class Destination(NamedTuple):
     """The URL that spans are sent to, with its path; and which setting or variable names it."""
 
     url: str
     source: str
 
 
-def endpoint_of(config: Config, environment: Mapping[str, str]) -> Endpoint | None:
+def endpoint_of(config: Config, environment: Mapping[str, str]) -> Destination | None:
     """Return where traces are sent; None if none are asked for.
 
     The setting wins. Of OpenTelemetry's variables, `BASE` is the address of a collector for all signals, and `EXACT`
@@ -31,11 +31,11 @@ def endpoint_of(config: Config, environment: Mapping[str, str]) -> Endpoint | No
     if environment.get("OTEL_SDK_DISABLED", "").lower() == "true" or config.trace_endpoint == OFF:
         return None
     if config.trace_endpoint is not None:
-        return Endpoint(_with_path(config.trace_endpoint), "trace_endpoint")
+        return Destination(_with_path(config.trace_endpoint), "trace_endpoint")
     if environment.get(EXACT):
-        return Endpoint(environment[EXACT], EXACT)
+        return Destination(environment[EXACT], EXACT)
     if environment.get(BASE):
-        return Endpoint(environment[BASE].rstrip("/") + PATH, BASE)
+        return Destination(environment[BASE].rstrip("/") + PATH, BASE)
     return None
 
 
@@ -47,7 +47,7 @@ def installed() -> bool:
         return False
 
 
-def check(endpoint: Endpoint, *, present: bool) -> str | None:
+def check(endpoint: Destination, *, present: bool) -> str | None:
     """Check that traces can be sent; return why not, if the daemon starts without them.
 
     A variable of OpenTelemetry is meant for every program, so it does not keep the daemon from starting.

@@ -15,6 +15,7 @@ those that the daemon keeps anyway. A worker tells how long the stages took and 
 other, in the middle of the time that the batch took.
 """
 
+import math
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -105,7 +106,7 @@ class RequestTrace:
 
     def refused(self, job: Job, error: DaemonError) -> None:
         """Note that the job was not accepted."""
-        self.queued = self._tracer.traces.clock.now()  # it never waited
+        self.queued = math.inf  # it never waited
         self._end(job, error.status, error.kind, str(error))
 
     def _end(self, job: Job, status: int, kind: str, text: str) -> None:
