@@ -133,6 +133,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "tsctl.python.serving": ("cloudpickle",),
     "tsctl.showcase.drawing": ("rich",),
     "tsctl.showcase.served": ("torch",),
+    "tsctl.top": ("rich",),
     "tsctl.templates": ("PIL", "handler", "torch"),
 }
 

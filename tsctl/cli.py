@@ -19,6 +19,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "stop": ("Daemon", "Stop the daemon; running requests finish."),
     "upgrade": ("Daemon", "Replace the daemon by a new process; no request fails."),
     "status": ("Daemon", "Show the daemon and its models."),
+    "top": ("Daemon", "Watch the models on a live screen."),
     "config": ("Daemon", "Show each setting's value and source."),
     "logs": ("Daemon", "Show the log of the daemon or a model."),
     "events": ("Daemon", "Show what happened to the daemon and its models."),

@@ -1,4 +1,4 @@
-"""Terminal output: tables, live progress, drawings. Beside showcase/drawing.py the only module that imports rich."""
+"""Terminal output: tables, live progress, drawings. Only showcase/drawing.py and top/ import rich, too."""
 
 import sys
 import time
@@ -72,7 +72,12 @@ def fitting(names: Sequence[str], widths: Sequence[int], room: int, drop: Sequen
 
 def state(word: str) -> Text:
     """Return a model's state in its colour; the colour adds no information."""
-    return Text(word, style=_STATE_STYLES.get(word, ""))
+    return Text(word, style=state_style(word))
+
+
+def state_style(word: str) -> str:
+    """Return the colour of a model's state."""
+    return _STATE_STYLES.get(word, "")
 
 
 def facts(pairs: Iterable[tuple[str, Any]]) -> None:
