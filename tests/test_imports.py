@@ -74,6 +74,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "handlers.typed": ("handlers.typed", "handlers.requests", "handlers.sdk", "handlers.wire"),
     "handlers.wire": (),
     "tsctl": ("tsctl", "daemon.paths", "daemon.settings", "daemon.model_settings", "daemon.marfile", "daemon.targets"),
+    "tsctl.doctor": (
+        "tsctl", "daemon.config", "daemon.core.errors", "daemon.paths", "daemon.workers.cores", "daemon.workers.gpus",
+    ),
     "tsctl.loadgen": ("tsctl.loadgen",),
     "tsctl.python": ("tsctl.python", "daemon.paths", "daemon.targets"),
     "tsctl.showcase.served": ("tsctl.showcase.served",),

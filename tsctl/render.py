@@ -31,6 +31,7 @@ _STATE_STYLES = {
     "ready": "green", "loading": "yellow", "crashing": "red", "failed": "red",
     "stopping": "yellow", "no workers": "dim",
 }  # fmt: skip
+_VERDICT_STYLES = {"ok": "green", "warning": "yellow", "problem": "red"}
 _BAR = 40  # columns of a histogram's longest bar
 _SHORT_BAR = 12
 _GAP = 2  # between the columns of a table
@@ -87,6 +88,19 @@ def facts(pairs: Iterable[tuple[str, Any]]) -> None:
     grid.add_column(overflow="fold")
     for name, value in pairs:
         grid.add_row(name, _cell(value))
+    out.print(grid)
+
+
+def verdicts(rows: Iterable[tuple[str, str, str, str]]) -> None:
+    """Print a name, a state and a text a line; below, the remedy if there is one."""
+    grid = Table(box=None, pad_edge=False, show_header=False)
+    for _ in range(2):
+        grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, word, text, remedy in rows:
+        grid.add_row(_cell(name), Text(word, style=_VERDICT_STYLES.get(word, "")), _cell(text))
+        if remedy:
+            grid.add_row("", "", Text(f"→ {remedy}", style="bold"))
     out.print(grid)
 
 

@@ -55,6 +55,10 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         Example("Open the page in the browser", "tsctl console"),
         Example("Print the file to open, for port 8765", "tsctl console --port 8765 --no-browser"),
     ),
+    "doctor": (
+        Example("See what would break serving, and the remedy", "tsctl doctor"),
+        Example("Read the same in a script", "tsctl doctor --json"),
+    ),
     "serve": (
         Example("Serve a handler, and anew whenever it is saved", "tsctl serve handler.py --watch"),
         Example("Serve a function of a file, in batches of up to 16", "tsctl serve handler.py:predict --batch-size 16"),
