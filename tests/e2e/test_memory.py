@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -82,11 +83,11 @@ def test_the_daemon_listens_while_restored_models_are_loading(idle: Served) -> N
     idle.start()
 
     assert listed(idle)["slow_load/1.0"][0] == "loading"
-    answer = idle.ask("/predictions/slow_load", b"x")
-    assert answer.status == 503 and answer.headers["retry-after"] == "1"
-    go.touch()
-    eventually(lambda: all_ready(idle), "it is loaded")
-    assert idle.ask("/predictions/slow_load", b"x").status == 200
+    with ThreadPoolExecutor() as clients:
+        early = clients.submit(idle.ask, "/predictions/slow_load", b"x")
+        eventually(lambda: idle.status["models"][0]["queued"] == 1, "the request waits")
+        go.touch()
+        assert early.result().status == 200
 
 
 def test_a_change_that_was_answered_survives_a_kill_at_once(served: Served) -> None:
