@@ -145,7 +145,7 @@ def _tried(config: Config) -> Iterator[ConfiguredAddress]:
                 tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 tried.bind(name)
         except OSError as error:
-            refusal = errno.errorcode.get(error.errno or 0, "") or str(error)
+            refusal = errno.errorcode.get(error.errno or 0, "") or error.strerror or str(error)
         holder = holder_of(endpoint.port) if refusal == "EADDRINUSE" else ""
         yield ConfiguredAddress(endpoint.flag, address, refusal, holder)
 

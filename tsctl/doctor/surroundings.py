@@ -23,7 +23,7 @@ def installation(facts: DoctorFacts) -> Verdict:
     text += f", torch {found.torch}"
     if not found.compiled:
         remedy = "install a C compiler, then `pip install --force-reinstall tsctl`"
-        return Verdict(WARNING, f"{text}; not compiled: compiled, it answers 1.6 times the requests a second", remedy)
+        return Verdict(WARNING, f"{text}; not compiled, which would answer 1.6 times the requests a second", remedy)
     return Verdict(OK, f"{text}; compiled")
 
 
@@ -81,7 +81,7 @@ def processes(facts: DoctorFacts) -> Verdict:
 def ports(facts: DoctorFacts) -> Verdict:
     """Check that the daemon can listen on its addresses."""
     if not facts.addresses:
-        return Verdict(OK, "no TCP address is configured")
+        return Verdict(OK, "not known" if facts.invalid else "no TCP address is configured")
     return worst([_port(each) for each in facts.addresses])
 
 

@@ -34,6 +34,7 @@ CASES = [
     ("daemon", facts(daemon=RunningDaemon(trouble="the daemon does not answer")), PROBLEM, "does not answer"),
     ("configuration", facts(invalid="no model store at `/x`", invalid_remedy="make it"), PROBLEM, "no model store"),
     ("addresses", facts(addresses=()), OK, "no TCP address"),
+    ("configuration", facts(invalid="`x` is no port", addresses=()), PROBLEM, "no port"),
     ("addresses", address(own=True), OK, "the daemon's"),
     ("addresses", address("EADDRINUSE", "nginx, pid 12"), PROBLEM, "in use by nginx, pid 12"),
     ("addresses", address("EADDRINUSE"), PROBLEM, "in use by another process"),
