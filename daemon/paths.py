@@ -11,6 +11,7 @@
         downloads/      archives that are being downloaded
         compiled/       models compiled by torch.compile, reused at the next start
         snapshot.json   the registered models, for the next run
+        tuned/          MODEL@VERSION.json: the last result of `tsctl tune` (tsctl/tuning/saved.py)
         events.jsonl    the latest events; events.jsonl.1 has the ones before, and a lock is beside them
 
 Standard library only: the command line imports this module.
@@ -81,6 +82,10 @@ def downloads_dir(state_dir: Path) -> Path:
 
 def compiled_dir(state_dir: Path) -> Path:
     return state_dir / "compiled"
+
+
+def tuned_dir(state_dir: Path) -> Path:
+    return state_dir / "tuned"
 
 
 def snapshot(state_dir: Path) -> Path:

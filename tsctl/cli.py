@@ -21,7 +21,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "status": ("Daemon", "Show the daemon and its models."),
     "top": ("Daemon", "Watch the models on a live screen."),
     "config": ("Daemon", "Show each setting's value and source."),
-    "logs": ("Daemon", "Show the log of the daemon or a model."),
+    "logs": ("Daemon", "Show the logs of the daemon, its requests and models."),
     "events": ("Daemon", "Show what happened to the daemon and its models."),
     "metrics": ("Daemon", "Print the metrics, rules of alerts, or a Grafana board."),
     "console": ("Daemon", "Show the daemon and its models in the browser."),

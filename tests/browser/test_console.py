@@ -16,12 +16,21 @@ PHONE = {"width": 375, "height": 760}
 
 
 def model(number: int) -> dict[str, Any]:
-    """One of many models of a status document; every tenth is in trouble."""
+    """One of many models of a document of /tsctl/live; every tenth is in trouble."""
     return {
         "name": f"a-model-with-a-rather-long-name-{number:03}", "version": "1.0", "default": True,
-        "state": "crashing" if number % 10 == 0 else "ready", "ready": 1, "wanted": 2, "batchSize": 8,
+        "state": "crashing" if number % 10 == 0 else "ready", "ready": 1, "wanted": 2, "restarting": 0, "batchSize": 8,
         "maxBatchDelay": 5.0, "arrivalsPerSecond": number / 3, "policy": "auto", "queued": number, "running": 1,
+        "requests": {"total": number, "codes": {"200": number}}, "refused": {}, "expired": {}, "workers": [],
+        "latency": {"bounds": [0.001, 0.01], "counts": [number, 0, 0], "sum": 0.1}, "lastError": None,
+        "batches": {"total": number, "requests": number},
     }  # fmt: skip
+
+
+def listing(page: Any, console: Console, models: list[dict[str, Any]]) -> None:
+    """Let the page see these models instead of the daemon's."""
+    live = console.served.command("GET", "/tsctl/live").json | {"models": models}
+    page.route("**/api/live", lambda route: route.fulfill(json=live))
 
 
 def overflow(page: Any) -> int:
@@ -61,9 +70,89 @@ def test_a_model_shows_its_requests_batches_workers_and_events(page: Any, consol
         console.served.ask("/predictions/labels", b"hello", **{"Content-Type": "text/plain"})
 
     page.locator(".bars").first.wait_for()
-    page.get_by_text("1 of 8").wait_for()
+    page.locator(".bars").get_by_text("1 of 8").wait_for()
     assert page.get_by_text("registered from").is_visible()
     assert page.locator("canvas").count() == 2
+    assert page.get_by_text("Status 200").is_visible()
+
+
+def test_batches_are_told_as_they_are_sent_with_their_reasons(page: Any, console: Console) -> None:
+    page.goto(f"{console.url}/#/models/words/1.0")
+    page.get_by_text("No batch was sent yet. Send").wait_for()
+
+    console.served.ask("/predictions/words", b"one two", **{"Content-Type": "text/plain"})
+
+    row = page.locator(".batches tbody tr").first
+    row.wait_for()
+    told = console.served.command("GET", "/tsctl/batches?model=words").json["batches"][-1]
+    assert "1 of" in row.inner_text()
+    assert row.get_attribute("title") == told["meaning"]
+    assert page.locator(".strip rect").count() == 1
+
+
+def test_the_reasons_of_batches_are_words(page: Any, console: Console) -> None:
+    batch = {
+        "time": 1.0, "version": "1.0", "limit": 8, "meaning": "", "waitedMs": 6.04, "queued": 0, "worker": 7,
+        "tookMs": 27.4, "failed": 0,
+    }  # fmt: skip
+    reasons = [("full", 8), ("nobody_left", 5), ("delay", 3), ("a_reason_of_tomorrow", 1)]
+    batches = [
+        batch | {"sequence": index + 1, "reason": reason, "size": size} for index, (reason, size) in enumerate(reasons)
+    ]
+    page.route("**/api/batches?*", lambda route: route.fulfill(json={"last": 4, "batches": batches}))
+    page.goto(f"{console.url}/#/models/labels/1.0")
+
+    page.locator(".batches tbody tr").first.wait_for()
+    cells = [each.split("\t")[1:3] for each in page.locator(".batches tbody tr").all_inner_texts()]
+
+    assert cells == [
+        ["1 of 8", "a_reason_of_tomorrow"], ["3 of 8", "waited 6.0 ms"], ["5 of 8", "nobody else is coming"],
+        ["8 of 8", "full"],
+    ]  # fmt: skip
+
+
+def test_a_failed_prediction_is_there_with_its_traceback(page: Any, console: Console) -> None:
+    console.served.ask("/predictions/labels", b"fail", **{"Content-Type": "text/plain"})
+    page.goto(f"{console.url}/#/models/labels/1.0")
+
+    failed = page.locator("details.error").first
+    failed.wait_for()
+    failed.locator("summary").click()
+
+    assert "raise ValueError" in failed.locator("pre").inner_text()
+    for _ in range(2):
+        with page.expect_response("**/api/models/**"):
+            pass
+    assert failed.locator("pre").is_visible()
+    assert page.locator("details.error img").count() == 0
+
+
+def test_a_daemon_of_an_older_version_is_shown_too(page: Any, console: Console) -> None:
+    """It has neither /tsctl/live nor batches, events or failed predictions."""
+
+    def older(route: Any) -> None:
+        route.fulfill(status=404, json={"message": "Requested resource is not found"})
+
+    def described(route: Any) -> None:
+        document = console.served.describe("labels")
+        for name in ("events", "errors"):
+            document["tsctl"].pop(name)
+        route.fulfill(json=[document])
+
+    for name in ("live", "batches?*", "events?*"):
+        page.route(f"**/api/{name}", older)
+    page.route("**/api/models/**", described)
+    page.reload()
+    page.get_by_role("row", name="labels").wait_for()
+    assert page.get_by_role("heading", name="Events").count() == 0
+    page.goto(f"{console.url}/#/models/labels/1.0")
+    page.locator(".settings").wait_for()
+    for _ in range(3):
+        console.served.ask("/predictions/labels", b"hello", **{"Content-Type": "text/plain"})
+
+    page.locator("dl.facts div", has_text="Mean batch").get_by_text("1.0", exact=True).wait_for()
+    assert page.get_by_role("heading", name="Batches as they are sent").count() == 0
+    assert page.get_by_role("heading", name="Last failed predictions").count() == 0
 
 
 def test_a_setting_changes_after_its_command_was_shown(page: Any, console: Console) -> None:
@@ -159,6 +248,12 @@ def test_the_times_that_the_daemon_tells_are_shown(page: Any, console: Console) 
     page.get_by_text("34 ms, in a batch of 5, waited 6.1 ms").wait_for()
 
 
+def test_the_daemon_tells_the_times_of_an_answer(page: Any, console: Console) -> None:
+    send(page, console, "labels", "a")
+
+    page.get_by_text(re.compile(r"· \d+(\.\d)? ms, in a batch of 1, waited \d+(\.\d)? ms$")).wait_for()
+
+
 def test_what_an_error_says_is_text(page: Any, console: Console) -> None:
     send(page, console, "labels", "fail")
 
@@ -179,9 +274,10 @@ def test_the_keyboard_alone_sends_a_request(page: Any, console: Console) -> None
     page.keyboard.press("Tab")
     page.keyboard.type("labels")
     page.keyboard.press("Tab")
-    while not page.get_by_role("radio", name="Text").is_checked():
-        page.keyboard.press("ArrowRight")
-        page.keyboard.press("Tab") if page.evaluate("document.activeElement.type") != "radio" else None
+    assert page.evaluate("document.activeElement.type") == "radio"
+    for _ in range(2):  # as it may stand at `JSON`
+        if not page.get_by_role("radio", name="Text").is_checked():
+            page.keyboard.press("ArrowRight")
     page.get_by_role("textbox", name="Text").wait_for()
     page.keyboard.press("Tab")
     page.keyboard.type("zz")
@@ -204,8 +300,7 @@ def test_every_view_fits_a_phone_in_both_schemes(page: Any, console: Console, vi
 
 
 def test_a_hundred_models_are_listed_filtered_and_fit_a_phone(page: Any, console: Console) -> None:
-    status = console.served.status | {"models": [model(number) for number in range(100)]}
-    page.route("**/api/status", lambda route: route.fulfill(json=status))
+    listing(page, console, [model(number) for number in range(100)])
     page.get_by_text("100 versions, 10 in trouble").wait_for()
     assert page.locator("tbody tr").count() == 100
     page.set_viewport_size(PHONE)
@@ -213,13 +308,13 @@ def test_a_hundred_models_are_listed_filtered_and_fit_a_phone(page: Any, console
 
     page.get_by_label("Filter models by name").fill("name-04")
 
-    page.wait_for_function("document.querySelectorAll('tbody tr').length === 10")
+    page.locator("tbody tr").nth(10).wait_for(state="detached")
+    assert page.locator("tbody tr").count() == 10
     assert page.get_by_label("Filter models by name").evaluate("each => each === document.activeElement")
 
 
 def test_without_models_the_page_says_how_to_register_one(page: Any, console: Console) -> None:
-    status = console.served.status | {"models": []}
-    page.route("**/api/status", lambda route: route.fulfill(json=status))
+    listing(page, console, [])
 
     page.get_by_text("tsctl register MODEL.mar").wait_for()
 
@@ -232,5 +327,5 @@ def test_a_daemon_goes_away_and_comes_back(page: Any, console: Console) -> None:
     assert page.get_by_role("row", name="labels").is_visible()  # what was known stays
     console.served.start()
 
-    page.get_by_text(f"pid {console.served.pid}").wait_for()
+    page.get_by_role("status").get_by_text(f"pid {console.served.pid}").wait_for()
     page.get_by_role("row", name="labels").wait_for()

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
+from tsctl.tuning import saved
 
 SETTINGS = {"batchSize": 1, "maxBatchDelay": 100.0, "batching": "auto", "startupTimeout": 60, "responseTimeout": 60}
 TRACE = {
@@ -61,7 +63,8 @@ def order(tmp_path: Path, daemon: FakeDaemon) -> Path:
     """A daemon that serves the model `net`; give the file with what the measuring was asked."""
     daemon.answer("GET /tsctl/trace/net", TRACE)
     daemon.answer("GET /tsctl/worker/net", WORKER)
-    daemon.answer("GET /tsctl/config", CONFIG)
+    state = {"name": "state_dir", "value": str(tmp_path / "kept"), "origin": "flag"}
+    daemon.answer("GET /tsctl/config", [*CONFIG, state])
     daemon.answer_body("GET /tsctl/input/net", b"recorded", "text/plain")
     daemon.answer("PATCH /models/net", {"changes": []})
     daemon.answer("PUT /models/net", {"status": "ok"})
@@ -150,6 +153,42 @@ def test_json_is_all_that_was_found(invoke: Invoke, measuring: Any) -> None:
     assert (document["model"], document["frontier"], document["now"]) == ("net", DONE["frontier"], NOW)
     assert document["batchTimes"][0]["curves"] == MEASURED["curves"]
     assert document["commands"] == ["tsctl set net --batch-size 8 --max-delay 20 --batching auto"]
+
+
+def test_the_result_is_kept_for_the_page_and_for_its_owner_alone(
+    invoke: Invoke, measuring: Any, tmp_path: Path
+) -> None:
+    document = json.loads(invoke("tune", "net", "--json").stdout)
+    (file,) = (tmp_path / "kept" / "tuned").iterdir()
+
+    assert (file.name, file.stat().st_mode & 0o777) == ("net@1.0.json", 0o600)
+    (kept,) = saved.saved(tmp_path / "kept")
+    assert abs(kept.pop("time") - time.time()) < 60
+    assert kept == document
+    invoke("tune", "net")
+    assert list((tmp_path / "kept" / "tuned").iterdir()) == [file]
+
+
+def test_a_result_that_cannot_be_kept_is_still_shown(invoke: Invoke, measuring: Any, tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("a file")
+
+    done = invoke("tune", "net")
+
+    assert done.exit_code == 0
+    assert "Recommended: 2" in done.stdout
+    assert "note: `tsctl console` cannot show this result, as it could not be saved: " in done.stderr
+
+
+def test_files_that_are_no_results_are_left_out(tmp_path: Path) -> None:
+    directory = saved.save(tmp_path, {"model": "a", "version": "1", "time": 5.0}).parent
+    saved.save(tmp_path, {"model": "b", "version": "1", "time": 6.0})
+    for name, text in {"c@1.json": "{", "d@1.json": "[]", "e@1.json": "{}", ".x@1.json": '{"time": 1}'}.items():
+        (directory / name).write_text(text)
+    (directory / "f@1.json").write_text(" " * saved.LARGEST + "{}")
+    (directory / "g@1.json").mkdir()
+
+    assert [each["model"] for each in saved.saved(tmp_path)] == ["b", "a"]
+    assert saved.saved(tmp_path / "nothing") == []
 
 
 def test_applying_changes_the_settings(invoke: Invoke, measuring: Any, daemon: FakeDaemon) -> None:

@@ -32,9 +32,9 @@ def command(socket: Path | None, port: int, no_browser: bool) -> None:
     from tsctl.console.page import PageServer
 
     client = DaemonClient(socket, timeout=600.0)
-    client.json("GET", "/tsctl/status")
+    state_dir = Path(client.json("GET", "/tsctl/status")["stateDir"])
     try:
-        server = PageServer(port, client)
+        server = PageServer(port, client, state_dir)
     except OSError as error:
         raise CliError(f"cannot listen at 127.0.0.1:{port}: {error.strerror}", "choose another `--port`") from None
     with server, contextlib.closing(Entrance(server.port, server.session.token)) as entrance:

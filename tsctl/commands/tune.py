@@ -1,11 +1,13 @@
 """`tsctl tune`."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import click
 
+from daemon import paths
 from tsctl.client import DaemonClient, checked, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.options import json_option, model_argument
@@ -77,7 +79,8 @@ def command(
     Measures the time of batches of each size in temporary workers, then replays the recorded arrival
     times of requests (no bodies) in a simulator. If too few were recorded, describe the load with
     --clients or --rate. If clients wait for their answers, the best settings are then tested with as
-    many clients. MODEL serves throughout; run this command while the load is low.
+    many clients. MODEL serves throughout; run this command while the load is low. `tsctl console` draws
+    the result.
 
     \b
     The recommended setting has the highest capacity of those with
@@ -104,7 +107,7 @@ def command(
         "seconds": seconds,
         "slo": None if slo_p99 is None else slo_p99 / 1000,
     }
-    from tsctl.tuning import process, report
+    from tsctl.tuning import process, report, saved
 
     found, measured, notes = process.run(order, body, trace["modelName"])
     name = f"{trace['modelName']}/{trace['modelVersion']}" if "/" in model else trace["modelName"]
@@ -114,6 +117,11 @@ def command(
     found["commands"] = [] if best is None else commands(name, best, trace)
     if trace["silence"] is not None and trace["silence"] < 1.0:
         notes.append("requests were served during the measurement, so batches took longer than on an idle machine")
+    try:
+        state = said.get("state_dir")
+        saved.save(Path(state["value"]) if state else paths.default_state_dir(), found | {"time": time.time()})
+    except (OSError, paths.PathError) as error:
+        notes.append(f"`tsctl console` cannot show this result, as it could not be saved: {error}")
     for note in notes:
         click.echo(f"{click.style('note:', fg='yellow')} {note}", err=True)
     if as_json:

@@ -2,6 +2,8 @@
 
     page                                daemon
     GET   /api/status                   GET   /tsctl/status
+    GET   /api/live                     GET   /tsctl/live
+    GET   /api/batches?…                GET   /tsctl/batches?…
     GET   /api/events?…                 GET   /tsctl/events?…
     GET   /api/metrics                  GET   /metrics
     GET   /api/models/MODEL[/VERSION]   GET   /models/MODEL[/VERSION]
@@ -17,8 +19,11 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 from daemon.model_settings import MODEL_SETTINGS
 
 CHANGEABLE = frozenset(row.rest for row in MODEL_SETTINGS if row.changes)
-_EVENTS = frozenset({"model", "after", "since", "limit", "level"})
-_DOCUMENTS = {"status": "/tsctl/status", "events": "/tsctl/events", "metrics": "/metrics"}
+_QUERIES = {
+    "batches": frozenset({"model", "after"}),
+    "events": frozenset({"model", "after", "since", "limit", "level"}),
+}
+_DOCUMENTS = {"status": "/tsctl/status", "live": "/tsctl/live", "metrics": "/metrics"}
 # Headers of the page's requests that the daemon sees, and of the daemon's responses that the page sees.
 ASKING = ("content-type", "accept", "x-tsctl-timing")
 ANSWERING = ("server-timing", "x-request-id", "retry-after")
@@ -44,9 +49,9 @@ def allowed(method: str, target: str) -> Allowed | None:
     except ValueError:
         return None
     match method, path:
-        case "GET", ["api", "events"] if _only(query, _EVENTS):
-            return Allowed("GET", _with("/tsctl/events", query))
-        case "GET", ["api", ("status" | "metrics") as word] if not query:
+        case "GET", ["api", ("batches" | "events") as word] if _only(query, _QUERIES[word]):
+            return Allowed("GET", _with(f"/tsctl/{word}", query))
+        case "GET", ["api", ("status" | "live" | "metrics") as word] if not query:
             return Allowed("GET", _DOCUMENTS[word])
         case "GET", ["api", "models", *named] if _model(named) and not query:
             return Allowed("GET", _joined("/models", named))

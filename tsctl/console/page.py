@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from http.client import HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
@@ -19,6 +20,7 @@ from tsctl.console.allowed import ANSWERING, ASKING, allowed
 from tsctl.console.checks import BrowserSession, refusal
 from tsctl.console.settings import settings_document
 from tsctl.errors import CliError
+from tsctl.tuning.saved import saved
 
 LARGEST = 64 << 20  # bytes of a request's body
 PATIENCE = 60.0  # seconds that a browser may take for its request
@@ -60,6 +62,7 @@ class PageServer(ThreadingHTTPServer):
 
     Args:
         port: 0 for one that is free.
+        state_dir: the daemon's, where the results of `tsctl tune` are.
 
     Attributes:
         port: the port it listens on.
@@ -70,10 +73,11 @@ class PageServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, port: int, daemon: Upstream) -> None:
+    def __init__(self, port: int, daemon: Upstream, state_dir: Path) -> None:
         super().__init__(("127.0.0.1", port), PageHandler)
         self.port: int = self.server_address[1]
         self.daemon = daemon
+        self.state_dir = state_dir
         self.session = BrowserSession(self.port)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -105,6 +109,8 @@ class PageHandler(BaseHTTPRequestHandler):
             self._static("/index.html")
         elif url.path == "/api/settings":
             self._answer(200, "application/json", json.dumps(settings_document()).encode())
+        elif url.path == "/api/tuned":
+            self._answer(200, "application/json", json.dumps(saved(self.server.state_dir)).encode())
         elif url.path.startswith("/api/"):
             self._pass_on()
         elif _STATIC.fullmatch(url.path):

@@ -40,7 +40,7 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         Example("Show the settings of a model", "tsctl config scorer"),
     ),
     "logs": (
-        Example("Show the last 20 lines of the daemon's log", "tsctl logs -n 20"),
+        Example("See what was logged in the last ten minutes", "tsctl logs --since 10m"),
         Example("Follow the output of a model's workers", "tsctl logs -f scorer"),
     ),
     "events": (

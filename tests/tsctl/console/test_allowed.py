@@ -10,6 +10,8 @@ from tsctl.console.allowed import CHANGEABLE, Allowed, allowed
     [
         pytest.param("GET", "/api/status", "/tsctl/status", id="the status"),
         pytest.param("GET", "/api/metrics", "/metrics", id="the metrics"),
+        pytest.param("GET", "/api/live", "/tsctl/live", id="the counts"),
+        pytest.param("GET", "/api/batches?model=a%2F1&after=3", "/tsctl/batches?model=a%2F1&after=3", id="batches"),
         pytest.param("GET", "/api/events?model=a&after=3", "/tsctl/events?model=a&after=3", id="events"),
         pytest.param("GET", "/api/models/a", "/models/a", id="a model"),
         pytest.param("GET", "/api/models/a%20b/1.0", "/models/a%20b/1.0", id="a version, quoted again"),
@@ -40,6 +42,8 @@ def test_the_page_may_ask(method: str, target: str, expected: str) -> None:
         pytest.param("PATCH", "/api/models/a?min_worker=3", id="scale as a setting"),
         pytest.param("GET", "/api/status?x=1", id="pass unknown parameters"),
         pytest.param("GET", "/api/events?file=/etc/passwd", id="pass unknown parameters of events"),
+        pytest.param("GET", "/api/live?x=1", id="pass unknown parameters of the counts"),
+        pytest.param("GET", "/api/batches?model=a&level=info", id="pass unknown parameters of batches"),
         pytest.param("GET", "/api/models/..", id="climb"),
         pytest.param("GET", "/api/models/%2e%2e/tsctl", id="climb by escapes"),
         pytest.param("GET", "/api/models/a%2F..%2Fb", id="hide a slash"),

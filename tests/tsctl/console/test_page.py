@@ -19,6 +19,7 @@ from tsctl.client import DaemonClient
 from tsctl.console.checks import BrowserSession
 from tsctl.console.entrance import Entrance
 from tsctl.console.page import GUARDS, LARGEST, PageHandler
+from tsctl.tuning.saved import save
 
 PORT = 8765
 OWN = {"Host": f"127.0.0.1:{PORT}", "Origin": f"http://127.0.0.1:{PORT}"}
@@ -53,7 +54,10 @@ class Browser:
     def __init__(self, path: Path) -> None:
         self.session = BrowserSession(PORT)
         self.cookie = ""
-        self._server = SimpleNamespace(port=PORT, session=self.session, daemon=DaemonClient(path, 10.0))
+        self.state_dir = path.parent / "state"
+        self._server = SimpleNamespace(
+            port=PORT, session=self.session, daemon=DaemonClient(path, 10.0), state_dir=self.state_dir
+        )
 
     def enter(self, token: str | None = None) -> Answer:
         headers = {"Origin": "", "Sec-Fetch-Site": "cross-site"}
@@ -100,7 +104,7 @@ def test_the_token_becomes_a_cookie_once(stranger: Browser) -> None:
     assert stranger.ask("GET", "/").status == 200
 
 
-@pytest.mark.parametrize("target", ["/", "/main.js", "/api/status", "/api/settings", "/nothing"])
+@pytest.mark.parametrize("target", ["/", "/main.js", "/api/status", "/api/settings", "/api/tuned", "/nothing"])
 def test_a_stranger_gets_nothing(stranger: Browser, daemon: FakeDaemon, target: str) -> None:
     assert stranger.ask("GET", target).status == 401
     assert stranger.ask("POST", target).status == 401
@@ -124,6 +128,16 @@ def test_a_question_reaches_the_daemon_and_its_answer_the_page(browser: Browser,
     assert (answer.status, json.loads(answer.body)) == (200, {"models": []})
     assert answer.headers["X-Tsctl-Content-Type"] == "application/json"
     assert "cookie" not in {name.lower() for name in daemon.requests[0].headers}
+
+
+def test_the_results_of_tune_are_there(browser: Browser, daemon: FakeDaemon) -> None:
+    assert json.loads(browser.ask("GET", "/api/tuned").body) == []
+    save(browser.state_dir, {"model": "a", "version": "1", "time": 5.0})
+
+    (found,) = json.loads(browser.ask("GET", "/api/tuned").body)
+
+    assert found["model"] == "a"
+    assert daemon.requests == []
 
 
 def test_a_prediction_keeps_its_bytes_type_and_time(browser: Browser, daemon: FakeDaemon) -> None:

@@ -1,46 +1,55 @@
-// One version of a model: its state, charts, batches, workers, events and settings.
+// One version of a model: its state, charts, batches, answers, failures, workers, events and settings.
 
 import { ask, json, modelPath } from "/api.js";
+import { batchStream } from "/batches.js";
 import { chart } from "/chart.js";
 import { bars, card, fill, h, text } from "/dom.js";
+import { errorList, eventList } from "/happened.js";
+import { course, figures, note } from "/history.js";
 import { LEVELS } from "/models.js";
-import { clock, latencyBuckets, megabytes, milliseconds, quantile, totals } from "/numbers.js";
+import { megabytes, milliseconds, rate } from "/numbers.js";
+import { olderReading } from "/older.js";
 import { settingsForm } from "/settings.js";
 
-const FACTS = ["Requests / s", "p50", "p99", "Mean batch", "Queue", "Workers"];
+const FACTS = ["Requests / s", "Errors / s", "p50", "p99", "Mean batch", "Queue", "Workers"];
 
 export function detail(main, [name, version]) {
   const path = modelPath(name, version);
   const state = h("span", { class: "state" });
   const notice = h("div");
   const facts = FACTS.map((title) => [title, h("dd", {}, "–")]);
-  const rate = h("div", { class: "chart" });
-  const latency = h("div", { class: "chart" });
-  const reasons = h("div");
-  const sizes = h("div");
-  const workers = h("div");
-  const events = h("div");
-  const form = h("div");
+  const [throughput, latency, stream, reasons, sizes, workers, answers, failed, events, form] = Array.from({ length: 10 }, () => h("div"));
+  const sent = card("Batches as they are sent", stream);
+  const failures = card("Last failed predictions", failed);
+  const answered = card("Answers", answers);
   fill(main,
     h("div", { class: "head" }, h("h1", {}, name), h("span", { class: "tag" }, version ?? "default version"), state,
       h("a", { class: "push", href: `#/playground/${path}` }, "Try it in the playground")),
     notice,
     card("", h("dl", { class: "facts" }, facts.map(([title, value]) => h("div", {}, h("dt", {}, title), value)))),
-    h("div", { class: "pair" }, card("Requests a second", rate), card("Latency, milliseconds", latency)),
+    h("div", { class: "pair" }, card("Requests a second", throughput), card("Latency, milliseconds", latency)),
+    sent,
     h("div", { class: "pair" }, card("Batches, by the reason they were sent", reasons), card("Batches, by size", sizes)),
-    h("div", { class: "pair" }, card("Workers", workers), card("Events", events)),
+    failures,
+    h("div", { class: "pair" }, h("div", {}, card("Workers", workers), answered), card("Events", events)),
     card("Settings", form));
-  const rates = chart(rate, ["Requests / s"], (value) => (value == null ? "–" : value.toFixed(1)));
-  const latencies = chart(latency, ["p50", "p99"], (value) => (value == null ? "–" : `${value.toFixed(1)} ms`));
-  let closed = false, busy = false, before = null, formed = false, told = "", drawn = "";
+  throughput.className = latency.className = "chart";
+  const rates = chart(throughput, [["Requests / s", "--accent"], ["Errors / s", "--bad"]], rate);
+  const latencies = chart(latency, [["p50", "--accent"], ["p99", "--warn"]], (value) => (value == null ? "–" : `${value.toFixed(1)} ms`));
+  const batches = batchStream(stream, name, version);
+  const tellEvents = eventList(events, { none: "Nothing has happened to this version." });
+  const tellErrors = errorList(failed);
+  let closed = false, busy = false, formed = false, drawn = "", counted = "";
 
   async function update(status) {
     if (busy || closed) return;
     busy = true;
     try {
-      const [[model], metrics] = await Promise.all([json(`models/${path}`), ask("metrics").then((answer) => answer.text())]);
+      const [[model], metrics] = await Promise.all([json(`models/${path}`),
+        status.live ? batches.update() : ask("metrics").then((answer) => answer.text())]);
       if (closed) return;
-      await show(model, metrics, status);
+      if (!status.live) note(model.modelName, model.modelVersion, olderReading(model, metrics, status.pid, Date.now() / 1000));
+      await show(model, status);
     } catch (error) {
       if (!closed && error.status === 404) {
         fill(notice, h("div", { class: "notice" }, `${error.message} `, h("a", { href: "#/models" }, "All models")));
@@ -52,25 +61,28 @@ export function detail(main, [name, version]) {
     }
   }
 
-  async function show(model, metrics, status) {
-    const own = model.tsctl;
-    const now = { time: Date.now() / 1000, pid: status.pid, ...totals(own.batching.sizes), latency: latencyBuckets(metrics, model.modelName, model.modelVersion) };
-    const measured = difference(before, now);
-    before = now;
-    rates.add(now.time, measured.rate);
-    latencies.add(now.time, measured.p50 && measured.p50 * 1000, measured.p99 && measured.p99 * 1000);
+  async function show(model, status) {
+    const own = model.tsctl, key = [model.modelName, model.modelVersion];
+    const live = status.live && status.models.find((each) => each.name === key[0] && each.version === key[1]);
+    const seen = figures(...key);
+    rates.show(course(...key, "rate", "errors"));
+    latencies.show(course(...key, "p50", "p99").map((values, index) => (index ? values.map((value) => value && value * 1000) : values)));
     state.className = `state ${LEVELS[own.state] ?? ""}`;
     text(state, own.state);
     const ready = model.workers.filter((worker) => worker.status === "READY").length;
-    const values = [measured.rate?.toFixed(1) ?? "–", milliseconds(measured.p50), milliseconds(measured.p99), measured.batch?.toFixed(1) ?? "–",
+    const values = [rate(seen.rate), rate(seen.errors), milliseconds(seen.p50), milliseconds(seen.p99), seen.batch?.toFixed(1) ?? "–",
       model.jobQueueStatus.pendingRequests, `${ready} / ${model.minWorkers}`];
     facts.forEach(([, element], index) => text(element, values[index]));
+    facts[1][1].classList.toggle("alarm", seen.errors > 0);
     problems(own);
-    if (drawn !== (drawn = JSON.stringify([own.batching.reasons, own.batching.sizes]))) batches(own.batching);
-    fill(workers, model.workers.length ? h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "Pid"), h("th", {}, "State"), h("th", { class: "number" }, "Memory"))),
-      h("tbody", {}, model.workers.map((worker) => h("tr", {}, h("td", {}, worker.pid ?? "–"), h("td", {}, worker.status.toLowerCase()),
-        h("td", { class: "number" }, megabytes(worker.memoryUsage)))))) : h("p", { class: "faint" }, "No worker runs."));
-    if (told !== (told = JSON.stringify(own.events ?? []))) happened(own.events ?? []);
+    if (drawn !== (drawn = JSON.stringify([own.batching.reasons, own.batching.sizes]))) counts(own.batching);
+    fill(workers, workerTable(live ? live.workers.map((each) => [each.pid || "–", each.state.toLowerCase(), each.memory, each.cpuSeconds])
+      : model.workers.map((each) => [each.pid ?? "–", each.status.toLowerCase(), each.memoryUsage, null])));
+    sent.hidden = answered.hidden = !live;
+    failures.hidden = !own.errors;
+    if (live && counted !== (counted = JSON.stringify([live.requests, live.refused, live.expired]))) answersOf(live);
+    tellErrors(own.errors ?? []);
+    tellEvents(own.events ?? []);
     if (!formed) {
       formed = true;
       fill(form, settingsForm(await json("settings"), model.modelName, model.modelVersion, own.settings));
@@ -78,42 +90,42 @@ export function detail(main, [name, version]) {
   }
 
   function problems(own) {
-    const words = [own.error, own.lastExit && (own.lastExit.text ?? own.lastExit.how ?? JSON.stringify(own.lastExit))].filter(Boolean);
-    const now = words.map((each) => (typeof each === "string" ? each : each.message ?? JSON.stringify(each))).join("\n\n");
+    const words = [own.error, own.lastExit && (own.lastExit.text ?? own.lastExit.how ?? own.lastExit)].filter(Boolean);
+    const now = words.map((each) => (typeof each === "string" ? each : [each.message, each.traceback].filter(Boolean).join("\n") || JSON.stringify(each))).join("\n\n");
     if (notice.textContent !== now) fill(notice, now && h("div", { class: "notice" }, h("pre", {}, now)));
   }
 
-  function batches(batching) {
+  function counts(batching) {
     const total = Object.values(batching.reasons).reduce((sum, count) => sum + count, 0);
     if (!total) {
-      fill(reasons, h("p", { class: "faint" }, "No batch was sent yet. Send a request in the playground."));
+      fill(reasons, h("p", { class: "faint" }, "No batch was sent yet."));
       fill(sizes, h("p", { class: "faint" }, "–"));
       return;
     }
-    const share = (count) => `${count.toLocaleString("en")} · ${((100 * count) / total).toFixed(0)} %`;
+    const share = (count) => `${count.toLocaleString("en")} · ${count < total / 100 ? "<1" : Math.round((100 * count) / total)} %`;
     fill(reasons, bars(Object.entries(batching.reasons).sort((a, b) => b[1] - a[1]).map(([reason, count]) => [batching.meanings[reason] ?? reason, count, share(count)])));
     fill(sizes, bars(Object.entries(batching.sizes).map(([size, count]) => [Number(size), count]).sort((a, b) => a[0] - b[0])
       .map(([size, count]) => [`${size} of ${batching.batchSize}`, count, share(count)])));
   }
 
-  function happened(list) {
-    fill(events, list.length ? h("ol", { class: "events" }, list.toReversed().map((event) => h("li", {},
-      h("time", { class: "faint small", datetime: new Date(event.time * 1000).toISOString() }, clock(event.time)),
-      h("span", { class: `state small ${{ warning: "warn", error: "bad" }[event.level] ?? ""}` }, event.kind),
-      h("span", { class: "text small" }, event.text)))) : h("p", { class: "faint" }, "Nothing has happened to this version."));
+  function answersOf(live) {
+    const rows = [
+      ...Object.entries(live.requests.codes).map(([code, count]) => [`Status ${code}`, count, code >= "500"]),
+      ...Object.entries(live.refused).map(([reason, count]) => [`Refused: ${reason.replaceAll("_", " ")}`, count, true]),
+      ...Object.entries(live.expired).map(([where, count]) => [`Expired in the ${where.replaceAll("_", " ")}`, count, true]),
+    ].filter(([, count]) => count > 0);
+    fill(answers, rows.length ? h("table", {}, h("tbody", {}, rows.map(([words, count, bad]) => h("tr", {},
+      h("td", {}, h("span", { class: `state ${bad ? "bad" : "good"}` }, words)), h("td", { class: "number" }, count.toLocaleString("en"))))))
+      : h("p", { class: "faint" }, "No request was answered yet."));
   }
 
   return { update, close() { closed = true; rates.close(); latencies.close(); } };
 }
 
-// Between two readings of one daemon; all null at first, and after another daemon took over.
-function difference(before, now) {
-  const requests = before && before.pid === now.pid ? now.requests - before.requests : -1;
-  if (requests < 0 || now.time <= before.time) return { rate: null, p50: null, p99: null, batch: null };
-  const batches = now.batches - before.batches;
-  return {
-    rate: requests / (now.time - before.time),
-    p50: quantile(before.latency, now.latency, 0.5), p99: quantile(before.latency, now.latency, 0.99),
-    batch: batches > 0 ? requests / batches : null,
-  };
+function workerTable(rows) {
+  if (!rows.length) return h("p", { class: "faint" }, "No worker runs.");
+  const titles = ["Pid", "State", "Memory", "Processor time"];
+  const cells = ([pid, state, memory, seconds]) => [pid, state, memory ? megabytes(memory) : "–", seconds == null ? "–" : `${seconds.toFixed(1)} s`];
+  return h("table", {}, h("thead", {}, h("tr", {}, titles.map((title, index) => h("th", { class: index > 1 ? "number" : "" }, title)))),
+    h("tbody", {}, rows.map((row) => h("tr", {}, cells(row).map((cell, index) => h("td", { class: index > 1 ? "number" : "" }, cell))))));
 }

@@ -3,8 +3,10 @@
 import { json } from "/api.js";
 import { fill, h, text } from "/dom.js";
 import { detail } from "/detail.js";
+import { noteAll } from "/history.js";
 import { models } from "/models.js";
 import { playground } from "/playground.js";
+import { tune } from "/tune.js";
 
 const EVERY = 1000; // milliseconds
 const main = document.getElementById("main");
@@ -12,11 +14,14 @@ const daemon = document.getElementById("daemon");
 let view = null;
 let status = null;
 let shown = null;
+let base = null; // of the status: addresses, which do not change while a daemon runs
+let older = 0; // pid of a daemon without /tsctl/live
 
 function open() {
   const [, room = "models", ...named] = location.hash.split("/").map(decodeURIComponent);
   view?.close?.();
   if (room === "playground") view = playground(main, named);
+  else if (room === "tune") view = tune(main, named);
   else if (room === "models" && named.length) view = detail(main, named);
   else view = models(main);
   for (const link of document.querySelectorAll("nav a")) {
@@ -29,10 +34,30 @@ function open() {
   if (status) view.update(status);
 }
 
+// → the status, with the counts of each version where the daemon tells them.
+async function read() {
+  if (older) {
+    const now = await json("status");
+    if (now.pid === older) return now;
+    older = 0;
+  }
+  try {
+    const live = await json("live");
+    if (base?.pid !== live.pid) base = await json("status");
+    noteAll(live);
+    return { ...base, ...live, live: true };
+  } catch (error) {
+    if (error.status !== 404) throw error;
+    const now = await json("status");
+    older = now.pid;
+    return now;
+  }
+}
+
 async function tick() {
   if (!document.hidden) {
     try {
-      status = await json("status");
+      status = await read();
       tell("good", `tsctl ${status.version}, pid ${status.pid}`);
       view.update(status);
     } catch (error) {

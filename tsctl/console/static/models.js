@@ -1,16 +1,21 @@
 // All models: one row each, those in trouble first where the reader asks for it. A row stays the same element.
 
-import { modelPath } from "/api.js";
-import { command, fill, h, text } from "/dom.js";
+import { json, modelPath } from "/api.js";
+import { card, command, fill, h, text } from "/dom.js";
+import { eventList } from "/happened.js";
+import { figures } from "/history.js";
+import { milliseconds, rate } from "/numbers.js";
 
 export const LEVELS = { ready: "good", crashing: "bad", failed: "bad", degraded: "warn", loading: "warn", starting: "warn" };
+const EVENTS = 8;
 const COLUMNS = [
   ["Workers", (model) => `${model.ready} / ${model.wanted}`],
   ["Queue", (model) => model.queued],
-  ["Running", (model) => model.running],
-  ["Requests / s", (model) => model.arrivalsPerSecond.toFixed(1)],
-  ["Batch size", (model) => model.batchSize],
-  ["Delay", (model) => `${model.maxBatchDelay} ms`],
+  ["Running", (model) => model.running, null, "wide-only"],
+  ["Requests / s", (model, now) => (model.requests ? rate(now.rate) : model.arrivalsPerSecond.toFixed(1))],
+  ["Errors / s", (_, now) => rate(now.errors), (_, now) => now.errors > 0],
+  ["p99", (_, now) => milliseconds(now.p99)],
+  ["Batch", (model, now) => `${now.batch == null ? "–" : now.batch.toFixed(1)} of ${model.batchSize}`],
 ];
 
 export function models(main) {
@@ -24,11 +29,15 @@ export function models(main) {
   const none = h("div", { class: "card empty" }, h("h1", {}, "No model is registered"),
     h("p", { class: "faint" }, "Register an archive, a handler or a saved model; it appears here."), command("tsctl register MODEL.mar", "tsctl register"));
   const place = h("div");
-  let latest = null;
-  fill(main, h("div", { class: "head" }, h("h1", {}, "Models"), count, h("span", { class: "push" }, filter)), place);
+  const happened = h("div");
+  const events = card("Events", happened);
+  const tell = eventList(happened, { named: true, none: "Nothing has happened yet." });
+  let latest = null, busy = false;
+  events.hidden = true;
+  fill(main, h("div", { class: "head" }, h("h1", {}, "Models"), count, h("span", { class: "push" }, filter)), place, events);
 
   function row(model) {
-    const cells = COLUMNS.map(([title]) => h("td", { class: "number", "data-label": title }));
+    const cells = COLUMNS.map(([title, , , kind = ""]) => h("td", { class: `number ${kind}`, "data-label": title }));
     const state = h("span", { class: "state" });
     const link = h("a", { class: "name", href: `#/models/${modelPath(model.name, model.version)}` }, model.name);
     const usual = h("span", { class: "tag" }, "default");
@@ -36,8 +45,12 @@ export function models(main) {
     return { element, update(now) {
       usual.hidden = !now.default || latest.models.filter((each) => each.name === now.name).length < 2;
       state.className = `state ${LEVELS[now.state] ?? ""}`;
-      text(state, now.state);
-      COLUMNS.forEach(([, value], index) => text(cells[index], value(now)));
+      text(state, now.restarting ? `${now.state}, ${now.restarting} restarting` : now.state);
+      const seen = figures(now.name, now.version);
+      COLUMNS.forEach(([, value, alarms], index) => {
+        text(cells[index], value(now, seen));
+        if (alarms) cells[index].classList.toggle("alarm", alarms(now, seen));
+      });
     } };
   }
 
@@ -58,6 +71,19 @@ export function models(main) {
     text(count, `${status.models.length} ${status.models.length === 1 ? "version" : "versions"}${trouble ? `, ${trouble} in trouble` : ""}`);
     const shown = status.models.length ? listed : none;
     if (place.firstChild !== shown) fill(place, shown);
+    follow();
+  }
+
+  async function follow() {
+    if (busy) return;
+    busy = true;
+    try {
+      tell((await json(`events?limit=${EVENTS}`)).events);
+      events.hidden = false;
+    } catch { // an older daemon tells none, and one that is away is told of in the header
+    } finally {
+      busy = false;
+    }
   }
 
   return { update };

@@ -1,0 +1,70 @@
+"""The view of `tsctl tune`: its results as a picture, and a point of it applied."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import Console
+from tests.browser.results import RESULT
+from tsctl.tuning.saved import save
+
+
+@pytest.fixture
+def measured(console: Console) -> None:
+    """A daemon whose model `labels` was measured."""
+    save(Path(console.served.status["stateDir"]), RESULT)
+
+
+def test_without_a_result_the_page_names_the_command(page: Any, console: Console) -> None:
+    page.get_by_role("link", name="Tune").click()
+
+    page.get_by_text("tsctl tune finder --clients 8").wait_for()
+
+
+def test_the_frontier_is_a_picture_with_the_recommended_setting_chosen(
+    page: Any, console: Console, measured: None
+) -> None:
+    page.goto(f"{console.url}/#/tune")
+    page.locator(".frontier svg").wait_for()
+
+    assert page.locator(".frontier .dot").count() == 5
+    assert page.locator(".frontier .chosen-words").text_content() == "8 at most, 20 ms"
+    assert page.get_by_role("radio", checked=True).evaluate("each => each.value") == "2"
+    page.get_by_text("tsctl set labels/1.0 --batch-size 8 --max-delay 20 --batching auto").wait_for()
+
+
+def test_a_point_is_applied_after_its_changes_were_shown(page: Any, console: Console, measured: None) -> None:
+    page.goto(f"{console.url}/#/tune/labels/1.0")
+    page.locator(".frontier .dot").nth(1).click()
+    page.get_by_text("tsctl set labels/1.0 --batch-size 16 --max-delay 10 --batching auto").wait_for()
+    page.get_by_text("tsctl scale labels/1.0 --workers 2").wait_for()
+    assert page.locator(".changes").inner_text() == "batch size: 8 → 16\nmaximum delay, ms: 100 → 10"
+    assert console.served.describe("labels")["batchSize"] == 8
+
+    page.get_by_role("button", name="Apply").click()
+
+    page.get_by_text("Applied.").wait_for()
+    described = console.served.describe("labels")
+    assert (described["batchSize"], described["maxBatchDelay"]) == (16, 10)
+
+
+def test_points_are_chosen_by_the_keyboard(page: Any, console: Console, measured: None) -> None:
+    page.goto(f"{console.url}/#/tune")
+    page.get_by_role("radio", checked=True).focus()
+
+    page.keyboard.press("ArrowDown")
+    page.get_by_text("--batch-size 4 --max-delay 5 --batching greedy").wait_for()
+    page.keyboard.press("ArrowDown")
+
+    page.get_by_text("--batch-size 1 --max-delay 100 --batching auto").wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_picture_fits_a_phone(page: Any, console: Console, measured: None, scheme: str) -> None:
+    page.set_viewport_size({"width": 375, "height": 760})
+    page.emulate_media(color_scheme=scheme)
+    page.goto(f"{console.url}/#/tune")
+    page.locator(".frontier svg").wait_for()
+
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0

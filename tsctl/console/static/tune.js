@@ -1,0 +1,110 @@
+// What `tsctl tune` has measured: the settings that no other beats, and the command that applies one.
+
+import { ask, json, modelPath } from "/api.js";
+import { shell } from "/commands.js";
+import { card, command, fill, h } from "/dom.js";
+import { frontierPicture } from "/frontier.js";
+import { milliseconds, rate } from "/numbers.js";
+
+const COLUMNS = [["Setting", ""], ["Batching", "wide-only"], ["Workers", "number wide-only"], ["Capacity / s", "number"], ["p50", "number wide-only"], ["p99", "number"], ["", "wide-only"]];
+const keyOf = (found) => JSON.stringify([found.model, found.version]);
+const setting = (point) => (point.batchSize > 1 ? `${point.batchSize} at most, ${point.maxBatchDelay} ms` : "one by one");
+const workersOf = (point) => `${point.workers} × ${point.threads}`;
+
+export function tune(main, [name, version]) {
+  const place = h("div");
+  const select = h("select", { "aria-label": "Result", onchange: () => { chosen = null; draw(); } });
+  const head = h("span", { class: "push" }, select);
+  let results = [], told = "", status = null, chosen = null, busy = false, closed = false, width = 0;
+  let wanted = name && JSON.stringify([name, version]);
+  fill(main, h("div", { class: "head" }, h("h1", {}, "Tune"), head), place);
+  head.hidden = true;
+  const resized = new ResizeObserver(() => { if (place.clientWidth !== width) draw(); });
+  resized.observe(place);
+
+  async function update(now) {
+    status = now;
+    if (busy || closed) return;
+    busy = true;
+    try {
+      const found = await json("tuned");
+      const names = now.models[0]?.name ?? "MODEL";
+      if (closed || told === (told = JSON.stringify([found, found.length ? "" : names]))) return;
+      const before = select.value || wanted;
+      results = found;
+      head.hidden = !found.length;
+      fill(select, found.map((each) => h("option", { value: keyOf(each) }, `${each.model} ${each.version}, ${new Date(each.time * 1000).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" })}`)));
+      select.value = found.some((each) => keyOf(each) === before) ? before : found.length ? keyOf(found[0]) : "";
+      chosen = null;
+      draw();
+    } finally {
+      busy = false;
+    }
+  }
+
+  function draw() {
+    width = place.clientWidth;
+    const found = results.find((each) => keyOf(each) === select.value);
+    if (!found) {
+      const model = status?.models[0]?.name ?? "MODEL";
+      fill(place, h("div", { class: "card empty" }, h("h1", {}, "Nothing has been measured yet"),
+        h("p", { class: "faint" }, "This command measures a model, tries batch sizes and delays under its load, and leaves its result here."),
+        command(`tsctl tune ${shell(model)} --clients 8`, "tsctl tune")));
+      return;
+    }
+    const marks = found.frontier.map((point, index) => ({ point, words: `${setting(point)}, ${point.batching}, ${workersOf(point)}: p99 ${milliseconds(point.p99)}`,
+      kind: [index === found.recommended ? "best" : "", point.keepsUp ? "" : "behind"].join(" ") }));
+    if (found.now) marks.push({ point: found.now, words: `Now: ${setting(found.now)}: p99 ${milliseconds(found.now.p99)}`, kind: "now" });
+    const first = found.recommended ?? 0;
+    const at = chosen ?? (first < marks.length ? first : 0);
+    const choose = (index) => { chosen = index; draw(); place.querySelector(`input[value="${index}"]`)?.focus(); };
+    const label = ({ point, kind }) => (kind === "now" ? "when measured" : kind.startsWith("best") ? "recommended" : point.measured ? "tried" : point.keepsUp ? "simulated" : "falls behind");
+    const rows = marks.map((mark, index) => {
+      const { point } = mark;
+      const values = [h("label", {}, h("input", { type: "radio", name: "point", value: String(index), checked: index === at, onchange: () => choose(index) }), " ", setting(point),
+        ["when measured", "recommended"].includes(label(mark)) && h("span", { class: "tag" }, label(mark))), point.batching, workersOf(point), rate(point.capacity),
+        milliseconds(point.p50), milliseconds(point.p99), point.measured ? "tried" : point.keepsUp ? "simulated" : "falls behind"];
+      return h("tr", { class: index === at ? "chosen" : "" }, values.map((value, column) => h("td", { class: COLUMNS[column][1] }, value)));
+    });
+    fill(place,
+      card(`Settings that no other beats, of ${found.tried} that were simulated`, frontierPicture(marks, at, choose, Math.max(width - 42, 240)),
+        h("p", { class: "small faint keys" }, h("span", { class: "key full" }, "recommended"), h("span", { class: "key" }, "another setting"), h("span", { class: "key now" }, "when measured")),
+        h("p", { class: "small faint" }, `Load: ${found.load.text}.`), (found.notes ?? []).map((note) => h("p", { class: "small faint" }, `Note: ${note}.`))),
+      card("", h("table", { class: "points" }, h("thead", {}, h("tr", {}, COLUMNS.map(([title, kind]) => h("th", { class: kind }, title)))), h("tbody", {}, rows))),
+      card("Apply this setting", applying(found, marks[at].point)));
+  }
+
+  function applying(found, point) {
+    const model = status?.models.find((each) => each.name === found.model && each.version === found.version);
+    const named = `${found.model}/${found.version}`;
+    const set = `tsctl set ${shell(named)} --batch-size ${point.batchSize} --max-delay ${point.maxBatchDelay} --batching ${point.batching}`;
+    const changes = model ? [["batch size", model.batchSize, point.batchSize], ["maximum delay, ms", model.maxBatchDelay, point.maxBatchDelay], ["batching", model.policy, point.batching]]
+      .filter(([, now, then]) => now !== then) : [];
+    const scale = model && model.wanted !== point.workers;
+    const said = h("span", { role: "status", class: "small" });
+    const button = h("button", { type: "button", class: "first", disabled: !changes.length, onclick: apply }, "Apply");
+
+    async function apply() {
+      button.disabled = true;
+      const query = new URLSearchParams({ batch_size: point.batchSize, max_batch_delay: point.maxBatchDelay, batching: point.batching });
+      try {
+        await ask(`models/${modelPath(found.model, found.version)}?${query}`, { method: "PATCH" });
+        fill(said, "Applied.");
+      } catch (error) {
+        fill(said, error.message);
+        button.disabled = false;
+      }
+    }
+
+    return [
+      !model && h("p", {}, `${found.model} ${found.version} is not registered now.`),
+      model && (changes.length ? h("ul", { class: "changes" }, changes.map(([title, now, then]) => h("li", {}, `${title}: `, h("span", { class: "faint" }, `${now} → `), h("strong", {}, then))))
+        : h("p", { class: "faint" }, "The model is served with this batch size, delay and policy already.")),
+      command(set, "tsctl set"),
+      scale && [h("p", { class: "small faint" }, "This page does not start or stop workers; the number of workers needs a command of its own:"), command(`tsctl scale ${shell(named)} --workers ${point.workers}`, "tsctl scale")],
+      h("div", { class: "field-row" }, button, said),
+    ];
+  }
+
+  return { update, close() { closed = true; resized.disconnect(); } };
+}
