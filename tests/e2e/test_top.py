@@ -1,5 +1,7 @@
 """`tsctl top` on a real screen, before a real daemon."""
 
+import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,6 +70,16 @@ def test_ctrl_c_restores_the_terminal_and_exits_with_130(screen: Screen) -> None
     screen.press("C-c")
 
     assert screen.ended()[-2:] == ["error: interrupted", "130"]
+    assert screen.run(MODES)[:2] == ["icanon", "echo"]
+
+
+def test_sigterm_restores_the_terminal(screen: Screen, tmp_path: Path) -> None:
+    screen.type(f"bash -c 'echo $$ > {tmp_path}/pid; exec tsctl top'")
+    screen.wait(lambda lines: number(lines, 3) > 10, "requests a second")
+
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGTERM)
+
+    assert screen.ended()[-1] == "143"
     assert screen.run(MODES)[:2] == ["icanon", "echo"]
 
 

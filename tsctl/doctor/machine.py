@@ -47,7 +47,8 @@ class Machine:
 
     def memory(self) -> MemoryFacts:
         """Return the memory of the machine, and of the cgroup that has least left."""
-        sizes = {name: int(text.split()[0]) * 1024 for name, text in _fields(self._text("proc/meminfo")).items()}
+        fields = _fields(self._text("proc/meminfo")).items()
+        sizes = {name: int(text.split()[0]) * 1024 for name, text in fields if text[:1].isdigit()}
         tightest: tuple[int, int] | None = None
         for names in _MEMORY:
             for limit, used, stat in self._in_groups("memory", ((*names[:2], "memory.stat"),)):

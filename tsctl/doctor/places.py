@@ -145,7 +145,7 @@ def _tried(config: Config) -> Iterator[ConfiguredAddress]:
                 tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 tried.bind(name)
         except OSError as error:
-            refusal = errno.errorcode.get(error.errno or 0, "") or str(error)
+            refusal = errno.errorcode.get(error.errno or 0, "") or error.strerror or str(error)
         holder = holder_of(endpoint.port) if refusal == "EADDRINUSE" else ""
         yield ConfiguredAddress(endpoint.flag, address, refusal, holder)
 
@@ -162,9 +162,15 @@ def _accesses(socket_path: Path, state_dir: Path | None, store: Path | None) -> 
 
 def _disks(state_dir: Path | None) -> Iterator[Space]:
     """Yield the room for state and for temporary files; once if they share a file system."""
+    try:
+        temporary = Path(tempfile.gettempdir())
+    except FileNotFoundError:
+        yield Space("no directory for temporary files can be written", 0, 0, None)
+        temporary = None
     seen = set()
-    for folder in filter(None, (state_dir, Path(tempfile.gettempdir()))):
-        there = next(each for each in (folder, *folder.parents) if each.exists())
+    for folder in filter(None, (state_dir, temporary)):
+        # `os.path.exists` is false, too, for what this user may not see.
+        there = next(each for each in (folder, *folder.parents) if os.path.exists(each))
         device = there.stat().st_dev
         if device not in seen:
             seen.add(device)

@@ -10,6 +10,7 @@ FEW_FILES, NO_FILES = 4096, 256  # a connection takes one; the daemon and each w
 FEW_PROCESSES, NO_PROCESSES = 512, 64  # threads count; a worker with torch has one or two for each core
 LITTLE_DISK, NO_DISK = GIB, 64 * MIB
 FEW_INODES = 1000
+_FLAGS = {"socket directory": "--socket", "state directory": "--state-dir", "model store": "--model-store"}
 LATE = 24 * 3600.0  # seconds that the clock may be behind the installation: time zones of archives
 SLOW_SOURCES = ("acpi_pm", "hpet", "pit", "jiffies")  # a reading takes a microsecond or more
 
@@ -23,7 +24,7 @@ def installation(facts: DoctorFacts) -> Verdict:
     text += f", torch {found.torch}"
     if not found.compiled:
         remedy = "install a C compiler, then `pip install --force-reinstall tsctl`"
-        return Verdict(WARNING, f"{text}; not compiled: compiled, it answers 1.6 times the requests a second", remedy)
+        return Verdict(WARNING, f"{text}; not compiled, which would answer 1.6 times the requests a second", remedy)
     return Verdict(OK, f"{text}; compiled")
 
 
@@ -81,7 +82,7 @@ def processes(facts: DoctorFacts) -> Verdict:
 def ports(facts: DoctorFacts) -> Verdict:
     """Check that the daemon can listen on its addresses."""
     if not facts.addresses:
-        return Verdict(OK, "no TCP address is configured")
+        return Verdict(OK, "not known" if facts.invalid else "no TCP address is configured")
     return worst([_port(each) for each in facts.addresses])
 
 
@@ -114,25 +115,23 @@ def permissions(facts: DoctorFacts) -> Verdict:
 
 def _permission(found: PathAccess, user: int) -> Verdict:
     text = f"{found.what} {found.path}"
+    another = f"choose another with `{_FLAGS.get(found.what, '--state-dir')}`"
+    access = f"{another}, or give user {user} access"
     if not found.exists:
         if not found.usable:
-            return Verdict(PROBLEM, f"{text} cannot be made", f"`mkdir -p {found.path}` as a user who may")
+            return Verdict(PROBLEM, f"{text}: user {user} cannot make it", access)
         return Verdict(OK, f"{text}: will be made")
     if not found.directory:
-        return Verdict(PROBLEM, f"{text} is no directory", "move the file away")
-    if found.owner not in (user, 0) or (found.private and found.owner != user):
-        remedy = f"`chown {user} {found.path}`, or choose another"
-        if not found.usable or found.what != "model store":
-            return Verdict(PROBLEM, f"{text} belongs to user {found.owner}", remedy)
+        return Verdict(PROBLEM, f"{text} is no directory", another)
+    foreign = found.owner != user if found.private else found.owner not in (user, 0)
+    if foreign and found.what != "model store":
+        return Verdict(PROBLEM, f"{text} belongs to user {found.owner}, and must be user {user}'s", another)
     if found.private and found.mode & 0o077:
         return Verdict(PROBLEM, f"{text}: others can enter (mode {found.mode:o})", f"`chmod 700 {found.path}`")
     if not found.usable:
-        return Verdict(
-            PROBLEM, f"{text}: user {user} may not use it", f"`chown {user} {found.path}`, or choose another"
-        )
+        return Verdict(PROBLEM, f"{text}: user {user} may not use it", access)
     if found.what == "model store" and found.mode & 0o002:
-        remedy = f"`chmod o-w {found.path}`"
-        return Verdict(WARNING, f"{text}: every user can change the code that is served", remedy)
+        return Verdict(WARNING, f"{text}: every user can change the code that is served", f"`chmod o-w {found.path}`")
     return Verdict(OK, text)
 
 

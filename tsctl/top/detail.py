@@ -77,10 +77,7 @@ def _about(model: ModelFigures, pace: Sequence[float], columns: int) -> list[Lin
     ]  # fmt: skip
     restarting = f", {now['restarting']} restarting" if now["restarting"] else ""
     workers = [f"{now['ready']} of {now['wanted']} workers ready{restarting}"]
-    workers += [
-        f"{each['pid'] or 'no process'} {each['state'].lower()} {short_bytes(each['memory'])}"
-        for each in now["workers"]
-    ]  # fmt: skip
+    workers += map(_worker, now["workers"])
     if model.cpu is not None:
         workers[0] += f", {short(model.cpu)} CPUs"
     lines = [*flowing(doing, columns, 3), *flowing(batching, columns, 3), *flowing(workers, columns, 2)]
@@ -88,6 +85,11 @@ def _about(model: ModelFigures, pace: Sequence[float], columns: int) -> list[Lin
         lines.append([Styled(f"last error: {clean(now['lastError'])}", "red")])
     label = f"requests/s, up to {short(max(pace, default=None))}  "
     return [*lines, [Styled(label), Styled(sparkline(pace, columns - width(label)).lstrip(), "cyan")], []]
+
+
+def _worker(worker: Document) -> str:
+    state = worker["state"].lower().replace("_", " ")
+    return f"{worker['pid']} {state} {short_bytes(worker['memory'])}" if worker["pid"] else f"no process, {state}"
 
 
 def _counts(title: str, counts: Document) -> str:

@@ -33,8 +33,8 @@ def event_block(events: Sequence[Document], columns: int, rows: int, *, named: b
 
 
 def event_line(event: Document, columns: int, *, named: bool) -> Line:
-    """Return an event as a line: time, level, text."""
-    stamp = time.strftime("%H:%M:%S", time.localtime(event["time"]))
+    """Return an event as a line: time, level, text; with the day where an event is not named, and may be of any day."""
+    stamp = time.strftime("%H:%M:%S" if named else "%m-%d %H:%M:%S", time.localtime(event["time"]))
     about = "/".join(filter(None, (event["model"], event["version"]))) if named else ""
     if width(about) > columns // 3:
         about = left(about, columns // 3)  # the text says more than the end of the name

@@ -13,6 +13,7 @@ from tsctl.errors import CliError
 from tsctl.top.figures import Document, Key
 
 EVENTS = 10  # the latest ones that are asked for
+RECENT = 3600.0  # seconds: of all models, only events since then
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class News:
         live: the answer of `/tsctl/live`; None if the daemon did not answer.
         absent: why it did not; empty if it did.
         subject: the model that is shown alone; None while all are.
-        events: the latest ones of the subject, or warnings and errors of all models, the oldest first.
+        events: the latest ones of the subject, or the last hour's warnings and errors of all models, the oldest first.
         batches: those of the subject that ended since the look before, the oldest first.
         last: the sequence of batches to ask for next.
     """
@@ -46,7 +47,8 @@ def look(client: DaemonClient, subject: Key | None, after: int) -> News:
     try:
         live = client.json("GET", "/tsctl/live")
         if subject is None:
-            events = client.json("GET", "/tsctl/events", level="warning", limit=EVENTS)["events"]
+            asked = {"level": "warning", "since": live["time"] - RECENT, "limit": EVENTS}
+            events = client.json("GET", "/tsctl/events", **asked)["events"]
             return News(live, events=events)
         name = "/".join(subject)
         events = client.json("GET", "/tsctl/events", model=name, limit=EVENTS)["events"]

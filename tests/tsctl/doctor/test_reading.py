@@ -3,12 +3,14 @@
 import json
 import os
 import socket
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
+from tsctl.doctor.examination import examine
 from tsctl.doctor.machine import Machine, installed
 from tsctl.doctor.places import access_of, gather, holder_of, listeners
 
@@ -156,6 +158,18 @@ def test_without_a_daemon_the_configured_address_is_tried(tmp_path: Path) -> Non
     assert taken.addresses[0].holder.endswith(f"pid {os.getpid()}")
     assert taken.invalid == "" and taken.disks[0].place == str(tmp_path / "state")
     assert not (tmp_path / "state").exists()
+
+
+def test_a_machine_on_which_nothing_can_be_written_has_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> str:
+        raise FileNotFoundError("no usable temporary directory")
+
+    monkeypatch.setattr(tempfile, "gettempdir", none)
+
+    found = gather(tmp_path / "c.sock", {"TSCTL_STATE_DIR": str(tmp_path)})
+
+    assert [each.free > 0 for each in found.disks] == [False, True]
+    assert examine(found)["disk"].state == "problem"
 
 
 def test_an_invalid_setting_is_told_with_its_remedy(tmp_path: Path) -> None:

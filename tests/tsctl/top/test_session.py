@@ -58,7 +58,7 @@ def test_a_look_at_all_models_asks_for_warnings(daemon: FakeDaemon) -> None:
 
     look(DaemonClient(daemon.path), None, 0)
 
-    assert daemon.requests[-1].query["level"] == "warning"
+    assert daemon.requests[-1].query == {"level": "warning", "since": "-1600.0", "limit": "10"}
 
 
 def test_a_daemon_that_goes_away_and_comes_back(daemon: FakeDaemon) -> None:

@@ -1,0 +1,85 @@
+"""`tsctl doctor` and `tsctl start` agree: what the one calls a problem, the other fails of."""
+
+import json
+import resource
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.e2e.served import Served
+
+
+def problems(served: Served, **options: Any) -> list[str]:
+    """Return the checks that found a problem; the exit code must say the same."""
+    done = served.run("doctor", "--json", **options)
+    document = json.loads(done.stdout)
+    found = [each["check"] for each in document["checks"] if each["state"] == "problem"]
+    assert (done.returncode, document["serves"]) == ((1, False) if found else (0, True)), done.stderr
+    assert all(each["remedy"] for each in document["checks"] if each["state"] != "ok")
+    return found
+
+
+@pytest.fixture
+def taken() -> Iterator[str]:
+    """An address in use."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+
+
+def no_store(served: Served, _taken: str) -> None:
+    served.environment["TSCTL_MODEL_STORE"] = str(served.folder / "none")
+
+
+def state_is_a_file(served: Served, _taken: str) -> None:
+    (served.folder / "state").touch()
+
+
+def port_in_use(served: Served, taken: str) -> None:
+    served.environment["TSCTL_INFERENCE_ADDRESS"] = taken
+
+
+def foreign_address(served: Served, _taken: str) -> None:
+    served.environment["TSCTL_INFERENCE_ADDRESS"] = "192.0.2.1:8080"  # for documentation (RFC 5737)
+
+
+def invalid_setting(served: Served, _taken: str) -> None:
+    served.environment["TSCTL_QUEUE_JOBS"] = "many"
+
+
+def open_socket_directory(served: Served, _taken: str) -> None:
+    served.environment |= {
+        "XDG_RUNTIME_DIR": str(served.folder), "TSCTL_SOCKET": str(served.folder / "tsctl" / "control.sock"),
+    }  # fmt: skip
+    (served.folder / "tsctl").mkdir()
+    (served.folder / "tsctl").chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "check"),
+    [
+        (no_store, "configuration"), (state_is_a_file, "permissions"), (port_in_use, "addresses"),
+        (foreign_address, "addresses"), (invalid_setting, "configuration"), (open_socket_directory, "permissions"),
+    ],
+)  # fmt: skip
+def test_what_is_a_problem_keeps_the_daemon_from_starting(
+    idle: Served, taken: str, spoil: Callable[[Served, str], None], check: str
+) -> None:
+    spoil(idle, taken)
+
+    assert problems(idle) == [check]
+    assert idle.run("start").returncode == 1
+
+
+def test_a_daemon_that_starts_had_no_problem_and_has_none(idle: Served) -> None:
+    before = problems(idle)
+    idle.start()
+
+    assert before == problems(idle) == []
+
+
+def test_too_few_open_files_are_a_problem(idle: Served) -> None:
+    few = (128, 128)
+
+    assert problems(idle, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, few)) == ["open files"]
