@@ -141,14 +141,15 @@ class ModelTracer:
         self.traces = traces
         self.name = name
         self.version = version
+        self.ratio = traces.ratio
         self._stages: dict[str, float] = {}  # of the batch that is about to be returned: seconds
 
     def __repr__(self) -> str:
         return f"<ModelTracer of {self.name}/{self.version}>"
 
-    def begin(self, job: Job, method: str, target: str, began: float) -> None:
+    def begin(self, job: Job, method: str, target: str, began: float, draw: float) -> None:
         caller = caller_of(job.headers)
-        if records(caller, self.traces.ratio, random.random()):
+        if records(caller, self.ratio, draw):
             trace = RequestTrace(self, job, caller, method, target.partition("?")[0], began)
             job.trace = trace
             job.headers = with_context(job.headers, trace.worker)
@@ -158,6 +159,7 @@ class ModelTracer:
 
     def _measured(self, take: Callable[[Sequence[Measurement]], None], measurements: Sequence[Measurement]) -> None:
         take(measurements)
+        self._stages = {}  # those of a batch without a recorded request
         for each in measurements:
             if each.name == STAGE_TIME and len(each.labels) == 1 and each.labels[0][1] in STAGES:
                 self._stages[each.labels[0][1]] = max(0.0, each.value)
@@ -165,8 +167,6 @@ class ModelTracer:
     def returned(self, worker: int, batch: Batch, outcomes: Sequence[Outcome], seconds: float, now: float) -> None:
         stages, self._stages = self._stages, {}
         traces = [(job, job.trace) for job in batch.jobs if isinstance(job.trace, RequestTrace)]
-        if not traces:
-            return
         outcome = outcomes[0]  # all of a batch have the same fate
         if outcome.fate is Fate.UNSTARTED:
             return  # the jobs go on waiting

@@ -37,7 +37,7 @@ class Traced(StubVersion):
         headers = [("traceparent", traceparent)] if traceparent else []
         job = self.client.job(name, headers=headers, **further)  # type: ignore[arg-type]
         assert self.model.tracer is not None
-        self.model.tracer.begin(job, "POST", "/predictions/m?token=secret", job.arrived - BEFORE)
+        self.model.tracer.begin(job, "POST", "/predictions/m?token=secret", job.arrived - BEFORE, 0.5)
         self.model.submit(job)
         return job
 
