@@ -42,6 +42,7 @@ def metrics_routes(registry: Registry, metrics: Metrics, host: HostMonitor, gpus
             families.ours(metrics),
             families.loop(metrics),
             gauges.events(metrics.events),
+            families.spans(metrics.spans),
             emitted(metrics),
         )
         pieces = []

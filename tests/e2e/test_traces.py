@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -190,6 +191,7 @@ def test_a_collector_that_is_not_there_is_told_once_and_costs_no_answer(idle: Se
     assert idle.ask("/predictions/echo", b"x").status == 200
     eventually(lambda: bool(told()), "the lost traces are told")
     assert {idle.ask("/predictions/echo", b"x").status for _ in range(20)} == {200}
+    assert int(re.findall(r'tsctl_trace_spans_total\{outcome="lost"\} (\d+)', idle.tsctl("metrics"))[0]) >= 4
     began = time.monotonic()
     idle.stop()
 
