@@ -8,6 +8,7 @@ from typing import Protocol
 
 from daemon.core.errors import DaemonError
 from daemon.core.job import Batch, Job, Outcome, Reply
+from daemon.metrics.version import VersionMetrics
 from daemon.workers.engine import Worker
 from handlers.wire import Measurement
 
@@ -76,4 +77,5 @@ class VersionTracer(Protocol):
 class Tracing(Protocol):
     """Makes the tracer of each version."""
 
-    def of(self, name: str, version: str) -> VersionTracer: ...
+    def of(self, metrics: VersionMetrics) -> VersionTracer:
+        """Return the tracer of the version with these metrics, which show some of its requests as examples."""

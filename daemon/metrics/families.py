@@ -105,7 +105,8 @@ def ours(metrics: Metrics) -> Iterator[Metric]:
     yield family("tsctl_model_crashing", "gauge", text, [(labels, int(v.crashing)) for labels, v in live])
     text = "Time from a request to its answer, if a worker had it: ok (below 500), error, or expired"
     times = [(la | {"outcome": outcome}, one) for la, v in live for outcome, one in v.latencies.items()]
-    yield histograms("tsctl_request_latency_seconds", text, times)
+    examples = [{} if v.exemplars is None else v.exemplars.of(outcome) for _, v in live for outcome in v.latencies]
+    yield histograms("tsctl_request_latency_seconds", text, times, examples)
     text = "Time that a request waited until it was sent to a worker"
     yield histograms("tsctl_queue_time_seconds", text, [(labels, v.queue_time) for labels, v in live])
     text = "Time of a batch in the worker"

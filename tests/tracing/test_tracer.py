@@ -310,5 +310,27 @@ def test_a_handlers_error_is_the_servers_and_a_clients_is_not() -> None:
     assert [span.attributes["error.type"] for span in servers] == ["E", "E"]
 
 
+def test_the_answers_of_workers_are_examples_by_outcome_and_others_are_not() -> None:
+    version = Traced(batch_time=1.0, capacity=1)
+    exemplars = version.metrics.exemplars
+    assert exemplars is not None
+    budget = TimeBudget(0.5, version.clock.now(), "x-request-deadline-ms")
+    late = version.predict("late", budget=budget)
+    version.clock.advance(0.1)
+    left = version.predict("left")
+    version.clock.advance(0.1)
+    version.model.abandon(left)
+    version.clock.advance(5.0)
+    good = version.predict("good")
+    version.clock.advance(5.0)
+
+    found = {outcome: list(exemplars.of(outcome).values()) for outcome in ("ok", "error", "expired")}
+    assert good.trace is not None and late.trace is not None
+    assert [each.trace_id for each in found["ok"]] == [good.trace.trace_id]
+    assert [each.trace_id for each in found["expired"]] == [late.trace.trace_id]
+    assert found["error"] == []
+    assert found["ok"][0].seconds == pytest.approx(1.0)
+
+
 def test_without_tracing_a_version_has_no_tracer() -> None:
     assert StubVersion().model.tracer is None
