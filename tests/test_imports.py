@@ -82,6 +82,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "tsctl", "daemon.paths", "daemon.setting_values", "daemon.settings", "daemon.model_settings", "daemon.marfile",
         "daemon.targets",
     ),
+    "tsctl.doctor": (
+        "tsctl", "daemon.config", "daemon.core.errors", "daemon.paths", "daemon.workers.cores", "daemon.workers.gpus",
+    ),
     "tsctl.loadgen": ("tsctl.loadgen",),
     "tsctl.python": ("tsctl.python", "tsctl.logs.lines", "daemon.paths", "daemon.targets"),
     "tsctl.showcase.served": ("tsctl.showcase.served",),
@@ -143,6 +146,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "tsctl.python.serving": ("cloudpickle",),
     "tsctl.showcase.drawing": ("rich",),
     "tsctl.showcase.served": ("torch",),
+    "tsctl.top": ("rich",),
     "tsctl.templates": ("PIL", "handler", "torch"),
 }
 

@@ -39,12 +39,12 @@ def stamp_of(moment: float) -> str:
     return datetime.fromtimestamp(moment).astimezone().isoformat(timespec="milliseconds")
 
 
-def json_of(fields: Mapping[str, Any]) -> str:
-    """Return one line of JSON in UTF-8; text that is none, such as a file's name, is escaped."""
+def json_of(value: Mapping[str, Any] | str) -> str:
+    """Return one line of JSON; text that is no Unicode, such as a file's name, is escaped."""
     try:
-        return _encode(fields).decode()
+        return _encode(value).decode()
     except UnicodeEncodeError:
-        return json.dumps(fields)
+        return json.dumps(value)
 
 
 def is_journal(descriptor: int, environment: Mapping[str, str]) -> bool:

@@ -3,13 +3,37 @@
 import time
 from pathlib import Path
 
+import msgspec
+
 from daemon.core.clock import Clock
-from daemon.core.log_format import json_of, stamp_of, without_secrets
+from daemon.core.log_format import stamp_of, without_secrets
 from daemon.core.logs import LineLog
 from daemon.http.messages import Request
 
 FLUSH_EVERY = 0.5  # seconds
 _LINES_AT_ONCE = 1000
+_encode = msgspec.json.Encoder().encode
+
+
+class AccessEntry(msgspec.Struct):
+    """A line in JSON. As a struct it is encoded in 0.8 µs, as a dictionary in 1.3.
+
+    Attributes:
+        ms: from the request's receipt to its answer.
+        requestBytes: the size of the body as announced; None for one in chunks.
+        request: the id.
+    """
+
+    time: str
+    level: str
+    log: str
+    client: str
+    method: str
+    path: str
+    status: int
+    ms: float
+    requestBytes: int | None  # noqa: N815 - the name in JSON
+    request: str
 
 
 class AccessLog:
@@ -65,7 +89,9 @@ class AccessLog:
 
 def line_of(request: Request, status: int, seconds: float, stamp: str) -> str:
     """Return the log line of a request; unprintable characters of the target, which clients choose, are escaped."""
-    target = without_secrets(request.target) if "url=http" in request.target else request.target
+    target = request.target
+    if "url=http" in target:
+        target = without_secrets(target)
     if not target.isprintable():  # the rest is printable: of the line it would cost 180 ns more
         target = ascii(target)[1:-1]
     # % instead of an f-string: compiled, an f-string with formats costs 1 µs more.
@@ -74,11 +100,22 @@ def line_of(request: Request, status: int, seconds: float, stamp: str) -> str:
 
 
 def json_line_of(request: Request, status: int, seconds: float, stamp: str) -> str:
-    """Return the log line of a request as JSON; `requestBytes` is its body's size as announced, None in chunks."""
+    """Return the log line of a request as JSON."""
+    target = request.target
+    if "url=http" in target:
+        target = without_secrets(target)
     length = request.header("content-length")
-    return json_of({
-        "time": stamp, "level": "info", "log": "access", "client": request.peer, "method": request.method,
-        "path": without_secrets(request.target), "status": status, "ms": round(seconds * 1000, 1),
-        "requestBytes": int(length) if length.isdecimal() else None if request.header("transfer-encoding") else 0,
-        "request": request.id,
-    })  # fmt: skip
+    size = int(length) if length.isdecimal() else None if request.header("transfer-encoding") else 0
+    entry = AccessEntry(
+        stamp,
+        "info",
+        "access",
+        request.peer,
+        request.method,
+        target,
+        status,
+        round(seconds * 1000, 1),
+        size,
+        request.id,
+    )
+    return _encode(entry).decode()

@@ -13,6 +13,7 @@ from daemon.core.errors import DaemonError, ResourceNotFound
 from daemon.http.exchange import Exchange
 
 Route = Callable[[Exchange, list[str]], Coroutine[Any, Any, None] | None]
+ELSEWHERE = "*"  # no request's first segment is routed to it
 Hold = Callable[[Exchange, DaemonError, Callable[[Exchange], None]], bool]
 
 _log = logging.getLogger("daemon.http")
@@ -45,7 +46,8 @@ class Router:
     """An application made of routes.
 
     Args:
-        routes: first path segment → route; the empty segment is `/` itself.
+        routes: first path segment → route; the empty segment is `/` itself. `ELSEWHERE` takes what no other does,
+            with all segments.
         hold: called with an exchange that a route refused at once, the error, and this router; returns whether it takes
             the exchange, to answer it or route it again later.
     """
@@ -59,9 +61,12 @@ class Router:
         try:
             segments = exchange.request.path or [""]
             route = self._routes.get(segments[0])
-            if route is None:
+            if route is not None and segments[0] != ELSEWHERE:
+                work = route(exchange, segments[1:])
+            elif ELSEWHERE in self._routes:
+                work = self._routes[ELSEWHERE](exchange, segments)
+            else:
                 raise ResourceNotFound
-            work = route(exchange, segments[1:])
         except Exception as error:  # noqa: BLE001 - the border: every request is answered
             held = self._hold is not None and isinstance(error, DaemonError) and self._hold(exchange, error, self)
             if not held:

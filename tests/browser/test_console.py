@@ -150,8 +150,7 @@ def test_a_daemon_of_an_older_version_is_shown_too(page: Any, console: Console) 
     for _ in range(3):
         console.served.ask("/predictions/labels", b"hello", **{"Content-Type": "text/plain"})
 
-    fact = page.locator("dl.facts div", has_text="Mean batch").locator("dd")
-    page.wait_for_function("each => each.textContent === '1.0'", arg=fact.element_handle())
+    page.locator("dl.facts div", has_text="Mean batch").get_by_text("1.0", exact=True).wait_for()
     assert page.get_by_role("heading", name="Batches as they are sent").count() == 0
     assert page.get_by_role("heading", name="Last failed predictions").count() == 0
 
@@ -309,7 +308,8 @@ def test_a_hundred_models_are_listed_filtered_and_fit_a_phone(page: Any, console
 
     page.get_by_label("Filter models by name").fill("name-04")
 
-    page.wait_for_function("document.querySelectorAll('tbody tr').length === 10")
+    page.locator("tbody tr").nth(10).wait_for(state="detached")
+    assert page.locator("tbody tr").count() == 10
     assert page.get_by_label("Filter models by name").evaluate("each => each === document.activeElement")
 
 

@@ -27,7 +27,7 @@ def merged(
     return lines if count is None else iter(deque(lines, count))
 
 
-class Held:
+class HeldLines:
     """Lines that wait `hold` seconds for earlier ones of other logs."""
 
     def __init__(self, hold: float) -> None:
@@ -60,7 +60,7 @@ class Followed:
         self._logs = {source: FollowedLog(source.path) for source in find()}
         self._times: dict[LogSource, float] = {}
         several = len(self._logs) > 1 and any(source.log == "access" for source in self._logs)
-        self._held = Held(HOLD if several else 0.0)
+        self._held = HeldLines(HOLD if several else 0.0)
 
     def backlog(self, count: int | None, since: float | None) -> Iterator[Line]:
         """Yield the lines before those of `added`."""

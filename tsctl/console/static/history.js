@@ -5,13 +5,21 @@ import { NOTHING, between, reading } from "/numbers.js";
 const KEPT = 300; // points of a chart
 const WINDOW = 10; // readings that a figure covers; they come once a second
 const versions = new Map();
+let last = null; // { time, pid } of the reading before
 
 const keyOf = (name, version) => JSON.stringify([name, version]);
 
 export function noteAll(live) {
   const there = new Set(live.models.map(({ name, version }) => keyOf(name, version)));
   for (const key of versions.keys()) if (!there.has(key)) versions.delete(key);
-  for (const model of live.models) note(model.name, model.version, reading(model, live.pid, live.time));
+  for (const model of live.models) {
+    const now = reading(model, live.pid, live.time);
+    const fresh = !versions.has(keyOf(model.name, model.version)) && last?.pid === live.pid; // registered since the last reading
+    if (fresh) note(model.name, model.version, { ...now, time: last.time, requests: 0, errors: 0, refused: 0, batches: 0, batched: 0, counts: now.counts.map(() => 0) });
+    note(model.name, model.version, now);
+    versions.get(keyOf(model.name, model.version)).recent = model.recent;
+  }
+  last = { time: live.time, pid: live.pid };
 }
 
 export function note(name, version, now) {
@@ -27,10 +35,13 @@ export function note(name, version, now) {
   if (points.length > KEPT) points.shift();
 }
 
-// → { rate, errors, refused, p50, p99, batch } of the last seconds.
+// → { rate, errors, refused, p50, p99, batch } of the last seconds; of the last minute, as the daemon tells it, at first.
 export function figures(name, version) {
-  const readings = versions.get(keyOf(name, version))?.readings ?? [];
-  return readings.length ? between(readings[0], readings.at(-1)) : NOTHING;
+  const { readings = [], recent } = versions.get(keyOf(name, version)) ?? {};
+  if (readings.length > 1) return between(readings[0], readings.at(-1));
+  if (!recent) return NOTHING;
+  const seconds = (value) => (value == null ? null : value / 1000);
+  return { ...NOTHING, rate: recent.requests / recent.seconds, errors: recent.errors / recent.seconds, p50: seconds(recent.p50Ms), p99: seconds(recent.p99Ms) };
 }
 
 // → [times, values of each name, …] for a chart.
