@@ -167,6 +167,7 @@ class Daemon:
 
         watch = LoopWatch(clock, note_stall)
         tracing = traces.begin(clock, lambda text: _soon(loop, partial(events.add, "traces-lost", text)))
+        metrics.spans = traces.counts
         as_json = config.log_format == "json"
         model_logs = logs.ModelLogs(
             partial(paths.model_log, config.state_dir), foreground=self._foreground, as_json=as_json

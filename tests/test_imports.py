@@ -47,7 +47,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.tools", "daemon.api.inference", "daemon.batching", "daemon.config", "daemon.http", "daemon.marfile",
         "daemon.models", "daemon.paths", "daemon.workers", "handlers.wire",
     ),
-    "daemon.tracing": ("daemon.tracing", "daemon.config", "handlers.wire"),
+    "daemon.tracing": (
+        "daemon.tracing", "daemon.config", "daemon.metrics.exemplars", "daemon.metrics.version", "handlers.wire",
+    ),
     "daemon.workers": (
         "daemon.workers", "daemon.setting_values", "handlers.credit", "handlers.names", "handlers.orders",
         "handlers.wire",

@@ -1,4 +1,4 @@
-"""`/metrics`: all metrics in Prometheus' text format.
+"""`/metrics`: all metrics in Prometheus' text format, or in that of OpenMetrics for a client that asks for it.
 
 Every method is answered, as by TorchServe. `?name[]=A&name[]=B` selects families or samples.
 """
@@ -15,7 +15,7 @@ from daemon.http.exchange import Exchange
 from daemon.http.messages import Response
 from daemon.http.router import Route
 from daemon.metrics import families
-from daemon.metrics.exposition import CONTENT_TYPE, texts
+from daemon.metrics.exposition import CONTENT_TYPE, OPEN_CONTENT_TYPE, texts, wants_open
 from daemon.metrics.machine.gpu import Gpus
 from daemon.metrics.machine.host import HostMonitor
 from daemon.metrics.merged import emitted
@@ -29,6 +29,7 @@ def metrics_routes(registry: Registry, metrics: Metrics, host: HostMonitor, gpus
     async def show(exchange: Exchange) -> None:
         query = exchange.request.target.partition("?")[2]
         names = [value for name, value in parse_qsl(query) if name == "name[]"]
+        openly = wants_open(exchange.request.header("accept"))
         found = await gpus.read()
         told = itertools.chain(
             families.answered(metrics),
@@ -42,14 +43,17 @@ def metrics_routes(registry: Registry, metrics: Metrics, host: HostMonitor, gpus
             families.ours(metrics),
             families.loop(metrics),
             gauges.events(metrics.events),
+            families.spans(metrics.spans),
             emitted(metrics),
         )
         pieces = []
-        for text in texts(told, names):
+        for text in texts(told, names, openly=openly):
             pieces.append(text)
             # The metrics of 100 versions take 40 ms (tests/lab/benchmarks/metrics.py): let predictions run in between.
             await asyncio.sleep(0)
-        exchange.respond(Response(200, b"".join(pieces), (("Content-Type", CONTENT_TYPE),)))
+        exchange.respond(
+            Response(200, b"".join(pieces), (("Content-Type", OPEN_CONTENT_TYPE if openly else CONTENT_TYPE),))
+        )
 
     def route(exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None]:
         if path:

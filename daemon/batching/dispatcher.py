@@ -50,7 +50,7 @@ class Dispatcher:
         listeners: called after each batch, and when jobs have expired; shared with the model, which adds and removes.
         quarantine: knows which jobs may end their workers.
         observer: notified of jobs that are not answered by a worker, or with a failure.
-        tracer: notified of each batch that comes back; None while requests are not traced.
+        tracer: notified of each batch with a recorded request that comes back; None while requests are not traced.
 
     Attributes:
         collector: the policy; may be replaced at any time.
@@ -169,7 +169,7 @@ class Dispatcher:
             failed = len(ends)
             self._observer.lost(worker, outcomes, ends)
         if self._tracer is not None:
-            self._tracer.returned(worker.pid, batch, outcomes, seconds, now)
+            self._trace(worker, batch, outcomes, seconds, now)
         if fate is not Fate.UNSTARTED:
             self.log.note(batch, worker.pid, seconds, failed, now)
         # A job that comes back unstarted is not known to be a suspect, if its like ended another worker meanwhile.
@@ -245,6 +245,12 @@ class Dispatcher:
         self._metrics.answered(job, reply.status, now, len(reply.body) + job.streamed)
         job.answer(reply)
         return reply.status
+
+    def _trace(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float, now: float) -> None:
+        for job in batch.jobs:
+            if job.trace is not None and self._tracer is not None:
+                self._tracer.returned(worker.pid, batch, outcomes, seconds, now)
+                return  # once for the batch
 
     def _take_out(self, job: Job, now: float) -> None:
         """Remove a waiting job from the queue."""

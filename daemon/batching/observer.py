@@ -8,6 +8,7 @@ from typing import Protocol
 
 from daemon.core.errors import DaemonError
 from daemon.core.job import Batch, Job, Outcome, Reply
+from daemon.metrics.version import VersionMetrics
 from daemon.workers.engine import Worker
 from handlers.wire import Measurement
 
@@ -39,12 +40,21 @@ class BatchObserver:
 
 
 class VersionTracer(Protocol):
-    """Records the traces of one version's requests (daemon/tracing/)."""
+    """Records the traces of one version's requests (daemon/tracing/).
 
-    def begin(self, job: Job, method: str, target: str, began: float) -> None:
+    Attributes:
+        ratio: how many of the requests without a caller's trace are recorded, 0.0 to 1.0.
+    """
+
+    ratio: float
+
+    def begin(self, job: Job, method: str, target: str, began: float, draw: float) -> None:
         """Set the job's trace, if it is to be recorded, and what its handler is told of that.
 
+        Not called for a job without a caller's trace whose draw is not below the ratio.
+
         Args:
+            draw: a random number from 0.0 up to, but not including, 1.0.
             began: when the headers of the request were complete, on the daemon's clock.
         """
 
@@ -56,7 +66,7 @@ class VersionTracer(Protocol):
         """
 
     def returned(self, worker: int, batch: Batch, outcomes: Sequence[Outcome], seconds: float, now: float) -> None:
-        """Note that a batch came back from a worker, after its jobs ended or were queued again.
+        """Note that a batch with a recorded job came back from a worker, after its jobs ended or were queued again.
 
         Args:
             worker: its process id.
@@ -67,4 +77,5 @@ class VersionTracer(Protocol):
 class Tracing(Protocol):
     """Makes the tracer of each version."""
 
-    def of(self, name: str, version: str) -> VersionTracer: ...
+    def of(self, metrics: VersionMetrics) -> VersionTracer:
+        """Return the tracer of the version with these metrics, which show some of its requests as examples."""

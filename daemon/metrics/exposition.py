@@ -1,15 +1,20 @@
-"""Families of samples, and their text: Prometheus' format 0.0.4, by `prometheus_client`."""
+"""Families of samples, and their text, by `prometheus_client`: Prometheus' format 0.0.4, or OpenMetrics 1.0.0."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import repeat
 
 from prometheus_client import Metric, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
-from prometheus_client.samples import Sample
+from prometheus_client.openmetrics import exposition as openmetrics
+from prometheus_client.samples import Exemplar, Sample
 
+from daemon.metrics.exemplars import TracedLatency
 from daemon.metrics.histogram import Histogram
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+OPEN_CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+_EOF = b"# EOF\n"
 
 Labels = dict[str, str]
 
@@ -21,17 +26,33 @@ def family(name: str, kind: str, text: str, values: Iterable[tuple[Labels, float
     return made
 
 
-def histograms(name: str, text: str, values: Iterable[tuple[Labels, Histogram]]) -> Metric:
-    """Return a family of histograms."""
+def histograms(
+    name: str,
+    text: str,
+    values: Iterable[tuple[Labels, Histogram]],
+    examples: Iterable[Mapping[int, TracedLatency]] | None = None,
+) -> Metric:
+    """Return a family of histograms.
+
+    Args:
+        examples: for each of them the examples by the index of their bucket; only OpenMetrics shows them.
+    """
     made = Metric(name, text, "histogram")
-    for labels, histogram in values:
+    for (labels, histogram), known in zip(values, repeat({}) if examples is None else examples, strict=False):
         count = 0
-        for bound, within in zip(_bounds(tuple(histogram.bounds)), histogram.counts, strict=True):
+        for index, within in enumerate(histogram.counts):
             count += within
-            made.samples.append(Sample(f"{name}_bucket", labels | {"le": bound}, count))
+            le = labels | {"le": _bounds(tuple(histogram.bounds))[index]}
+            made.samples.append(Sample(f"{name}_bucket", le, count, None, _exemplar(known.get(index))))
         made.samples.append(Sample(f"{name}_count", labels, count))
         made.samples.append(Sample(f"{name}_sum", labels, histogram.sum))
     return made
+
+
+def _exemplar(example: TracedLatency | None) -> Exemplar | None:
+    if example is None:
+        return None
+    return Exemplar({"trace_id": example.trace_id}, example.seconds, example.time)
 
 
 @cache
@@ -39,13 +60,39 @@ def _bounds(bounds: Sequence[float]) -> list[str]:
     return [*map(repr, bounds), "+Inf"]
 
 
-def texts(families: Iterable[Metric], names: Collection[str] = ()) -> Iterator[bytes]:
+def texts(families: Iterable[Metric], names: Collection[str] = (), *, openly: bool = False) -> Iterator[bytes]:
     """Return the text, a family at a time.
 
     Args:
         names: of families or of single samples to select; empty for all.
+        openly: in the format of OpenMetrics.
     """
-    return (_text(each) for each in families if _keep(each, names))
+    for each in families:
+        if _keep(each, names):
+            yield _open_text(each) if openly else _text(each)
+    if openly:
+        yield _EOF
+
+
+def wants_open(accept: str) -> bool:
+    """Return whether a client asks for OpenMetrics, by the value of its header `Accept`, and not rather for text."""
+    weights = {"application/openmetrics-text": 0.0, "text/plain": 0.0}
+    for part in accept.split(","):
+        kind, *parameters = (word.strip().lower() for word in part.split(";"))
+        if kind in weights:
+            weights[kind] = max(weights[kind], _weight(parameters))
+    asked, text = weights.values()
+    return 0.0 < asked >= text
+
+
+def _weight(parameters: Iterable[str]) -> float:
+    for parameter in parameters:
+        if parameter.startswith("q="):
+            try:
+                return float(parameter[2:])
+            except ValueError:
+                return 0.0
+    return 1.0
 
 
 def render(families: Iterable[Metric], names: Collection[str] = ()) -> bytes:
@@ -79,3 +126,13 @@ def _text(made: Metric) -> bytes:
         name = made.name.encode()
         text = text.replace(b"# %s %s_total " % (word, name), b"# %s %s " % (word, name), 1)
     return text
+
+
+def _open_text(made: Metric) -> bytes:
+    kind, name = made.type, made.name
+    if kind == "counter":  # in OpenMetrics each of its samples ends so; TorchServe's, and those of handlers, may not
+        kind, name = ("counter", name.removesuffix("_total")) if name.endswith("_total") else ("unknown", name)
+    shown = Metric(name, made.documentation, kind)
+    shown.samples = made.samples
+    text: bytes = openmetrics.generate_latest(_One(shown))
+    return text.removesuffix(_EOF)

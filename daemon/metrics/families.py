@@ -1,7 +1,7 @@
 """The daemon's metrics as families: names, labels, units and help. Handlers' own are in merged.py."""
 
 import socket
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from prometheus_client import Metric
@@ -105,7 +105,8 @@ def ours(metrics: Metrics) -> Iterator[Metric]:
     yield family("tsctl_model_crashing", "gauge", text, [(labels, int(v.crashing)) for labels, v in live])
     text = "Time from a request to its answer, if a worker had it: ok (below 500), error, or expired"
     times = [(la | {"outcome": outcome}, one) for la, v in live for outcome, one in v.latencies.items()]
-    yield histograms("tsctl_request_latency_seconds", text, times)
+    examples = [{} if v.exemplars is None else v.exemplars.of(outcome) for _, v in live for outcome in v.latencies]
+    yield histograms("tsctl_request_latency_seconds", text, times, examples)
     text = "Time that a request waited until it was sent to a worker"
     yield histograms("tsctl_queue_time_seconds", text, [(labels, v.queue_time) for labels, v in live])
     text = "Time of a batch in the worker"
@@ -130,6 +131,13 @@ def loop(metrics: Metrics) -> Iterator[Metric]:
     yield family("tsctl_event_loop_stalls_total", "counter", text, [({}, metrics.stalls)])
     text = "How long the event loop stood still, all in all"
     yield family("tsctl_event_loop_stall_seconds_total", "counter", text, [({}, metrics.stalled_seconds)])
+
+
+def spans(counts: Counter[str] | None) -> Iterator[Metric]:
+    """Yield the spans of recorded requests by what became of them, while traces are on."""
+    text = "Spans of traced requests: sent to the collector, lost on the way, or dropped as too many waited"
+    values = [] if counts is None else [({"outcome": outcome}, count) for outcome, count in counts.items()]
+    yield family("tsctl_trace_spans_total", "counter", text, values)
 
 
 def _answers(metrics: Metrics) -> Iterator[Metric]:

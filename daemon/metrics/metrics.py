@@ -14,12 +14,14 @@ class Metrics:
         answers: how many answers had a status of 2xx, of 4xx, and any other, as TorchServe counts them.
         stalls, stalled_seconds: how often, and for how long, the event loop stood still for half a second or more.
         events: the daemon's events by kind; None to show none.
+        spans: spans of recorded requests by what became of them (daemon/tracing/buffer.py); None while traces are off.
         warned: names that the log has mentioned.
     """
 
     def __init__(self) -> None:
         self.answers = {"2XX": 0, "4XX": 0, "5XX": 0}
         self.events: Counter[str] | None = None
+        self.spans: Counter[str] | None = None
         self.stalls = 0
         self.stalled_seconds = 0.0
         self.warned: set[str] = set()

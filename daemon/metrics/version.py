@@ -6,6 +6,7 @@ from typing import Any
 from daemon.core.errors import DaemonError
 from daemon.core.job import Batch, Job
 from daemon.metrics.emitted import Emitted
+from daemon.metrics.exemplars import Exemplars
 from daemon.metrics.histogram import BATCH_SIZES, FINE, SECONDS, Histogram
 from daemon.metrics.recent import Counts, Recent, Window
 from daemon.metrics.refusals import reason_of
@@ -49,6 +50,7 @@ class VersionMetrics:
         ok, failed, late: the times of requests that a worker had, from complete receipt to the answer, in buckets of
             `FINE`: with a status below 500, with another, and of those that expired.
         window: remembers the counts, for `recent`.
+        exemplars: recorded requests among those times; None while requests are not traced.
         queue_time: of requests, from complete receipt until a worker first started them.
         batch_size: jobs in each batch that was sent.
         inference_time: of answered batches, as measured in the worker.
@@ -79,6 +81,7 @@ class VersionMetrics:
         self.sent_at = self.last_queue_time = 0.0
         self.returned_at = self.last_inference_time = self.last_overhead = 0.0
         self.emitted = Emitted(name, version)
+        self.exemplars: Exemplars | None = None
 
     def __repr__(self) -> str:
         return f"<VersionMetrics {self.name}/{self.version} {self.named.requests + self.unnamed.requests} requests>"

@@ -138,7 +138,7 @@ class ModelVersion:
         self.metrics.exits.update(dict.fromkeys(ENDS, 0))  # a rate sees the first one only after a zero
         self.reports = VersionReports(recurring or Recurring(Events(), clock), self.name, self.version)
         take = self.metrics.emitted.take
-        self.tracer = None if tracing is None else tracing.of(self.name, self.version)
+        self.tracer = None if tracing is None else tracing.of(self.metrics)
         spec = WorkerSpec(
             model_name=self.name,
             model_version=self.version,

@@ -5,7 +5,7 @@ are dropped and counted. Spans that the collector did not take are not sent agai
 """
 
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -34,34 +34,28 @@ class SpanBuffer:
         report: called from that thread, with a sentence, when spans are lost; once until some are delivered again.
 
     Attributes:
-        sent, dropped: counts of spans: those delivered, and those lost.
+        counts: spans by what became of them: `sent`, `lost` on the way, or `dropped` as too many waited.
     """
 
     def __init__(self, sender: Sender, report: Callable[[str], None], *, delay: float = DELAY) -> None:
-        self.sent = self.dropped = 0
+        self.counts: Counter[str] = Counter(sent=0, lost=0, dropped=0)
         self._sender = sender
         self._report = report
         self._delay = delay
         self._waiting: deque[Span] = deque()
-        self._overflown = 0  # counted by the event loop, and reported by the thread
-        self._told = 0  # of these
+        self._told = 0  # of those that were dropped
         self._away = False  # the last spans were not delivered
         self._some = threading.Event()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
 
     def __repr__(self) -> str:
-        return f"<SpanBuffer {len(self._waiting)} waiting, {self.sent} sent, {self.lost} lost>"
-
-    @property
-    def lost(self) -> int:
-        """How many spans were not delivered."""
-        return self.dropped + self._overflown
+        return f"<SpanBuffer {len(self._waiting)} waiting, {dict(self.counts)}>"
 
     def offer(self, span: Span) -> None:
         """Take a span, to be sent later; drop it if too many wait."""
         if len(self._waiting) >= MOST_WAITING:
-            self._overflown += 1
+            self.counts["dropped"] += 1  # by the event loop alone; the others by the thread
             return
         self._waiting.append(span)
         if not self._some.is_set():
@@ -89,7 +83,7 @@ class SpanBuffer:
             while self._waiting and not (self._away and self._closing.is_set()):
                 self.send_some()
             self._tell_overflow()
-        self.dropped += len(self._waiting)
+        self.counts["lost"] += len(self._waiting)
         self._waiting.clear()
         self._sender.close()
 
@@ -101,16 +95,17 @@ class SpanBuffer:
         except Exception as error:  # noqa: BLE001 - a library's bug; the thread goes on
             failure = f"{type(error).__name__}: {error}"
         if failure is None:
-            self.sent += len(spans)
+            self.counts["sent"] += len(spans)
             self._away = False
             return
-        self.dropped += len(spans)
+        self.counts["lost"] += len(spans)
         if not self._away:
             self._away = True
             self._report(f"traces are lost until the collector takes them again: {failure}")
 
     def _tell_overflow(self) -> None:
         """Report spans that were dropped although the collector takes some: it is too slow for them."""
-        more, self._told = self._overflown - self._told, self._overflown
+        dropped = self.counts["dropped"]
+        more, self._told = dropped - self._told, dropped
         if more and not self._away:
             self._report(f"{more} spans were dropped: more than {MOST_WAITING} waited for the collector")

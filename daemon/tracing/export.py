@@ -1,5 +1,6 @@
 """The daemon's traces: off unless the operator asks for them, and then on their way to a collector."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from daemon.config.config import Config
@@ -49,6 +50,11 @@ class TraceExport:
             return None
         self._buffer = SpanBuffer(self.sender, report)
         return Traces(clock, self._ratio, self._buffer.offer)
+
+    @property
+    def counts(self) -> Counter[str] | None:
+        """The spans by what became of them; None while traces are off."""
+        return None if self._buffer is None else self._buffer.counts
 
     def close(self) -> None:
         """Send the last spans, for a bounded time (buffer.py)."""

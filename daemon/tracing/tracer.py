@@ -22,9 +22,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from daemon.core.clock import Clock
-from daemon.core.errors import DaemonError
+from daemon.core.errors import DaemonError, RequestExpired
 from daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply
 from daemon.core.trace import RANDOM, SAMPLED, TraceContext, caller_of, records, with_context
+from daemon.metrics.exemplars import Exemplars, TracedLatency
+from daemon.metrics.version import VersionMetrics
 from daemon.tracing.span import INTERNAL, SERVER, Span
 from handlers.wire import STAGE_TIME, STAGES, Measurement
 
@@ -55,8 +57,9 @@ class Traces:
         self.ratio = ratio
         self.offer = offer
 
-    def of(self, name: str, version: str) -> "ModelTracer":
-        return ModelTracer(self, name, version)
+    def of(self, metrics: VersionMetrics) -> "ModelTracer":
+        metrics.exemplars = Exemplars()
+        return ModelTracer(self, metrics.name, metrics.version, metrics.exemplars)
 
     def wall(self) -> float:
         """Return what the clock's time has to be increased by, to be seconds since the epoch."""
@@ -111,8 +114,13 @@ class RequestTrace:
 
     def _end(self, job: Job, status: int, kind: str, text: str) -> None:
         now = self._tracer.traces.clock.now()
-        if job.sent < self.queued < now:  # the job has waited in vain
-            self._tracer.offer_queued(self, now)
+        if job.sent < self.queued:  # the job has waited in vain, or was not accepted
+            if self.queued < now:
+                self._tracer.offer_queued(self, now)
+        elif status:
+            outcome = "ok" if status < 500 else "expired" if kind == RequestExpired.kind else "error"
+            example = TracedLatency(self.trace_id, now - job.arrived, now + self.wall)
+            self._tracer.exemplars.note(outcome, example)
         attributes: Attributes = {
             "http.request.method": self._method, "url.path": self._path, "tsctl.request.id": job.id,
             "tsctl.model.name": self._tracer.name, "tsctl.model.version": self._tracer.version,
@@ -137,18 +145,20 @@ class RequestTrace:
 class ModelTracer:
     """The tracer of one version: a `daemon.batching.observer.VersionTracer`."""
 
-    def __init__(self, traces: Traces, name: str, version: str) -> None:
+    def __init__(self, traces: Traces, name: str, version: str, exemplars: Exemplars) -> None:
         self.traces = traces
+        self.exemplars = exemplars
         self.name = name
         self.version = version
+        self.ratio = traces.ratio
         self._stages: dict[str, float] = {}  # of the batch that is about to be returned: seconds
 
     def __repr__(self) -> str:
         return f"<ModelTracer of {self.name}/{self.version}>"
 
-    def begin(self, job: Job, method: str, target: str, began: float) -> None:
+    def begin(self, job: Job, method: str, target: str, began: float, draw: float) -> None:
         caller = caller_of(job.headers)
-        if records(caller, self.traces.ratio, random.random()):
+        if records(caller, self.ratio, draw):
             trace = RequestTrace(self, job, caller, method, target.partition("?")[0], began)
             job.trace = trace
             job.headers = with_context(job.headers, trace.worker)
@@ -158,6 +168,7 @@ class ModelTracer:
 
     def _measured(self, take: Callable[[Sequence[Measurement]], None], measurements: Sequence[Measurement]) -> None:
         take(measurements)
+        self._stages = {}  # those of a batch without a recorded request
         for each in measurements:
             if each.name == STAGE_TIME and len(each.labels) == 1 and each.labels[0][1] in STAGES:
                 self._stages[each.labels[0][1]] = max(0.0, each.value)
@@ -165,8 +176,6 @@ class ModelTracer:
     def returned(self, worker: int, batch: Batch, outcomes: Sequence[Outcome], seconds: float, now: float) -> None:
         stages, self._stages = self._stages, {}
         traces = [(job, job.trace) for job in batch.jobs if isinstance(job.trace, RequestTrace)]
-        if not traces:
-            return
         outcome = outcomes[0]  # all of a batch have the same fate
         if outcome.fate is Fate.UNSTARTED:
             return  # the jobs go on waiting

@@ -46,6 +46,7 @@ def _all() -> Iterator[Metric]:
     yield from families.ours(everything)
     yield from families.loop(everything)
     yield from gauges.events(Counter())
+    yield from families.spans(Counter(sent=0))
     of = {"model": "", "version": ""}
     for name, text, _ in (*gauges.GAUGES, *gauges.LEARNED):
         yield family(name, "gauge", text, [(of, 0)])

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -10,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from tests.e2e.collector import Collector, Received
-from tests.e2e.served import Served, eventually
+from tests.e2e.served import PATIENCE, Served, eventually
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 CALLER = f"00-{TRACE}-{SPAN}-01"
@@ -190,6 +192,7 @@ def test_a_collector_that_is_not_there_is_told_once_and_costs_no_answer(idle: Se
     assert idle.ask("/predictions/echo", b"x").status == 200
     eventually(lambda: bool(told()), "the lost traces are told")
     assert {idle.ask("/predictions/echo", b"x").status for _ in range(20)} == {200}
+    assert int(re.findall(r'tsctl_trace_spans_total\{outcome="lost"\} (\d+)', idle.tsctl("metrics"))[0]) >= 4
     began = time.monotonic()
     idle.stop()
 
@@ -198,6 +201,27 @@ def test_a_collector_that_is_not_there_is_told_once_and_costs_no_answer(idle: Se
     assert log.count("traces are lost until the collector takes them again") == 1
     assert away.url in log
     assert "Traceback" not in log
+
+
+def test_a_recorded_request_is_an_example_of_its_latency(traced: Served) -> None:
+    traced.register("echo", "--workers", "1")
+    traced.ask("/predictions/echo", b"x", traceparent=CALLER)
+    traced.ask("/predictions/echo", b"x")
+
+    asked = traced.ask("/metrics", method="GET", accept="application/openmetrics-text")
+    plain = traced.ask("/metrics", method="GET")
+
+    assert asked.headers["content-type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    latency = next(
+        each
+        for each in text_string_to_metric_families(asked.body.decode())
+        if each.name == "tsctl_request_latency_seconds"
+    )
+    found = [sample.exemplar for sample in latency.samples if sample.exemplar]
+    assert [exemplar.labels for exemplar in found] == [{"trace_id": TRACE}]
+    assert 0.0 < found[0].value < PATIENCE
+    assert TRACE not in plain.body.decode()
+    assert plain.headers["content-type"].startswith("text/plain")
 
 
 def test_each_daemon_of_an_upgrade_sends_its_own(traced: Served, collector: Collector) -> None:

@@ -63,7 +63,7 @@ def test_spans_are_sent_in_order_and_not_too_many_at_once(told: list[str], monke
     spans.send_some()
 
     assert sender.taken == [MOST_AT_ONCE, 1]
-    assert (spans.sent, spans.lost, told) == (MOST_AT_ONCE + 1, 0, [])
+    assert (spans.counts, told) == ({"sent": MOST_AT_ONCE + 1, "lost": 0, "dropped": 0}, [])
 
 
 def test_a_full_buffer_drops_further_spans_and_counts_them(told: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,8 +72,7 @@ def test_a_full_buffer_drops_further_spans_and_counts_them(told: list[str], monk
     for _ in range(MOST_WAITING + 3):
         spans.offer(SPAN)
 
-    assert spans.lost == 3
-    assert repr(spans) == f"<SpanBuffer {MOST_WAITING} waiting, 0 sent, 3 lost>"
+    assert repr(spans) == f"<SpanBuffer {MOST_WAITING} waiting, {{'sent': 0, 'lost': 0, 'dropped': 3}}>"
 
 
 def test_a_collector_that_is_away_is_told_once_until_it_is_back(
@@ -91,7 +90,7 @@ def test_a_collector_that_is_away_is_told_once_until_it_is_back(
         "traces are lost until the collector takes them again: no answer",
         "traces are lost until the collector takes them again: ValueError: a bug",
     ]
-    assert (spans.sent, spans.lost) == (1, 4)
+    assert spans.counts == {"sent": 1, "lost": 4, "dropped": 0}
 
 
 def test_the_last_spans_are_sent_before_the_end(told: list[str]) -> None:
@@ -131,7 +130,7 @@ def test_spans_that_were_dropped_by_a_slow_collector_are_told(told: list[str]) -
     spans.close(patience=10.0)
 
     assert told == [f"2 spans were dropped: more than {MOST_WAITING} waited for the collector"]
-    assert (spans.sent, spans.lost) == (MOST_WAITING + 1, 2)
+    assert spans.counts == {"sent": MOST_WAITING + 1, "lost": 0, "dropped": 2}
 
 
 def test_without_spans_there_is_no_thread(told: list[str]) -> None:

@@ -37,7 +37,7 @@ class Traced(StubVersion):
         headers = [("traceparent", traceparent)] if traceparent else []
         job = self.client.job(name, headers=headers, **further)  # type: ignore[arg-type]
         assert self.model.tracer is not None
-        self.model.tracer.begin(job, "POST", "/predictions/m?token=secret", job.arrived - BEFORE)
+        self.model.tracer.begin(job, "POST", "/predictions/m?token=secret", job.arrived - BEFORE, 0.5)
         self.model.submit(job)
         return job
 
@@ -308,6 +308,28 @@ def test_a_handlers_error_is_the_servers_and_a_clients_is_not() -> None:
     servers = [span for span in version.spans if span.name == "predict m"]
     assert [span.error for span in servers] == ["no", None]
     assert [span.attributes["error.type"] for span in servers] == ["E", "E"]
+
+
+def test_the_answers_of_workers_are_examples_by_outcome_and_others_are_not() -> None:
+    version = Traced(batch_time=1.0, capacity=1)
+    exemplars = version.metrics.exemplars
+    assert exemplars is not None
+    budget = TimeBudget(0.5, version.clock.now(), "x-request-deadline-ms")
+    late = version.predict("late", budget=budget)
+    version.clock.advance(0.1)
+    left = version.predict("left")
+    version.clock.advance(0.1)
+    version.model.abandon(left)
+    version.clock.advance(5.0)
+    good = version.predict("good")
+    version.clock.advance(5.0)
+
+    found = {outcome: list(exemplars.of(outcome).values()) for outcome in ("ok", "error", "expired")}
+    assert good.trace is not None and late.trace is not None
+    assert [each.trace_id for each in found["ok"]] == [good.trace.trace_id]
+    assert [each.trace_id for each in found["expired"]] == [late.trace.trace_id]
+    assert found["error"] == []
+    assert found["ok"][0].seconds == pytest.approx(1.0)
 
 
 def test_without_tracing_a_version_has_no_tracer() -> None:

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from functools import partial
+from random import random
 
 from daemon.api.inference.forms import Form, read_body
 from daemon.api.inference.raw_forms import RawForm, is_urlencoded, read_raw_form
 from daemon.core.errors import BadRequest, DaemonError, PredictionFailed
 from daemon.core.job import Job, JobPhase, Param, Piece, Reply, TimeBudget
 from daemon.core.timing import Timing
+from daemon.core.trace import TRACEPARENT
 from daemon.http.bounds.sending import NotRead
 from daemon.http.deadline_header import HEADER, PRIORITY_HEADER, read_budget
 from daemon.http.exchange import Exchange
@@ -75,6 +77,14 @@ def is_low(request: Request) -> bool:
     return request.priority == "low"
 
 
+def names_caller(headers: Sequence[tuple[str, str]]) -> bool:
+    """Return whether a request has a `traceparent`, which may be invalid."""
+    for header in headers:  # noqa: SIM110 - compiled, a loop costs a fraction of a generator
+        if len(header[0]) == len(TRACEPARENT) and header[0].lower() == TRACEPARENT:
+            return True
+    return False
+
+
 def predict(
     exchange: Exchange,
     model: ModelVersion,
@@ -113,8 +123,11 @@ def predict(
         unnamed=unnamed, low_priority=low, budget=budget, caller=exchange.caller,
     )  # fmt: skip
     job.timing = timing
-    if model.tracer is not None:
-        model.tracer.begin(job, request.method, request.target, request.began)
+    tracer = model.tracer
+    if tracer is not None:
+        draw = random()
+        if draw < tracer.ratio or names_caller(request.headers):
+            tracer.begin(job, request.method, request.target, request.began, draw)
     model.submit(job)
     request.body = b""  # the job owns the body now
     exchange.on_leave = partial(_leave, model, job)
