@@ -7,6 +7,7 @@ import re
 import socket
 import stat
 import threading
+import tomllib
 from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
@@ -269,6 +270,13 @@ def test_the_page_is_small_and_keeps_the_licence_of_its_charts() -> None:
 
     assert sum(sizes) <= 150 * 1024
     assert "MIT License" in (STATIC / "uplot" / "LICENSE").read_text()
+
+
+def test_the_licence_of_the_charts_is_among_those_of_the_package() -> None:
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+
+    assert "tsctl/console/static/uplot/LICENSE" in project["license-files"]
+    assert all((Path(__file__).parents[3] / name).is_file() for name in project["license-files"])
 
 
 def test_the_redirect_file_is_for_its_user_alone_and_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
