@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SPREAD := -n 2 --dist worksteal --durations 20
 DEBIAN_PACKAGES := bash curl fish groff-base make openssl tmux wrk zsh
 
-.PHONY: help demo digits test test-busy lint types unit compiled heavy history fuzz conformance simulate simulate-faults lives upgrades chaos bench bounds completions references system-packages proxies browser screens docs picture workflows source wheels release-check clean
+.PHONY: help alerts demo digits test test-busy lint types unit compiled heavy history fuzz conformance simulate simulate-faults lives upgrades chaos bench bounds completions references system-packages proxies browser screens docs picture workflows source wheels release-check clean
 
 # Prints the targets.
 help:
@@ -133,7 +133,7 @@ system-packages:
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends $(DEBIAN_PACKAGES)
 
-	$(MAKE) .tools/promtool
+	$(MAKE) .tools/prometheus
 
 # nginx and HAProxy, for the tests behind proxies. Not among the others: where systemd runs, their packages start servers on port 80.
 proxies:
@@ -148,13 +148,19 @@ browser: $(VENV)/.browser-installed
 screens: $(VENV)/.browser-installed
 	$(BIN)/python -m docs.generate.console
 
-# Only the program: the package prometheus would start a server.
-.tools/promtool:
+# Only the programs: the package prometheus would start a server.
+.tools/prometheus:
 	mkdir -p .tools/package
 	cd .tools/package && apt-get download -q prometheus
-	dpkg-deb --fsys-tarfile .tools/package/prometheus_*.deb | tar -xO ./usr/bin/promtool > $@.draft
-	chmod +x $@.draft && mv $@.draft $@
+	for program in promtool prometheus; do \
+		dpkg-deb --fsys-tarfile .tools/package/prometheus_*.deb | tar -xO ./usr/bin/$$program > .tools/$$program.draft && \
+		chmod +x .tools/$$program.draft && mv .tools/$$program.draft .tools/$$program || exit 1; \
+	done
 	rm -r .tools/package
+
+# Troubles a daemon in each way that `tsctl metrics --rules` has an alert for, and waits until a real Prometheus tells it. A minute.
+alerts: $(VENV)/.installed .tools/prometheus
+	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/pytest -m "" $(PYTEST) tests/e2e/test_alerts.py
 
 $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

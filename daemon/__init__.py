@@ -27,6 +27,7 @@ imports torch, so it starts in well under a second; the command line imports nei
     batching/          queue and dispatcher: when a job is sent, and together with which others
       policies/        `auto`, `fixed`, `greedy`: when a batch is due
       traffic/         learned from the traffic: batch times, arrivals, callers
+    tracing/           the spans of recorded requests, on their way to a collector; nothing of it runs unless asked for
     models/            the registered models
       archives/        their archives, from download to unpacked directory
       persistence/     the snapshot, and a start from it
@@ -68,7 +69,7 @@ Six walks
 
 Bounds, and where they are: connections (bounds.full), bodies being received (bounds.receiving), a version's
 queue in jobs and bytes (batching.queue), a worker's memory and processors (processes.memory_limit,
-model_settings). A log that cannot be written loses its lines (core.logs). Each excess is reported.
+model_settings). A log that cannot be written loses its lines (core.log_file). Each excess is reported.
 
 Decisions are synchronous functions of facts with the time as an argument: collectors, the pool's
 plan and the registry have no asyncio and no clock, so that the same objects run in production, in

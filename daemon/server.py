@@ -14,7 +14,9 @@ from functools import partial
 from typing import Any
 
 from daemon import paths
+from daemon.api.cors import cors_headers, with_preflight
 from daemon.api.guards import guard
+from daemon.api.inference.held import HeldRequests
 from daemon.api.inference.routes import inference_routes
 from daemon.api.inference.turns import Turns
 from daemon.api.management.routes import management_routes
@@ -52,14 +54,15 @@ from daemon.lifecycle.upgrade.messages import Expected
 from daemon.lifecycle.upgrade.new import Predecessor
 from daemon.lifecycle.upgrade.old import Upgrade
 from daemon.lifecycle.upgrade.successor import Launch, NewDaemon, start
-from daemon.metrics.gpu import Gpus
-from daemon.metrics.host import HostMonitor
+from daemon.metrics.machine.gpu import Gpus
+from daemon.metrics.machine.host import HostMonitor
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.recent_timer import RecentTimer
 from daemon.models.archives.store import sizes
 from daemon.models.persistence.startup import Startup
 from daemon.models.registrar import Registrar
 from daemon.models.registry import Registry
+from daemon.tracing.export import TraceExport
 from daemon.workers.local_engine import LocalEngine
 
 _METRICS_BODY = 64 * 1024  # bytes: requests for metrics need no body
@@ -86,9 +89,11 @@ class _Parts:
     access_log: AccessLog
     upgrade: Upgrade
     turns: Turns
+    held: HeldRequests
     urls: Urls
     private: Listener
     public: list[tuple[Listener, socket.socket, ssl.SSLContext | None]]
+    traces: TraceExport
 
     @property
     def listeners(self) -> list[Listener]:
@@ -131,38 +136,52 @@ class Daemon:
         tokens = read_tokens(config, os.environ)
         endpoints = choose_endpoints(config)
         tls = tls_context(config)
+        traces = TraceExport(config, os.environ, tsctl_version())
         place = self._boot.take_place(config, endpoints)
         try:
             with contextlib.suppress(paths.PathError):  # then its files cannot be opened either, and that is told
                 paths.make_private(paths.logs_dir(config.state_dir), strict=False)
-            logs.set_up(paths.daemon_log(config.state_dir), config.log_level, foreground=self._foreground)
-            parts = self._assemble(place, tokens, tls)
+            logs.set_up(
+                paths.daemon_log(config.state_dir), config.log_level, foreground=self._foreground,
+                as_json=config.log_format == "json",
+            )  # fmt: skip
+            parts = self._assemble(place, tokens, tls, traces)
             servers, loading = await self._serve(parts, ready)
             await self._shut_down(parts, servers, loading)
         finally:
             place.leave()
 
-    def _assemble(self, place: Instance, tokens: Tokens, tls: ssl.SSLContext | None) -> _Parts:
+    def _assemble(self, place: Instance, tokens: Tokens, tls: ssl.SSLContext | None, traces: TraceExport) -> _Parts:
         config, shutdown, loop = self._config, self._shutdown, asyncio.get_running_loop()
         files = _raise_file_limit()  # before any process is started, which inherits the limit
         clock = LoopClock(loop)
         registry, metrics = Registry(), Metrics()
         events = Events(Journal(paths.events_file(config.state_dir)))
+        metrics.events = events.counts
         recurring = Recurring(events, clock)
-        logs.report_losses(lambda text: _soon(loop, partial(events.add, "log-lost", text)))
-        watch = LoopWatch(
-            clock, lambda late: recurring.note("loop-stalled", f"the event loop did not turn for {late:.1f} s")
+        logs.report_losses(lambda text: _soon(loop, partial(recurring.note, "log-lost", text, reason=text)))
+
+        def note_stall(late: float) -> None:
+            metrics.stalled(late)
+            recurring.note("loop-stalled", f"the event loop did not turn for {late:.1f} s")
+
+        watch = LoopWatch(clock, note_stall)
+        tracing = traces.begin(clock, lambda text: _soon(loop, partial(events.add, "traces-lost", text)))
+        as_json = config.log_format == "json"
+        model_logs = logs.ModelLogs(
+            partial(paths.model_log, config.state_dir), foreground=self._foreground, as_json=as_json
         )
-        model_logs = logs.ModelLogs(partial(paths.model_log, config.state_dir), foreground=self._foreground)
         arena = open_arena()
         if arena is not None:
             arena.soon = clock.soon
         engine = LocalEngine(
             loop, clock, model_environment(os.environ, config), arena, template=config.template, alone=True
         )
-        registrar = Registrar(config, registry, engine, clock, model_logs, metrics, recurring=recurring)
+        registrar = Registrar(
+            config, registry, engine, clock, model_logs, metrics, recurring=recurring, tracing=tracing
+        )
         startup = self._boot.plan(config, registry, registrar)
-        access_log = AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground)
+        access_log = AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground, as_json=as_json)
         urls = urls_of(place.bound)
 
         def own(word: str) -> Any | None:
@@ -205,7 +224,9 @@ class Daemon:
         remote = management_routes(registry, registrar, None, local_paths=False)
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
         allowed = {0, os.getuid()}
-        private = Listener(Router(join(routes, commands)), limits, clock, tell, lambda uid: uid in allowed, arena)
+        held = HeldRequests(registry, clock, config.queue_jobs, config.queue_bytes)
+        local = Router(join(routes, commands), held.take)
+        private = Listener(local, limits, clock, tell, lambda uid: uid in allowed, arena)
         # These limits apply to TCP only, so that the control socket stays reachable under overload.
         receiving = ReceiveBudget(config.max_receiving_bytes, partial(recurring.note, "limit", reason="receiving"))
         sending = SendBudget(config.max_sending_bytes, partial(recurring.note, "limit", reason="sending"))
@@ -214,17 +235,19 @@ class Daemon:
         for endpoint, listening in place.bound:
             guarded = guard(endpoint, listening, config, tokens)
             size = limits if endpoint.inference or endpoint.management else replace(limits, max_body=_METRICS_BODY)
+            cors = cors_headers(config) if endpoint.inference and not endpoint.management else ()
+            router = guarded.router(routes, remote, measured, held.take)
             listener = Listener(
-                guarded.router(routes, remote, measured), size, clock, tell, storage=arena,
+                with_preflight(router) if cors else router, size, clock, tell, storage=arena,
                 admit=guarded.admit if guarded.asks else None, receiving=receiving, sending=sending,
-                full=partial(events.add, "limit"),
+                full=partial(events.add, "limit"), headers=cors,
             )  # fmt: skip
             public.append((listener, listening, tls if endpoint.tls else None))
-        service = BootParts(place, registry, registrar, startup)
+        service = BootParts(place, registry, registrar, startup, metrics)
         recent = RecentTimer(metrics, clock)
         return _Parts(
-            service, events, recurring, watch, recent, events_route, engine, access_log, upgrade, turns, urls, private,
-            public,
+            service, events, recurring, watch, recent, events_route, engine, access_log, upgrade, turns, held, urls,
+            private, public, traces,
         )  # fmt: skip
 
     async def _serve(
@@ -247,7 +270,7 @@ class Daemon:
             raise
         servers = [await listen_control(parts.private, service.place.control)]
         servers += [await listen(listener, listening, tls) for listener, listening, tls in parts.public]
-        for note in config.notes:
+        for note in (*config.notes, *parts.traces.notes):
             kind, _, sentence = note.partition(": ")
             _log.log(logging.WARNING if kind == "warning" else logging.INFO, sentence)
         if startup.empty:
@@ -260,7 +283,7 @@ class Daemon:
         parts.events.add("started", f"listening on {addresses}, pid {os.getpid()}, tsctl {tsctl_version()}")
         ready(
             status_document(config, urls, service.registry, self._started)
-            | {"notes": [*config.notes, *registrar.ledger.memory.notes]}
+            | {"notes": [*config.notes, *parts.traces.notes, *registrar.ledger.memory.notes]}
         )
         await self._shutdown.due(parts.upgrade)
         return servers, loading
@@ -273,6 +296,7 @@ class Daemon:
         else:
             parts.events.add("stopping", f"stopping, pid {os.getpid()}; running requests have {self._config.grace:g} s")
         parts.events_route.close()
+        parts.held.close()
         shutdown.close(registrar, servers)
         if self.successor is not None:
             await shutdown.wind_down(parts.upgrade, listeners)
@@ -283,9 +307,11 @@ class Daemon:
         await shutdown.stop_models(registrar)
         parts.engine.close()
         await shutdown.let_answers_out(listeners)
+        await parts.upgrade.report_counts()
         for listener in listeners:
             listener.abort()
         parts.engine.end()
+        parts.traces.close()
         parts.access_log.close()
         parts.watch.close()
         parts.recent.close()

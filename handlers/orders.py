@@ -1,6 +1,6 @@
 """The daemon's orders to a template, and the template's reports: one message a packet.
 
-    daemon → template   Fork or Grow, each with two descriptors: the new process's socket, and its output
+    daemon → template   Fork or Grow, each with three descriptors: the new process's socket, stdout, stderr
     template → daemon   Ready or Unfit, once; then for each order Forked or OrderRefused
 
 The socket is a SOCK_SEQPACKET, which keeps message boundaries. The new process's socket is a stream of frames for a

@@ -32,11 +32,12 @@ FIRST = ("torch", "handlers.builtin.base", "handlers.builtin.text_classifier", "
 
 
 class NewProcess(NamedTuple):
-    """The new process's order and its two descriptors."""
+    """The new process's order and its descriptors."""
 
     order: orders.Order
     socket: int
-    output: int
+    stdout: int
+    stderr: int
 
 
 class TemplateProcess:
@@ -73,12 +74,12 @@ class TemplateProcess:
     def obey(self) -> NewProcess | None:
         """Handle orders until the daemon is gone (return None), or until this is a new process."""
         while True:
-            packet, descriptors, _, _ = socket.recv_fds(self._sock, orders.LARGEST, 2, socket.MSG_CMSG_CLOEXEC)
+            packet, descriptors, _, _ = socket.recv_fds(self._sock, orders.LARGEST, 3, socket.MSG_CMSG_CLOEXEC)
             if not packet:
                 return None
             order = orders.decode_order(packet)
             try:
-                if len(descriptors) != 2:
+                if len(descriptors) != 3:
                     raise NotForkable("it has no room for more descriptors")
                 check_fit()
                 sys.stdout.flush()
@@ -98,12 +99,12 @@ class TemplateProcess:
         self._sock.close()
         match born.order:
             case orders.Fork(threads=threads, directory=directory):
-                start_anew(born.output, directory)
+                start_anew(born.stdout, born.stderr, directory)
                 announce_threads(threads)
                 set_threads(threads)
                 return worker.converse(born.socket, self._prepared)
             case orders.Grow(modules=modules, load=load):
-                start_anew(born.output, os.getcwd() if load is None else load.model_dir)
+                start_anew(born.stdout, born.stderr, os.getcwd() if load is None else load.model_dir)
                 self._sock = socket.socket(fileno=born.socket)
                 return None if self.prepare(modules, load) else 0
 

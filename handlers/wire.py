@@ -34,6 +34,8 @@ BOUNDS = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
     10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0, 5000.0, 10000.0,
 )  # fmt: skip
+STAGE_TIME = "tsctl_stage_seconds"  # a histogram that built-in handlers report, with one label: the stage
+STAGES = ("preprocess", "inference", "postprocess")
 MOST_SERIES = 1000  # in one frame; more means a label that never repeats
 MOST_LABELS = 100  # of one series
 LONGEST_LABEL = 1000  # characters of a label, of its name, and of a metric's name and unit

@@ -142,9 +142,12 @@ def serve(connection: DaemonConnection, prepared: Prepared | None = None) -> int
 
 
 def log_to_output() -> None:
-    """Send a handler's log records to the model's log unformatted (as in TorchServe), line by line."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(line_buffering=True)
+    """Send a handler's log records to the model's log unformatted (as in TorchServe), line by line, in UTF-8."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True)
+            with contextlib.suppress(OSError):  # it was a file, and is a pipe now: the encoding is set all the same
+                stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     logging.basicConfig(stream=sys.stdout, format="%(message)s", level=logging.INFO)
 
 

@@ -8,15 +8,23 @@ ROOT = Path(__file__).parent.parent
 WALL = {"time", "time_ns", "localtime", "gmtime", "ctime", "strftime"}  # of the module time
 
 MAY_READ_IT = {
+    "daemon/core/log_format.py": "the stamp of a line",
+    "daemon/core/logs.py": "the stamp of a line",
     "daemon/http/access_log.py": "the stamp of a line",
+    "daemon/api/observing/batches.py": "when a batch ended, for people",
+    "daemon/api/observing/live.py": "when the numbers were read, for people",
+    "daemon/models/reporting/reports.py": "when a prediction failed, for people",
     "daemon/api/management/describe.py": "since when a worker is there, as text",
     "daemon/events/events.py": "when something happened",
     "daemon/marfile.py": "when an archive was made",
     "daemon/server.py": "since when the daemon is there",
+    "daemon/tracing/tracer.py": "when a span began and ended",
     "daemon/workers/local.py": "since when a worker is there",
     "handlers/sdk/metrics.py": "the stamp of a line",
     "handlers/torchserve/metrics_store.py": "the stamp of a line",
     "tsctl/commands/events.py": "when something happened, for people",
+    "tsctl/logs/lines.py": "the stamp of a line",
+    "tsctl/logs/merging.py": "the time of a line that has none, and of no line before it",
     "tsctl/python/answers.py": "how long it is until the date of `Retry-After`",
     "tsctl/terminal/since.py": "a time that is so long ago",
     "tsctl/commands/status.py": "how long the daemon is there, for people",

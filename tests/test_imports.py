@@ -21,33 +21,36 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.model_settings", "daemon.models", "daemon.settings", "daemon.workers.engine",
         "daemon.workers.state", "handlers.names", "handlers.wire",
     ),
-    "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine"),
-    "daemon.config": ("daemon.config", "daemon.paths", "daemon.settings"),
+    "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine", "handlers.wire"),
+    "daemon.config": ("daemon.config", "daemon.paths", "daemon.setting_values", "daemon.settings"),
     "daemon.core": ("daemon.core",),
     "daemon.events": ("daemon.events",),
     "daemon.http": ("daemon.http",),
     "daemon.lifecycle": (
-        "daemon.lifecycle", "daemon.config", "daemon.events", "daemon.http.listener", "daemon.models", "daemon.paths",
-        "daemon.workers.cores",
+        "daemon.lifecycle", "daemon.config", "daemon.events", "daemon.http.listener", "daemon.metrics", "daemon.models",
+        "daemon.paths", "daemon.workers.cores",
     ),
     "daemon.lifecycle.upgrade.shim": (),
     "daemon.marfile": ("handlers.names",),
     "daemon.metrics": ("daemon.metrics", "handlers.wire"),
-    "daemon.model_settings": ("daemon.model_settings", "daemon.settings", "handlers.names"),
+    "daemon.model_settings": ("daemon.model_settings", "daemon.setting_values", "handlers.names"),
     "daemon.models": (
         "daemon.models", "daemon.batching", "daemon.config", "daemon.events", "daemon.marfile", "daemon.metrics",
         "daemon.model_settings", "daemon.paths", "daemon.settings", "daemon.targets", "daemon.workers",
         "handlers.names", "handlers.wire",
     ),
     "daemon.paths": (),
-    "daemon.settings": (),
+    "daemon.setting_values": (),
+    "daemon.settings": ("daemon.setting_values",),
     "daemon.targets": ("daemon.targets", "daemon.marfile"),
     "daemon.tools": (
         "daemon.tools", "daemon.api.inference", "daemon.batching", "daemon.config", "daemon.http", "daemon.marfile",
         "daemon.models", "daemon.paths", "daemon.workers", "handlers.wire",
     ),
+    "daemon.tracing": ("daemon.tracing", "daemon.config", "handlers.wire"),
     "daemon.workers": (
-        "daemon.workers", "daemon.settings", "handlers.credit", "handlers.names", "handlers.orders", "handlers.wire",
+        "daemon.workers", "daemon.setting_values", "handlers.credit", "handlers.names", "handlers.orders",
+        "handlers.wire",
     ),
     "handlers": ("handlers",),
     "handlers.builtin": ("handlers.builtin", "handlers.moved", "handlers.requests", "handlers.sdk"),
@@ -73,9 +76,15 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "handlers.torchserve": ("handlers.torchserve", "handlers.requests", "handlers.sdk"),
     "handlers.typed": ("handlers.typed", "handlers.requests", "handlers.sdk", "handlers.wire"),
     "handlers.wire": (),
-    "tsctl": ("tsctl", "daemon.paths", "daemon.settings", "daemon.model_settings", "daemon.marfile", "daemon.targets"),
+    "tsctl": (
+        "tsctl", "daemon.paths", "daemon.setting_values", "daemon.settings", "daemon.model_settings", "daemon.marfile",
+        "daemon.targets",
+    ),
+    "tsctl.doctor": (
+        "tsctl", "daemon.config", "daemon.core.errors", "daemon.paths", "daemon.workers.cores", "daemon.workers.gpus",
+    ),
     "tsctl.loadgen": ("tsctl.loadgen",),
-    "tsctl.python": ("tsctl.python", "daemon.paths", "daemon.targets"),
+    "tsctl.python": ("tsctl.python", "tsctl.logs.lines", "daemon.paths", "daemon.targets"),
     "tsctl.showcase.served": ("tsctl.showcase.served",),
     "tsctl.templates": ("tsctl.templates",),
 }  # fmt: skip
@@ -86,6 +95,7 @@ LEAFLESS: dict[str, tuple[str, ...]] = dict.fromkeys(
     (
         *LEAVES,
         "daemon.paths",
+        "daemon.setting_values",
         "daemon.settings",
         "daemon.model_settings",
         "daemon.marfile",
@@ -118,6 +128,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "daemon.marfile": (),
     "daemon.model_settings": (),
     "daemon.paths": (),
+    "daemon.setting_values": (),
     "daemon.settings": (),
     "daemon.targets": (),
     "handlers.moved": (),
@@ -133,6 +144,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "tsctl.python.serving": ("cloudpickle",),
     "tsctl.showcase.drawing": ("rich",),
     "tsctl.showcase.served": ("torch",),
+    "tsctl.top": ("rich",),
     "tsctl.templates": ("PIL", "handler", "torch"),
 }
 
@@ -187,7 +199,9 @@ def test_a_module_imports_only_what_its_room_allows(module: str) -> None:
 @pytest.mark.parametrize(
     ("module", "unwanted"),
     [
-        pytest.param("daemon.server", {"torch", "rich", "click"}, id="the daemon starts without torch"),
+        pytest.param(
+            "daemon.server", {"torch", "rich", "click", "opentelemetry"}, id="the daemon starts without torch"
+        ),
         pytest.param("handlers.wire", {"torch", "asyncio"}, id="the wire needs no torch"),
         pytest.param("tsctl.cli", {"rich", "asyncio", "torch", "http.client"}, id="the command line is light"),
         pytest.param(

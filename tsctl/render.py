@@ -1,4 +1,4 @@
-"""Terminal output: tables, live progress, drawings. Beside showcase/drawing.py the only module that imports rich."""
+"""Terminal output: tables, live progress, drawings. Only showcase/drawing.py and top/ import rich, too."""
 
 import sys
 import time
@@ -31,6 +31,7 @@ _STATE_STYLES = {
     "ready": "green", "loading": "yellow", "crashing": "red", "failed": "red",
     "stopping": "yellow", "no workers": "dim",
 }  # fmt: skip
+_VERDICT_STYLES = {"ok": "green", "warning": "yellow", "problem": "red"}
 _BAR = 40  # columns of a histogram's longest bar
 _SHORT_BAR = 12
 _GAP = 2  # between the columns of a table
@@ -72,7 +73,12 @@ def fitting(names: Sequence[str], widths: Sequence[int], room: int, drop: Sequen
 
 def state(word: str) -> Text:
     """Return a model's state in its colour; the colour adds no information."""
-    return Text(word, style=_STATE_STYLES.get(word, ""))
+    return Text(word, style=state_style(word))
+
+
+def state_style(word: str) -> str:
+    """Return the colour of a model's state."""
+    return _STATE_STYLES.get(word, "")
 
 
 def facts(pairs: Iterable[tuple[str, Any]]) -> None:
@@ -82,6 +88,19 @@ def facts(pairs: Iterable[tuple[str, Any]]) -> None:
     grid.add_column(overflow="fold")
     for name, value in pairs:
         grid.add_row(name, _cell(value))
+    out.print(grid)
+
+
+def verdicts(rows: Iterable[tuple[str, str, str, str]]) -> None:
+    """Print a name, a state and a text a line; below, the remedy if there is one."""
+    grid = Table(box=None, pad_edge=False, show_header=False)
+    for _ in range(2):
+        grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, word, text, remedy in rows:
+        grid.add_row(_cell(name), Text(word, style=_VERDICT_STYLES.get(word, "")), _cell(text))
+        if remedy:
+            grid.add_row("", "", Text(f"→ {remedy}", style="bold"))
     out.print(grid)
 
 

@@ -4,7 +4,7 @@
 table here: their effect, or a note that they have none.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import click
@@ -62,15 +62,39 @@ FLAGS: tuple[Flag, ...] = (
 
 GROUP = "torchserve's flags"
 
+# All names that torchserve's parser knows, in its order; argparse takes any beginning that only one of them has.
+_NAMES = ("--ts-config", "--model-store", "--models", *(name for flag in FLAGS for name in flag.names))
+_ALSO = {"--model": "--models"}  # two names begin so, and its examples mean this one
+
 # Flags equivalent to a setting: its name and its value.
 _MEANT = {"ncs": ("restore", False), "disable_token_auth": ("management_without_token", True)}
 
 
 class TorchServeCommand(Verb):
-    """A command whose `--models` takes all words up to the next option, as torchserve's does."""
+    """A command that reads torchserve's flags as its parser does.
+
+    `--models` takes all words up to the next option, and the beginning of a flag's name is enough.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, spread_models(args))
+        ours = {name for each in self.params for name in (*each.opts, *each.secondary_opts)}
+        return super().parse_args(ctx, spread_models(complete(args, ours)))
+
+
+def complete(arguments: Sequence[str], ours: Container[str]) -> list[str]:
+    """Replace each beginning of a torchserve flag by the flag, if no other of them begins so.
+
+    Args:
+        ours: names of options, which stay as they are.
+    """
+    completed: list[str] = []
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if name.startswith("--") and name != "--" and name not in ours:
+            found = [each for each in _NAMES if each.startswith(name)]
+            name = _ALSO.get(name, found[0] if len(found) == 1 else name)
+        completed.append(f"{name}{equals}{value}")
+    return completed
 
 
 def spread_models(arguments: Sequence[str]) -> list[str]:

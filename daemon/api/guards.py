@@ -14,7 +14,7 @@ from daemon.config.config import Config
 from daemon.config.endpoints import Endpoint
 from daemon.config.tokens import Tokens
 from daemon.http.messages import Request
-from daemon.http.router import Route, Router, join
+from daemon.http.router import Hold, Route, Router, join
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,11 @@ class Guard:
             self.management(request)
 
     def router(
-        self, inference: Mapping[str, Route], management: Mapping[str, Route], metrics: Mapping[str, Route]
+        self,
+        inference: Mapping[str, Route],
+        management: Mapping[str, Route],
+        metrics: Mapping[str, Route],
+        hold: Hold | None = None,
     ) -> Router:
         """Return the endpoint's application."""
         tables: list[Mapping[str, Route]] = []
@@ -56,7 +60,7 @@ class Guard:
             tables.append(guarded(management, self.management))
         if self.endpoint.metrics and not self.endpoint.inference:  # with predictions it is behind their check
             tables.append(metrics)
-        return Router(join(*tables))
+        return Router(join(*tables), hold)
 
 
 def guard(endpoint: Endpoint, listening: socket.socket, config: Config, tokens: Tokens) -> Guard:

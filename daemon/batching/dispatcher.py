@@ -26,7 +26,7 @@ import msgspec
 from daemon.batching.ahead import may_send_ahead
 from daemon.batching.alarm import Alarm
 from daemon.batching.expiry import Expiry
-from daemon.batching.observer import RETURNED, UNHEARD, BatchObserver
+from daemon.batching.observer import RETURNED, UNHEARD, BatchObserver, VersionTracer
 from daemon.batching.policies.collector import Collector, Facts, Send
 from daemon.batching.quarantine import Quarantine, Quarantined
 from daemon.batching.queue import Queue
@@ -50,6 +50,7 @@ class Dispatcher:
         listeners: called after each batch, and when jobs have expired; shared with the model, which adds and removes.
         quarantine: knows which jobs may end their workers.
         observer: notified of jobs that are not answered by a worker, or with a failure.
+        tracer: notified of each batch that comes back; None while requests are not traced.
 
     Attributes:
         collector: the policy; may be replaced at any time.
@@ -72,6 +73,7 @@ class Dispatcher:
         listeners: dict[Callable[[], None], None] | None = None,
         quarantine: Quarantine | None = None,
         observer: BatchObserver | None = None,
+        tracer: VersionTracer | None = None,
     ) -> None:
         self.stopping = False
         self.running = 0
@@ -92,6 +94,7 @@ class Dispatcher:
         self._listeners: dict[Callable[[], None], None] = {} if listeners is None else listeners
         self.quarantine = quarantine or Quarantine(clock, "")
         self._observer = observer or BatchObserver()
+        self._tracer = tracer
         self._screening = Screening(queue, self.quarantine, self._reject, self.wake)
         self._batch_ids = itertools.count(1)
         self._awake = False
@@ -165,6 +168,8 @@ class Dispatcher:
             ends.reverse()
             failed = len(ends)
             self._observer.lost(worker, outcomes, ends)
+        if self._tracer is not None:
+            self._tracer.returned(worker.pid, batch, outcomes, seconds, now)
         if fate is not Fate.UNSTARTED:
             self.log.note(batch, worker.pid, seconds, failed, now)
         # A job that comes back unstarted is not known to be a suspect, if its like ended another worker meanwhile.
@@ -237,7 +242,7 @@ class Dispatcher:
             reply = reply_to_lost(outcome, self.stopping, refusal)
         elif reply.status >= 500 and fate is Fate.ANSWERED:
             self._observer.failed(job, reply)
-        self._metrics.answered(job, reply.status, now)
+        self._metrics.answered(job, reply.status, now, len(reply.body) + job.streamed)
         job.answer(reply)
         return reply.status
 

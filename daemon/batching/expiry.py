@@ -13,7 +13,8 @@ from typing import NamedTuple
 from daemon.batching.deadlines import JobDeadlines
 from daemon.batching.queue import Queue
 from daemon.batching.traffic.traffic import Traffic
-from daemon.core.errors import AnsweredTooLate, RequestExpired, WaitedTooLong, duration
+from daemon.core.duration import duration
+from daemon.core.errors import AnsweredTooLate, RequestExpired, WaitedTooLong
 from daemon.core.job import Job, JobPhase
 
 QUEUE_TIMEOUT = "queueTimeout"

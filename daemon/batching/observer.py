@@ -1,10 +1,15 @@
-"""The events of a dispatcher that concern operators; none of them is on the way of a request that is answered well."""
+"""The events of a dispatcher that concern operators; none of them is on the way of a request that is answered well.
 
-from collections.abc import Sequence
+And those that a tracer of requests needs, where requests are traced.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from daemon.core.errors import DaemonError
-from daemon.core.job import Job, Outcome, Reply
+from daemon.core.job import Batch, Job, Outcome, Reply
 from daemon.workers.engine import Worker
+from handlers.wire import Measurement
 
 RETURNED = 0  # the job is in the queue again
 UNHEARD = -1  # nobody waits for the job's answer: its client has left, or it had expired
@@ -31,3 +36,35 @@ class BatchObserver:
 
     def quarantined(self, job: Job, sentence: str) -> None:
         """Note that requests like this job are rejected for a while, and why."""
+
+
+class VersionTracer(Protocol):
+    """Records the traces of one version's requests (daemon/tracing/)."""
+
+    def begin(self, job: Job, method: str, target: str, began: float) -> None:
+        """Set the job's trace, if it is to be recorded, and what its handler is told of that.
+
+        Args:
+            began: when the headers of the request were complete, on the daemon's clock.
+        """
+
+    def beside(self, take: Callable[[Sequence[Measurement]], None]) -> Callable[[Sequence[Measurement]], None]:
+        """Return a function that takes a worker's measurements, which it reports before its batch is `returned`.
+
+        Args:
+            take: called with them as well.
+        """
+
+    def returned(self, worker: int, batch: Batch, outcomes: Sequence[Outcome], seconds: float, now: float) -> None:
+        """Note that a batch came back from a worker, after its jobs ended or were queued again.
+
+        Args:
+            worker: its process id.
+            seconds: the time that the batch took there; 0.0 if it was not answered.
+        """
+
+
+class Tracing(Protocol):
+    """Makes the tracer of each version."""
+
+    def of(self, name: str, version: str) -> VersionTracer: ...

@@ -13,7 +13,8 @@ from daemon.batching.fingerprint import fingerprint
 from daemon.batching.observer import BatchObserver
 from daemon.batching.suspects import DEATHS, Suspects
 from daemon.core.clock import Clock
-from daemon.core.errors import DaemonError, duration
+from daemon.core.duration import duration
+from daemon.core.errors import DaemonError
 from daemon.core.job import Fate, Job, Outcome, Param
 
 AT_ONCE = 16 * 1024  # bytes of one request that is hashed on the loop: 20 µs

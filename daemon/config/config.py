@@ -9,7 +9,8 @@ from typing import Any
 from daemon import paths
 from daemon.config.properties import ConfigFile, ModelValues, PropertyValue, read_config_file
 from daemon.core.errors import StartError
-from daemon.settings import MIB, SETTINGS, Setting
+from daemon.setting_values import MIB
+from daemon.settings import SETTINGS, Setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,9 @@ class Config:
     inference_token_file: Path | None
     allowed_host: tuple[str, ...] | None
     allowed_urls: tuple[str, ...] | None
+    cors_allowed_origin: str | None
+    cors_allowed_methods: str | None
+    cors_allowed_headers: str | None
     certificate_file: Path | None
     private_key_file: Path | None
     grace: float
@@ -56,6 +60,9 @@ class Config:
     template: bool
     access_log: bool
     log_level: str
+    log_format: str
+    trace_endpoint: str | None
+    trace_sample: float
     origins: Mapping[str, str] = field(default_factory=dict)  # setting → "flag", "environment", "file …" or "default"
     models_block: ModelValues = field(default_factory=dict)
     snapshot_block: ModelValues = field(default_factory=dict)  # models that TorchServe had registered
@@ -101,6 +108,10 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
         # the code that runs and who may register models: the note names the file, and the operator decides.
         sentence = "`config.properties` of this directory is not read; `--ts-config config.properties` reads it"
         notes += (f"note: {sentence}",)
+    inference, management = values["inference_address"], values["management_address"]
+    if values["cors_allowed_origin"] and inference == management:
+        why = "it also takes management commands, which no web page may send; give those an address of their own"
+        notes += (f"warning: `cors_allowed_origin` has no effect on {inference}: {why}",)
     return Config(
         **values, origins=origins, models_block=file.models, snapshot_block=file.snapshot, notes=notes
     )  # fmt: skip

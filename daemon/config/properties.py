@@ -39,7 +39,7 @@ STOPS: dict[str, tuple[Callable[[str], bool], str]] = {
 
 # TorchServe's other keys, which have no effect here.
 MEANINGLESS = frozenset({
-    "async_logging", "cors_allowed_headers", "cors_allowed_methods", "cors_allowed_origin",
+    "async_logging",
     "cpp_log_config", "cpu_launcher_args", "cpu_launcher_enable", "debug", "disable_system_metrics",
     "enable_grpc_ssl", "enable_model_api", "grpc_inference_address",
     "grpc_inference_max_connection_age_grace_ms", "grpc_inference_max_connection_age_ms", "grpc_inference_port",

@@ -27,6 +27,8 @@ TorchServe 0.12, because clients match on them.
 
 from pathlib import Path
 
+from daemon.core.duration import duration
+
 
 class DaemonError(Exception):
     """Base class of the errors that are reported to clients and operators."""
@@ -45,6 +47,7 @@ class ModelNotFound(DaemonError):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"Model not found: {name}")
+        self.name = name
 
 
 class ArchiveNotFound(DaemonError):
@@ -62,6 +65,7 @@ class VersionNotFound(DaemonError):
 
     def __init__(self, name: str, version: str, message: str = "") -> None:
         super().__init__(message or f"Model version: {version} does not exist for model: {name}")
+        self.name = name
 
 
 class ResourceNotFound(DaemonError):
@@ -379,11 +383,6 @@ class OutOfResources(DaemonError):
     """Memory ran out while the model was loading."""
 
     status = 507
-
-
-def duration(seconds: float) -> str:
-    """Format seconds in milliseconds below one second: `0.4 ms`, `50 ms`, `2.5 s`."""
-    return f"{seconds * 1000:.3g} ms" if seconds < 1.0 else f"{seconds:.4g} s"
 
 
 class StartError(Exception):

@@ -26,6 +26,7 @@ import msgspec
 from daemon.core.arena import SHARED_FROM, Payload
 from daemon.core.states import IllegalTransition
 from daemon.core.timing import Timing
+from daemon.core.trace import JobTrace
 
 MAX_ATTEMPTS = 2
 
@@ -179,6 +180,8 @@ class Job:
         caller_stats: the version's record of that connection; opaque here.
         held: since when the job waits beside an idle worker, or None.
         timing: receives the times of the job's batch, or None.
+        trace: the trace that records the job; None for most jobs, and for all while tracing is off.
+        streamed: bytes of its answer that were sent in pieces.
         suspect: its digest as one that may end workers (batching/quarantine.py), or None.
     """
 
@@ -202,8 +205,10 @@ class Job:
         "queued",
         "sent",
         "size",
+        "streamed",
         "suspect",
         "timing",
+        "trace",
         "unnamed",
     )  # fmt: skip
 
@@ -240,7 +245,9 @@ class Job:
         self.caller_stats: Any = None
         self.held: float | None = None
         self.suspect: bytes | None = None
+        self.streamed = 0
         self.timing: Timing | None = None
+        self.trace: JobTrace | None = None
         self._deliver = deliver
         self._stream = stream
 
@@ -278,11 +285,15 @@ class Job:
     def answer(self, reply: Reply) -> None:
         self._advance(JobEvent.ANSWER)
         self._deliver(reply)
+        if self.trace is not None:
+            self.trace.ended(self, reply)
 
     def expire(self, reply: Reply) -> None:
         """End the job at its deadline, with `reply`."""
         self._advance(JobEvent.EXPIRE)
         self._deliver(reply)
+        if self.trace is not None:
+            self.trace.ended(self, reply)
 
     def stream(self, piece: Reply) -> None:
         """Send the client a piece of the answer; status and headers count in the first.
@@ -293,11 +304,16 @@ class Job:
         if self.phase is not JobPhase.SENT or self._stream is None:
             raise IllegalTransition(f"a piece of an answer in {self.phase.name}")
         self.begun = True
+        if self.trace is not None:
+            self.trace.piece()
+        self.streamed += len(piece.body)
         self._stream(piece)
 
     def abandon(self) -> None:
         """End the job without an answer: its client left."""
         self._advance(JobEvent.ABANDON)
+        if self.trace is not None:
+            self.trace.ended(self, None)
 
     def _advance(self, event: JobEvent) -> None:
         try:

@@ -1,7 +1,7 @@
 """One event, and the table of its kinds."""
 
 import logging
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -44,6 +44,12 @@ class Event(msgspec.Struct, frozen=True):
         named = f" (request{'s' if len(requests) > 1 else ''} {', '.join(requests)})" if requests else ""
         return f"{about}{': ' if about else ''}{self.text}{named}"
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The event's own fields, as a line of the daemon's log has them in JSON; without the empty ones."""
+        found = {"kind": self.kind, "model": self.model, "version": self.version, "pid": self.worker}
+        return {name: value for name, value in (found | {"requests": self.requests}).items() if value}
+
 
 class EventKind(NamedTuple):
     """A kind of events: the level of each, and its meaning."""
@@ -84,6 +90,7 @@ KINDS: dict[str, EventKind] = {
     "request-quarantined": EventKind("warning", "a request is refused for a while: it has ended workers"),
     "limit": EventKind("warning", "a limit of the daemon was reached"),
     "log-lost": EventKind("error", "a log file, or the file of events, cannot be written"),
+    "traces-lost": EventKind("warning", "a collector does not take the spans of traced requests, or is too slow"),
     "not-remembered": EventKind("error", "a change was applied, and the snapshot could not be written"),
     "loop-stalled": EventKind("warning", "the event loop did not turn for a while"),
 }

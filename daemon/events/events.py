@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 
@@ -31,11 +31,13 @@ class Events:
 
     Attributes:
         last: the sequence of the latest event; 0 before the first.
+        counts: how many of each kind were added here, by another daemon's not.
         listeners: called with each event after it was added, in the order of their addition. They must not raise.
     """
 
     def __init__(self, journal: Journal | None = None, wall: Callable[[], float] = time.time, kept: int = KEPT) -> None:
         self.last = 0
+        self.counts: Counter[str] = Counter()
         self.listeners: dict[Listener, None] = {}
         self._ring: deque[Event] = deque(maxlen=kept)
         self._unsaved: deque[Event] = deque(maxlen=kept)  # could not be written yet
@@ -60,6 +62,7 @@ class Events:
         level, line = KINDS[kind].level, without_secrets(text.strip().partition("\n")[0])[:MOST_TEXT]
         ids, journal = tuple(requests[:MOST_REQUESTS]), self._journal
         failed = journal is not None and bool(journal.error)
+        self.counts[kind] += 1
         with nullcontext() if journal is None else journal.lock():
             self.refresh()
             event = Event(self.last + 1, self._wall(), level, kind, model, version, worker, ids, line)
@@ -67,7 +70,7 @@ class Events:
                 self._unsaved.append(event)
                 if journal.write(self._unsaved):
                     self._unsaved.clear()
-        _log.log(LEVELS[level], "%s", event.line)
+        _log.log(LEVELS[level], "%s", event.line, extra={"fields": event.fields})
         self._take([event])
         if journal is not None and journal.error and not failed:
             self.add("log-lost", f"{journal.error}; events are kept in memory until it can be written")

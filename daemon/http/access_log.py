@@ -3,30 +3,70 @@
 import time
 from pathlib import Path
 
+import msgspec
+
 from daemon.core.clock import Clock
-from daemon.core.logs import LineLog, without_secrets
+from daemon.core.log_format import stamp_of, without_secrets
+from daemon.core.logs import LineLog
 from daemon.http.messages import Request
 
 FLUSH_EVERY = 0.5  # seconds
 _LINES_AT_ONCE = 1000
+_encode = msgspec.json.Encoder().encode
+
+
+class AccessEntry(msgspec.Struct):
+    """A line in JSON. As a struct it is encoded in 0.8 µs, as a dictionary in 1.3.
+
+    Attributes:
+        ms: from the request's receipt to its answer.
+        requestBytes: the size of the body as announced; None for one in chunks.
+        request: the id.
+    """
+
+    time: str
+    level: str
+    log: str
+    client: str
+    method: str
+    path: str
+    status: int
+    ms: float
+    requestBytes: int | None  # noqa: N815 - the name in JSON
+    request: str
 
 
 class AccessLog:
     """A log that writes its lines after at most `FLUSH_EVERY` seconds, or when 1 000 are waiting."""
 
-    def __init__(self, path: Path, clock: Clock, *, foreground: bool) -> None:
-        self._log = LineLog(path, foreground)
+    def __init__(self, path: Path, clock: Clock, *, foreground: bool, as_json: bool = False) -> None:
+        self._log = LineLog(path, "access", foreground=foreground, as_json=as_json)
         self._clock = clock
+        self._as_json = as_json
         self._lines: list[str] = []
         self._stamped = -1  # the second of `_stamp`
         self._stamp = ""
+        self._offset = ""
+        self._rests: list[str] = []  # of the stamp, for each millisecond: `.123+01:00`
 
     def note(self, request: Request, status: int, seconds: float) -> None:
         """Add the line of a request; `seconds` is the time from its receipt to its answer."""
-        now = int(time.time())
-        if now != self._stamped:  # once a second: strftime costs more (1 µs) than the rest of the line
-            self._stamped, self._stamp = now, time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(now))
-        self.add(line_of(request, status, seconds, self._stamp))
+        moment = time.time()
+        now = int(moment)
+        if now != self._stamped:  # once a second: it costs more (4 µs) than the rest of the line
+            self._begin_second(now)
+        stamp = self._stamp + self._rests[int((moment - now) * 1000)]
+        if self._as_json:
+            self.add(json_line_of(request, status, seconds, stamp))
+        else:
+            self.add(line_of(request, status, seconds, stamp))
+
+    def _begin_second(self, now: int) -> None:
+        stamp = stamp_of(now)
+        self._stamped, self._stamp = now, stamp[:19]
+        if stamp[23:] != self._offset:
+            self._offset = stamp[23:]
+            self._rests = [".%03d%s" % (each, self._offset) for each in range(1000)]  # noqa: UP031
 
     def add(self, line: str) -> None:
         lines = self._lines
@@ -48,9 +88,34 @@ class AccessLog:
 
 
 def line_of(request: Request, status: int, seconds: float, stamp: str) -> str:
-    """Return the log line of a request; unprintable characters, which clients choose, are escaped."""
-    target = without_secrets(request.target) if "url=http" in request.target else request.target
+    """Return the log line of a request; unprintable characters of the target, which clients choose, are escaped."""
+    target = request.target
+    if "url=http" in target:
+        target = without_secrets(target)
+    if not target.isprintable():  # the rest is printable: of the line it would cost 180 ns more
+        target = ascii(target)[1:-1]
     # % instead of an f-string: compiled, an f-string with formats costs 1 µs more.
     words = (stamp, request.peer, request.method, target, status, seconds * 1000, request.id)
-    line = '%s %s "%s %s" %d %.1fms %s' % words  # noqa: UP031
-    return line if line.isprintable() else ascii(line)[1:-1]
+    return '%s %s "%s %s" %d %.1fms %s' % words  # noqa: UP031
+
+
+def json_line_of(request: Request, status: int, seconds: float, stamp: str) -> str:
+    """Return the log line of a request as JSON."""
+    target = request.target
+    if "url=http" in target:
+        target = without_secrets(target)
+    length = request.header("content-length")
+    size = int(length) if length.isdecimal() else None if request.header("transfer-encoding") else 0
+    entry = AccessEntry(
+        stamp,
+        "info",
+        "access",
+        request.peer,
+        request.method,
+        target,
+        status,
+        round(seconds * 1000, 1),
+        size,
+        request.id,
+    )
+    return _encode(entry).decode()

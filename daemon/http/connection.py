@@ -79,6 +79,7 @@ class Connection(asyncio.BufferedProtocol):
         self._pipeline = self._receiver.room = host.limits.pipeline
         self._upload: Upload | None = None  # of the request being received, if its body is awaited
         self._lingering: Lingering | None = None
+        self.headers = host.headers
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
         self._out = Outgoing(self, host.sending, host.clock)
         self._exchanges = self._out.exchanges

@@ -20,6 +20,7 @@ class ExchangeOwner(Protocol):
     """The connection, as its exchanges see it."""
 
     caller: Caller
+    headers: tuple[tuple[str, str], ...]  # of every answer, besides its own
 
     def flush(self, exchange: "Exchange") -> None:
         """Write as much as possible, after this exchange's buffer grew."""
@@ -81,7 +82,7 @@ class Exchange:
             return
         self.status = response.status
         framing, body = framing_of(self.request, response.status, whole=True), response.body
-        head = response.head(self.request.id, keep_alive=not self.close, framing=framing)
+        head = self._head(response, framing)
         if not body or framing is not Framing.SIZED:
             self.buffer.append(head)
             self.size += len(head)
@@ -114,13 +115,19 @@ class Exchange:
         framing = framing_of(self.request, response.status, whole=False)
         self._chunked = framing is Framing.CHUNKED
         self.close = self.close or framing is Framing.UNTIL_CLOSE
-        head = response.head(self.request.id, keep_alive=not self.close, framing=framing)
+        head = self._head(response, framing)
         self.buffer.append(head)
         self.size += len(head)
         if framing is Framing.NOTHING:
             self._end()
         else:
             self._connection.flush(self)
+
+    def _head(self, response: Response, framing: Framing) -> bytes:
+        headers = self._connection.headers
+        if headers:
+            response.headers = (*response.headers, *headers)
+        return response.head(self.request.id, keep_alive=not self.close, framing=framing)
 
     def send(self, chunk: bytes, flow: Flow | None = None) -> None:
         """Send a piece of an answer that was begun by `start`.
@@ -150,7 +157,7 @@ class Exchange:
         response = error_response(error)
         self.status, self.done = response.status, True
         framing = framing_of(self.request, response.status, whole=True)
-        head = response.head(self.request.id, keep_alive=not self.close, framing=framing)
+        head = self._head(response, framing)
         self.buffer = [head + response.body if framing is Framing.SIZED else head]
         self.size = len(self.buffer[0])
 

@@ -29,6 +29,7 @@ class ListenerView(Protocol):
     """The interface of a listener towards its connections."""
 
     limits: HttpLimits
+    headers: tuple[tuple[str, str], ...]
     clock: Clock
     storage: Storage | None
     receiving: ReceiveBudget

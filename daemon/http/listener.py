@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from daemon.core.arena import Storage
 from daemon.core.clock import Clock, Timer
@@ -45,6 +45,7 @@ class Listener:
         receiving: the budget for bodies, shared with other listeners; None for one without a limit.
         sending: the budget for answers that wait for their clients, likewise.
         full: called with a sentence, at most once a minute, when connections are rejected.
+        headers: of every answer, besides its own.
 
     Attributes:
         stopping: each connection closes after the last answer it owes.
@@ -62,6 +63,7 @@ class Listener:
         receiving: ReceiveBudget | None = None,
         sending: SendBudget | None = None,
         full: Callable[[str], None] = _log.warning,
+        headers: Sequence[tuple[str, str]] = (),
     ) -> None:
         self.application = application
         self.limits = limits
@@ -73,6 +75,7 @@ class Listener:
         self.receiving = receiving or ReceiveBudget()
         self.sending = sending or SendBudget()
         self.stopping = False
+        self.headers = tuple(headers)
         self._full = full
         self._told_full = -math.inf
         self.connections: set[WatchedConnection] = set()

@@ -13,6 +13,8 @@ from daemon.core.errors import DaemonError, ResourceNotFound
 from daemon.http.exchange import Exchange
 
 Route = Callable[[Exchange, list[str]], Coroutine[Any, Any, None] | None]
+ELSEWHERE = "*"  # no request's first segment is routed to it
+Hold = Callable[[Exchange, DaemonError, Callable[[Exchange], None]], bool]
 
 _log = logging.getLogger("daemon.http")
 
@@ -44,10 +46,14 @@ class Router:
     """An application made of routes.
 
     Args:
-        routes: first path segment → route; the empty segment is `/` itself.
+        routes: first path segment → route; the empty segment is `/` itself. `ELSEWHERE` takes what no other does,
+            with all segments.
+        hold: called with an exchange that a route refused at once, the error, and this router; returns whether it takes
+            the exchange, to answer it or route it again later.
     """
 
-    def __init__(self, routes: Mapping[str, Route]) -> None:
+    def __init__(self, routes: Mapping[str, Route], hold: Hold | None = None) -> None:
+        self._hold = hold
         self._routes = dict(routes)
         self._tasks: set[asyncio.Task[None]] = set()  # the loop itself keeps only weak references
 
@@ -55,11 +61,16 @@ class Router:
         try:
             segments = exchange.request.path or [""]
             route = self._routes.get(segments[0])
-            if route is None:
+            if route is not None and segments[0] != ELSEWHERE:
+                work = route(exchange, segments[1:])
+            elif ELSEWHERE in self._routes:
+                work = self._routes[ELSEWHERE](exchange, segments)
+            else:
                 raise ResourceNotFound
-            work = route(exchange, segments[1:])
         except Exception as error:  # noqa: BLE001 - the border: every request is answered
-            _fail(exchange, error)
+            held = self._hold is not None and isinstance(error, DaemonError) and self._hold(exchange, error, self)
+            if not held:
+                _fail(exchange, error)
             return
         if work is not None:
             task = asyncio.get_running_loop().create_task(_guard(exchange, work))

@@ -24,6 +24,8 @@ from daemon.lifecycle import instance
 from daemon.lifecycle.instance import Instance
 from daemon.lifecycle.shutdown import first
 from daemon.lifecycle.upgrade.new import Predecessor, Report, check_snapshot, handed_entries, load
+from daemon.metrics.metrics import Metrics
+from daemon.metrics.totals import IncomingCounts
 from daemon.models.persistence.startup import Startup
 from daemon.models.registrar import Registrar
 from daemon.models.registry import Registry
@@ -37,6 +39,7 @@ class BootParts:
     registry: Registry
     registrar: Registrar
     startup: Startup
+    metrics: Metrics
 
 
 class Boot(Protocol):
@@ -104,6 +107,7 @@ class Takeover:
     def __init__(self, predecessor: Predecessor, version: str) -> None:
         self._predecessor = predecessor
         self._version = version
+        self._counting: asyncio.Task[None] | None = None  # a task lives as long as somebody knows it
 
     @property
     def has_stand_in(self) -> bool:
@@ -127,10 +131,14 @@ class Takeover:
             await first(taking, stop.wait())
             if not taking.done():
                 raise StartError("the new daemon was told to stop before it had taken over")
-            taking.result()
+            counts = taking.result()
         finally:
             taking.cancel()
             await asyncio.gather(taking, return_exceptions=True)
+        incoming = IncomingCounts(service.metrics)
+        for each in counts:
+            incoming.take(each)
+        self._counting = asyncio.create_task(self._predecessor.follow_counts(incoming.take))
         service.registrar.gate.close()  # until the other one knows that it is no longer the daemon
         service.place.claim()
 

@@ -26,6 +26,7 @@ from daemon.lifecycle.upgrade.shim import daemon_of, lives
 from daemon.lifecycle.upgrade.states import Drain, Step, drain, stops_successor
 from daemon.models.registrar import Registrar
 
+_COUNT_EVERY = 1.0  # seconds between two reports of what a replaced daemon counts
 _LOOK_EVERY = 0.05  # seconds between two checks of the connections of a replaced daemon
 _LAST_ANSWERS = 50  # checks, for clients that are reading them
 
@@ -96,6 +97,7 @@ class Shutdown:
         outlived = asyncio.ensure_future(upgrade.successor.outlive())
         for listener in listeners:
             listener.wind_down()
+        counted = began
         while not (self.wanted.is_set() or (outlived.done() and self._alone())):
             match drain(any(listener.busy for listener in listeners), began, upgrade.grace, time.monotonic()):
                 case Drain.OVER:
@@ -104,6 +106,9 @@ class Shutdown:
                     for listener in listeners:
                         listener.stop()
             await asyncio.sleep(_LOOK_EVERY)
+            if time.monotonic() >= counted + _COUNT_EVERY:
+                await upgrade.report_counts()
+                counted = time.monotonic()
         outlived.cancel()
         await asyncio.gather(outlived, return_exceptions=True)
         upgrade.finish()

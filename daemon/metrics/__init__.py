@@ -10,7 +10,8 @@ Families for `prometheus_client` are made from the observers at each scrape.
     recent  recent_timer   the last minute of a version, from counts that a timer remembers
     emitted                measurements of one version's handlers (`context.metrics`)
     metrics                all of it: versions by name, answers by status
-    host  gpu              this machine, read at each scrape
+    totals                 all counts, for the daemon that replaces this one
+    machine                processor, memory, disk and GPUs, read at each scrape
     families  merged       the exposed families; merged: those emitted by handlers
     exposition             families → prometheus_client → text
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from daemon.metrics.histogram import Histogram
-from handlers.wire import BOUNDS, Measurement
+from handlers.wire import BOUNDS, STAGE_TIME, STAGES, Kind, Measurement
 
 MOST_SERIES = 1000  # of one version; a request id as a dimension would be a series for each request
 LONGEST_VALUE = 200  # characters of a label's value
@@ -52,6 +52,11 @@ class Series:
         self.stamp = 0
         self.histogram = Histogram(BOUNDS if kind == "histogram" else ())
 
+    @property
+    def total(self) -> tuple[float, list[int]]:
+        """The value and the buckets of all measurements so far."""
+        return (self.histogram.sum, list(self.histogram.counts)) if self.kind == "histogram" else (self.value, [])
+
     def update(self, value: float, buckets: Sequence[int]) -> None:
         """Add a delta: see `handlers.wire.Measurement`."""
         self.stamp = next(_stamps)
@@ -67,12 +72,14 @@ class Emitted:
     Attributes:
         dropped: the number of measurements that are not shown, by reason: `name` (reserved or empty), `type` (the name
             has another), `limit` (too many series).
+        stages: the seconds of each stage of built-in handlers' batches.
     """
 
     def __init__(self, model_name: str, model_version: str) -> None:
         self.dropped: Counter[str] = Counter()
+        self.stages = {stage: Histogram(BOUNDS) for stage in STAGES}
         self._model = (model_name, model_version)
-        self._known: dict[tuple[str, str, tuple[tuple[str, str], ...]], Series] = {}
+        self._known: dict[tuple[Kind, str, tuple[tuple[str, str], ...]], Series] = {}
         self._kinds: dict[str, str] = {}  # name → its type
         self._told: set[str] = set()  # names that the log has mentioned
 
@@ -86,9 +93,20 @@ class Emitted:
         """The series that stay when the version is unregistered."""
         return [each for each in self.series if each.kind == "counter"]
 
+    @property
+    def totals(self) -> list[Measurement]:
+        """The sums of all counters and histograms, as one worker would report them; an upgrade hands them over."""
+        return [
+            Measurement(kind, name, each.unit, labels, *each.total)
+            for (kind, name, labels), each in self._known.items()
+            if kind != "gauge"
+        ]
+
     def take(self, measurements: Iterable[Measurement]) -> None:
         """Add a worker's measurements."""
         for measured in measurements:
+            if measured.name == STAGE_TIME and self._take_stage(measured):
+                continue
             series = self._known.get((measured.kind, measured.name, measured.labels))
             if series is None:
                 series = self._add(measured)
@@ -103,6 +121,14 @@ class Emitted:
     def keep_counters(self) -> None:
         """Forget all but the counters."""
         self._known = {key: each for key, each in self._known.items() if each.kind == "counter"}
+
+    def _take_stage(self, measured: Measurement) -> bool:
+        """Add the times of a stage; return False for what only has its name."""
+        stage = self.stages.get(measured.labels[0][1]) if len(measured.labels) == 1 else None
+        if stage is None or len(measured.buckets) != len(stage.counts):
+            return False
+        stage.add(measured.buckets, measured.value)
+        return True
 
     def _add(self, measured: Measurement) -> Series | None:
         name = _NAME.sub("_", measured.name)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from prometheus_client import Metric
 
 from daemon.metrics.exposition import Labels, family, histograms
-from daemon.metrics.gpu import Gpu
+from daemon.metrics.machine.gpu import Gpu
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.refusals import OTHER, REASONS
 from daemon.metrics.version import Sums, VersionMetrics
@@ -110,6 +110,11 @@ def ours(metrics: Metrics) -> Iterator[Metric]:
     yield histograms("tsctl_queue_time_seconds", text, [(labels, v.queue_time) for labels, v in live])
     text = "Time of a batch in the worker"
     yield histograms("tsctl_inference_time_seconds", text, [(labels, v.inference_time) for labels, v in live])
+    text = "Time of a batch in each stage of a built-in handler; a GPU may work on in the stage after"
+    stages = [
+        (la | {"stage": stage}, one) for la, v in live for stage, one in v.emitted.stages.items() if any(one.counts)
+    ]
+    yield histograms("tsctl_stage_seconds", text, stages)
     text = "Requests in a batch"
     yield histograms("tsctl_batch_size", text, [(labels, v.batch_size) for labels, v in live])
     dropped = [
@@ -117,6 +122,14 @@ def ours(metrics: Metrics) -> Iterator[Metric]:
     ]
     text = "Measurements of a handler that are not shown, by reason"
     yield family("tsctl_handler_metrics_dropped_total", "counter", text, dropped)
+
+
+def loop(metrics: Metrics) -> Iterator[Metric]:
+    """Yield the stalls of the event loop."""
+    text = "How often the event loop stood still for half a second or more"
+    yield family("tsctl_event_loop_stalls_total", "counter", text, [({}, metrics.stalls)])
+    text = "How long the event loop stood still, all in all"
+    yield family("tsctl_event_loop_stall_seconds_total", "counter", text, [({}, metrics.stalled_seconds)])
 
 
 def _answers(metrics: Metrics) -> Iterator[Metric]:
@@ -129,6 +142,10 @@ def _answers(metrics: Metrics) -> Iterator[Metric]:
     text = "How often a request returned to the queue after a worker had begun it"
     yield family("tsctl_requests_retried_total", "counter", text, [(la, v.retried) for la, v in counted])
     yield family("tsctl_worker_starts_total", "counter", "Workers started", [(la, v.starts) for la, v in counted])
+    received = [(la, v.named.received + v.unnamed.received) for la, v in counted]
+    yield family("tsctl_request_bytes_total", "counter", "Bytes of the requests' bodies", received)
+    sent = [(la, v.named.sent + v.unnamed.sent) for la, v in counted]
+    yield family("tsctl_answer_bytes_total", "counter", "Bytes of the answers of workers", sent)
     exits = [(la | {"how": how}, n) for la, v in counted for how, n in sorted(v.exits.items())]
     yield family("tsctl_worker_exits_total", "counter", "Workers that ended, by how", exits)
 

@@ -1,6 +1,6 @@
 """All metrics: answers by status, and the versions by name."""
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 
 from daemon.metrics.version import VersionMetrics
 
@@ -12,11 +12,16 @@ class Metrics:
 
     Attributes:
         answers: how many answers had a status of 2xx, of 4xx, and any other, as TorchServe counts them.
+        stalls, stalled_seconds: how often, and for how long, the event loop stood still for half a second or more.
+        events: the daemon's events by kind; None to show none.
         warned: names that the log has mentioned.
     """
 
     def __init__(self) -> None:
         self.answers = {"2XX": 0, "4XX": 0, "5XX": 0}
+        self.events: Counter[str] | None = None
+        self.stalls = 0
+        self.stalled_seconds = 0.0
         self.warned: set[str] = set()
         self._versions: dict[tuple[str, str], VersionMetrics] = {}  # in the order they were registered
         self._left: OrderedDict[tuple[str, str], VersionMetrics] = OrderedDict()
@@ -43,6 +48,11 @@ class Metrics:
         """Count an answer."""
         self.answers["2XX" if 200 <= status < 300 else "4XX" if 400 <= status < 500 else "5XX"] += 1
 
+    def stalled(self, seconds: float) -> None:
+        """Count a stall of the event loop."""
+        self.stalls += 1
+        self.stalled_seconds += seconds
+
     def add(self, version: VersionMetrics) -> None:
         """Add a registered version, which replaces one of the same name, and continues its counters."""
         key = (version.name, version.version)
@@ -50,6 +60,15 @@ class Metrics:
         if before is not None:
             version.continue_from(before)
         self._versions[key] = version
+
+    def find(self, name: str, version: str) -> VersionMetrics:
+        """Return the version of this name, registered or not; an unknown one is kept as one that has left."""
+        key = (name, version)
+        found = self._versions.get(key) or self._left.get(key)
+        if found is None:
+            found = VersionMetrics(name, version)
+            self._keep(found)
+        return found
 
     def replace(self, old: VersionMetrics, new: VersionMetrics) -> None:
         """Put a version in the place of another that still finishes: both count as one."""
@@ -65,6 +84,9 @@ class Metrics:
         if version.empty:
             return
         version.emitted.keep_counters()
-        self._left[key] = version
+        self._keep(version)
+
+    def _keep(self, version: VersionMetrics) -> None:
+        self._left[version.name, version.version] = version
         if len(self._left) > KEPT_VERSIONS:
             self._left.popitem(last=False)

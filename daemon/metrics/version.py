@@ -13,17 +13,21 @@ from handlers.wire import Isolation
 
 
 class Sums:
-    """TorchServe's three counters: requests, and the seconds that they took and waited."""
+    """TorchServe's three counters: requests, and the seconds that they took and waited; and the bytes of bodies."""
 
-    __slots__ = ("latency", "queue_time", "requests")
+    __slots__ = ("latency", "queue_time", "received", "requests", "sent")
 
     def __init__(self) -> None:
+        self.received = 0
+        self.sent = 0
         self.requests = 0
         self.latency = 0.0
         self.queue_time = 0.0
 
     def add(self, other: "Sums") -> None:
         self.requests += other.requests
+        self.received += other.received
+        self.sent += other.sent
         self.latency += other.latency
         self.queue_time += other.queue_time
 
@@ -113,6 +117,10 @@ class VersionMetrics:
         """Return what the last minute was like."""
         return self.window.recent(self.counts, now)
 
+    def forget_recent(self) -> None:
+        """Let the last minute begin now."""
+        self.window = Window(self.counts)
+
     @property
     def retried(self) -> int:
         return self._returns["retried"]
@@ -147,7 +155,9 @@ class VersionMetrics:
 
     def requested(self, job: Job) -> None:
         """Count a request, whether it will be accepted or not."""
-        (self.unnamed if job.unnamed else self.named).requests += 1
+        sums = self.unnamed if job.unnamed else self.named
+        sums.requests += 1
+        sums.received += job.size
 
     def sent(self, batch: Batch) -> None:
         """Count a batch sent to a worker. A job that is sent again has waited once."""
@@ -175,12 +185,14 @@ class VersionMetrics:
             if batch.reason != "ahead":  # which waited in the worker, too
                 self.last_overhead = max(0.0, now - batch.sent - seconds)
 
-    def answered(self, job: Job, status: int, now: float) -> None:
-        """Count the answer to a job that a worker had."""
+    def answered(self, job: Job, status: int, now: float, size: int = 0) -> None:
+        """Count the answer, of `size` bytes, to a job that a worker had."""
         seconds = now - job.arrived
         self.codes[status] += 1
         (self.ok if status < 500 else self.failed).observe(seconds)
-        (self.unnamed if job.unnamed else self.named).latency += seconds
+        sums = self.unnamed if job.unnamed else self.named
+        sums.latency += seconds
+        sums.sent += size
 
     def expired(self, job: Job, where: str, status: int, now: float) -> None:
         """Count a job that was answered, with this status, because it had expired."""
@@ -200,10 +212,10 @@ class VersionMetrics:
         """Continue the counters of the same version, registered earlier; both may still count, so they share them."""
         other.named.add(self.named)
         other.unnamed.add(self.unnamed)
-        for theirs, mine in zip(other._counters, self._counters, strict=True):
-            theirs.update(mine)
+        for name, theirs in other.counters.items():
+            theirs.update(self.counters[name])
         self._share_counters(other)
-        self.window = Window(self.counts)
+        self.forget_recent()
         self.emitted.continue_from(other.emitted)
 
     def take_over(self, other: "VersionMetrics") -> None:
@@ -214,14 +226,25 @@ class VersionMetrics:
         self.ok, self.failed, self.late, self.queue_time = other.ok, other.failed, other.late, other.queue_time
         self.batch_size, self.inference_time = other.batch_size, other.inference_time
         self.window = other.window
+        self.emitted.stages = other.emitted.stages
         self.emitted.continue_from(other.emitted)
 
     @property
-    def _counters(self) -> tuple[Counter[Any], ...]:
-        return (
-            self.batches, self.expirations, self._isolations, self.codes, self.refusals, self._returns, self._starts,
-            self.exits,
-        )  # fmt: skip
+    def counters(self) -> dict[str, Counter[Any]]:
+        """All counters by their names, which an upgrade hands over (totals.py)."""
+        return {
+            "batches": self.batches, "expirations": self.expirations, "isolations": self._isolations,
+            "codes": self.codes, "refusals": self.refusals, "returns": self._returns, "starts": self._starts,
+            "exits": self.exits,
+        }  # fmt: skip
+
+    @property
+    def histograms(self) -> dict[str, Histogram]:
+        """All histograms by their names, which an upgrade hands over, too."""
+        return {
+            "ok": self.ok, "failed": self.failed, "late": self.late, "queue_time": self.queue_time,
+            "batch_size": self.batch_size, "inference_time": self.inference_time,
+        } | {f"stage {name}": each for name, each in self.emitted.stages.items()}  # fmt: skip
 
     def _share_counters(self, other: "VersionMetrics") -> None:
         self.named, self.unnamed = other.named, other.unnamed

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from daemon.model_settings.kinds import ValueKind
-from daemon.settings import parse_size, size_text
+from daemon.setting_values import parse_size, size_text
 from handlers.names import NO_OPTIMIZATION, OPTIMIZATIONS, parse_optimizations
 
 _LARGEST = 2**63 - 1  # bytes: the largest integer in the snapshot and in messages to a worker

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from daemon import paths
+from daemon.batching.observer import Tracing
 from daemon.config.config import Config
 from daemon.core.clock import Clock
 from daemon.core.logs import ModelLogs
@@ -32,12 +33,21 @@ _log = logging.getLogger("daemon.models")
 class ModelFactory:
     """Makes models; registers and starts nothing."""
 
-    def __init__(self, config: Config, engine: Engine, clock: Clock, logs: ModelLogs, recurring: Recurring) -> None:
+    def __init__(
+        self,
+        config: Config,
+        engine: Engine,
+        clock: Clock,
+        logs: ModelLogs,
+        recurring: Recurring,
+        tracing: Tracing | None = None,
+    ) -> None:
         self._config = config
         self._engine = engine
         self._clock = clock
         self._logs = logs
         self._recurring = recurring
+        self._tracing = tracing
         self._placement = Placement(count_gpus())
         self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
 
@@ -120,6 +130,7 @@ class ModelFactory:
             declared=declared,
             notes=notes,
             recurring=self._recurring,
+            tracing=self._tracing,
         )  # fmt: skip
 
     def make_lost(self, entry: SnapshotEntry, unpacked: Path | None, reason: str) -> ModelVersion:
@@ -133,7 +144,7 @@ class ModelFactory:
         settings = merge(Overrides(), {}, self._config)
         model = ModelVersion(
             source, settings, self._engine, self._clock, cores=1, at_startup=True, request=request,
-            recurring=self._recurring,
+            recurring=self._recurring, tracing=self._tracing,
         )  # fmt: skip
         model.lose(reason)
         return model

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from daemon import paths
+from daemon.batching.observer import Tracing
 from daemon.config.config import Config
 from daemon.core.clock import Clock
 from daemon.core.errors import CleaningTimedOut, DaemonError, NotFailed, NotRemembered, Stopping
@@ -67,6 +68,7 @@ class Registrar:
     Args:
         live: by default a new one, of this registry and these metrics.
         recurring: receives the events; by default they are kept in memory.
+        tracing: records the traces of requests, if any are to be recorded.
 
     Attributes:
         gate: every change from outside passes the gate.
@@ -90,6 +92,7 @@ class Registrar:
         metrics: Metrics | None = None,
         live: LiveVersions | None = None,
         recurring: Recurring | None = None,
+        tracing: Tracing | None = None,
     ) -> None:
         recurring = recurring or Recurring(Events(), clock)
         self.events = recurring.events
@@ -101,7 +104,7 @@ class Registrar:
         limits = Limits(config.archive_bytes, config.archive_files)
         self.directories = Directories(paths.models_dir(config.state_dir), limits, memory.keeps)
         self.archives = Archives(config, self.directories)
-        self.factory = ModelFactory(config, engine, clock, logs, recurring)
+        self.factory = ModelFactory(config, engine, clock, logs, recurring, tracing)
         self.ledger = Ledger(registry, memory, self.directories)
         self.retiring = Retiring(clock, logs, self.directories, self.live)
         self._replacing = Replacing(registry, self.live, self.retiring, self.ledger, self.gate)

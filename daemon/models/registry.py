@@ -1,9 +1,17 @@
 """The registry: the registered models by name, and their versions, one of which is the default."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from daemon.core.errors import BeingReplaced, Conflict, DefaultVersionKept, ModelNotFound, VersionNotFound
+from daemon.core.errors import (
+    BeingReplaced,
+    Conflict,
+    DefaultVersionKept,
+    ModelNotFound,
+    NoReadyWorker,
+    VersionNotFound,
+)
 from daemon.models.version import ModelState, ModelVersion
 
 
@@ -14,10 +22,20 @@ class _Versions:
 
 
 class Registry:
-    """Models by name and version; has no clock and starts nothing."""
+    """Models by name and version; has no clock and starts nothing.
+
+    Some models are known before they are registered: those that a list names, or the last run had registered. They are
+    expected while they are unpacked, and those that could not be registered are remembered with the reason.
+
+    Attributes:
+        listeners: called when a model is no longer expected.
+    """
 
     def __init__(self) -> None:
+        self.listeners: list[Callable[[], None]] = []
         self._names: dict[str, _Versions] = {}
+        self._expected: Counter[str | None] = Counter()  # None: of an archive whose name is not known yet
+        self._failed: dict[str, str] = {}
 
     def __repr__(self) -> str:
         return f"<Registry {' '.join(f'{model.name}/{model.version}' for model in self)}>"
@@ -33,14 +51,33 @@ class Registry:
         Raises:
             ModelNotFound: no model has this name.
             VersionNotFound: the model has no such version.
+            NoReadyWorker: the model could not be registered at the start.
         """
         versions = self._names.get(name)
         if versions is None:
+            if name in self._failed:
+                raise NoReadyWorker(f'Model "{name}" could not be loaded at the start: {self._failed[name]}')
             raise ModelNotFound(name)
         model = versions.models.get(version or versions.default)
         if model is None:
             raise VersionNotFound(name, str(version))
         return model
+
+    def expect(self, name: str | None) -> None:
+        """Note that a model will be registered, or fail to be; None for one whose name is not known yet."""
+        self._expected[name] += 1
+
+    def expects(self, name: str) -> bool:
+        """Return whether a model of this name may still be registered at the start."""
+        return bool(self._expected[name] or self._expected[None])
+
+    def settle(self, name: str | None, failure: str = "") -> None:
+        """Note that an expected model was registered, or failed to be, and why."""
+        self._expected[name] -= 1
+        if failure and name is not None and name not in self._names:
+            self._failed[name] = failure
+        for listener in self.listeners:
+            listener()
 
     def holds(self, name: str, version: str) -> bool:
         """Return whether this version of the model is registered."""
@@ -80,6 +117,7 @@ class Registry:
         if old is not None and old.state is not ModelState.FAILED:
             raise Conflict(model.name, model.version)
         versions.models[model.version] = model
+        self._failed.pop(model.name, None)
         return old
 
     def replace(self, old: ModelVersion, new: ModelVersion) -> None:

@@ -36,7 +36,7 @@ class LiveVersions:
         self.leaving: dict[ModelVersion, None] = {}
         self.stopping = False
         self._registry = registry
-        self._metrics = metrics
+        self.metrics = metrics
 
     def __iter__(self) -> Iterator[ModelVersion]:
         """Return an iterator over all of them, each once; they may change meanwhile."""
@@ -56,7 +56,7 @@ class LiveVersions:
         """
         self.check_going_on()
         model.replaces = self._registry.add(model)
-        self._metrics.add(model.metrics)
+        self.metrics.add(model.metrics)
 
     def switch(self, new: ModelVersion) -> None:
         """Put a loaded model into the place of the version that it replaces.
@@ -67,13 +67,13 @@ class LiveVersions:
         old = self.loading[new]
         self._registry.replace(old, new)
         del self.loading[new]
-        self._metrics.replace(old.metrics, new.metrics)
+        self.metrics.replace(old.metrics, new.metrics)
         new.replaces, new.took_over = old, True
 
     def gone(self, model: ModelVersion) -> None:
         """Note that a version is retired."""
         del self.leaving[model]
-        self._metrics.remove(model.metrics)
+        self.metrics.remove(model.metrics)
 
 
 class Retiring:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon.batching.dispatcher import Dispatcher
+from daemon.batching.observer import Tracing
 from daemon.batching.policies.collector import Collector
 from daemon.batching.policies.table import make_collector
 from daemon.batching.quarantine import Quarantine
@@ -16,6 +17,7 @@ from daemon.batching.traffic.traffic import Traffic
 from daemon.core.clock import Clock
 from daemon.core.errors import DaemonError, Loading, NoReadyWorker, Stopping
 from daemon.core.job import Job
+from daemon.core.logs import OutputLog
 from daemon.events.events import Events
 from daemon.events.recurring import Recurring
 from daemon.marfile import Manifest
@@ -24,6 +26,7 @@ from daemon.models.archives.sample import Sample
 from daemon.models.archives.unpack import ArchiveMark
 from daemon.models.registering.batch_size import with_default_batch_size
 from daemon.models.replacement import Replacement, ReplacementState
+from daemon.models.reporting.health import is_healthy
 from daemon.models.reporting.reports import VersionReports
 from daemon.models.request import Registration
 from daemon.models.settings import ModelSettings, SettingsBefore
@@ -90,6 +93,7 @@ class ModelVersion:
         traffic: the learned model of requests and batches.
         metrics: the version's metrics; shown from the registration on.
         reports: adds the version's events.
+        tracer: records the traces of its requests; None while requests are not traced.
         listeners: called after each change of the pool, after each batch, and when jobs have expired.
     """
 
@@ -103,12 +107,13 @@ class ModelVersion:
         cores: int,
         chosen_threads: int | None = None,
         placement: Placement | None = None,
-        log: Callable[[str], None] = lambda line: None,
+        log: OutputLog = lambda text, pid, stream: None,
         at_startup: bool = False,
         request: Registration | None = None,
         declared: Declared | None = None,
         notes: Sequence[str] = (),
         recurring: Recurring | None = None,
+        tracing: Tracing | None = None,
     ) -> None:
         settings = with_default_batch_size(settings, source.manifest.handler, declared)
         self.name = source.manifest.model_name
@@ -118,9 +123,8 @@ class ModelVersion:
         self.min_workers = self.max_workers = 0
         self.request = request or Registration(url=source.url)
         self.at_startup = at_startup
-        self.lost = False
-        self.stopping = False
-        self.was_ready = False
+        self.lost = self.stopping = False
+        self.was_ready = self._coming_up = False
         self.replaces: ModelVersion | None = None
         self.took_over = False
         self.replacement: Replacement | None = None
@@ -133,6 +137,8 @@ class ModelVersion:
         self.metrics = VersionMetrics(self.name, self.version)
         self.metrics.exits.update(dict.fromkeys(ENDS, 0))  # a rate sees the first one only after a zero
         self.reports = VersionReports(recurring or Recurring(Events(), clock), self.name, self.version)
+        take = self.metrics.emitted.take
+        self.tracer = None if tracing is None else tracing.of(self.name, self.version)
         spec = WorkerSpec(
             model_name=self.name,
             model_version=self.version,
@@ -151,7 +157,7 @@ class ModelVersion:
             max_memory=settings.max_memory,
             cpus=settings.cpus,
             log=log,
-            measured=self.metrics.emitted.take,
+            measured=take if self.tracer is None else self.tracer.beside(take),
             isolated=self.metrics.batch_isolated,
         )
         self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)
@@ -161,6 +167,7 @@ class ModelVersion:
         self.dispatcher = Dispatcher(
             self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics, self.listeners,
             Quarantine(clock, f"{self.name}/{self.version}", self.reports), self.reports,
+            self.tracer,
         )  # fmt: skip
         self.dispatcher.quarantine.set(settings.quarantine)
         self._limit_waiting()
@@ -192,14 +199,12 @@ class ModelVersion:
 
     @property
     def healthy(self) -> bool:
-        """Return whether the wanted workers are ready, or none has been ready yet and the first may still come up.
-
-        A worker that ended while running a request and is being replaced counts as ready: one client's requests must
-        not make a load balancer take the daemon away from all other clients.
-        """
-        if self.state is ModelState.FAILED:
-            return False
-        return not self.was_ready or self.pool.ready + self.pool.recovering >= self.min_workers
+        """Return whether the version lets `/ping` be 200: see health.py."""
+        pool = self.pool
+        return is_healthy(
+            ready=pool.ready, wanted=pool.wanted, recovering=pool.recovering, hopeless=pool.hopeless,
+            coming_up=self._coming_up,
+        )  # fmt: skip
 
     @property
     def being_replaced(self) -> bool:
@@ -241,6 +246,8 @@ class ModelVersion:
         except DaemonError as error:
             self.metrics.refused(error)
             self.reports.refused(job, error)
+            if job.trace is not None:
+                job.trace.refused(job, error)
             raise
 
     def abandon(self, job: Job) -> None:
@@ -261,6 +268,7 @@ class ModelVersion:
         """Scale to at least `least` and at most `most` workers."""
         self.min_workers, self.max_workers = least, most
         self.pool.scale(min(max(self.pool.wanted, least), most))
+        self._coming_up = not self.pool.ready
         if self.pool.oversubscription is not None:
             self.reports.add("model-warning", self.pool.oversubscription)
 
@@ -294,6 +302,7 @@ class ModelVersion:
     def retry(self) -> None:
         """Start missing workers with a clean record, and accept the quarantined requests again."""
         self.dispatcher.quarantine.set(self.settings.quarantine)
+        self._coming_up = True
         self.pool.retry()
 
     def lose(self, reason: str) -> None:
@@ -329,14 +338,14 @@ class ModelVersion:
         return Stopping(f'Model "{self.name}" version {self.version} is being stopped.')
 
     def _check_for_workers(self) -> None:
-        """Raise unless a worker that had been ready is being replaced: jobs wait for the new one.
+        """Raise unless jobs wait: a worker that had been ready is being replaced, or the daemon's start asked for it.
 
         Raises:
-            Loading: no worker has been ready yet.
+            Loading: no worker has been ready yet of a version that a client registered.
             NoReadyWorker: no worker is ready, and none is being replaced.
         """
         state = self.state
-        if state is ModelState.LOADING and not self.was_ready:
+        if state is ModelState.LOADING and not self.was_ready and not self.at_startup:
             raise Loading(f'Model "{self.name}" is still loading: no worker is ready yet. Try again later.')
         if state is not ModelState.LOADING:
             raise self._no_worker_error()
@@ -366,6 +375,7 @@ class ModelVersion:
         beside = self.before is not None and not self.took_over
         self.reports.pool_changed(self.pool, crashing=self.crashing, beside=beside)
         if self.pool.ready:
+            self._coming_up = False
             if not self.was_ready:
                 self.was_ready = True
                 first = next(worker for worker in self.pool.workers if worker.state is WorkerState.READY)

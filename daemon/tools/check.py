@@ -87,7 +87,7 @@ async def check(asked: Registration, sample: bytes | None, content_type: str, st
     loop = asyncio.get_running_loop()
     clock = LoopClock(loop)
     settings = {"state_dir": str(state_dir), "socket": str(state_dir / "none"), "grace": "5"}
-    logs = ModelLogs(partial(paths.model_log, state_dir), foreground=True)
+    logs = ModelLogs(partial(paths.model_log, state_dir), foreground=True, plain=True)
     state_dir.joinpath("logs").mkdir()
     engine = LocalEngine(loop, clock, alone=True)
     registrar = Registrar(resolve(settings, {}), Registry(), engine, clock, logs)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from daemon.core.job import Batch, Job, Outcome, Reply
+from daemon.core.logs import OutputLog
 from daemon.workers.inflight import InFlight
 from daemon.workers.state import WorkerState
 from handlers.wire import Declared, Isolation, Measurement, Optimized
@@ -53,7 +54,7 @@ class WorkerSpec:
         python: the interpreter; None for the daemon's own.
         in_place: whether the model's directory is its author's own, and not an unpacked archive.
         optimize: as in ModelSettings.
-        log: called with the worker's output: one or more whole lines, with line feeds between them.
+        log: called with the worker's output.
         measured: called with the handler's measurements, whenever it reports some.
         isolated: called for each batch whose jobs ran alone.
     """
@@ -76,7 +77,7 @@ class WorkerSpec:
     optimize: Sequence[str] | None = None
     max_memory: int | None = None
     cpus: Sequence[int] = ()
-    log: Callable[[str], None] = field(default=lambda line: None)
+    log: OutputLog = field(default=lambda text, pid, stream: None)
     measured: Callable[[Sequence[Measurement]], None] = field(default=lambda measurements: None)
     isolated: Callable[[Isolation], None] = field(default=lambda isolation: None)
 

@@ -1,12 +1,15 @@
 """The metrics, from the families that the daemon answers for one version that has had one of everything."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from prometheus_client import Metric
 
+from daemon.api import gauges
 from daemon.metrics import families
-from daemon.metrics.gpu import Gpu
-from daemon.metrics.host import HostMonitor
+from daemon.metrics.exposition import family
+from daemon.metrics.machine.gpu import Gpu
+from daemon.metrics.machine.host import HostMonitor
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.version import VersionMetrics
 from docs.generate.markdown import code, table
@@ -32,6 +35,7 @@ def _all() -> Iterator[Metric]:
     version.codes[200] = version.refusals["queue_full"] = version.exits["stopped"] = 1
     version.emitted.dropped["name"] = 1
     version.sent_at = version.returned_at = 1.0
+    version.emitted.stages["inference"].observe(0.0)
     everything = Metrics()
     everything.add(version)
     yield from families.answered(everything)
@@ -40,6 +44,13 @@ def _all() -> Iterator[Metric]:
     yield from families.machine(HostMonitor().read())
     yield from families.gpus([Gpu(index="0", busy=0.0, used=1.0, total=2.0)])
     yield from families.ours(everything)
+    yield from families.loop(everything)
+    yield from gauges.events(Counter())
+    of = {"model": "", "version": ""}
+    for name, text, _ in (*gauges.GAUGES, *gauges.LEARNED):
+        yield family(name, "gauge", text, [(of, 0)])
+    for name, kind, text in (gauges.MEMORY, gauges.PROCESSOR):
+        yield family(name, kind, text, [(of | {"worker": ""}, 0)])
 
 
 def _labels(family: Metric) -> list[str]:

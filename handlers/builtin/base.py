@@ -6,6 +6,7 @@ Users subclass BaseHandler and override a stage. Members and order are TorchServ
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ from handlers.sdk.context import Context
 from handlers.sdk.errors import UnreadablePayload, UnreadableRows
 from handlers.sdk.per_batch import PerBatch
 from handlers.sdk.plain_model import PlainModel
+from handlers.sdk.stages import report_stages
 from handlers.sdk.timer import timed
 
 
@@ -219,7 +221,14 @@ class BaseHandler:
     def _predict(self, data: list[Any]) -> list[Any]:
         if profiling.wanted():
             return profiling.predict_profiled(self, data)
-        return self.postprocess(self.inference(self.preprocess(data)))
+        began = perf_counter()
+        prepared = self.preprocess(data)
+        prepared_at = perf_counter()
+        output = self.inference(prepared)
+        computed_at = perf_counter()
+        items = self.postprocess(output)
+        report_stages(self.context, (prepared_at - began, computed_at - prepared_at, perf_counter() - computed_at))
+        return items
 
     def explain_handle(self, data_preprocess: Any, raw_data: list[Any]) -> Any:
         """Explain the prediction of one row.

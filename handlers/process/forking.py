@@ -141,14 +141,14 @@ def freeze() -> None:
     give_memory_back()
 
 
-def start_anew(output: int, directory: str) -> None:
+def start_anew(stdout: int, stderr: int, directory: str) -> None:
     """Set up a forked process: its own output, working directory, garbage collector and random seeds.
 
     Without new seeds, all forks of one template would draw the same random numbers.
     """
-    for standard in (1, 2):
+    for standard, output in ((1, stdout), (2, stderr)):
         os.dup2(output, standard)
-    os.close(output)
+        os.close(output)
     os.chdir(directory)
     gc.enable()
     random.seed()

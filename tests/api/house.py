@@ -9,6 +9,7 @@ from typing import Any
 
 from daemon import paths
 from daemon.api.guards import Guard
+from daemon.api.inference.held import HeldRequests
 from daemon.api.inference.routes import inference_routes
 from daemon.api.inference.turns import Turns
 from daemon.api.management.routes import management_routes
@@ -21,8 +22,8 @@ from daemon.core.logs import ModelLogs
 from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
 from daemon.http.router import Router, join
-from daemon.metrics.gpu import Gpus
-from daemon.metrics.host import HostMonitor
+from daemon.metrics.machine.gpu import Gpus
+from daemon.metrics.machine.host import HostMonitor
 from daemon.metrics.metrics import Metrics
 from daemon.models.registrar import Registrar
 from daemon.models.registrar import Registration as Wanted
@@ -66,6 +67,7 @@ class House:
         logs = ModelLogs(partial(paths.model_log, root), foreground=False)
         config = resolve(flags | settings, {})
         self.registrar = Registrar(config, self.registry, self.engine, self.clock, logs, self.metrics)
+        self.metrics.events = self.registrar.events.counts
         self.registrar.clean()
         self.turns = Turns(self.clock.now)
         self.started = True  # what is served from the start has been registered
@@ -77,7 +79,8 @@ class House:
             self._commands = join(*observing, self._commands)
         self._measured = metrics_routes(self.registry, self.metrics, HostMonitor(), Gpus(self.clock, nvidia_smi))
         self._predictions = inference_routes(self.registry, lambda: self.started, self.turns)
-        self._router = Router(join(self._predictions, self._commands, self._measured))
+        self.held = HeldRequests(self.registry, self.clock, config.queue_jobs, config.queue_bytes)
+        self._router = Router(join(self._predictions, self._commands, self._measured), self.held.take)
 
     def _route(self, exchange: Exchange) -> None:
         self._router(exchange)

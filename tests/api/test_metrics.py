@@ -28,7 +28,7 @@ async def test_an_empty_daemon_tells_of_its_machine(tmp_path: Path) -> None:
 
     assert lines["Requests2XX{Level=Host}"] == 0
     assert lines["MemoryUsed{Level=Host}"] > 0
-    assert not any("model" in line for line in lines)
+    assert not any("model=" in line or "model_name=" in line for line in lines)
 
 
 async def test_predictions_are_counted_by_how_their_version_was_named(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ async def test_a_version_that_leaves_keeps_its_counters_only(tmp_path: Path) -> 
 
     lines = await metrics_of(house)
 
-    assert {line for line in lines if "=m" in line or "_m_" in line} == {
+    assert {line for line in lines if "=m," in line or "=m}" in line or "_m_" in line} == {
         *(
             f"ts_{name}{{model_name=m,model_version={version}}}"
             for name in ("inference_requests_total", "inference_latency_microseconds", "queue_latency_microseconds")
@@ -101,6 +101,8 @@ async def test_a_version_that_leaves_keeps_its_counters_only(tmp_path: Path) -> 
         "tsctl_requests_quarantined_total{model=m,version=1.0}",
         "tsctl_requests_total{code=200,model=m,version=1.0}",
         "tsctl_requests_retried_total{model=m,version=1.0}",
+        "tsctl_request_bytes_total{model=m,version=1.0}",
+        "tsctl_answer_bytes_total{model=m,version=1.0}",
         "tsctl_worker_starts_total{model=m,version=1.0}",
         *(f"tsctl_worker_exits_total{{how={how},model=m,version=1.0}}" for how in ENDS),
         *(f"tsctl_requests_refused_total{{model=m,reason={why},version=1.0}}" for why in (*REASONS.values(), OTHER)),
@@ -126,7 +128,7 @@ async def test_a_registration_that_fails_leaves_nothing(tmp_path: Path) -> None:
     status, _ = await house.tell("POST", "/models?url=m&initial_workers=1&synchronous=true")
 
     assert status == 500
-    assert not [line for line in await metrics_of(house) if "=m" in line]
+    assert not [line for line in await metrics_of(house) if "=m," in line or "=m}" in line]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pytest
 
 from daemon.config.config import Config, resolve
 from daemon.core.errors import StartError
-from daemon.settings import MIB, SETTINGS, Setting
+from daemon.setting_values import MIB
+from daemon.settings import SETTINGS, Setting
 
 
 def test_the_fields_are_the_settings() -> None:
@@ -68,6 +69,7 @@ def test_a_default_is_what_its_own_text_would_give(setting: Setting) -> None:
         ("queue_jobs", "²", "--queue-jobs: `²` is not a whole number of at least 1"),
         ("queue_jobs", "1.5", "--queue-jobs: `1.5` is not a whole number of at least 1"),
         ("access_log", "on", "--access-log: `on` is neither true nor false"),
+        ("log_format", "xml", "--log-format: `xml` is not a log format (text, json)"),
         ("log_level", "loud", "--log-level: `loud` is not a log level (debug, info, warning, error)"),
         ("state_dir", "", "--state-dir: the path is empty"),
         ("socket", "~nobody-of-this-name/s", "--socket: `~nobody-of-this-name/s` begins with an unknown user"),

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -10,10 +11,13 @@ from pathlib import Path
 import pytest
 
 from daemon import paths
-from daemon.core import logs
+from daemon.core import log_file, logs
 from daemon.core.clock import FakeClock
 from daemon.http.access_log import AccessLog, line_of
 from daemon.http.messages import Request
+
+STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d"
+TIMED = re.compile(rf"^{STAMP} (.*)\n", re.MULTILINE)
 
 
 @pytest.fixture
@@ -37,7 +41,7 @@ def test_the_daemon_logs_into_the_state_directory(tmp_path: Path, capsys: pytest
     logging.getLogger("daemon.server").debug("too much")
 
     text = paths.daemon_log(tmp_path).read_text()
-    assert text.endswith(" INFO    listening\n") and text.count("\n") == 1
+    assert TIMED.findall(text) == ["INFO    listening"]
     assert capsys.readouterr().err == ""
 
 
@@ -102,7 +106,7 @@ def test_percent_signs_are_text(access: Access) -> None:
 
 
 def test_a_full_log_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "MAX_BYTES", 10)
+    monkeypatch.setattr(log_file, "MAX_BYTES", 20)
     log = AccessLog(tmp_path / "access.log", FakeClock(), foreground=False)
 
     for line in ("first line", "second line"):
@@ -164,7 +168,7 @@ def test_the_access_log_has_no_signatures() -> None:
 
 @pytest.mark.parametrize("mask", [0, 0o177])
 def test_a_log_is_private_whatever_the_umask(tmp_path: Path, mask: int) -> None:
-    log = logs.LineLog(tmp_path / "m.log", foreground=False)
+    log = logs.LineLog(tmp_path / "m.log", "model", foreground=False)
     before = os.umask(mask)
     try:
         log.write("a line")
@@ -185,7 +189,7 @@ class Versions:
 
     def print(self, version: str, line: str) -> None:
         """Do what happens when version `version` of `m` is registered, prints a line and goes."""
-        self.logs.open("m", version)(line)
+        self.logs.open("m", version)(line, 4711, "stdout")
         self.logs.close("m", version)
 
     def printed(self, version: str) -> str:
@@ -198,8 +202,8 @@ def test_each_version_has_its_own_file(tmp_path: Path) -> None:
     versions.print("1.0", "from one")
     versions.print("2.0", "from two")
 
-    assert versions.printed("1.0") == "from one\n"
-    assert versions.printed("2.0") == "from two\n"
+    assert TIMED.fullmatch(versions.printed("1.0"))[1] == "4711 stdout from one"  # type: ignore[index]
+    assert TIMED.fullmatch(versions.printed("2.0"))[1] == "4711 stdout from two"  # type: ignore[index]
 
 
 def test_a_version_registered_again_goes_on_with_its_file(tmp_path: Path) -> None:
@@ -208,7 +212,7 @@ def test_a_version_registered_again_goes_on_with_its_file(tmp_path: Path) -> Non
     versions.print("1.0", "before")
     versions.print("1.0", "after")
 
-    assert versions.printed("1.0") == "before\nafter\n"
+    assert TIMED.findall(versions.printed("1.0")) == ["4711 stdout before", "4711 stdout after"]
 
 
 def test_a_version_opened_twice_has_one_log(tmp_path: Path) -> None:
@@ -230,45 +234,16 @@ def test_a_version_without_output_has_no_file(tmp_path: Path) -> None:
 def test_a_models_lines_are_shown_in_the_foreground(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Versions(tmp_path, foreground=True).print("1.0", "loading weights")
 
-    assert capsys.readouterr().err == "loading weights\n"
+    assert TIMED.findall(capsys.readouterr().err) == ["m/1.0 4711 stdout loading weights"], "with the model's name"
 
 
-def test_a_log_that_cannot_be_written_costs_its_lines_and_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
-    log = logs.LineLog(Path("/dev/full"), foreground=False)
-
-    for _ in range(3):
-        log.write("there is no space for this")
-    log.close()
-
-    assert capsys.readouterr().err == "cannot write `/dev/full`: No space left on device; its lines are lost\n"
-
-
-def test_the_first_lost_line_of_a_log_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    losses: list[str] = []
-    logs.report_losses(losses.append)
-    log = logs.LineLog(Path("/dev/full"), foreground=False)
-
-    for _ in range(3):
-        log.write("there is no space for this")
-    log.close()
-    logs.report_losses(lambda sentence: None)
-
-    assert losses == ["cannot write `/dev/full`: No space left on device; its lines are lost"]
-    assert capsys.readouterr().err.count("its lines are lost") == 1
-
-
-def test_a_log_that_can_be_written_again_says_how_much_is_missing(
+def test_in_the_foreground_of_a_tool_the_output_is_as_it_came(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    log = logs.LineLog(tmp_path / "logs" / "m.log", foreground=False)
-    log.write("lost")
-    log.write("lost, too")
+    shown = logs.ModelLogs(partial(paths.model_log, tmp_path), foreground=True, plain=True)
+    paths.logs_dir(tmp_path).mkdir()
 
-    (tmp_path / "logs").mkdir()
-    log.write("there")
-    log.write("still there")
-    log.close()
+    shown.open("m", "1.0")("loading\nweights", 4711, "stdout")
+    shown.close("m", "1.0")
 
-    text = (tmp_path / "logs" / "m.log").read_text()
-    assert text == "there\n(before this, 2 entries could not be written)\nstill there\n"
-    assert capsys.readouterr().err.count("No such file or directory") == 1
+    assert capsys.readouterr().err == "loading\nweights\n"

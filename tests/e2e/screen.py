@@ -66,6 +66,10 @@ class Screen:
         """Wait until the screen's lines fulfil a condition."""
         eventually(lambda: condition(self.lines()), what)
 
+    def resize(self, columns: int, rows: int) -> None:
+        """Change the size of the terminal."""
+        self._run("resize-window", "-x", str(columns), "-y", str(rows))
+
     def lines(self) -> list[str]:
         """Return the lines of the screen."""
         return [line.rstrip() for line in self._run("capture-pane", "-p").splitlines()]

@@ -218,3 +218,15 @@ def test_the_socket_is_private_whatever_the_umask(idle: Served, tmp_path: Path) 
     kept = [*state.iterdir(), *(state / "logs").iterdir(), *(state / "models").iterdir()]
     assert {path.name for path in kept} >= {"snapshot.json", "daemon.log", "access.log", "start.log"}
     assert [path for path in kept if path.stat().st_mode & 0o077] == []
+
+
+def test_a_listed_model_answers_whoever_asks_as_soon_as_the_daemon_listens(idle: Served) -> None:
+    go = idle.folder / "go"
+    idle.environment["TEST_GO"] = str(go)
+    idle.start("--models", idle.pack("slow_load"), f"named={idle.pack('echo')}")
+    with ThreadPoolExecutor() as clients:
+        first = clients.submit(idle.ask, "/predictions/slow_load", b"x")
+        answers = [idle.ask(f"/predictions/{name}", b"x").status for name in ("named", "nobody")]
+        go.touch()
+
+        assert (first.result().status, answers) == (200, [200, 404])

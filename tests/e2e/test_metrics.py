@@ -104,7 +104,7 @@ def test_counters_outlive_their_worker_and_gauges_do_not_outlive_their_version(s
     served.tsctl("unregister", "measures")
     lines = told(served)
     assert lines[f"Words{{Language=de,Level=Model,{OF}}}"] == 11
-    gone = ("Heat", "WordLength", "tsctl_request_", "tsctl_queue")  # of tsctl_requests_…_total counters stay
+    gone = ("Heat", "WordLength", "tsctl_request_latency", "tsctl_queue")
     assert not [line for line in lines if line.startswith(gone)]
 
 
@@ -170,3 +170,31 @@ def test_promtool_reads_what_a_daemon_tells(measuring: Served) -> None:
 
     assert done.returncode in (0, 3), done.stderr  # 1: it cannot be read; 3: a name is not in Prometheus' style
     assert b"tsctl_" not in done.stderr
+
+
+@pytest.mark.heavy
+def test_counters_survive_an_upgrade_with_what_the_old_daemon_still_answers(idle: Served) -> None:
+    idle.start()
+    idle.register("measures", "--batch-size", "1")
+    line, codes = f"Words{{Language=de,Level=Model,{OF}}}", "tsctl_requests_total{code=200,model=measures,version=1.0}"
+    old = idle.connect()  # stays connected to the old daemon
+    body = json.dumps({"count": 2})
+    for _ in range(3):
+        old.request("POST", MEASURES, body, {"content-type": "application/json"})
+        assert old.getresponse().read()
+    before = told(idle)
+
+    idle.tsctl("upgrade", "--grace", "60")
+    at_once = told(idle)
+    old.request("POST", MEASURES, body, {"content-type": "application/json"})
+    assert old.getresponse().read()
+    assert measure(idle, {"count": 5}).status == 200
+    eventually(lambda: told(idle)[codes] == 5, "the old daemon has told of its last answer")
+    old.close()
+    eventually(lambda: told(idle)["tsctl_worker_exits_total{how=stopped,model=measures,version=1.0}"] >= 1, "it ended")
+
+    assert (before[codes], at_once[codes]) == (3, 3)
+    assert all(at_once[name] >= before[name] for name in before if "_total" in name or "_count" in name)
+    after = told(idle)
+    assert (before[line], after[line], after[codes]) == (6, 13, 5)
+    assert after["tsctl_request_latency_seconds_count{model=measures,outcome=ok,version=1.0}"] == 5

@@ -7,7 +7,8 @@ import time
 
 from tests.e2e.served import Served, eventually
 
-DROPPED = re.compile(r"^\((\d+) lines were dropped here: ", re.MULTILINE)
+DROPPED = re.compile(r"^\S+ \d+ daemon \((\d+) lines were dropped here: ", re.MULTILINE)
+PRINTED = re.compile(r"^\S+ \d+ stdout \d+$", re.MULTILINE)
 
 
 def log_of(served: Served, model: str) -> str:
@@ -25,7 +26,7 @@ def test_each_line_is_in_the_log_or_counted_there(served: Served) -> None:
 
 def _printed(log: str) -> int:
     """How many of the lines that are numbers the log has or counts."""
-    return sum(line.isdigit() for line in log.splitlines()) + sum(map(int, DROPPED.findall(log)))
+    return len(PRINTED.findall(log)) + sum(map(int, DROPPED.findall(log)))
 
 
 def test_the_last_lines_before_an_exit_are_told_though_lines_are_dropped(idle: Served) -> None:

@@ -70,7 +70,7 @@ class Peer:
         self._opened.enter_context(ours).settimeout(PATIENCE)
         reading, writing = os.pipe()
         self._opened.callback(os.close, reading)
-        socket.send_fds(self.sock, [orders.encode(order)], [theirs.fileno(), writing])
+        socket.send_fds(self.sock, [orders.encode(order)], [theirs.fileno(), writing, writing])
         report = self.hear()
         theirs.close()
         os.close(writing)

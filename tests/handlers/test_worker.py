@@ -1,7 +1,9 @@
 """A worker's conversation, over a real socketpair and in this process."""
 
+import io
 import os
 import socket
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import torch
 
 from handlers import wire
 from handlers.process.connection import DaemonConnection
-from handlers.worker import alike, load_failure, serve
+from handlers.worker import alike, load_failure, log_to_output, serve
 from tests.handlers.samples import row, write
 
 ECHO = """
@@ -262,3 +264,14 @@ def test_a_prepared_model_serves_workers_on_any_processors() -> None:
     load = wire.Load("m", "1.0", "/m", "h.py", {}, batch_size=4, threads=2, cpus=[0, 1])
 
     assert alike(load) == alike(wire.Load("m", "1.0", "/m", "h.py", {}, batch_size=8, threads=1))
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_handler_may_print_any_letter_whatever_the_locale(stream: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = io.BytesIO()
+    monkeypatch.setattr(sys, stream, io.TextIOWrapper(pipe, encoding="ascii"))
+
+    log_to_output()
+    print("café → \udcff", file=getattr(sys, stream))
+
+    assert pipe.getvalue() == "café → \\udcff\n".encode(), "at the line's end"

@@ -4,7 +4,7 @@ import http.client
 import io
 import itertools
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -85,12 +85,15 @@ class Server:
         limits: HttpLimits = LIMITS,
         peer_allowed: Callable[[int], bool] = lambda uid: True,
         admit: Callable[[Request], None] | None = None,
+        headers: Sequence[tuple[str, str]] = (),
     ) -> None:
         self.clock = FakeClock()
         self.exchanges: list[Exchange] = []
         self.log: list[tuple[str, int, float]] = []
         self._application = application
-        self.listener = Listener(self._take, limits, self.clock, self._access, peer_allowed, admit=admit)
+        self.listener = Listener(
+            self._take, limits, self.clock, self._access, peer_allowed, admit=admit, headers=headers
+        )
 
     def _take(self, exchange: Exchange) -> None:
         self.exchanges.append(exchange)

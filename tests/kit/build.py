@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from daemon.batching.observer import Tracing
 from daemon.config.config import Config, resolve
 from daemon.core.clock import Clock
 from daemon.marfile import parse_manifest
@@ -41,12 +42,19 @@ def make_settings(**changes: Any) -> ModelSettings:
 
 
 def make_model(
-    engine: Engine, clock: Clock, *, name: str = "m", version: str = "1.0", cores: int = 4, **settings: Any
+    engine: Engine,
+    clock: Clock,
+    *,
+    name: str = "m",
+    version: str = "1.0",
+    cores: int = 4,
+    tracing: Tracing | None = None,
+    **settings: Any,
 ) -> ModelVersion:
     """Make a model without workers; `settings` are those of `ModelSettings`."""
     manifest = parse_manifest({"model": {"modelName": name, "modelVersion": version, "handler": "base_handler"}})
     source = Source(f"{name}.mar", Path("/nowhere"), None, manifest, {})
-    return ModelVersion(source, make_settings(**settings), engine, clock, cores=cores)
+    return ModelVersion(source, make_settings(**settings), engine, clock, cores=cores, tracing=tracing)
 
 
 def make_config(directory: Path, **flags: str) -> Config:

@@ -24,7 +24,8 @@ class StubVersion:
         load_time, batch_time: seconds that a load and a batch take.
         load_failure: the failure of every load.
         capacity: batches that a worker may hold.
-        settings: those of the version that differ from `make_settings`.
+        clock: by default a new one.
+        settings: those of the version that differ from `make_settings`, and arguments of `make_model`.
     """
 
     def __init__(
@@ -35,9 +36,10 @@ class StubVersion:
         batch_time: float = 1.0,
         load_failure: LoadFailure | None = None,
         capacity: int = CAPACITY,
+        clock: FakeClock | None = None,
         **settings: Any,
     ) -> None:
-        self.clock = FakeClock()
+        self.clock = clock or FakeClock()
         self.engine = StubEngine(self.clock, load_time, lambda size: batch_time, load_failure, capacity=capacity)
         self.model: ModelVersion = make_model(self.engine, self.clock, **settings)
         self.client = Client(self.clock.now)

@@ -33,7 +33,13 @@ LEFTOVER = "0" * 40  # a directory in which no model is
 
 def boot(bench: StubDaemon, way: Boot) -> BootParts:
     place = way.take_place(bench.config, choose_endpoints(bench.config))
-    return BootParts(place, bench.registry, bench.registrar, way.plan(bench.config, bench.registry, bench.registrar))
+    return BootParts(
+        place,
+        bench.registry,
+        bench.registrar,
+        way.plan(bench.config, bench.registry, bench.registrar),
+        bench.registrar.live.metrics,
+    )
 
 
 def close(*places: Instance) -> None:

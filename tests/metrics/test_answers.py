@@ -114,3 +114,12 @@ def test_a_version_that_takes_over_continues_all_counts() -> None:
 
     assert new.metrics.codes == {200: 2}
     assert new.metrics.starts == 2
+
+
+def test_the_bytes_of_bodies_are_counted_both_ways() -> None:
+    bench = served(batch_size=1)
+    bench.engine.answer = lambda job: Reply(200, b"12345")
+    bench.send("a", body=b"abc")
+    bench.clock.advance(10.0)
+
+    assert (bench.metrics.named.received, bench.metrics.named.sent) == (3, 5)

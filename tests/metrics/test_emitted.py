@@ -9,6 +9,7 @@ from daemon.metrics.exposition import render
 from daemon.metrics.merged import emitted
 from daemon.metrics.version import VersionMetrics
 from handlers import wire
+from handlers.wire import STAGE_TIME
 from tests.metrics.reading import registered, report, shown, types
 
 M = "ModelName=m,ModelVersion=1.0"
@@ -201,3 +202,15 @@ def test_a_measurement_for_every_bucket_fits_the_daemons_histogram(version: Vers
     version.emitted.take([wire.Measurement("histogram", "Took", "", (), 1.5, buckets)])
 
     assert shown_of(version)[f"Took_count{{{M}}}"] == sum(buckets)
+
+
+def test_the_stages_of_a_built_in_handler_are_ours_and_nothing_else_of_that_name_is() -> None:
+    version = VersionMetrics("m", "1.0")
+    report(version, "histogram", STAGE_TIME, 0.2, "s", stage="inference")
+    report(version, "histogram", STAGE_TIME, 0.2, "s", stage="lunch")
+    report(version, "counter", STAGE_TIME, 0.2, "s", stage="inference")
+
+    assert {stage: sum(each.counts) for stage, each in version.emitted.stages.items()} == {
+        "preprocess": 0, "inference": 1, "postprocess": 0,
+    }  # fmt: skip
+    assert version.emitted.dropped == {"name": 2}

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 import pytest
@@ -11,11 +12,12 @@ from hypothesis import strategies as st
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from daemon.api import gauges
 from daemon.metrics import families
 from daemon.metrics.exposition import family, histograms, render
-from daemon.metrics.gpu import Gpu
 from daemon.metrics.histogram import Histogram
-from daemon.metrics.host import HostMonitor
+from daemon.metrics.machine.gpu import Gpu
+from daemon.metrics.machine.host import HostMonitor
 from daemon.metrics.merged import emitted
 from daemon.metrics.metrics import Metrics
 from handlers.wire import Kind
@@ -135,7 +137,7 @@ def test_promtool_is_content_with_our_names(promtool: Callable[[Iterable[Metric]
         report(version, "counter", "rows_total", 3)
         report(version, "gauge", "rows_total", 3)
 
-    assert promtool(families.ours(metrics)) == (0, [])
+    assert promtool([*families.ours(metrics), *families.loop(metrics), *gauges.events(Counter())]) == (0, [])
 
 
 @pytest.mark.slow

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from daemon.core.clock import FakeClock
-from daemon.metrics import gpu as room
 from daemon.metrics.families import gpus as gpu_families
-from daemon.metrics.gpu import BACKOFF, FRESH, Gpu, Gpus, parse_gpus
+from daemon.metrics.machine import gpu as room
+from daemon.metrics.machine.gpu import BACKOFF, FRESH, Gpu, Gpus, parse_gpus
 from tests.metrics.reading import shown
 
 

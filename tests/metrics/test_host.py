@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from daemon.metrics.families import machine
-from daemon.metrics.host import GB, HostMonitor
+from daemon.metrics.machine.host import GB, HostMonitor
 from tests.metrics.reading import shown
 
 MEMINFO = "MemTotal:        8192 kB\nMemFree:         1024 kB\nMemAvailable:    2048 kB\nHugePages_Total:       0\n"

@@ -233,6 +233,6 @@ async def test_both_count_as_one_version_in_the_metrics(tmp_path: Path) -> None:
     bench.engine.workers[0]._finish(1.0)
     await until(lambda: new.replaces is None)
 
-    (version,) = bench.registrar.live._metrics.versions
+    (version,) = bench.registrar.live.metrics.versions
     assert version is new.metrics and version.named.requests + version.unnamed.requests == 2
     assert sum(version.latency.counts) == 1

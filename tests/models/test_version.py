@@ -164,25 +164,6 @@ def test_scaling(before: int, least: int, most: int, after: int) -> None:
     assert (bench.model.min_workers, bench.model.max_workers) == (least, most)
 
 
-def test_a_model_is_healthy_while_it_may_still_come_up() -> None:
-    bench = unloaded()
-    assert bench.model.healthy
-
-    bench.model.scale(2, 2)
-    assert bench.model.healthy
-    bench.clock.advance(1.0)
-    assert bench.model.healthy
-
-    bench.workers[0].die()
-    assert not bench.model.healthy
-
-
-def test_a_failed_model_is_not_healthy() -> None:
-    bench = serving(load_failure=BROKEN)
-
-    assert not bench.model.healthy
-
-
 def test_listeners_hear_of_each_change() -> None:
     bench = unloaded()
     heard: list[ModelState] = []
@@ -253,7 +234,6 @@ def test_a_version_whose_workers_end_without_work_is_not_crashing_and_not_health
 
     for _ in range(5):
         bench.workers[-1].crash()
-        assert not bench.model.healthy
         bench.clock.advance(9.1)
 
     assert (bench.model.word, bench.model.state) == ("failed", ModelState.FAILED)

@@ -18,6 +18,7 @@ from tests.metrics.reading import types
 RULES = (files("tsctl.observability") / "rules.yml").read_text(encoding="utf-8")
 BOARD = json.loads((files("tsctl.observability") / "dashboard.json").read_text(encoding="utf-8"))
 M = 'model="m",version="1.0"'
+HOST = 'instance="i"'
 MINUTES = 30
 # A healthy version: a sample each minute.
 HEALTHY = {
@@ -30,6 +31,9 @@ HEALTHY = {
     f'tsctl_worker_exits_total{{how="stopped",{M}}}': "0+1x30",
     f'tsctl_worker_exits_total{{how="signal",{M}}}': "0x30",
     f"tsctl_model_crashing{{{M}}}": "0x30",
+    f'tsctl_events_total{{kind="log-lost",level="error",{HOST}}}': "0x30",
+    f'tsctl_events_total{{kind="worker-exited",level="warning",{HOST}}}': "0+1x30",
+    f"tsctl_event_loop_stall_seconds_total{{{HOST}}}": "0+0.6x30",
     f"tsctl_queue_oldest_seconds{{{M}}}": "0.1x30",
     f"tsctl_inference_time_seconds_sum{{{M}}}": "0+30x30",
     f'tsctl_request_latency_seconds_bucket{{le="0.1",outcome="ok",{M}}}': "0+600x30",
@@ -48,7 +52,11 @@ TROUBLES: dict[str, dict[str, str]] = {
     "TsctlWorkersDie": {f'tsctl_worker_exits_total{{how="signal",{M}}}': "0x27 1x3"},
     "TsctlModelCrashing": {f"tsctl_model_crashing{{{M}}}": "0x9 1x20"},
     "TsctlWorkersMissing": {f"tsctl_workers_ready{{{M}}}": "2x9 1x20"},
+    "TsctlDiskFull": {f'tsctl_events_total{{kind="log-lost",level="error",{HOST}}}': "0x27 1x3"},
+    "TsctlLoopStalls": {f"tsctl_event_loop_stall_seconds_total{{{HOST}}}": "0x9 0+6x20"},
 }
+
+OF_THE_DAEMON = ("TsctlDiskFull", "TsctlLoopStalls")
 
 Firing = Callable[[dict[str, str], str, list[dict[str, Any]]], subprocess.CompletedProcess[str]]
 
@@ -86,7 +94,8 @@ def test_every_rule_has_a_trouble() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("alert", TROUBLES)
 def test_a_trouble_fires_its_alert(firing: Firing, alert: str) -> None:
-    expression = f'count(ALERTS{{alertname="{alert}",alertstate="firing",{M}}})'
+    labels = HOST if alert in OF_THE_DAEMON else M
+    expression = f'count(ALERTS{{alertname="{alert}",alertstate="firing",{labels}}})'
 
     done = firing(HEALTHY | TROUBLES[alert], expression, [{"labels": "{}", "value": 1}])
 

@@ -164,7 +164,7 @@ def test_ctrl_c_exits_with_130(invoke: Invoke, tmp_path: Path, monkeypatch: pyte
 
 
 def test_an_option_that_does_not_exist_may_bring_a_suggestion(invoke: Invoke) -> None:
-    result = invoke("start", "--model-stor", "x")
+    result = invoke("start", "--model-stroe", "x")
 
     assert re.search(r"Did you mean.*--model-store", result.stderr)
 

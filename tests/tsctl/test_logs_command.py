@@ -1,11 +1,9 @@
-"""`tsctl logs`: which file, which lines, and what happens to a file that is being written."""
+"""`tsctl logs`: which logs, which lines, in which form."""
 
-import contextlib
-import itertools
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -13,14 +11,9 @@ from daemon import paths
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.commands import logs
-from tsctl.commands.logs import tail
+from tsctl.logs.lines import stamp_of
 
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    path = tmp_path / "daemon.log"
-    path.write_text("one\ntwo\nthree\n")
-    return path
+T = 1_700_000_000.0
 
 
 @pytest.fixture
@@ -37,121 +30,10 @@ def state_dir(tmp_path: Path) -> Path:
     return directory
 
 
-def append(path: Path, text: str) -> None:
-    with path.open("a") as file:
-        file.write(text)
-
-
-def follow(path: Path, monkeypatch: pytest.MonkeyPatch, *between: Callable[[], object], count: int = 50) -> list[str]:
-    """Follow a file; each of `between` happens while the follower sleeps, and then Ctrl-C."""
-    happenings = iter(between)
-
-    def sleep(seconds: float) -> None:
-        happening = next(happenings, None)
-        if happening is None:
-            raise KeyboardInterrupt
-        happening()
-
-    monkeypatch.setattr(logs, "time", SimpleNamespace(sleep=sleep))
-    seen: list[str] = []
-    with contextlib.suppress(KeyboardInterrupt):
-        for line in tail(path, count, following=True):
-            seen.append(line)  # noqa: PERF402 - what came before the interrupt counts
-    return seen
-
-
-@pytest.mark.parametrize(
-    ("count", "expected"),
-    [
-        (0, []),
-        (1, ["three\n"]),
-        (2, ["two\n", "three\n"]),
-        (3, ["one\n", "two\n", "three\n"]),
-        (50, ["one\n", "two\n", "three\n"]),
-    ],
-)
-def test_the_last_lines_of_a_file(log: Path, count: int, expected: list[str]) -> None:
-    assert list(tail(log, count, following=False)) == expected
-
-
-def test_a_last_line_without_an_end_is_a_line(log: Path) -> None:
-    append(log, "fo")
-
-    assert list(tail(log, 1, following=False)) == ["fo"]
-
-
-def test_bytes_that_are_no_text_are_shown_as_replaced(log: Path) -> None:
-    log.write_bytes(b"caf\xe9\n")
-
-    assert list(tail(log, 1, following=False)) == ["caf\ufffd\n"]
-
-
-def test_a_file_that_is_not_there_has_no_lines(tmp_path: Path) -> None:
-    assert list(tail(tmp_path / "nothing.log", 5, following=False)) == []
-
-
-def test_following_shows_what_is_added(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = follow(log, monkeypatch, lambda: append(log, "four\nfi"), lambda: None, lambda: append(log, "ve\n"), count=1)
-
-    assert seen == ["three\n", "four\n", "fi", "ve\n"]
-
-
-def test_following_waits_for_a_file_that_is_not_there_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "later.log"
-
-    seen = follow(path, monkeypatch, lambda: None, lambda: append(path, "first\n"), lambda: append(path, "second\n"))
-
-    assert seen == ["first\n", "second\n"]
-
-
-def test_following_goes_on_with_the_new_file_after_a_rotation(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def rotate() -> None:
-        log.rename(log.with_suffix(".log.1"))
-        append(log, "new\n")
-
-    seen = follow(log, monkeypatch, rotate, lambda: append(log, "newer\n"), count=1)
-
-    assert seen == ["three\n", "new\n", "newer\n"]
-
-
-def test_what_was_written_just_before_a_rotation_is_not_lost(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def write_and_rotate() -> None:
-        append(log, "last words\n")
-        log.rename(log.with_suffix(".log.1"))
-        append(log, "new\n")
-
-    seen = follow(log, monkeypatch, write_and_rotate, count=0)
-
-    assert seen == ["last words\n", "new\n"]
-
-
-def test_a_file_that_is_gone_for_a_while_is_waited_for(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = log.with_suffix(".log.1")
-
-    seen = follow(log, monkeypatch, lambda: log.rename(old), lambda: append(log, "new\n"), count=0)
-
-    assert seen == ["new\n"]
-
-
-def test_a_file_that_was_emptied_is_read_from_its_start(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = follow(log, monkeypatch, lambda: log.write_text("new\n"), count=0)
-
-    assert seen == ["new\n"]
-
-
-def test_a_follower_that_is_stopped_leaves_no_file_open(log: Path) -> None:
-    follower = tail(log, 2, following=True)
-
-    seen = list(itertools.islice(follower, 2))
-    follower.close()  # type: ignore[attr-defined]  # an open file would be a ResourceWarning, which is an error
-
-    assert seen == ["two\n", "three\n"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        pytest.param([], "daemon said this\n", id="the daemon's"),
+        pytest.param(["--daemon"], "daemon said this\n", id="the daemon's"),
         pytest.param(["--access"], "access said this\n", id="the access log"),
         pytest.param(["net/2.0"], "net 2.0 said this\n", id="a version's"),
         pytest.param(["net"], "net 1.0 said this\n", id="a model's newest, without a daemon"),
@@ -163,6 +45,92 @@ def test_which_log_is_shown(invoke: Invoke, state_dir: Path, arguments: list[str
 
     assert result.exit_code == 0, result.stderr
     assert result.stdout == expected
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Path:
+    """The logs of a daemon that broke off while a model printed."""
+    directory = tmp_path / "state" / "tsctl"
+    paths.logs_dir(directory).mkdir(parents=True)
+    at = [stamp_of(T + number) for number in range(5)]
+    paths.daemon_log(directory).write_text(f"{at[0]} INFO    zero\n{at[3]} ERROR   three\nTraceback\n")
+    paths.access_log(directory).write_text(f'{at[1]} 127.0.0.1:4000 "GET /ping" 200 0.1ms an-id\n')
+    paths.model_log(directory, "net", "1.0").write_text(f"{at[2]} 7 stdout two\n{at[4]} 7 stderr four\n")
+    return directory
+
+
+ZERO, ACCESS, TWO, THREE, FOUR = (
+    "INFO    zero",
+    '127.0.0.1:4000 "GET /ping" 200 0.1ms an-id',
+    "net/1.0 7 stdout two",
+    "ERROR   three",
+    "net/1.0 7 stderr four",
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        pytest.param([], [ZERO, ACCESS, TWO, THREE, "", FOUR], id="all logs, by time"),
+        pytest.param(["-n", "3"], [THREE, "", FOUR], id="the last lines of all together"),
+        pytest.param(["--since", stamp_of(T + 2)], [TWO, THREE, "", FOUR], id="since a time"),
+        pytest.param(["--since", stamp_of(T + 2), "-n", "1"], [FOUR], id="the last of those"),
+        pytest.param(["--daemon", "net"], [ZERO, TWO, THREE, "", FOUR], id="the daemon's and a model's"),
+        pytest.param(["--daemon", "--access"], [ZERO, ACCESS, THREE, ""], id="the daemon's and the access log"),
+        pytest.param(["net/1.0", "-n", "1"], ["7 stderr four"], id="a model alone is not named"),
+    ],
+)
+def test_the_logs_are_one_story(invoke: Invoke, story: Path, arguments: list[str], expected: list[str]) -> None:
+    result = invoke("logs", *arguments)
+
+    assert result.exit_code == 0, result.stderr
+    shown = [line.partition(" ")[2] for line in result.stdout.splitlines()]
+    assert shown == expected
+    assert ("Traceback" in result.stdout) == ("" in expected)
+
+
+def test_json_is_an_entry_a_line(invoke: Invoke, story: Path) -> None:
+    result = invoke("logs", "--json")
+
+    entries = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [entry["log"] for entry in entries] == ["daemon", "access", "model", "daemon", "model"]
+    assert [entry["time"] for entry in entries] == [stamp_of(T + number) for number in range(5)]
+    assert entries[3] | {"time": ""} == {"time": "", "level": "error", "log": "daemon", "text": "three\nTraceback"}
+    assert (entries[1]["status"], entries[1]["ms"], entries[1]["request"]) == (200, 0.1, "an-id")
+    assert (entries[4]["model"], entries[4]["pid"], entries[4]["stream"]) == ("net", 7, "stderr")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_following_shows_what_is_added_until_ctrl_c(
+    invoke: Invoke, story: Path, monkeypatch: pytest.MonkeyPatch, as_json: bool
+) -> None:
+    happenings: Iterator[str] = iter([f"{stamp_of(T + 5)} INFO    five\n", "Traceback of five\n"])
+
+    def sleep(seconds: float) -> None:
+        try:
+            text = next(happenings)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+        with paths.daemon_log(story).open("a") as file:
+            file.write(text)
+
+    monkeypatch.setattr("tsctl.logs.merging.time.sleep", sleep)
+
+    result = invoke("logs", "-f", "--daemon", "-n", "2", *(["--json"] if as_json else []))
+
+    assert result.exit_code == 0, result.stderr
+    texts = [json.loads(line)["text"] for line in result.stdout.splitlines()] if as_json else []
+    shown = "\n".join(texts) if as_json else result.stdout
+    positions = [shown.index(text) for text in ("three", "Traceback\n", "five", "Traceback of five")]
+    assert positions == sorted(positions)
+
+
+def test_the_number_of_lines_is_50_unless_a_time_is_given(invoke: Invoke, story: Path) -> None:
+    text = "".join(f"{stamp_of(T + number)} INFO    {number}\n" for number in range(60))
+    paths.daemon_log(story).write_text(text)
+
+    assert len(invoke("logs", "--daemon").stdout.splitlines()) == logs.LINES == 50
+    assert len(invoke("logs", "--daemon", "--since", stamp_of(T + 1)).stdout.splitlines()) == 59
 
 
 def test_the_daemon_knows_the_default_version_and_its_state_directory(
@@ -180,7 +148,7 @@ def test_the_daemon_knows_the_default_version_and_its_state_directory(
 def test_the_state_directory_may_be_given(invoke: Invoke, state_dir: Path, tmp_path: Path) -> None:
     elsewhere = state_dir.rename(tmp_path / "elsewhere")
 
-    result = invoke("logs", "--state-dir", elsewhere)
+    result = invoke("logs", "--daemon", "--state-dir", elsewhere)
 
     assert result.stdout == "daemon said this\n"
 
@@ -205,7 +173,7 @@ def test_a_daemon_elsewhere_needs_no_home(
     monkeypatch.setattr(paths, "default_state_dir", None)
     daemon.answer("GET /tsctl/status", {"stateDir": str(state_dir)})
 
-    result = invoke("logs")
+    result = invoke("logs", "--daemon")
 
     assert result.stdout == "daemon said this\n"
 

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 from daemon.__main__ import parse_arguments
 from daemon.config.config import resolve
-from daemon.settings import SETTINGS, Setting, parse_boolean
+from daemon.setting_values import parse_boolean
+from daemon.settings import SETTINGS, Setting
 from tsctl.options import daemon_arguments, setting_options
 
 SAMPLES = {
@@ -22,6 +23,7 @@ SAMPLES = {
     "JOBS": "7",
     "FILES": "7",
     "LEVEL": "debug",
+    "FORMAT": "json",
     "FILE": "/dev/null",
     "NAMES": "models.example.com,gpu1",
     "PATTERNS": "https://models\\.example\\.com/.*",
@@ -30,6 +32,10 @@ SAMPLES = {
     "HANDLER": "image_classifier",
     "ENVELOPE": "kserve",
     "REGEX": "AWS_.*",
+    "ORIGIN": "https://app.example",
+    "LIST": "content-type",
+    "URL": "http://127.0.0.1:4318",
+    "RATIO": "0.5",
 }
 every_setting = pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 

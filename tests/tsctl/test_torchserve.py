@@ -46,6 +46,26 @@ def test_a_word_that_no_option_takes_is_wrong_usage() -> None:
     assert "b.mar" in str(error)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--disable-token"], ["--management-without-token=true"]),
+        (["--no-config"], ["--restore=false"]),
+        (["--model", "a.mar", "b.mar"], ["--models=a.mar,b.mar"]),
+        (["--model-s", "/x"], ["--model-store=/x"]),
+        (["--ts", "/c.properties"], ["--ts-config=/c.properties"]),
+        (["--model=a.mar", "--grace", "3"], ["--models=a.mar", "--grace=3"]),
+    ],
+)
+def test_the_beginning_of_a_flag_is_enough(arguments: list[str], expected: list[str]) -> None:
+    assert sorted(run(*arguments).return_value[1]) == sorted(expected)
+
+
+@pytest.mark.parametrize("word", ["--mod", "--logs", "--"])
+def test_the_beginning_of_several_flags_or_of_none_is_wrong_usage(word: str) -> None:
+    assert isinstance(run(word, "x").exception, click.UsageError)
+
+
 def test_models_without_a_word_is_wrong_usage() -> None:
     assert spread_models(["--models", "--grace", "3"]) == ["--models", "--grace", "3"]
     assert isinstance(run("--models").exception, click.UsageError)

@@ -1,27 +1,37 @@
 """`tsctl logs`."""
 
 import contextlib
-import os
-import time
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TextIO
 
 import click
 
 from daemon import paths
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import CliError
+from tsctl.logs.merging import Followed, documents, follow, merged
+from tsctl.logs.sources import Line, LogSource, model_source, model_sources
 from tsctl.options import optional_model_argument
+from tsctl.terminal.since import Since
 from tsctl.terminal.verb import Verb
 
-POLL = 0.2  # seconds
+LINES = 50
 
 
 @click.command(cls=Verb)
 @click.option("-f", "--follow", "following", is_flag=True, help="Keep printing lines as they are logged.")
-@click.option("-n", "--lines", default=50, show_default=True, metavar="N", help="Number of last lines to show.")
-@click.option("--access", is_flag=True, help="Show the access log instead.")
+@click.option(
+    "-n",
+    "--lines",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help=f"Number of last lines to show [default: {LINES}; with `--since`, all].",
+)
+@click.option("--since", type=Since(), metavar="TIME", help="Show lines from then on: 10m, 2h, 2026-01-31T12:00.")
+@click.option("--daemon", is_flag=True, help="Show the daemon's own log.")
+@click.option("--access", is_flag=True, help="Show the access log.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one entry a line.")
 @click.option(
     "--state-dir",
     type=click.Path(path_type=Path),
@@ -31,26 +41,53 @@ POLL = 0.2  # seconds
 @optional_model_argument
 @click.pass_obj
 def command(
-    socket: Path | None, following: bool, lines: int, access: bool, state_dir: Path | None, model: str | None
-) -> None:
-    """Show the daemon's log, or the output of the workers of MODEL.
+    socket: Path | None, following: bool, lines: int | None, since: float | None, daemon: bool, access: bool,
+    as_json: bool, state_dir: Path | None, model: str | None,
+) -> None:  # fmt: skip
+    """Show what was logged: by the daemon, its requests and the workers of all models; or only of MODEL.
 
-    Reads the log files, so also works while no daemon is running.
+    Lines are merged by time. `--daemon`, `--access` and MODEL choose logs, and may be combined. Reads the log files, so
+    also works while no daemon is running.
     """
     client = DaemonClient(socket)
     if state_dir is None:
         state_dir = _state_dir(client)
-    if access:
-        path = paths.access_log(state_dir)
-    elif model is None:
-        path = paths.daemon_log(state_dir)
-    else:
-        path = _model_log(client, state_dir, model)
-    if not path.is_file() and not following:
-        raise CliError(f"log file `{path}` does not exist yet")
+    find = _chosen(client, state_dir, daemon, access, model)
+    found = find()
+    count = LINES if lines is None and since is None else lines
+    named = len(found) > 1 or not (daemon or access or model)
+    if not following:
+        if not any(source.path.is_file() for source in found):
+            raise CliError(f"log file `{found[0].path}` does not exist yet")
+        _print(merged(found, count, since), as_json, named)
+        return
     with contextlib.suppress(KeyboardInterrupt):
-        for line in tail(path, lines, following=following):
-            click.echo(line, nl=False)
+        for together in follow(Followed(find), count, since):
+            _print(together, as_json, named)
+
+
+def _chosen(
+    client: DaemonClient, state_dir: Path, daemon: bool, access: bool, model: str | None
+) -> Callable[[], list[LogSource]]:
+    """Return the function that lists the logs that were asked for, which may become more."""
+    everything = not (daemon or access or model)
+    fixed = []
+    if daemon or everything:
+        fixed.append(LogSource(paths.daemon_log(state_dir), "daemon"))
+    if access or everything:
+        fixed.append(LogSource(paths.access_log(state_dir), "access"))
+    if model is not None:
+        fixed.append(_model_source(client, state_dir, model))
+    return lambda: [*fixed, *(model_sources(state_dir) if everything else ())]
+
+
+def _print(lines: Iterable[Line], as_json: bool, named: bool) -> None:
+    if as_json:
+        for document in documents(lines):
+            click.echo(json.dumps(document))
+    else:
+        for line in lines:
+            click.echo(line.shown(named=named))
 
 
 def _state_dir(client: DaemonClient) -> Path:
@@ -63,51 +100,15 @@ def _state_dir(client: DaemonClient) -> Path:
         raise CliError(str(error), "name the directory with `--state-dir`") from None
 
 
-def _model_log(client: DaemonClient, state_dir: Path, model: str) -> Path:
+def _model_source(client: DaemonClient, state_dir: Path, model: str) -> LogSource:
     """Return the log of a model's version (by default the default version); the model may be unregistered."""
     name, _, version = model.partition("/")
     if not version:
         try:
             version = client.json("GET", f"/models/{model_path(model)}")[0]["modelVersion"]
         except CliError as error:
-            found = sorted(paths.logs_dir(state_dir).glob(f"{name}@*.log"), key=lambda path: path.stat().st_mtime)
-            if not found:
+            logs = [source for source in model_sources(state_dir) if source.model == name]
+            if not logs:
                 raise error
-            return found[-1]
-    return paths.model_log(state_dir, name, version)
-
-
-def tail(path: Path, count: int, *, following: bool) -> Iterator[str]:
-    """Yield a file's last `count` lines; with `following`, then each line added, without end.
-
-    With `following`, wait for a file that does not exist yet; read a rotated file to its end, then
-    the new file from its start.
-    """
-    file = _newer(path, None)
-    try:
-        if file is not None:
-            lines = file.readlines()
-            yield from lines[max(0, len(lines) - count) :]
-        while following:
-            time.sleep(POLL)
-            newer = _newer(path, file)
-            if file is not None:
-                yield from iter(file.readline, "")
-            if newer is not None:
-                if file is not None:
-                    file.close()
-                file = newer
-                yield from iter(file.readline, "")
-    finally:
-        if file is not None:
-            file.close()
-
-
-def _newer(path: Path, file: TextIO | None) -> TextIO | None:
-    """Open the file now at the path; return None if there is none, or if `file` is that file."""
-    with contextlib.suppress(FileNotFoundError):
-        now = path.stat()
-        truncated = file is not None and now.st_size < file.tell()
-        if file is None or truncated or not os.path.samestat(now, os.fstat(file.fileno())):
-            return path.open(errors="replace")
-    return None
+            return max(logs, key=lambda source: source.path.stat().st_mtime)
+    return model_source(state_dir, name, version)

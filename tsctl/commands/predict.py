@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from daemon.settings import size_text
+from daemon.setting_values import size_text
 from tsctl.client import DaemonClient, checked, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.options import model_argument

@@ -14,10 +14,12 @@ import click
 from daemon.targets import ServeTarget
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import CliError, NoDaemon
+from tsctl.logs.following import FollowedLog
+from tsctl.logs.lines import printed
 from tsctl.progress import warn, work
 from tsctl.serving import screen, watching
 from tsctl.serving.failures import explained, folder_of
-from tsctl.serving.following import FollowedLog, without_block
+from tsctl.serving.following import without_block
 from tsctl.serving.place import model_log
 from tsctl.serving.requests import checked_target, parameters_of
 
@@ -106,7 +108,7 @@ class Session:
     def turn(self, now: float) -> None:
         """Print what the models have logged, and replace targets whose change is due; `now` in seconds."""
         for served in self.served:
-            self._print(served, served.log.lines())
+            self._print(served, self._printed(served))
             stamps = watching.stamps_of(watching.watched_files(served.target))
             if served.detector is not None and served.detector.due(stamps, now):
                 self._replace(served, served.detector)
@@ -156,12 +158,12 @@ class Session:
             self._register(target, replace=True)
         except CliError as error:
             failure = explained(error, served.name, folder_of(served.target), served.text)
-            self._print(served, without_block(served.log.lines(), error.details))
+            self._print(served, without_block(self._printed(served), error.details))
             hint = f"hint: {failure.hint}" if failure.hint else ""
             self._tell(served, "\n".join(filter(None, (failure.message, failure.details, hint, screen.kept_line()))))
         else:
             served.target = target
-            self._print(served, served.log.lines())
+            self._print(served, self._printed(served))
             self._tell(served, screen.replaced_line(time.monotonic() - began))
         detector.served(stamps)
 
@@ -193,6 +195,10 @@ class Session:
 
     def _log(self, name: str, version: str) -> FollowedLog:
         return FollowedLog(model_log(self._status, name, version))
+
+    def _printed(self, served: Served) -> list[str]:
+        """Return the lines that the workers have printed since the last call."""
+        return [printed(line) for line in served.log.lines()]
 
     def _print(self, served: Served, lines: list[str]) -> None:
         for line in lines:

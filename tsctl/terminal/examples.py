@@ -31,12 +31,16 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         Example("See whether the daemon runs, and where", "tsctl status"),
         Example("Read the same in a script", "tsctl status --json"),
     ),
+    "top": (
+        Example("Watch the models; Enter shows one, `q` ends", "tsctl top"),
+        Example("Print what they do in five seconds", "tsctl top --once --interval 5"),
+    ),
     "config": (
         Example("Show the settings of the daemon", "tsctl config"),
         Example("Show the settings of a model", "tsctl config scorer"),
     ),
     "logs": (
-        Example("Show the last 20 lines of the daemon's log", "tsctl logs -n 20"),
+        Example("See what was logged in the last ten minutes", "tsctl logs --since 10m"),
         Example("Follow the output of a model's workers", "tsctl logs -f scorer"),
     ),
     "events": (
@@ -50,6 +54,10 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
     "console": (
         Example("Open the page in the browser", "tsctl console"),
         Example("Print the file to open, for port 8765", "tsctl console --port 8765 --no-browser"),
+    ),
+    "doctor": (
+        Example("See what would break serving, and the remedy", "tsctl doctor"),
+        Example("Read the same in a script", "tsctl doctor --json"),
     ),
     "serve": (
         Example("Serve a handler, and anew whenever it is saved", "tsctl serve handler.py --watch"),

@@ -4,7 +4,8 @@ DAEMON: dict[str, tuple[str, ...]] = {
     "Places and models": ("socket", "state_dir", "ts_config", "model_store", "models", "restore"),
     "Addresses": (
         "inference_address", "metrics_address", "metrics", "management_address", "management_without_token",
-        "token_file", "inference_token_file", "allowed_host", "allowed_urls", "certificate_file", "private_key_file",
+        "token_file", "inference_token_file", "allowed_host", "allowed_urls", "cors_allowed_origin",
+        "cors_allowed_methods", "cors_allowed_headers", "certificate_file", "private_key_file",
     ),
     "Limits and timeouts": (
         "grace", "max_request_size", "max_receiving_bytes", "max_sending_bytes", "queue_jobs", "queue_bytes",
@@ -15,7 +16,7 @@ DAEMON: dict[str, tuple[str, ...]] = {
         "install_requirements", "default_workers", "default_handler", "envelope", "decode_input",
         "limit_image_pixels", "hide_environment", "template",
     ),
-    "Logs": ("access_log", "log_level"),
+    "Logs and traces": ("access_log", "log_level", "log_format", "trace_endpoint", "trace_sample"),
 }  # fmt: skip
 MODEL: dict[str, tuple[str, ...]] = {
     "Batching": ("batch_size", "max_delay", "policy"),

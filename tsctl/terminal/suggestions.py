@@ -25,6 +25,7 @@ SYNONYMS: dict[str, str] = {
     "edit": "set", "configure": "set",
     "workers": "scale", "resize": "scale",
     "settings": "config", "env": "config",
+    "htop": "top", "monitor": "top", "watch": "top",
     "health": "status", "ping": "status",
     "up": "start", "daemon": "start", "launch": "start", "torchserve": "start",
     "foreground": "run",

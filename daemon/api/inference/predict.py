@@ -113,6 +113,8 @@ def predict(
         unnamed=unnamed, low_priority=low, budget=budget, caller=exchange.caller,
     )  # fmt: skip
     job.timing = timing
+    if model.tracer is not None:
+        model.tracer.begin(job, request.method, request.target, request.began)
     model.submit(job)
     request.body = b""  # the job owns the body now
     exchange.on_leave = partial(_leave, model, job)

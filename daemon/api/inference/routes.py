@@ -6,6 +6,7 @@
     /v2/models/MODEL/infer, /explain     KServe, version 2
     /models/MODEL/invoke                 SageMaker; the query's parameters reach the handler
     /invocations[?model_name=MODEL]      SageMaker; without a name, the only registered model
+    /MODEL[/VERSION]/predict             as before TorchServe 0.1; the query's parameters reach the handler
     /ping                                whether every default version has all its workers
     OPTIONS of these, /api-description   an OpenAPI description
 
@@ -25,12 +26,13 @@ from daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from daemon.core.job import Param
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Request, json_response, status_response
-from daemon.http.router import Route
+from daemon.http.router import ELSEWHERE, Route
 from daemon.models.registry import Registry
 from daemon.models.version import ModelState, ModelVersion
 
 Work = Coroutine[Any, Any, None] | None
 INVOKE = "invoke"
+LEGACY = "predict"
 MOST_NAME = 1024  # bytes of a form's field `model_name`
 VERBS = ("predict", "explain")  # of KServe, after the model's name and a colon
 
@@ -93,15 +95,20 @@ def inference_routes(
             raise ResourceNotFound
         return run(exchange, registry.find(path[1]), path[2] == "explain")
 
-    def invoke(exchange: Exchange, model: ModelVersion) -> Work:
+    def legacy(exchange: Exchange, path: list[str]) -> Work:
+        if len(path) not in (2, 3) or path[-1] != LEGACY:
+            raise ResourceNotFound
+        return invoke(exchange, registry.find(*path[:-1]), path[1] if len(path) == 3 else None)
+
+    def invoke(exchange: Exchange, model: ModelVersion, version: str | None = None) -> Work:
         if exchange.request.method == "OPTIONS":
             exchange.respond(json_response(describe_model(model.name)))
             return None
         params = _parameters(exchange.request, model)
         if isinstance(params, list):
-            predict(exchange, model, with_query(exchange.request, params), [])
+            predict(exchange, model, with_query(exchange.request, params), [], unnamed=version is None)
             return None
-        then = partial(_invoke_read, registry, model.name, exchange)
+        then = partial(_invoke_read, registry, model.name, version, exchange)
         return forms.read(params, exchange, model.settings.client_timeout, then)
 
     def models(exchange: Exchange, path: list[str]) -> Work:
@@ -117,9 +124,9 @@ def inference_routes(
             return invoke(exchange, registry.find(name))
         params = parameters_of(exchange.request)
         if isinstance(params, list):
-            _invoke_read(registry, None, exchange, params)
+            _invoke_read(registry, None, None, exchange, params)
             return None
-        return forms.read(params, exchange, 0.0, partial(_invoke_read, registry, None, exchange))
+        return forms.read(params, exchange, 0.0, partial(_invoke_read, registry, None, None, exchange))
 
     def ping(exchange: Exchange, path: list[str]) -> None:
         if path:
@@ -166,6 +173,7 @@ def inference_routes(
         "live": live,
         "api-description": api_description,
         "": root,
+        ELSEWHERE: legacy,
     }
 
 
@@ -192,13 +200,15 @@ def _predict_read(
     predict(exchange, model, params, injected, unnamed=version is None, repeatable=repeatable)
 
 
-def _invoke_read(registry: Registry, name: str | None, exchange: Exchange, params: list[Param]) -> None:
+def _invoke_read(
+    registry: Registry, name: str | None, version: str | None, exchange: Exchange, params: list[Param]
+) -> None:
     """Predict for SageMaker's routes; without `name`, use the form's `model_name`, or the only registered model."""
-    model = registry.find(_named(registry, params) if name is None else name)
+    model = registry.find(_named(registry, params) if name is None else name, version)
     if exchange.request.method == "OPTIONS":
         exchange.respond(json_response(describe_model(model.name)))
     else:
-        predict(exchange, model, with_query(exchange.request, params), [])
+        predict(exchange, model, with_query(exchange.request, params), [], unnamed=version is None)
 
 
 def _named(registry: Registry, params: list[Param]) -> str:

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from daemon.api.inference.forms import Form
 from daemon.api.inference.predict import budget_of
 from daemon.api.inference.raw_forms import RawForm
-from daemon.core.errors import DaemonError, Stopping, WaitedTooLong, duration
+from daemon.core.duration import duration
+from daemon.core.errors import DaemonError, Stopping, WaitedTooLong
 from daemon.core.job import Param, TimeBudget
 from daemon.http.exchange import Exchange
 

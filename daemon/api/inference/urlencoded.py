@@ -2,7 +2,8 @@
 
     name=value&name=value&…
 
-    NAME ──=──▶ VALUE ──&──▶ NAME        a field without `=` is ignored, as by TorchServe (SKIPPED)
+    NAME ──=──▶ VALUE ──&──▶ NAME        a field without `=` is empty, and is ignored if it is the only one or too long
+                                         (SKIPPED); all as by TorchServe
 
 One routine in C decodes escapes: binascii.a2b_qp, a parser of quoted-printable, which has `=` where a form has `%`.
 First, the form's own `=` becomes `=3D`, and each `%` is checked for its two digits; so no other syntax of
@@ -60,7 +61,7 @@ def read_fields(body: bytes) -> list[Param]:
     params: dict[str, Param] = {}
     for pair in pairs:
         name, equals, value = pair.partition(b"=")
-        if not equals:
+        if not equals and (not name or len(pairs) == 1 or len(name) > MOST_NAME_BYTES):
             continue
         if not name:
             raise _no_name(pair)
@@ -151,10 +152,14 @@ class Urlencoded:
         ampersand = window.find(b"&", position, end)
         if ampersand >= 0:
             self._count()
+            self._end_empty(window[position:ampersand])
             return ampersand + 1
         if equals < 0:
             if limit > len(window) and not last:
                 return -1
+            if limit > len(window) and self._fields:
+                self._end_empty(window[position:])
+                return len(window)
             self._state = _SKIPPED
             return min(limit, len(window))
         self._count()
@@ -209,6 +214,11 @@ class Urlencoded:
             self._used += len(piece)
         else:
             self._pieces.append(piece)
+
+    def _end_empty(self, name: bytes) -> None:
+        if name:
+            text = unquote(name).decode("utf-8", "replace")
+            self.params[text] = Param(text, "", b"")
 
     def _end_value(self) -> None:
         value: Payload

@@ -3,19 +3,24 @@
     old ── Inheritance ──────────────────────────▶ new    the inherited descriptors, by number
     old ◀─ Progress … ──────────────────────────── new
     old ◀─ ReadyToTakeOver, or TakeoverFailed ──── new    the former asks to take over
-    old ── TakeOver ─────────────────────────────▶ new    nothing has changed since, and will not
+    old ── TakeOver ─────────────────────────────▶ new    nothing has changed since, and will not; the counts so far
     old ◀─ TakenOver ───────────────────────────── new    the new one accepts connections, and now changes too
+    old ── Totals … ─────────────────────────────▶ new    what the old one has counted since
 
 Closing the socket leaves the other side on its own. Either side may be of another version: unknown
 fields are ignored, and a new form gets a new number.
 """
 
+from collections.abc import Iterable
 from typing import TypeVar
 
 import msgspec
 
+from daemon.metrics.totals import Totals
+
 FORM = 1
 LONGEST = 4 * 1024 * 1024  # bytes of a line: a traceback, or some thousand models
+COUNTS = 1024 * 1024  # bytes: of some hundred versions
 
 T = TypeVar("T")
 
@@ -86,8 +91,14 @@ class TakeoverFailed(msgspec.Struct, frozen=True, tag="failed"):
     details: str = ""
 
 
-class TakeOver(msgspec.Struct, frozen=True, tag="yours"):
-    """The new daemon shall take over."""
+class TakeOver(msgspec.Struct, frozen=True, omit_defaults=True, tag="yours"):
+    """The new daemon shall take over.
+
+    Attributes:
+        counts: of the old daemon's metrics, as many as fit into `COUNTS` bytes; others follow.
+    """
+
+    counts: list[Totals] = []
 
 
 FromNew = Progress | ReadyToTakeOver | TakenOver | TakeoverFailed
@@ -96,6 +107,16 @@ _FROM_NEW: msgspec.json.Decoder[FromNew] = msgspec.json.Decoder(FromNew)
 
 class BrokenUpgradeMessage(Exception):
     """The other side sent an invalid message."""
+
+
+def within(counts: Iterable[Totals], size: int) -> tuple[list[Totals], list[Totals]]:
+    """Return the first counts, of at most `size` bytes when encoded, and the others."""
+    fitting: list[Totals] = []
+    rest: list[Totals] = []
+    for each in counts:
+        size -= len(encode(each))
+        (fitting if size >= 0 else rest).append(each)
+    return fitting, rest
 
 
 def encode(word: msgspec.Struct) -> bytes:

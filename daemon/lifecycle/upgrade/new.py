@@ -25,6 +25,7 @@ from daemon.lifecycle.upgrade.messages import (
     TakeoverFailed,
     decode,
 )
+from daemon.metrics.totals import Totals
 from daemon.models.persistence.snapshot import BrokenSnapshot, SnapshotEntry, decode_snapshot, read_snapshot
 from daemon.models.persistence.startup import Startup
 from daemon.models.registry import Registry
@@ -56,8 +57,8 @@ class Predecessor:
             raise
         self._channel = Channel(sock)
 
-    async def take(self, load: Callable[[Report], Coroutine[Any, Any, None]], version: str) -> None:
-        """Load all models, ask to take over, and return when that is granted.
+    async def take(self, load: Callable[[Report], Coroutine[Any, Any, None]], version: str) -> list[Totals]:
+        """Load all models, ask to take over, and return the old daemon's counts when that is granted.
 
         Raises:
             StartError: the old daemon goes on without us.
@@ -79,7 +80,7 @@ class Predecessor:
             loading.result()
             await asyncio.gather(*telling)
             await self._tell(ReadyToTakeOver(version))
-            decode(await answer, TakeOver)
+            return decode(await answer, TakeOver).counts
         except (HungUp, BrokenUpgradeMessage):
             raise _abandoned() from None
         finally:
@@ -97,6 +98,12 @@ class Predecessor:
             await self._channel.tell(TakenOver())
         except HungUp:
             raise _abandoned() from None
+
+    async def follow_counts(self, take: Callable[[Totals], None]) -> None:
+        """Receive what the old daemon counts while it answers its remaining clients, until it ends."""
+        with suppress(HungUp, BrokenUpgradeMessage):
+            while True:
+                take(decode(await self._channel.hear(), Totals))
 
     def fail(self, error: Exception) -> None:
         """Report why this daemon will not take over; blocks, and needs no loop."""

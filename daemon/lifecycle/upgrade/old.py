@@ -15,15 +15,25 @@ from typing import Any
 
 from daemon.core.errors import DaemonError, Loading, NotRemembered, Stopping, UpgradeFailed, Upgrading
 from daemon.lifecycle.upgrade.memory_check import MemoryCheck, measure, shortage
-from daemon.lifecycle.upgrade.messages import Expected, Progress, ReadyToTakeOver, TakenOver, TakeoverFailed
+from daemon.lifecycle.upgrade.messages import (
+    COUNTS,
+    Expected,
+    Progress,
+    ReadyToTakeOver,
+    TakenOver,
+    TakeoverFailed,
+    within,
+)
 from daemon.lifecycle.upgrade.states import Step, UpgradeEvent, advance
 from daemon.lifecycle.upgrade.successor import Successor, SuccessorGone
+from daemon.metrics.totals import OutgoingCounts
 from daemon.models.archives.directories import Progress as Report
 from daemon.models.persistence.snapshot import Snapshot, SnapshotEntry, encode_snapshot
 from daemon.models.registrar import Registrar
 from daemon.models.registry import Registry
 from daemon.models.version import ModelState
 
+COUNT_TIME = 1.0  # seconds that the new daemon may need to read counts
 TAKE_TIME = 10.0  # seconds that a new daemon which is ready may need to begin to serve
 
 Start = Callable[[str | None, list[Expected]], Successor]
@@ -88,6 +98,8 @@ class Upgrade:
         self._reclaim = reclaim
         self._version = version
         self._measure = measure_memory
+        self._metrics = registrar.live.metrics
+        self._counts: OutgoingCounts | None = None  # from the handover on
         self._task: asyncio.Task[dict[str, Any]] | None = None
 
     def __repr__(self) -> str:
@@ -140,6 +152,17 @@ class Upgrade:
                 self._task.cancel()
             await asyncio.wait((self._task,))
         self._move(UpgradeEvent.STOPPED)
+
+    async def report_counts(self) -> None:
+        """Send the new daemon the counts that have changed since the last time."""
+        if self._counts is None or self.successor is None:
+            return
+        try:
+            async with asyncio.timeout(COUNT_TIME):
+                for each in self._counts.changed():
+                    await self.successor.count(each)
+        except TimeoutError:  # perhaps amid a message: the new daemon does not read
+            self._counts = None
 
     def finish(self) -> None:
         """Note that no connection is left, or that remaining ones are not awaited."""
@@ -235,10 +258,14 @@ class Upgrade:
         assert self.successor is not None
         try:
             async with asyncio.timeout(TAKE_TIME):
-                await self.successor.give()
+                counts = self._counts = OutgoingCounts(self._metrics)
+                first, rest = within(counts.changed(), COUNTS)
+                await self.successor.give(first)
                 while not isinstance(word := await self.successor.hear(), TakenOver):
                     if isinstance(word, TakeoverFailed):
                         raise SuccessorGone(word.reason, word.details)
+            for each in rest:
+                await self.successor.count(each)
         except TimeoutError:
             raise SuccessorGone(f"the new daemon was ready, and did not take over within {TAKE_TIME:g} s") from None
 

@@ -18,6 +18,7 @@ from typing import Protocol
 
 from daemon.lifecycle.upgrade.channel import Channel, HungUp
 from daemon.lifecycle.upgrade.messages import BrokenUpgradeMessage, FromNew, Inheritance, TakeOver, decode_from_new
+from daemon.metrics.totals import Totals
 
 LEAVE_TIME = 10.0  # seconds that an unwanted successor has to end its workers
 _TAIL = 20  # lines
@@ -69,12 +70,16 @@ class Successor(Protocol):
         """
         ...
 
-    async def give(self) -> None:
+    async def give(self, counts: list[Totals]) -> None:
         """Hand the service over to the new daemon.
 
         Raises:
             SuccessorGone: the new daemon has ended.
         """
+        ...
+
+    async def count(self, totals: Totals) -> None:
+        """Send what this daemon has counted; do nothing if the new one has ended."""
         ...
 
     async def end(self, *, at_once: bool) -> None:
@@ -115,9 +120,13 @@ class NewDaemon:
             await self._ended(LEAVE_TIME)
             raise SuccessorGone(f"the new daemon {self._how()} before it was ready", self._printed.tail()) from None
 
-    async def give(self) -> None:
+    async def count(self, totals: Totals) -> None:
+        with contextlib.suppress(HungUp):
+            await self._channel.tell(totals)
+
+    async def give(self, counts: list[Totals]) -> None:
         try:
-            await self._channel.tell(TakeOver())
+            await self._channel.tell(TakeOver(counts))
         except HungUp:
             await self._ended(LEAVE_TIME)
             raise SuccessorGone(f"the new daemon {self._how()} before it had taken over") from None

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from daemon.config.config import Config
 from daemon.core.errors import Conflict, DaemonError, NotRemembered
+from daemon.models.archives.named import model_name_in
 from daemon.models.archives.store import archives
 from daemon.models.archives.unpack import mark_of
 from daemon.models.persistence.restore import Restoring
@@ -137,6 +138,7 @@ class Startup:
         handed: Sequence[SnapshotEntry] = (),
     ) -> None:
         self.done = False
+        self._named: dict[str, str | None] = {}  # archive → the model in it
         self._config = config
         self._registry = registry
         self._ledger = registrar.ledger
@@ -170,14 +172,21 @@ class Startup:
                 _tell_if_changed(entry)
                 self._set_default(entry.name, entry.version)
         self._ledger.pending = [*self._missing, *self._plan.renew]  # so that a change meanwhile keeps them
+        for name in self._expected_names():
+            self._registry.expect(name)
 
     async def load(self) -> None:
         """Unpack and register the rest. Errors are not raised: they are logged, or shown as a failed version."""
         for entry in self._missing:
             await self._restore_from_archive(entry)
             self._ledger.pending.remove(entry)
+            self._registry.settle(entry.name)
         for listing in self._plan.load:
-            await self._load(listing)
+            name, failure = self._name_of(listing), ""
+            try:
+                failure = await self._load(listing)
+            finally:
+                self._registry.settle(name, failure)
         self._ledger.pending = []
         if self._remember:  # else the snapshot is ignored until the first change
             with contextlib.suppress(NotRemembered):  # logged already
@@ -199,7 +208,18 @@ class Startup:
         if not self._registry.holds(entry.name, entry.version):
             self._restoring.lose(entry, reason)
 
-    async def _load(self, listing: Listing) -> None:
+    def _expected_names(self) -> list[str | None]:
+        return [*(entry.name for entry in self._missing), *(self._name_of(listing) for listing in self._plan.load)]
+
+    def _name_of(self, listing: Listing) -> str | None:
+        """Return the name of a listed model; None if its archive is not in the store, or does not tell quickly."""
+        if listing.name is not None or listing.url in self._named:
+            return listing.name or self._named[listing.url]
+        self._named[listing.url] = model_name_in(Path(self._place(listing.url)))
+        return self._named[listing.url]
+
+    async def _load(self, listing: Listing) -> str:
+        """Register a listed model; return why that failed, or an empty string."""
         renewed = [entry for entry in self._plan.renew if listing.names(entry, self._place)]
         request = Registration(url=listing.url, model_name=listing.name, synchronous=False, local_paths=True)
         try:
@@ -214,11 +234,12 @@ class Startup:
             for entry in renewed:
                 self._lose(entry, error)
                 self._set_default(entry.name, entry.version)
-            return
+            return str(error).partition("\n")[0]
         for entry in renewed:
             if _names(entry) != (model.name, model.version):
                 _log.info("%s/%s is not restored: %s no longer contains this version", *_names(entry), listing.url)
         self._set_default(model.name, model.version)
+        return ""
 
     def _remembered(self, name: str, version: str) -> Overrides | None:
         said = (entry.request.overrides for entry in self._entries if (entry.name, entry.version) == (name, version))

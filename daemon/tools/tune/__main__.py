@@ -55,7 +55,7 @@ def spec_of(order: TuneOrder) -> WorkerSpec:
         devices=worker["devices"],
         python=None if python is None else Path(python),
         optimize=worker["optimize"],
-        log=lambda line: print(line, file=sys.stderr),  # noqa: T201 - the worker's output
+        log=lambda text, pid, stream: print(text, file=sys.stderr),  # noqa: T201 - the worker's output
     )
 
 

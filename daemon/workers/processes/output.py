@@ -2,82 +2,72 @@
 
 A handler may print without end, and other models must not pay for that. Three bounds keep printing cheap:
 
-* One read takes at most the content of the pipe. A pipe that is always full waits for its turn (`Pace`), so all such
-  pipes together are read 500 times a second, and the rest of the loop's time is for requests. A handler waits in its
-  `print` only beyond 32 MB a second.
+* Full pipes are read in turn (pipe.py).
 * The log gets the first `MOST_LINES` lines and `MOST_BYTES` bytes of each second. Lines beyond are counted in C and
   reported once a second: 64 KiB of short lines cost 20 µs, where logging each line cost 100 ms.
 * The lines of one read are one write of the log.
+
+Lines keep their order within stdout and within stderr; lines of the two that come at the same time may change places.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import cast
+from functools import partial
 
 from daemon.core.clock import Clock, Timer
+from daemon.core.logs import OutputLog
 from daemon.workers.processes.descriptor import read_pipe
+from daemon.workers.processes.pipe import Pace, PipeReader
 
 KEPT_LINES = 50
-LONGEST_LINE = 16 * 1024  # bytes; a longer line is cut into lines of this size
 MOST_LINES = 5000  # a period, of one worker
 MOST_BYTES = 1024 * 1024  # a period, of one worker
 PERIOD = 1.0  # seconds
-READ_EVERY = 0.002  # seconds between two reads of pipes that do not get empty
-_LARGE = 4096  # bytes of a read after which more are to be expected at once
-
-_connecting: set[asyncio.Task[object]] = set()  # a loop alone does not keep its tasks
 
 
-class Pace:
-    """The turns of all pipes with much output."""
-
-    def __init__(self) -> None:
-        self._next = 0.0
-
-    def turn(self, now: float) -> float:
-        """Return the seconds until the next free turn, which is then taken."""
-        self._next = max(now, self._next) + READ_EVERY
-        return self._next - now
-
-
-def follow(
-    loop: asyncio.AbstractEventLoop, descriptor: int, log: Callable[[str], None], clock: Clock, pace: Pace
-) -> None:
-    """Log the output of a pipe, which is closed at its end."""
-    reader = OutputReader(log, lambda: None, clock, pace)
-    task = loop.create_task(read_pipe(loop, lambda: reader, descriptor))
-    _connecting.add(task)
-    task.add_done_callback(_connecting.discard)
-
-
-class OutputReader(asyncio.Protocol):
-    """Reads the pipe that is a worker's stdout and stderr.
+class Output:
+    """The stdout and stderr of a worker, or of a template.
 
     Attributes:
-        closed: the pipe has ended.
+        stdout, stderr: the protocols of the two pipes.
 
     Args:
-        log: called with one or more lines, with line feeds between them.
-        on_close: called when the pipe has ended and all lines were logged.
+        log: called with one or more lines, once the process is known or both pipes have ended.
+        on_close: called when both pipes have ended and all lines were logged.
         pace: shared with the other pipes of the daemon.
     """
 
-    def __init__(self, log: Callable[[str], None], on_close: Callable[[], None], clock: Clock, pace: Pace) -> None:
-        self.closed = False
+    def __init__(self, log: OutputLog, on_close: Callable[[], None], clock: Clock, pace: Pace) -> None:
+        self.stdout = PipeReader(partial(self._take, "stdout"), self._ended, clock, pace)
+        self.stderr = PipeReader(partial(self._take, "stderr"), self._ended, clock, pace)
         self._log = log
         self._on_close = on_close
         self._clock = clock
-        self._pace = pace
-        self._transport: asyncio.ReadTransport | None = None
-        self._waiting: Timer | None = None  # for the next turn to read
-        self._read_at = -READ_EVERY
-        self._rest = b""  # of a line that has not ended
+        self._pid: int | None = None
+        self._early: list[tuple[str, str]] = []  # came before the process was known
         self._last: deque[bytes] = deque(maxlen=KEPT_LINES)
         self._period_ends = 0.0
         self._lines = self._bytes = 0  # that the log still takes in this period
         self._dropped = 0  # dropped lines that were not reported yet
         self._telling: Timer | None = None
+
+    async def connect(self, loop: asyncio.AbstractEventLoop, stdout: int, stderr: int) -> None:
+        """Read these two pipes, which are closed at their ends."""
+        await read_pipe(loop, lambda: self.stdout, stdout)
+        await read_pipe(loop, lambda: self.stderr, stderr)
+
+    def born(self, pid: int) -> None:
+        """Note the process that writes."""
+        self._pid = pid
+        early, self._early = self._early, []
+        for text, stream in early:
+            self._log(text, pid, stream)
+
+    @property
+    def closed(self) -> bool:
+        """Whether both pipes have ended."""
+        return self.stdout.closed and self.stderr.closed
 
     @property
     def last(self) -> list[str]:
@@ -85,45 +75,20 @@ class OutputReader(asyncio.Protocol):
         return [_text(line) for line in self._last]
 
     def hurry(self) -> None:
-        """Read on now: the worker has ended, and its last lines are in the pipe."""
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._read_on()
+        """Read on now: the worker has ended, and its last lines are in the pipes."""
+        self.stdout.hurry()
+        self.stderr.hurry()
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.ReadTransport, transport)
+    def _ended(self) -> None:
+        if self.closed:
+            self._tell_dropped()
+            if self._pid is None:
+                self.born(0)
+            self._on_close()
 
-    def data_received(self, data: bytes) -> None:
-        now = self._clock.now()
-        if self._transport is not None and (len(data) >= _LARGE or now - self._read_at < READ_EVERY):
-            self._transport.pause_reading()
-            self._waiting = self._clock.later(self._pace.turn(now), self._read_on)
-        self._read_at = now
-        data = _cut(self._rest + data)
-        end = data.rfind(b"\n") + 1
-        self._rest = data[end:]
-        if end:
-            self._take(data[:end], now)
-
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the same either way
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._waiting = None
-        self._transport = None
-        if self._rest:
-            self._take(self._rest + b"\n", self._clock.now())
-            self._rest = b""
-        self._tell_dropped()
-        self.closed = True
-        self._on_close()
-
-    def _read_on(self) -> None:
-        self._waiting = None
-        if self._transport is not None:
-            self._transport.resume_reading()
-
-    def _take(self, lines: bytes, now: float) -> None:
+    def _take(self, stream: str, lines: bytes) -> None:
         """Take whole lines, each with its line feed."""
+        now = self._clock.now()
         self._last.extend(lines[:-1].rsplit(b"\n", KEPT_LINES)[-KEPT_LINES:])
         if now >= self._period_ends:
             self._tell_dropped()
@@ -138,7 +103,7 @@ class OutputReader(asyncio.Protocol):
         self._lines -= taken
         self._bytes -= len(passed)
         if taken:
-            self._log(_text(passed[:-1]))
+            self._write(_text(passed[:-1]), stream)
         if taken < count:
             self._lines = 0  # the logged part of a period is its beginning, without gaps
             self._dropped += count - taken
@@ -152,31 +117,21 @@ class OutputReader(asyncio.Protocol):
         self._telling = None
         dropped, self._dropped = self._dropped, 0
         are = "line was" if dropped == 1 else "lines were"
-        self._log(
+        self._write(
             f"({dropped} {are} dropped here: the log takes {MOST_LINES} lines, and {MOST_BYTES // 1024**2} MiB,"
-            f" a second of one worker)"
+            f" a second of one worker)",
+            "daemon",
         )
 
-
-def _cut(data: bytes) -> bytes:
-    """End each line that is too long where the longest would end."""
-    if len(data) <= LONGEST_LINE:
-        return data
-    pieces = []
-    start = begin = 0
-    while len(data) - begin > LONGEST_LINE:
-        end = data.rfind(b"\n", begin, begin + LONGEST_LINE + 1)
-        if end >= 0:
-            begin = end + 1
+    def _write(self, text: str, stream: str) -> None:
+        if self._pid is None:
+            self._early.append((text, stream))
         else:
-            begin += LONGEST_LINE
-            pieces.append(data[start:begin])
-            start = begin
-    pieces.append(data[start:])
-    return b"\n".join(pieces)
+            self._log(text, self._pid, stream)
 
 
 def _text(lines: bytes) -> str:
+    """Decode lines; a byte that is no UTF-8 is shown as `\\xff`."""
     if b"\r" in lines:
         lines = lines.replace(b"\r\n", b"\n").removesuffix(b"\r")
-    return lines.decode("utf-8", "replace")
+    return lines.decode("utf-8", "backslashreplace")

@@ -5,7 +5,6 @@ A `WorkerProcess` is over when the process has ended, and its frames and output 
 """
 
 import asyncio
-import os
 import signal
 import socket
 from collections.abc import Callable
@@ -14,10 +13,10 @@ from daemon.core.arena import Arena
 from daemon.core.clock import Clock, Timer
 from daemon.workers.engine import STOPPED, Exit, WorkerSpec
 from daemon.workers.frames import share
-from daemon.workers.processes.descriptor import connect, read_pipe
-from daemon.workers.processes.output import OutputReader
+from daemon.workers.processes.descriptor import connect
+from daemon.workers.processes.output import Output
 from daemon.workers.processes.reaper import Process
-from daemon.workers.processes.spawn import SpawnRequest
+from daemon.workers.processes.spawn import Pipes, SpawnRequest, open_pipes
 from daemon.workers.processes.template_tree import Templates
 from handlers import orders, wire
 
@@ -25,7 +24,7 @@ LAST_WORDS = 0.1  # seconds
 
 
 class WorkerProcess:
-    """One process and its two channels: a socket for frames, and a pipe for its output.
+    """One process and its channels: a socket for frames, and pipes for its output.
 
     Attributes:
         killed_because: why the daemon killed the process; empty if not.
@@ -59,10 +58,10 @@ class WorkerProcess:
         self._socket_closed = False
         self._timer: Timer | None = None
         self._process: Process | None = None
-        self._output = OutputReader(spec.log, self._maybe_over, clock, templates.pace)
+        self._output = Output(spec.log, self._maybe_over, clock, templates.pace)
         ours, theirs = socket.socketpair()
         try:
-            reading, writing = os.pipe()
+            reading, writing = open_pipes()
         except OSError:
             ours.close()
             theirs.close()
@@ -74,7 +73,7 @@ class WorkerProcess:
             self._home = templates.make(spec, self._request)
         except BaseException:
             ours.close()
-            os.close(reading)
+            reading.close()
             raise
         self._groups = templates.groups
         self.group = "" if self._groups is None else self._groups.make()
@@ -115,13 +114,14 @@ class WorkerProcess:
         self._maybe_over()
 
     async def _connect(
-        self, loop: asyncio.AbstractEventLoop, protocol: asyncio.Protocol, ours: socket.socket, reading: int
+        self, loop: asyncio.AbstractEventLoop, protocol: asyncio.Protocol, ours: socket.socket, reading: Pipes
     ) -> None:
-        await read_pipe(loop, lambda: self._output, reading)
+        await self._output.connect(loop, *reading)
         await connect(loop, lambda: protocol, ours)
 
     def _born(self, process: Process) -> None:
         self._process = process
+        self._output.born(process.pid)
 
     def _not_born(self, reason: str) -> None:
         self.killed_because = f"its process cannot be made: {reason}"

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from daemon.workers.engine import WorkerSpec
 from daemon.workers.processes.reaper import Process
@@ -29,6 +30,33 @@ def load_of(spec: WorkerSpec, group: str = "") -> wire.Load:
     )  # fmt: skip
 
 
+class Pipes(NamedTuple):
+    """One end of the two pipes of a process's output."""
+
+    stdout: int
+    stderr: int
+
+    def close(self) -> None:
+        os.close(self.stdout)
+        os.close(self.stderr)
+
+
+def open_pipes() -> tuple[Pipes, Pipes]:
+    """Return the reading and the writing ends of two new pipes.
+
+    Raises:
+        OSError: there is no descriptor left.
+    """
+    out, into_out = os.pipe()
+    try:
+        err, into_err = os.pipe()
+    except OSError:
+        os.close(out)
+        os.close(into_out)
+        raise
+    return Pipes(out, err), Pipes(into_out, into_err)
+
+
 @dataclass(slots=True, eq=False)
 class SpawnRequest:
     """The inputs of a new process, and the callbacks for its events.
@@ -36,7 +64,7 @@ class SpawnRequest:
     Attributes:
         order: for the template that forks the process.
         socket: the process's end of a socketpair, closed here once passed on.
-        output: the descriptor for the process's output, closed, too.
+        output: the ends for the process's stdout and stderr, closed, too.
         born: called once when the process exists, or
         failed: called once, with the reason, if there will be none.
         ended: called once when the process has ended, after `born`.
@@ -46,7 +74,7 @@ class SpawnRequest:
 
     order: Order
     socket: socket.socket
-    output: int
+    output: Pipes
     born: Callable[[Process], None]
     failed: Callable[[str], None]
     ended: Callable[[], None]
@@ -57,13 +85,13 @@ class SpawnRequest:
         """Close our copies of the process's descriptors, once."""
         if self.socket.fileno() >= 0:
             self.socket.close()
-            os.close(self.output)
+            self.output.close()
 
 
 def execute(
     module: str,
     sock: socket.socket,
-    output: int,
+    output: Pipes,
     environment: Mapping[str, str],
     directory: str | None = None,
     python: Path | None = None,
@@ -78,8 +106,8 @@ def execute(
         # -P: the model's directory is the working directory, and must not come first on sys.path.
         [str(python or sys.executable), "-P", "-m", module, str(descriptor), str(os.getpid())],
         stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=output,
+        stdout=output.stdout,
+        stderr=output.stderr,
         pass_fds=(descriptor,),
         start_new_session=True,
         cwd=directory,

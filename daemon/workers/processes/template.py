@@ -48,6 +48,7 @@ class Template:
         children: Children,
         give_back: Callable[[SpawnRequest, "Template"], None],
         gone: Callable[["Template"], None],
+        told_pid: Callable[[int], None] = lambda pid: None,
     ) -> None:
         self.name = name
         self.parent = parent
@@ -61,6 +62,7 @@ class Template:
         self._children = children
         self._give_back = give_back
         self._gone = gone
+        self._told_pid = told_pid
         self._waiting: deque[SpawnRequest] = deque()
         self._ordered: SpawnRequest | None = None
         self._reads = True
@@ -86,6 +88,7 @@ class Template:
     def born(self, process: Process) -> None:
         """Note that the template's process exists, and warms."""
         self.process = process
+        self._told_pid(process.pid)
         if self.state is TemplateState.GONE:
             process.kill()
 
@@ -123,7 +126,7 @@ class Template:
             try:
                 if len(packet) > orders.LARGEST:
                     raise OSError(f"an order of {len(packet)} bytes is too long")
-                socket.send_fds(self._socket, [packet], [request.socket.fileno(), request.output])
+                socket.send_fds(self._socket, [packet], [request.socket.fileno(), *request.output])
             except OSError:  # the template's end is about to be reported
                 self._give_back(request, self)
                 continue

@@ -17,21 +17,24 @@ next worker that needs one, but not within `PAUSE` seconds of having failed to g
 import asyncio
 import dataclasses
 import logging
-import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from daemon.core.clock import Clock
+from daemon.core.logs import OutputLog
 from daemon.workers.engine import WorkerSpec
 from daemon.workers.processes.cgroups import Cgroups
 from daemon.workers.processes.import_scan import fingerprint, is_ours, needs_of
-from daemon.workers.processes.output import Pace, follow
+from daemon.workers.processes.output import Output
+from daemon.workers.processes.pipe import Pace
 from daemon.workers.processes.reaper import Children
-from daemon.workers.processes.spawn import SpawnRequest, execute, load_of, worker_environment
+from daemon.workers.processes.spawn import Pipes, SpawnRequest, execute, load_of, open_pipes, worker_environment
 from daemon.workers.processes.template import Template, TemplateState
 from handlers import orders
 
 _log = logging.getLogger("daemon.workers")
+
+_connecting: set[asyncio.Task[None]] = set()  # a loop alone does not keep its tasks
 
 LINGER = 10.0  # seconds
 PAUSE = 60.0  # seconds
@@ -159,10 +162,10 @@ class Templates:
             return None
         finally:
             theirs.close()
-            os.close(output)
+            output.close()
         return template
 
-    def _grown(self, key: str, parent: Template, order: orders.Grow, log: Callable[[str], None]) -> Template | None:
+    def _grown(self, key: str, parent: Template, order: orders.Grow, log: OutputLog) -> Template | None:
         if not self._may_be_made(key):
             return self._templates.get(key)
         try:
@@ -179,19 +182,18 @@ class Templates:
         failed = self._failed_at.get(key)
         return failed is None or self._clock.now() - failed >= PAUSE
 
-    def _open(
-        self, key: str, parent: Template | None, log: Callable[[str], None]
-    ) -> tuple[Template, socket.socket, int]:
-        """Create the daemon's side of a template; return the template, and the process's two descriptors."""
+    def _open(self, key: str, parent: Template | None, log: OutputLog) -> tuple[Template, socket.socket, Pipes]:
+        """Create the daemon's side of a template; return the template, and the process's ends of its channels."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            reading, writing = os.pipe()
+            reading, writing = open_pipes()
         except OSError:
             ours.close()
             theirs.close()
             raise
-        follow(self._loop, reading, log, self._clock, self.pace)
-        template = Template(key, parent, ours, self._loop, self._children, self._give_back, self._gone)
+        output = Output(log, lambda: None, self._clock, self.pace)
+        follow(self._loop, output, reading)
+        template = Template(key, parent, ours, self._loop, self._children, self._give_back, self._gone, output.born)
         self._templates[key] = template
         return template, theirs, writing
 
@@ -234,6 +236,13 @@ class Templates:
         request.born(self._children.add(started.pid, request.ended, started.wait))
 
 
-def _tell(lines: str) -> None:
+def follow(loop: asyncio.AbstractEventLoop, output: Output, pipes: Pipes) -> None:
+    """Log the output of a template."""
+    task = loop.create_task(output.connect(loop, *pipes))
+    _connecting.add(task)
+    task.add_done_callback(_connecting.discard)
+
+
+def _tell(lines: str, pid: int, stream: str) -> None:  # noqa: ARG001 - an OutputLog
     for line in lines.split("\n"):
         _log.info("template: %s", line)

@@ -51,8 +51,9 @@ def test_a_body_is_one_parameter(content_type: str, kind: str, body: bytes) -> N
         pytest.param(b"%ff=1", [Param("\ufffd", "", b"1")], id="names that are not UTF-8 are mended"),
         pytest.param(b"a=", [Param("a", "", b"")], id="a value may be empty"),
         pytest.param(b"a=b=c", [Param("a", "", b"b=c")], id="a value may hold the sign"),
-        pytest.param(b"a&b=1&&", [Param("b", "", b"1")], id="what has no sign is dropped"),
-        pytest.param(b'{"a": 1}', [], id="so a JSON text is nothing"),
+        pytest.param(b"a&b=1&&", [Param("a", "", b""), Param("b", "", b"1")], id="what has no sign is empty"),
+        pytest.param(b"b=1&a", [Param("b", "", b"1"), Param("a", "", b"")], id="at the end, too"),
+        pytest.param(b'{"a": 1}', [], id="unless it is all there is, so a JSON text is nothing"),
         pytest.param(b"", [], id="and nothing is nothing"),
     ],
 )

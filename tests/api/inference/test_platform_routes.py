@@ -86,6 +86,21 @@ def test_the_query_reaches_the_handler_of_an_invocation_but_not_of_a_prediction(
     assert list(last_job(house).params) == [Param("body", "", b"cat")]
 
 
+@pytest.mark.parametrize(
+    ("target", "unnamed"), [("/m/predict?topk=3", True), ("/m/1.0/predict?topk=3", False)], ids=["default", "version"]
+)
+def test_the_oldest_routes_run_the_model_with_the_query(house: House, target: str, unnamed: bool) -> None:
+    house.send("POST", target, b"a")
+
+    job = last_job(house)
+    assert ([param.name for param in job.params], job.unnamed) == (["body", "topk"], unnamed)
+
+
+@pytest.mark.parametrize("target", ["/m/predict/more", "/m/1.0/x/predict", "/m/explain", "/*/m/predict", "/predict"])
+def test_what_only_looks_like_one_of_them_is_none(house: House, target: str) -> None:
+    assert house.send("POST", target).statuses == [404]
+
+
 def test_a_form_field_names_the_model_of_an_invocation(house: House) -> None:
     asyncio.run(house.serve("other"))
 

@@ -9,6 +9,7 @@ import torch
 
 from handlers.builtin.base import BaseHandler, payload_of
 from handlers.sdk.context import Context
+from handlers.wire import STAGE_TIME, STAGES
 from tests.handlers.samples import context_of, write
 
 NET = """
@@ -128,6 +129,17 @@ def test_stages_run_in_order_and_each_may_be_replaced(context: Context) -> None:
 
     assert answers == ["row", "preprocess", "inference", "postprocess"]
     assert handler.context is context
+
+
+def test_the_times_of_the_stages_are_reported_for_each_batch(context: Context) -> None:
+    handler = BaseHandler()
+    handler.context, handler.model = context, torch.nn.Identity()
+    for _ in range(2):
+        handler.handle([{"data": [1.0]}], context)
+
+    told = {each.labels: sum(each.buckets) for each in context.metrics.tally.take() if each.name == STAGE_TIME}
+
+    assert told == {(("stage", stage),): 2 for stage in STAGES}
 
 
 def test_prepare_finds_the_rows_that_are_no_array() -> None:

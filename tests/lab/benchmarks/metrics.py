@@ -11,7 +11,7 @@ import timeit
 from daemon.core.job import Batch, Job
 from daemon.metrics import families
 from daemon.metrics.exposition import texts
-from daemon.metrics.host import HostMonitor
+from daemon.metrics.machine.host import HostMonitor
 from daemon.metrics.merged import emitted
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.version import VersionMetrics

@@ -19,7 +19,7 @@ from statistics import quantiles
 
 import uvloop
 
-from daemon.settings import parse_size
+from daemon.setting_values import parse_size
 from tests.e2e.served import Served
 
 MB, MIB = 10**6, 2**20

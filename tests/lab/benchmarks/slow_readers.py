@@ -22,7 +22,7 @@ from typing import NamedTuple
 import uvloop
 
 from daemon.http.bounds.sending import PIECE
-from daemon.settings import parse_size
+from daemon.setting_values import parse_size
 from tests.e2e.served import Served
 from tests.lab.benchmarks.slow_clients import MIB, Seen, memory_of, watch
 

@@ -12,7 +12,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from daemon.workers.engine import WorkerSpec
-from daemon.workers.processes.output import OutputReader, Pace
+from daemon.workers.processes.pipe import Pace, PipeReader
 from daemon.workers.processes.reaper import Process as Child
 from daemon.workers.processes.spawn import SpawnRequest
 from handlers import wire
@@ -74,7 +74,7 @@ class Process:
         self.spec = spec
         self.stopped = False
         self.line: Line | None = None
-        self.output: OutputReader | None = None
+        self.outputs: list[PipeReader] = []
         self.users = 0
         self.pace = Pace()
         self.groups = None
@@ -176,8 +176,8 @@ class Process:
             self.line.lose()
 
     def _silent(self) -> None:
-        if self.output is not None:
-            self.output.connection_lost(None)
+        for output in self.outputs:
+            output.connection_lost(None)
 
     def hang_up(self) -> None:
         """Close the process's end of the socket, and continue."""
@@ -185,9 +185,9 @@ class Process:
 
     # The socket.
 
-    def connected(self, protocol: "WatchedWorker", output: OutputReader) -> Line:
+    def connected(self, protocol: "WatchedWorker", outputs: list[PipeReader]) -> Line:
         """Set up socket and output for WorkerProcess; return the socket's transport."""
-        self.output = output
+        self.outputs = outputs
         line = self.line = Line(self, protocol)
         protocol.connection_made(self.line)
         unheard, self._unheard = self._unheard, []

@@ -177,7 +177,7 @@ class World:
         self.memory = Memory()
         self.registry, self.metrics = Registry(), Metrics()
         self.registrar = SimulatedRegistration(self)
-        self._output: Any = None
+        self._outputs: list[Any] = []
         self._began = self.loop.now()
 
     # Notes and failures.
@@ -290,11 +290,12 @@ class World:
         return self.chance.uniform(0.001, 0.02)
 
     def _pipe(self, protocol: Any) -> None:
-        self._output = protocol
+        self._outputs.append(protocol)
 
     def _connect(self, protocol: Any) -> asyncio.Transport:
         assert isinstance(protocol, WatchedWorker)
-        return protocol.process.connected(protocol, self._output)
+        outputs, self._outputs = self._outputs, []
+        return protocol.process.connected(protocol, outputs)
 
 
 def counted(metrics: VersionMetrics) -> dict[str, int]:

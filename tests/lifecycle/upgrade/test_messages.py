@@ -18,7 +18,9 @@ from daemon.lifecycle.upgrade.messages import (
     decode,
     decode_from_new,
     encode,
+    within,
 )
+from daemon.metrics.totals import Totals
 
 INHERITANCE = Inheritance([Bound("--inference-address", "::1", 0, 7)], 8, 123, (9, 10), [Expected("m", "1.0", True, 3)])
 
@@ -70,6 +72,13 @@ def test_what_another_version_says_beyond_what_we_know_is_ignored() -> None:
     said = msgspec.json.decode(encode(INHERITANCE)) | {"colour": "green"}
 
     assert decode(msgspec.json.encode(said), Inheritance) == INHERITANCE
+
+
+def test_counts_beyond_what_a_message_may_hold_are_sent_after_it() -> None:
+    counts = [Totals({"2XX": number}) for number in range(3)]
+    two = sum(len(encode(each)) for each in counts[:2])
+
+    assert within(counts, two) == (counts[:2], counts[2:])
 
 
 @pytest.mark.parametrize("line", [b"", b"{", b"\xff", b'{"type": "sold"}', b"[]"])

@@ -23,6 +23,7 @@ from daemon.lifecycle.upgrade.messages import (
     encode,
 )
 from daemon.lifecycle.upgrade.new import Predecessor, check_snapshot, load
+from daemon.metrics.totals import Totals
 from daemon.models.persistence.startup import Startup
 from daemon.models.registrar import no_progress
 from daemon.models.version import ModelState
@@ -55,13 +56,18 @@ async def test_the_place_is_taken_when_it_is_given() -> None:
     taking = asyncio.ensure_future(predecessor.take(work, "2.0"))
     heard = [decode_from_new(await channel.hear()) for _ in range(2)]
     assert not taking.done()
-    await channel.tell(TakeOver())
-    await taking
+    await channel.tell(TakeOver([Totals({"2XX": 1})]))
+    counts = await taking
     await predecessor.taken()
 
+    assert counts == [Totals({"2XX": 1})]
     assert heard == [Progress(1, 2), ReadyToTakeOver("2.0")]
     assert decode_from_new(await channel.hear()) == TakenOver()
+    counted: list[Totals] = []
+    await channel.tell(Totals({"2XX": 2}))
     channel.close()
+    await predecessor.follow_counts(counted.append)
+    assert counted == [Totals({"2XX": 2})]
     predecessor.close()
 
 

@@ -13,6 +13,7 @@ from daemon.lifecycle.upgrade.messages import Expected, FromNew, Progress, Ready
 from daemon.lifecycle.upgrade.old import Upgrade
 from daemon.lifecycle.upgrade.states import Step
 from daemon.lifecycle.upgrade.successor import SuccessorGone
+from daemon.metrics.totals import Totals
 from tests.kit.daemon import StubDaemon, until
 
 PLENTY = MemoryCheck(1, 2)
@@ -28,6 +29,7 @@ class FakeSuccessor:
         for word in words:
             self.words.put_nowait(word)
         self.did: list[str] = []
+        self.counts: list[Totals] = []
 
     async def introduce(self) -> None:
         self.did.append("introduced")
@@ -38,8 +40,12 @@ class FakeSuccessor:
             raise word
         return word
 
-    async def give(self) -> None:
+    async def give(self, counts: list[Totals]) -> None:
         self.did.append("given")
+        self.counts += counts
+
+    async def count(self, totals: Totals) -> None:
+        self.counts.append(totals)
 
     async def end(self, *, at_once: bool) -> None:
         self.did.append("killed" if at_once else "ended")
@@ -95,6 +101,23 @@ async def test_a_new_daemon_that_is_ready_is_given_the_place(tmp_path: Path) -> 
     begun, ended = bench.registrar.events.after()[-2:]
     assert (begun.kind, ended.kind) == ("upgrade-started", "upgraded")
     assert ended.text.startswith("pid 4711, tsctl 2.0, is the daemon now")
+
+
+async def test_the_counts_are_given_with_the_place_and_then_what_is_counted_since(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    model = await bench.register(bench.mar())
+    model.metrics.codes[200] += 5
+    old = Old(bench, FakeSuccessor(ReadyToTakeOver("2.0"), TakenOver()))
+
+    await old.upgrade.report_counts()  # nobody is there to be told
+    await old.ask()
+    (given,) = [each for totals in old.successor.counts for each in totals.versions]
+    model.metrics.codes[200] += 1
+    await old.upgrade.report_counts()
+    await old.upgrade.report_counts()
+    (late,) = [each for totals in old.successor.counts for each in totals.versions if each is not given]
+
+    assert (given.counters["codes"], late.counters["codes"]) == ({"200": 5}, {"200": 6})
 
 
 @pytest.mark.parametrize(

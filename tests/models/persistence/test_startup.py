@@ -3,11 +3,13 @@
 import json
 import logging
 import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from daemon.core.errors import NoReadyWorker
 from daemon.models.persistence.snapshot import SnapshotEntry
 from daemon.models.persistence.startup import Listing, Startup, StartupPlan, parse_listings, plan
 from daemon.models.registrar import Registration, no_progress
@@ -15,6 +17,7 @@ from daemon.models.settings import Overrides
 from daemon.models.version import ModelState
 from daemon.workers.cores import usable_cores
 from tests.kit.archives import model_files, write_mar
+from tests.kit.client import Client
 from tests.kit.daemon import StubDaemon, until
 
 
@@ -325,3 +328,37 @@ async def test_an_archive_that_was_only_touched_is_loaded_from_the_list_once(tmp
     again = await bench.restart(models=url)
 
     assert again.names == ["m/1.0"] and again.unpacked == 1
+
+
+async def test_what_is_listed_or_was_registered_is_expected_until_it_is_registered_or_fails(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar("kept"))
+    (bench.store / "broken.mar").write_bytes(b"no archive")
+    again = StubDaemon(tmp_path, models=f"{bench.mar('listed')},known=broken.mar")
+    for kept in again.models_dir.iterdir():
+        shutil.rmtree(kept)
+    startup = Startup(again.config, again.registry, again.registrar)
+
+    startup.restore()
+
+    assert [again.registry.expects(name) for name in ("kept", "listed", "known", "other")] == [True, True, True, False]
+    await startup.load()
+    assert not any(again.registry.expects(name) for name in ("kept", "listed", "known"))
+    assert {model.name for model in again.registry} == {"kept", "listed"}
+    with pytest.raises(NoReadyWorker, match='"known" could not be loaded at the start'):
+        again.registry.find("known")
+
+
+async def test_a_version_of_the_start_lets_requests_wait_for_its_first_worker(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    again = StubDaemon(tmp_path, models=bench.mar())
+    again.engine.load_time = 0.05
+    await again.start()
+    model = again.registry.find("m")
+    client = Client()
+
+    assert model.state is ModelState.LOADING
+    model.submit(client.job("a"))
+    await until(lambda: bool(client.statuses))
+
+    assert client.statuses == {"a": 200}

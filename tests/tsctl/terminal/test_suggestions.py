@@ -24,7 +24,7 @@ def test_a_word_means_a_verb(word: str, verb: str) -> None:
     assert suggest_verb(word, VERBS) == verb
 
 
-@pytest.mark.parametrize("word", ["top", "stp", "stopp", "sto", "kill", "shutdown", "STOP!"])
+@pytest.mark.parametrize("word", ["tpo", "stp", "stopp", "sto", "kill", "shutdown", "STOP!"])
 def test_stop_is_never_suggested(word: str) -> None:
     assert suggest_verb(word, VERBS) != "stop"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from daemon.workers.processes.reaper import Process
-from daemon.workers.processes.spawn import SpawnRequest
+from daemon.workers.processes.spawn import SpawnRequest, open_pipes
 from handlers import orders
 
 
@@ -70,7 +70,7 @@ class Peer:
     def hear(self) -> orders.Order | None:
         """Take an order; None if there is none."""
         try:
-            packet, descriptors, _, _ = socket.recv_fds(self.sock, orders.LARGEST, 2)
+            packet, descriptors, _, _ = socket.recv_fds(self.sock, orders.LARGEST, 3)
         except BlockingIOError:
             return None
         self.descriptors = descriptors
@@ -92,8 +92,8 @@ class Told:
         self.failure = ""
         self.over = False
         self.peer, theirs = socket.socketpair()
-        reading, writing = os.pipe()
-        os.close(reading)
+        reading, writing = open_pipes()
+        reading.close()
         order = order or orders.Fork(1, "/nowhere")
         self.request = SpawnRequest(order, theirs, writing, self._born, self._failed, self._ended)
 

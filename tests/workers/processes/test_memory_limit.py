@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.settings import size_text
+from daemon.setting_values import size_text
 from daemon.workers.processes.memory_limit import excess, memory_of
 
 STATUS = """Name:\tpython

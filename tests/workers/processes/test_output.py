@@ -6,30 +6,31 @@ from typing import Any
 import pytest
 
 from daemon.core.clock import FakeClock
-from daemon.workers.processes.output import (
-    KEPT_LINES,
-    LONGEST_LINE,
-    MOST_BYTES,
-    MOST_LINES,
-    PERIOD,
-    READ_EVERY,
-    OutputReader,
-    Pace,
-)
+from daemon.workers.processes.output import KEPT_LINES, MOST_BYTES, MOST_LINES, PERIOD, Output
+from daemon.workers.processes.pipe import LONGEST_LINE, READ_EVERY, Pace
 
 
 class Pipe:
-    """A pipe that is read, as a transport is."""
+    """The pipe that is a worker's stdout; its stderr has ended."""
 
-    def __init__(self, pace: Pace | None = None, clock: FakeClock | None = None) -> None:
+    def __init__(self, pace: Pace | None = None, clock: FakeClock | None = None, pid: int | None = 7) -> None:
         self.clock = clock or FakeClock()
         self.writes: list[str] = []
+        self.told: list[tuple[str, int, str]] = []
         self.closed: list[str] = []
         self.reading = True
         on_close = lambda: self.closed.append(self.lines[-1])  # noqa: E731
-        self.reader = OutputReader(self.writes.append, on_close, self.clock, pace or Pace())
+        self.output = Output(self._log, on_close, self.clock, pace or Pace())
+        if pid is not None:
+            self.output.born(pid)
+        self.output.stderr.connection_lost(None)
+        self.reader = self.output.stdout
         transport: Any = self
         self.reader.connection_made(transport)
+
+    def _log(self, text: str, pid: int, stream: str) -> None:
+        self.writes.append(text)
+        self.told.append((text, pid, stream))
 
     @property
     def lines(self) -> list[str]:
@@ -51,10 +52,10 @@ class Pipe:
             self.reader.data_received(piece)
 
 
-def read(*pieces: bytes) -> tuple[list[str], OutputReader]:
+def read(*pieces: bytes) -> tuple[list[str], Output]:
     pipe = Pipe()
     pipe.bring(*pieces)
-    return pipe.lines, pipe.reader
+    return pipe.lines, pipe.output
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def read(*pieces: bytes) -> tuple[list[str], OutputReader]:
         pytest.param([b"\n\n"], ["", ""], id="empty lines"),
         pytest.param([b"windows\r\n"], ["windows"], id="a carriage return is no text"),
         pytest.param([b"\xc3", b"\xa9\n"], ["é"], id="a letter in two pieces"),
-        pytest.param([b"\xff\n"], ["\ufffd"], id="what is no text is replaced"),
+        pytest.param([b"caf\xe9\n"], ["caf\\xe9"], id="a byte that is no UTF-8 stays readable"),
     ],
 )
 def test_lines(pieces: list[bytes], lines: list[str]) -> None:
@@ -93,10 +94,69 @@ def test_the_longest_line_is_not_cut() -> None:
     assert [len(line) for line in lines] == [LONGEST_LINE, 4]
 
 
-def test_a_line_without_an_end_takes_no_more_memory_than_the_longest() -> None:
-    _, reader = read(*[b"x" * 5000] * 100)
+def test_a_line_is_not_cut_within_a_letter() -> None:
+    lines, _ = read(b"x" * (LONGEST_LINE - 1) + "é…".encode() + b"\n")
 
-    assert len(reader._rest) <= LONGEST_LINE
+    assert lines == ["x" * (LONGEST_LINE - 1), "é…"]
+
+
+def test_lines_come_with_the_process_and_the_stream() -> None:
+    pipe = Pipe()
+
+    pipe.bring(b"one\n")
+    pipe.output.stderr.data_received(b"two\nthree\n")
+
+    assert pipe.told == [("one", 7, "stdout"), ("two\nthree", 7, "stderr")]
+    assert pipe.output.last == ["one", "two", "three"]
+
+
+def test_lines_wait_until_their_process_is_known() -> None:
+    pipe = Pipe(pid=None)
+
+    pipe.bring(b"one\n", b"two\n")
+    assert pipe.told == []
+    pipe.output.born(8)
+
+    assert pipe.told == [("one", 8, "stdout"), ("two", 8, "stdout")]
+
+
+def test_lines_of_a_process_that_never_became_known_are_not_lost() -> None:
+    pipe = Pipe(pid=None)
+
+    pipe.bring(b"one\n")
+    pipe.reader.connection_lost(None)
+
+    assert pipe.told == [("one", 0, "stdout")]
+    assert pipe.closed == ["one"]
+
+
+def test_the_end_of_one_stream_is_not_the_end() -> None:
+    closed: list[str] = []
+    output = Output(lambda text, pid, stream: None, lambda: closed.append("both"), FakeClock(), Pace())
+
+    output.stderr.connection_lost(None)
+    assert not output.closed
+    output.stdout.connection_lost(None)
+
+    assert closed == ["both"]
+
+
+def test_both_streams_share_the_bounds_of_their_worker() -> None:
+    pipe = Pipe()
+
+    pipe.bring(b"1\n" * (MOST_LINES - 1))
+    pipe.output.stderr.data_received(b"2\n3\n")
+    pipe.reader.connection_lost(None)
+
+    assert next(line for line in pipe.lines if line != "1") == "2"
+    assert dropped_of(pipe.lines) == [1]
+    assert pipe.told[-1][2] == "daemon", "the remark is none of the streams'"
+
+
+def test_a_line_without_an_end_takes_no_more_memory_than_the_longest() -> None:
+    _, output = read(*[b"x" * 5000] * 100)
+
+    assert len(output.stdout._rest) <= LONGEST_LINE
 
 
 def test_the_last_words_are_heard_without_a_newline() -> None:
@@ -107,13 +167,13 @@ def test_the_last_words_are_heard_without_a_newline() -> None:
 
     assert pipe.lines == ["Killed by", "signal 9"]
     assert pipe.closed == ["signal 9"], "it is told after the last line was read"
-    assert pipe.reader.closed
+    assert pipe.output.closed
 
 
 def test_the_newest_lines_are_kept() -> None:
-    _, reader = read(*(f"{number}\n".encode() for number in range(KEPT_LINES + 10)))
+    _, output = read(*(f"{number}\n".encode() for number in range(KEPT_LINES + 10)))
 
-    assert list(reader.last) == [str(number) for number in range(10, KEPT_LINES + 10)]
+    assert list(output.last) == [str(number) for number in range(10, KEPT_LINES + 10)]
 
 
 SHORT = b"x\n" * (32 * 1024)  # a full pipe of short lines
@@ -227,9 +287,9 @@ def test_the_last_lines_are_kept_also_when_lines_are_dropped() -> None:
     pipe.bring(*[SHORT] * 50, b"Traceback\nthe rea", b"son")
     pipe.reader.connection_lost(None)
 
-    assert pipe.reader.last[-2:] == ["Traceback", "the reason"]
+    assert pipe.output.last[-2:] == ["Traceback", "the reason"]
     assert "the reason" not in pipe.lines
-    assert pipe.reader.last[:-2] == ["x"] * (KEPT_LINES - 2)
+    assert pipe.output.last[:-2] == ["x"] * (KEPT_LINES - 2)
 
 
 def test_what_was_dropped_is_told_before_the_pipe_has_ended() -> None:
@@ -246,12 +306,12 @@ def test_a_worker_that_has_ended_is_read_at_once() -> None:
     pipe = Pipe()
     pipe.bring(SHORT)
 
-    pipe.reader.hurry()
+    pipe.output.hurry()
 
     assert pipe.reading
     pipe.bring(b"last words\n")
     pipe.clock.advance(1.0)
-    assert pipe.reader.last[-1] == "last words"
+    assert pipe.output.last[-1] == "last words"
 
 
 def test_a_pipe_that_ends_while_it_waits_is_not_read_on() -> None:

@@ -63,7 +63,7 @@ def test_a_birth_waits_until_the_template_is_warm(bench: OneTemplate) -> None:
     bench.ready()
 
     assert bench.peer.hear() == told.request.order
-    assert len(bench.peer.descriptors) == 2
+    assert len(bench.peer.descriptors) == 3
     bench.say(orders.Forked(77))
     assert told.process is bench.children.processes[77]
     assert not told.open

@@ -10,6 +10,7 @@ import pytest
 
 from daemon.core.clock import FakeClock
 from daemon.workers.processes import template_tree as room
+from daemon.workers.processes.spawn import Pipes
 from daemon.workers.processes.template_tree import LINGER, PAUSE, Templates
 from handlers import orders
 from tests.kit.archives import write_files
@@ -27,7 +28,7 @@ class Executed:
         self.peers: list[Peer] = []
         self.fails = False
 
-    def __call__(self, module: str, sock: socket.socket, output: int, environment: dict[str, str], *rest: Any) -> Any:
+    def __call__(self, module: str, sock: socket.socket, output: Pipes, environment: dict[str, str], *rest: Any) -> Any:
         if self.fails:
             raise OSError(11, "Resource temporarily unavailable")
         self.pid += 1
@@ -48,7 +49,7 @@ class TemplateTree(Births):
         super().__init__()
         self.executed = Executed()
         monkeypatch.setattr(room, "execute", self.executed)
-        monkeypatch.setattr(room, "follow", lambda loop, descriptor, *rest: os.close(descriptor))
+        monkeypatch.setattr(room, "follow", lambda loop, output, pipes: pipes.close())
         self.folder = folder
         self.clock = FakeClock()
         environment = {"HOME": "/root", "TSCTL_SOCKET": "/s"}
@@ -69,12 +70,13 @@ class TemplateTree(Births):
         """Let a template take its next order and obey it."""
         order = peer.hear()
         if order is not None:
-            descriptor, output = peer.descriptors
+            descriptor, *outputs = peer.descriptors
             if isinstance(order, orders.Grow):
                 self.grown.append(Peer(socket.socket(fileno=os.dup(descriptor))))
             peer.descriptors = []
             os.close(descriptor)
-            os.close(output)
+            for output in outputs:
+                os.close(output)
             self._pids += 1
             self.report(peer, orders.Forked(self._pids))
         return order

@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from tsctl.logs.lines import printed
 from tsctl.python.client import Client
 from tsctl.python.errors import ErrorAnswer, ServeFailed
 from tsctl.python.serving.private_daemon import OwnedDaemon
@@ -75,7 +76,8 @@ class ServedModel:
     def log(self) -> str:
         """Return what the model's workers have printed, with the tracebacks of failed requests."""
         logs = (self._daemon.folder / "state" / "logs").glob(f"{self.name}@*.log")
-        return "".join(log.read_text(errors="replace") for log in sorted(logs))
+        texts = [log.read_text("utf-8", errors="replace") for log in sorted(logs)]
+        return "".join(f"{printed(line)}\n" for text in texts for line in text.split("\n")[:-1])
 
     def close(self) -> None:
         """Let running requests finish, and end the daemon with its workers. May be called again."""

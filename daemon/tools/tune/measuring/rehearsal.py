@@ -149,5 +149,5 @@ def pauses_of(turnarounds: Turnarounds, at_once: float) -> list[Bucket]:
     ]
 
 
-def _log(line: str) -> None:
-    print(line, file=sys.stderr)  # noqa: T201 - the worker's output
+def _log(text: str, pid: int, stream: str) -> None:  # noqa: ARG001 - an OutputLog
+    print(text, file=sys.stderr)  # noqa: T201 - the worker's output

@@ -8,6 +8,7 @@ from urllib.parse import quote_plus
 
 from daemon.api.inference.forms import MOST_TYPE, parse_body
 from daemon.api.inference.options import parse_options
+from daemon.api.inference.urlencoded import MOST_NAME_BYTES
 from daemon.core.arena import Arena, Lease
 from daemon.core.errors import BadRequest
 from daemon.core.job import Param
@@ -48,7 +49,11 @@ def _compare(content_type: str, body: bytes, params: list[Param] | None) -> None
     except BadRequest:
         return  # too many options, of a type that has none for us: its body is a value as it is
     if kind == "application/x-www-form-urlencoded":
-        fields = [pair.partition(b"=") for pair in body.split(b"&") if b"=" in pair]
+        pairs = body.split(b"&")
+        empty = [
+            pair for pair in pairs if b"=" not in pair and pair and len(pairs) > 1 and len(pair) <= MOST_NAME_BYTES
+        ]
+        fields = [pair.partition(b"=") for pair in pairs if b"=" in pair or pair in empty]
         read = {(unescaped(name) or b"").decode("utf-8", "replace"): unescaped(value) for name, _, value in fields}
         assert {param.name: param.value for param in params} == read
     elif kind == "multipart/form-data" and options.get("boundary"):

@@ -1,0 +1,99 @@
+"""The metrics of the registered versions as they are now: queues, workers, and what batching has learned."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from prometheus_client import Metric
+
+from daemon.api.management.describe import FIRST_WORKER_ID
+from daemon.api.observing.processes import process_facts
+from daemon.events.event import KINDS
+from daemon.metrics.exposition import Labels, family
+from daemon.metrics.families import HOST
+from daemon.models.registry import Registry
+from daemon.models.version import ModelVersion
+
+
+def _longest_wait(model: ModelVersion) -> float:
+    now, queue = model.clock.now(), model.queue
+    return max((now - job.queued for job in (*queue.oldest(), *queue.parked)), default=0.0)
+
+
+# Each a gauge with the labels `model` and `version`.
+GAUGES: tuple[tuple[str, str, Callable[[ModelVersion], float]], ...] = (
+    ("tsctl_queue_jobs", "Requests that wait", lambda model: model.waiting),
+    ("tsctl_queue_bytes", "Bytes that wait", lambda model: model.queue.bytes),
+    ("tsctl_queue_oldest_seconds", "Age of the request that has waited the longest", _longest_wait),
+    ("tsctl_running_jobs", "Requests that run", lambda model: model.running),
+    ("tsctl_workers_wanted", "Workers that there should be", lambda model: model.pool.wanted),
+    ("tsctl_workers_ready", "Workers with the model", lambda model: model.pool.ready),
+    (
+        "tsctl_workers_pausing",
+        "Workers that ended too early, and are started again later",
+        lambda model: model.pool.pausing,
+    ),
+    ("tsctl_workers_given_up", "Workers that failed, and are not started again", lambda model: model.pool.given_up),
+    ("tsctl_arrivals_per_second", "Requests a second, lately", lambda model: model.traffic.rate_at(model.clock.now())),
+)
+# Once known: a batch of n takes a + c·n (Nexus, SOSP '19).
+LEARNED: tuple[tuple[str, str, Callable[[ModelVersion], float]], ...] = (
+    (
+        "tsctl_learned_batch_seconds",
+        "What a batch takes whatever its size, as learned",
+        lambda model: model.traffic.times.per_batch,
+    ),
+    (
+        "tsctl_learned_request_seconds",
+        "What each request adds to a batch, as learned",
+        lambda model: model.traffic.times.per_job,
+    ),
+)
+# Each with the label `worker` besides: its place, from 0, so that a restart makes no new series.
+MEMORY = ("tsctl_worker_memory_bytes", "gauge", "Memory of a worker that is in RAM")
+PROCESSOR = ("tsctl_worker_cpu_seconds_total", "counter", "Processor time of a worker's process")
+
+
+def gauges(registry: Registry) -> Iterator[Metric]:
+    """Yield the present state of each version; unregistered ones have no samples."""
+    models = [(_labels(model), model) for model in registry]
+    for name, text, value in GAUGES:
+        yield family(name, "gauge", text, [(labels, value(model)) for labels, model in models])
+    known = [(labels, model) for labels, model in models if model.traffic.times.known]
+    for name, text, value in LEARNED:
+        yield family(name, "gauge", text, [(labels, value(model)) for labels, model in known])
+
+
+def events(counts: Counter[str] | None) -> Iterator[Metric]:
+    """Yield the daemon's events by kind, with a zero for those that have not come, so that a rate sees the first."""
+    values = [] if counts is None else [({"kind": kind, "level": KINDS[kind].level}, counts[kind]) for kind in KINDS]
+    yield family("tsctl_events_total", "counter", "Events of the daemon by kind", values)
+
+
+def load_times(registry: Registry) -> Iterator[Metric]:
+    """Yield TorchServe's gauge of each worker's start."""
+    found = [
+        ({"WorkerName": f"W-{FIRST_WORKER_ID + index}-{model.name}_{model.version}"} | HOST, worker.load_time)
+        for model in registry
+        for index, worker in enumerate(model.pool.workers)
+        if worker.load_time
+    ]
+    yield family(
+        "WorkerLoadTime", "gauge", "Time from a worker's start until its model was loaded, milliseconds",
+        [(labels, seconds * 1e3) for labels, seconds in found],
+    )  # fmt: skip
+
+
+def processes(registry: Registry) -> Iterator[Metric]:
+    """Yield what the process of each worker takes."""
+    found = [
+        (_labels(model) | {"worker": str(place)}, process_facts(slot.worker.pid))
+        for model in registry
+        for place, slot in enumerate(model.pool.slots)
+        if slot.worker is not None
+    ]
+    yield family(*MEMORY, [(labels, facts.memory) for labels, facts in found if facts.memory])
+    yield family(*PROCESSOR, [(labels, facts.cpu) for labels, facts in found if facts.memory])
+
+
+def _labels(model: ModelVersion) -> Labels:
+    return {"model": model.name, "version": model.version}

@@ -1,0 +1,104 @@
+"""Requests for models that are about to be registered: of `--models` or the last run, while they are unpacked.
+
+Such a request is held, and answered as if it had come when its model was registered, or could not be. There are as many
+as may wait in a queue; a deadline ends the waiting, and so does a client that leaves.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from daemon.core.clock import Clock, Timer
+from daemon.core.errors import (
+    BadRequest,
+    DaemonError,
+    Loading,
+    ModelNotFound,
+    RequestExpired,
+    Stopping,
+    VersionNotFound,
+)
+from daemon.http.deadline_header import read_budget
+from daemon.http.exchange import Exchange
+from daemon.models.registry import Registry
+
+READY = "ready"  # the route that asks whether a model can answer
+
+
+class HeldRequests:
+    """The held requests of all addresses.
+
+    Args:
+        most: requests that may be held.
+        most_bytes: bytes of their bodies.
+    """
+
+    def __init__(self, registry: Registry, clock: Clock, most: int, most_bytes: int) -> None:
+        self._registry = registry
+        self._clock = clock
+        self._most = most
+        self._most_bytes = most_bytes
+        self._waiting: dict[Exchange, tuple[Callable[[Exchange], None], Timer | None]] = {}
+        self._bytes = 0
+        registry.listeners.append(self._look_again)
+
+    def __repr__(self) -> str:
+        return f"<HeldRequests {len(self._waiting)} requests, {self._bytes} bytes>"
+
+    def take(self, exchange: Exchange, error: DaemonError, again: Callable[[Exchange], None]) -> bool:
+        """Hold a request that failed because its model is not registered yet; return False if no such model is awaited.
+
+        Args:
+            again: routes the request once more.
+        """
+        if not (isinstance(error, (ModelNotFound, VersionNotFound)) and self._registry.expects(error.name)):
+            return False
+        request = exchange.request
+        if request.path[:1] == [READY] or len(self._waiting) >= self._most:
+            exchange.fail(_loading(error.name))
+            return True
+        if self._bytes + len(request.body) > self._most_bytes:
+            exchange.fail(_loading(error.name))
+            return True
+        timer = None
+        if request.budget is not None:
+            try:
+                left = request.began + read_budget(request.budget) - self._clock.now()
+            except BadRequest as invalid:
+                exchange.fail(invalid)
+                return True
+            timer = self._clock.later(max(0.0, left), partial(self._expire, exchange, error.name))
+        self._bytes += len(request.body)
+        self._waiting[exchange] = again, timer
+        exchange.on_leave = partial(self._leave, exchange)
+        return True
+
+    def close(self) -> None:
+        """Refuse those that are held: the daemon is being stopped."""
+        for exchange in list(self._waiting):
+            self._let_go(exchange)
+            exchange.fail(Stopping("The daemon is being stopped. Send the request again."))
+
+    def _look_again(self) -> None:
+        for exchange in list(self._waiting):
+            again = self._let_go(exchange)
+            again(exchange)
+
+    def _let_go(self, exchange: Exchange) -> Callable[[Exchange], None]:
+        again, timer = self._waiting.pop(exchange)
+        self._bytes -= len(exchange.request.body)
+        exchange.on_leave = None
+        if timer is not None:
+            timer.cancel()
+        return again
+
+    def _leave(self, exchange: Exchange, gone: bool) -> bool:  # noqa: ARG002 - nobody waits, either way
+        self._let_go(exchange)
+        return False
+
+    def _expire(self, exchange: Exchange, name: str) -> None:
+        self._let_go(exchange)
+        exchange.fail(RequestExpired(f'The deadline passed while model "{name}" was being registered.'))
+
+
+def _loading(name: str) -> Loading:
+    return Loading(f'Model "{name}" is being registered. Try again later.')

@@ -1,0 +1,105 @@
+"""Trace contexts: the header `traceparent` of W3C Trace Context, level 2; and the trace of a job."""
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+from daemon.core.errors import DaemonError
+
+TRACEPARENT = "traceparent"
+TRACESTATE = "tracestate"
+MOST_STATE = 512  # characters of `tracestate` that have to be kept; longer ones are not
+SAMPLED, RANDOM = 1, 2  # flags: the caller records the trace; the trace id is random
+
+_TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
+
+
+class TraceContext(NamedTuple):
+    """A place in a trace.
+
+    Attributes:
+        trace_id, span_id: 32 and 16 hexadecimal digits, in lower case, not all of them 0.
+        flags: those of `SAMPLED` and `RANDOM`; others are dropped.
+        state: the value of `tracestate`, for the tracing system; empty for none.
+    """
+
+    trace_id: str
+    span_id: str
+    flags: int = SAMPLED
+    state: str = ""
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the caller records the trace."""
+        return bool(self.flags & SAMPLED)
+
+    @property
+    def header(self) -> str:
+        """The value of `traceparent`."""
+        return f"00-{self.trace_id}-{self.span_id}-{self.flags:02x}"
+
+
+def parse_traceparent(text: str) -> TraceContext | None:
+    """Parse the value of a header; return None for an invalid one.
+
+    A later version than `00` is read as that, and may have more fields. Version `ff` is invalid.
+    """
+    match = _TRACEPARENT.fullmatch(text)
+    if match is None:
+        return None
+    version, trace_id, span_id, flags, more = match.groups()
+    if version == "ff" or (version == "00" and more is not None):
+        return None
+    if not (trace_id.strip("0") and span_id.strip("0")):
+        return None
+    return TraceContext(trace_id, span_id, int(flags, 16) & (SAMPLED | RANDOM))
+
+
+def caller_of(headers: Sequence[tuple[str, str]]) -> TraceContext | None:
+    """Return the place in a trace that a request's headers name; None without, or if it is invalid or repeated."""
+    parents = [value for name, value in headers if len(name) == 11 and name.lower() == TRACEPARENT]
+    found = parse_traceparent(parents[0]) if len(parents) == 1 else None
+    if found is None:
+        return None
+    state = ",".join([value for name, value in headers if len(name) == 10 and name.lower() == TRACESTATE])
+    return found._replace(state=state) if 0 < len(state) <= MOST_STATE else found
+
+
+def with_context(headers: Sequence[tuple[str, str]], context: TraceContext) -> list[tuple[str, str]]:
+    """Return a request's headers with this place in a trace, in place of any other."""
+    kept = [header for header in headers if header[0].lower() not in (TRACEPARENT, TRACESTATE)]
+    kept.append((TRACEPARENT, context.header))
+    if context.state:
+        kept.append((TRACESTATE, context.state))
+    return kept
+
+
+def records(caller: TraceContext | None, ratio: float, random: float) -> bool:
+    """Return whether a request is recorded: its caller decides, if there is one.
+
+    Args:
+        ratio: how many of the requests without a caller, 0.0 to 1.0.
+        random: from 0.0 up to, but not including, 1.0.
+    """
+    return random < ratio if caller is None else caller.sampled
+
+
+class JobTrace(Protocol):
+    """The recorded trace of one job (daemon/tracing/).
+
+    `job` is a `daemon.core.job.Job`, whose module imports this one, and `reply` a `Reply`.
+
+    Attributes:
+        trace_id: 32 hexadecimal digits.
+    """
+
+    trace_id: str
+
+    def piece(self) -> None:
+        """Note that a piece of the answer goes to the client."""
+
+    def ended(self, job: Any, reply: Any) -> None:
+        """Note that the job has ended, with this answer; None if its client left."""
+
+    def refused(self, job: Any, error: DaemonError) -> None:
+        """Note that the job was not accepted."""

@@ -1,0 +1,177 @@
+"""All counts so far, which a daemon hands to the one that replaces it: counters never fall, and lose no answer.
+
+The old daemon sends them when the new one takes over, and again while it answers its remaining clients. A total that
+is sent twice, or that covers several others, counts once.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from daemon.metrics.metrics import Metrics
+from daemon.metrics.version import Sums, VersionMetrics
+from handlers.wire import Measurement
+
+_Key = tuple[str, str]
+
+
+class HistogramTotals(msgspec.Struct, frozen=True, array_like=True):
+    counts: list[int]
+    sum: float
+
+
+class SumTotals(msgspec.Struct, frozen=True, array_like=True):
+    """See `version.Sums`."""
+
+    requests: int = 0
+    latency: float = 0.0
+    queue_time: float = 0.0
+    received: int = 0
+    sent: int = 0
+
+
+class VersionTotals(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The counts of one version; of the names, those that a daemon does not know are ignored.
+
+    Attributes:
+        counters: see `VersionMetrics.counters`; statuses as text.
+        histograms: see `VersionMetrics.histograms`; without those that are empty.
+        named, unnamed: see `VersionMetrics`.
+        emitted: the handlers' own counters and histograms.
+    """
+
+    name: str
+    version: str
+    counters: dict[str, dict[str, int]] = {}
+    histograms: dict[str, HistogramTotals] = {}
+    named: SumTotals = SumTotals()
+    unnamed: SumTotals = SumTotals()
+    emitted: list[Measurement] = []
+
+
+class Totals(msgspec.Struct, frozen=True, omit_defaults=True, tag="counts"):
+    """Counts of a daemon.
+
+    Attributes:
+        answers: see `Metrics.answers`.
+        events: see `Metrics.events`; empty if they have not changed.
+        versions: those that differ from what was sent before.
+    """
+
+    answers: dict[str, int] = {}
+    events: dict[str, int] = {}
+    versions: list[VersionTotals] = []
+
+
+class OutgoingCounts:
+    """The counts of this daemon, for the one that replaces it."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._sent: dict[_Key, VersionTotals] = {}
+        self._answers: dict[str, int] = {}
+        self._events: dict[str, int] = {}
+
+    def changed(self) -> Iterator[Totals]:
+        """Yield what has changed since the last call: the answers, then each version in a message of its own."""
+        answers, events = dict(self._metrics.answers), dict(self._metrics.events or {})
+        if (answers, events) != (self._answers, self._events):
+            self._answers, self._events = answers, events
+            yield Totals(answers, events)
+        for version in self._metrics.counted:
+            made = _totals_of(version)
+            key = (made.name, made.version)
+            if made != self._sent.get(key):
+                self._sent[key] = made
+                yield Totals(versions=[made])
+
+
+class IncomingCounts:
+    """Adds to the metrics of this daemon what the one that it replaces has counted."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._taken: dict[_Key, VersionTotals] = {}
+        self._answers: dict[str, int] = {}
+        self._events: dict[str, int] = {}
+
+    def take(self, totals: Totals) -> None:
+        """Add what was counted since the totals that came before."""
+        for group, count in totals.answers.items():
+            if group in self._metrics.answers:
+                self._metrics.answers[group] += count - self._answers.get(group, 0)
+                self._answers[group] = count
+        if totals.events and self._metrics.events is not None:
+            for kind, count in totals.events.items():
+                self._metrics.events[kind] += count - self._events.get(kind, 0)
+            self._events = totals.events
+        for new in totals.versions:
+            key = (new.name, new.version)
+            old = self._taken.get(key)
+            version = self._metrics.find(*key)
+            _add(version, new, old or VersionTotals(*key))
+            if old is None:
+                version.forget_recent()  # the counts of days are not those of the last minute
+            self._taken[key] = new
+
+
+def _totals_of(version: VersionMetrics) -> VersionTotals:
+    return VersionTotals(
+        version.name,
+        version.version,
+        {name: {str(key): n for key, n in counter.items()} for name, counter in version.counters.items() if counter},
+        {
+            name: HistogramTotals(list(each.counts), each.sum)
+            for name, each in version.histograms.items()
+            if any(each.counts)
+        },
+        _sums_of(version.named),
+        _sums_of(version.unnamed),
+        version.emitted.totals,
+    )
+
+
+def _sums_of(sums: Sums) -> SumTotals:
+    return SumTotals(sums.requests, sums.latency, sums.queue_time, sums.received, sums.sent)
+
+
+def _add(version: VersionMetrics, new: VersionTotals, old: VersionTotals) -> None:
+    for name, counter in version.counters.items():
+        before = old.counters.get(name, {})
+        for key, count in new.counters.get(name, {}).items():
+            _count(counter, int(key) if name == "codes" else key, count - before.get(key, 0))
+    for name, histogram in version.histograms.items():
+        now = new.histograms.get(name)
+        if now is None or len(now.counts) != len(histogram.counts):  # a tsctl with other bounds
+            continue
+        then = old.histograms.get(name) or HistogramTotals([0] * len(now.counts), 0.0)
+        histogram.add([a - b for a, b in zip(now.counts, then.counts, strict=True)], now.sum - then.sum)
+    for sums, added, removed in (
+        (version.named, new.named, old.named), (version.unnamed, new.unnamed, old.unnamed)
+    ):  # fmt: skip
+        sums.requests += added.requests - removed.requests
+        sums.latency += added.latency - removed.latency
+        sums.queue_time += added.queue_time - removed.queue_time
+        sums.received += added.received - removed.received
+        sums.sent += added.sent - removed.sent
+    version.emitted.take(_increases(new.emitted, {_key(each): each for each in old.emitted}))
+
+
+def _count(counter: Any, key: Any, more: int) -> None:
+    if more:  # a key with zero would be a series
+        counter[key] += more
+
+
+def _increases(now: list[Measurement], before: Mapping[Any, Measurement]) -> Iterator[Measurement]:
+    for each in now:
+        old = before.get(_key(each))
+        if old is None:
+            yield each
+        elif each != old and len(each.buckets) == len(old.buckets):
+            buckets = [a - b for a, b in zip(each.buckets, old.buckets, strict=True)]
+            yield Measurement(each.kind, each.name, each.unit, each.labels, each.value - old.value, buckets)
+
+
+def _key(measured: Measurement) -> tuple[str, str, tuple[tuple[str, str], ...]]:
+    return measured.kind, measured.name, measured.labels

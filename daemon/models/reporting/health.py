@@ -1,0 +1,30 @@
+"""Health checks and predictions of a version, by the states of its workers.
+
+    ready   wanted   its workers                                       /ping   /ready   a prediction
+    ------  -------  ------------------------------------------------  ------  -------  ---------------------
+    ≥ 1     any      others load, have ended or have failed              200      200   runs
+    0       0        none yet, or scaled to none                         200      503   503 NoReadyWorker
+    0       ≥ 1      load, as the last command asked; none was ready     200      503   503 Loading
+    0       ≥ 1      the same at the daemon's start: listed or restored  200      503   waits
+    0       ≥ 1      load, as the last command asked; one was ready      200      503   waits
+    0       ≥ 1      ended while they ran a request, are replaced        200      503   waits
+    0       ≥ 1      ended by themselves, are replaced                   500      503   waits
+    0       ≥ 1      have failed, and none is started again              500      503   503 NoReadyWorker
+
+`/ping` asks whether a load balancer should take this daemon away from all clients, so it is 200 wherever that would not
+help: while an operator's command is being carried out, and while one client's request has ended a worker. TorchServe is
+unhealthy while any worker is missing, and healthy for five minutes after all have failed.
+"""
+
+
+def is_healthy(*, ready: int, wanted: int, recovering: int, hopeless: bool, coming_up: bool) -> bool:
+    """Return whether a version lets `/ping` be 200.
+
+    Args:
+        recovering: workers that ended while they ran a request, and are being replaced.
+        hopeless: every worker has failed, and none is started again.
+        coming_up: none has been ready since the last command that changed the number of workers, or retried.
+    """
+    if ready or not wanted:
+        return True
+    return not hopeless and (coming_up or bool(recovering))

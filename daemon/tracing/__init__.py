@@ -1,0 +1,9 @@
+"""Traces of requests, for OpenTelemetry: recorded by the daemon, sent to a collector by a thread of its own.
+
+export     the room's door: off, or on the way to a collector
+endpoint   what the operator asks for, by settings or by OpenTelemetry's variables
+tracer     which requests are recorded; from the times of jobs and batches to spans
+span       a span, as plain values
+buffer     the spans that wait, bounded, and the thread that sends them
+otlp       the sender: the only module that imports opentelemetry, and only where traces are asked for
+"""

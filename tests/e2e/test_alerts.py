@@ -1,0 +1,138 @@
+"""A real Prometheus raises each alert of the rules for a real daemon that is made to fail in that way."""
+
+import http.client
+import json
+import os
+import resource
+import shutil
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.served import Served, eventually
+from tests.observability.prometheus import Prometheus, quickened
+
+RULES = (files("tsctl.observability") / "rules.yml").read_text(encoding="utf-8")
+# alert → the model that is made to fail in that way; none for an alert of the daemon
+EXPECTED = {
+    "TsctlModelDown": "fragile",
+    "TsctlRequestsFail": "fails",
+    "TsctlSlow": "slow",
+    "TsctlQueueOld": "late",
+    "TsctlRequestsExpire": "expires",
+    "TsctlRequestsRefused": "full",
+    "TsctlWorkersBusy": "slow",
+    "TsctlWorkersDie": "dies",
+    "TsctlModelCrashing": "dies",
+    "TsctlWorkersMissing": "fragile",
+    "TsctlDiskFull": "",
+    "TsctlLoopStalls": "",
+}
+
+pytestmark = pytest.mark.heavy
+
+
+@contextmanager
+def asking(served: Served, model: str, *words: str, clients: int = 1, deadline: int = 60_000) -> Iterator[None]:
+    """Let clients ask for these words in turn, again and again; whatever the answers are."""
+    over = threading.Event()
+    headers = {"content-type": "application/json", "x-request-deadline-ms": str(deadline)}
+
+    def ask(number: int) -> None:
+        turn = 0
+        while not over.wait(0.02):
+            turn += 1
+            body = json.dumps({"do": words[turn % len(words)], "number": f"{number} {turn}"})
+            connection = served.connect()
+            with suppress(OSError, http.client.HTTPException):
+                connection.request("POST", f"/predictions/{model}", body, headers)
+                connection.getresponse().read()
+            connection.close()
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(clients)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+
+
+@contextmanager
+def stalling(pid: int) -> Iterator[None]:
+    """Stop a process for most of a second, every few seconds."""
+    over = threading.Event()
+
+    def stall() -> None:
+        while not over.wait(3.0):
+            os.kill(pid, signal.SIGSTOP)
+            over.wait(1.2)
+            os.kill(pid, signal.SIGCONT)
+
+    thread = threading.Thread(target=stall)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_the_rules_are_as_many_as_the_troubles() -> None:
+    assert [rule["alert"] for group in yaml.safe_load(RULES)["groups"] for rule in group["rules"]] == list(EXPECTED)
+
+
+def test_minutes_become_seconds() -> None:
+    assert quickened("rate(a[5m]) > 1\nfor: 10m\n") == "rate(a[10s]) > 1\nfor: 20s\n"
+
+
+def test_each_trouble_raises_its_alert_and_a_healthy_model_none(fragile: Served, tmp_path: Path) -> None:
+    program = shutil.which("prometheus")
+    if program is None:
+        pytest.skip("needs prometheus: `make system-packages` fetches it")
+    served = fragile
+    served.register("obey", "--batch-size", "1", name="well")
+    for model in ("fails", "slow", "late", "expires", "dies"):
+        served.register("obey", "--batch-size", "1", name=model)
+    served.register("obey", "--batch-size", "1", "--queue-jobs", "1", name="full")
+    prometheus = Prometheus(program, tmp_path / "prometheus", quickened(RULES), served.url.removeprefix("http://"))
+    try:
+        seen: set[tuple[str, str]] = set()
+
+        def fired(*alerts: str) -> bool:
+            seen.update(prometheus.firing())
+            return seen >= {(alert, EXPECTED[alert]) for alert in alerts}
+
+        with ExitStack() as troubles:
+            troubles.enter_context(asking(served, "well", "x"))
+            troubles.enter_context(asking(served, "fails", *["x"] * 9, "raise"))
+            troubles.enter_context(asking(served, "slow", "sleep 1.5", clients=2))
+            troubles.enter_context(asking(served, "late", "sleep 8", clients=3))
+            troubles.enter_context(asking(served, "expires", "sleep 1", deadline=200))
+            troubles.enter_context(asking(served, "full", "sleep 1", clients=8))
+            troubles.enter_context(asking(served, "dies", "exit"))
+            (served.folder / "word").write_text("fail")
+            os.kill(served.describe("fragile")["workers"][0]["pid"], signal.SIGKILL)
+            for alert in EXPECTED:
+                if EXPECTED[alert]:
+                    eventually(partial(fired, alert), f"{alert} fires")
+        # These make scrapes fail, which takes the others back.
+        before = resource.prlimit(served.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        served.command("PATCH", "/models/well?batch_size=2")
+        eventually(partial(fired, "TsctlDiskFull"), "a disk without room is told")
+        resource.prlimit(served.pid, resource.RLIMIT_FSIZE, before)
+        with stalling(served.pid):
+            eventually(partial(fired, "TsctlLoopStalls"), "stalls are told")
+    finally:
+        prometheus.stop()
+
+    assert not [alert for alert, model in seen if model == "well"]

@@ -1,0 +1,121 @@
+"""The logs of a real daemon: their lines in both formats, merged, followed through a rotation, and on a full disk."""
+
+import json
+import re
+import resource
+from typing import Any
+
+import pexpect
+import pytest
+
+from tests.e2e.served import TSCTL, Served, eventually
+
+STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d"
+FILES = ("daemon.log", "access.log", "speaks@1.0.log")
+
+
+def lines(served: Served, name: str) -> list[str]:
+    file = served.folder / "state" / "logs" / name
+    return file.read_text("utf-8").splitlines() if file.exists() else []
+
+
+def speak(served: Served, body: bytes, request: str) -> int:
+    """Let a worker print a body; return its pid."""
+    answer = served.ask("/predictions/speaks", body, content_type="application/octet-stream", x_request_id=request)
+    assert answer.status == 200
+    eventually(lambda: any(request in line for line in lines(served, "access.log")), "the access log has the request")
+    return int(answer.body)
+
+
+def entries(served: Served, *options: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in served.tsctl("logs", "--json", *options).splitlines()]
+
+
+def test_every_line_of_every_log_begins_with_its_time(served: Served) -> None:
+    served.register("speaks", "--workers", "1")
+
+    pid = speak(served, b"caf\xe9", "first")
+
+    for name in FILES:
+        assert all(re.match(rf"{STAMP} \S", line) for line in lines(served, name)), name
+    texts = {line.partition(" ")[2] for line in lines(served, "speaks@1.0.log")}
+    assert {f"{pid} stdout caf\\xe9", f"{pid} stderr and b'caf\\xe9'"} <= texts
+
+
+def test_every_line_of_every_log_is_json_where_asked_for(idle: Served) -> None:
+    idle.start("--log-format", "json")
+    idle.register("speaks", "--workers", "1")
+
+    pid = speak(idle, "caf\u00e9 \u2192".encode(), "first")
+
+    daemon, access, model = ([json.loads(line) for line in lines(idle, name)] for name in FILES)
+    assert {"time", "level", "log", "text"} <= set.intersection(*(set(each) for each in daemon))
+    assert any(each.get("kind") == "registered" and each["model"] == "speaks" for each in daemon)
+    (asked,) = (each for each in access if each["request"] == "first")
+    assert (asked["method"], asked["path"], asked["status"], asked["requestBytes"]) == (
+        "POST", "/predictions/speaks", 200, 9,
+    )  # fmt: skip
+    printed = {(each["model"], each["version"], each["pid"], each["stream"], each["text"]) for each in model}
+    assert ("speaks", "1.0", pid, "stdout", "caf\u00e9 \u2192") in printed
+    shown = idle.tsctl("logs", "speaks")
+    assert re.search(rf"^{STAMP} {pid} stdout caf\u00e9 \u2192$", shown, re.MULTILINE), "as text, for people"
+
+
+def test_the_story_of_a_request_is_in_one_place_in_its_order(served: Served) -> None:
+    served.register("speaks", "--workers", "1")
+    speak(served, b"now", "asked")
+    served.tsctl("unregister", "speaks")
+
+    found = [each.get("request") or each["text"] for each in entries(served)]
+    told = [each for each in found if each in ("now", "asked", "speaks/1.0: unregistered") or "registered from" in each]
+
+    assert told == ["speaks/1.0: registered from speaks.mar", "now", "asked", "speaks/1.0: unregistered"], found
+    assert entries(served, "--since", "1h", "-n", "1")[0]["time"] >= entries(served, "-n", "9")[0]["time"]
+    assert {each["log"] for each in entries(served, "--daemon", "speaks/1.0")} == {"daemon", "model"}
+
+
+def test_following_goes_on_through_a_rotation(served: Served) -> None:
+    served.register("speaks", "--workers", "1")
+    speak(served, b"before", "one")
+    process = pexpect.spawn(
+        str(TSCTL), ["logs", "-f", "speaks"],
+        env=served.environment, encoding="utf-8", timeout=30,
+    )  # fmt: skip
+    process.expect("stdout before")
+    log = served.folder / "state" / "logs" / "speaks@1.0.log"
+
+    log.rename(log.with_name(f"{log.name}.1"))  # the daemon goes on with the old file until it is started again
+    served.stop()
+    served.start()
+    eventually(lambda: served.ask("/predictions/speaks", b"is it there?").status == 200, "the model is restored")
+    speak(served, b"after", "two")
+
+    process.expect("stdout after")
+    process.sendintr()
+    process.expect(pexpect.EOF)
+    process.close()
+    assert process.exitstatus == 0
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_a_log_whose_disk_was_full_tells_how_many_lines_are_missing(idle: Served, log_format: str) -> None:
+    idle.start("--log-format", log_format)
+    idle.register("speaks", "--workers", "1")
+    speak(idle, b"before", "one")
+    before = resource.prlimit(idle.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    for _ in range(3):
+        assert idle.ask("/predictions/speaks", b"lost", content_type="application/octet-stream").status == 200
+
+    def lost() -> list[str]:
+        events = idle.command("GET", "/tsctl/events").json["events"]
+        return [each["text"] for each in events if each["kind"] == "log-lost" and "speaks@1.0.log" in each["text"]]
+
+    eventually(lambda: len(lost()) == 1, "the loss is told")
+    resource.prlimit(idle.pid, resource.RLIMIT_FSIZE, before)
+    speak(idle, b"after", "two")
+
+    texts = [each["text"] for each in entries(idle, "speaks")]
+    assert "lost" not in texts
+    remark = texts[texts.index("after") - 1]
+    assert re.fullmatch(r"\(6 lines could not be written here\)", remark), texts
+    assert len(lost()) == 1

@@ -1,0 +1,112 @@
+"""`tsctl top` on a real screen, before a real daemon."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.screen import Screen
+from tests.e2e.served import PATIENCE, TSCTL, Served
+
+MODES = "stty -a | grep -o -e '-*icanon' -e '-*echo '"
+
+
+@pytest.fixture
+def loaded(idle: Served) -> Iterator[Served]:
+    """A daemon with the model `echo`, and a client that asks it without end."""
+    idle.start()
+    idle.register("echo")
+    (idle.folder / "sample.json").write_text("[1.5]")
+    line = [str(TSCTL), "bench", "echo", "sample.json", "-c", "2", "-t", str(int(PATIENCE))]
+    with subprocess.Popen(
+        line, env=idle.environment, cwd=idle.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as bench:
+        yield idle
+        bench.terminate()
+
+
+@pytest.fixture
+def screen(loaded: Served, tmp_path: Path) -> Iterator[Screen]:
+    opened = Screen(tmp_path, loaded.environment)
+    opened.type("echo before")
+    yield opened
+    opened.close()
+
+
+def number(lines: list[str], index: int) -> float:
+    """Return a number of the selected model's row; 0 while there is no row."""
+    row = next((line.split() for line in lines if line.startswith("> echo")), [])
+    return float(row[index]) if len(row) > index else 0.0
+
+
+def has_batches(lines: list[str]) -> bool:
+    """Return whether there is a batch below the title."""
+    title = next((index for index, line in enumerate(lines) if line.startswith("BATCHES")), len(lines))
+    return any(" ms  " in line for line in lines[title + 1 :])
+
+
+def test_the_load_of_a_model_is_shown_and_q_restores_the_screen(screen: Screen) -> None:
+    screen.type("tsctl top")
+    screen.wait(lambda lines: number(lines, 3) > 10, "requests a second")
+    screen.press("Enter")
+    screen.wait(has_batches, "batches as they form")
+    screen.wait(lambda lines: any("ready: 1 of 1 workers" in line for line in lines), "the last events")
+    screen.press("Escape")
+    screen.wait(lambda lines: number(lines, 3) > 10, "all models again")
+
+    screen.press("q")
+
+    assert screen.ended() == ["before", "> tsctl top", "0"]
+    assert screen.run(MODES)[:2] == ["icanon", "echo"]
+
+
+def test_ctrl_c_restores_the_terminal_and_exits_with_130(screen: Screen) -> None:
+    screen.type("tsctl top")
+    screen.wait(lambda lines: number(lines, 3) > 10, "requests a second")
+
+    screen.press("C-c")
+
+    assert screen.ended()[-2:] == ["error: interrupted", "130"]
+    assert screen.run(MODES)[:2] == ["icanon", "echo"]
+
+
+def test_ctrl_z_gives_the_terminal_to_the_shell_until_fg(screen: Screen) -> None:
+    screen.type("tsctl top")
+    screen.wait(lambda lines: number(lines, 3) > 10, "requests a second")
+
+    screen.press("C-z")
+    modes = screen.run(MODES)
+    screen.type("fg")
+    screen.wait(lambda lines: number(lines, 3) > 10, "the screen is drawn again")
+    screen.press("q")
+
+    assert modes[:2] == ["icanon", "echo"]
+    assert screen.ended()[-1] == "0"
+
+
+def test_a_daemon_may_go_away_and_come_back_and_the_size_may_change(loaded: Served, screen: Screen) -> None:
+    screen.type("tsctl top")
+    screen.wait(lambda lines: number(lines, 3) > 10, "requests a second")
+
+    loaded.stop()
+    screen.wait(lambda lines: lines[0].startswith("No answer since"), "the daemon is away")
+    assert any(line.startswith("> echo") for line in screen.lines())
+    loaded.start()
+    screen.wait(lambda lines: f"pid {loaded.pid}" in lines[0], "the daemon is back")
+    screen.resize(40, 10)
+    screen.wait(lambda lines: len(lines) == 10 and lines[9].startswith("↑↓ select"), "the screen in its new size")
+    assert any(line.startswith("> echo") for line in screen.lines())
+
+    screen.press("q")
+    assert screen.ended()[-1] == "0"
+
+
+@pytest.mark.parametrize(
+    "line", ["tsctl top --once", "TERM=dumb tsctl top", "tsctl top | cat", "tsctl top < /dev/null"]
+)
+def test_without_a_whole_screen_there_is_one_table(screen: Screen, line: str) -> None:
+    lines = screen.run(line)
+
+    assert [each.split()[0] for each in lines[:-1]] == ["MODEL", "echo"]
+    assert lines[-1] == "0"

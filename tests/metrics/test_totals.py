@@ -1,0 +1,121 @@
+"""What a daemon has counted is handed to the one that replaces it: nothing is lost, and nothing counts twice."""
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.core.errors import QueueFull
+from daemon.metrics import families
+from daemon.metrics.merged import emitted
+from daemon.metrics.metrics import Metrics
+from daemon.metrics.totals import IncomingCounts, OutgoingCounts, Totals
+from daemon.metrics.version import VersionMetrics
+from tests.metrics.reading import report, shown
+
+Step = tuple[str, float]
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["ok", "failed", "refused", "counter", "histogram", "batch", "send"]), st.floats(0, 200)),
+    max_size=30,
+)
+
+
+def served(name: str = "m") -> tuple[Metrics, VersionMetrics]:
+    metrics, version = Metrics(), VersionMetrics(name, "1.0")
+    metrics.add(version)
+    return metrics, version
+
+
+def do(version: VersionMetrics, metrics: Metrics, word: str, value: float) -> None:
+    match word:
+        case "ok":
+            version.codes[200] += 1
+            version.ok.observe(value)
+            version.named.requests += 1
+            metrics.answered(200)
+        case "failed":
+            version.codes[503] += 1
+            version.failed.observe(value)
+            version.unnamed.latency += value
+        case "refused":
+            version.refused(QueueFull("x"))
+        case "counter":
+            report(version, "counter", "Counted", value)
+        case "histogram":
+            report(version, "histogram", "Spread", value)
+        case "batch":
+            version.batches["full"] += 1
+            version.batch_size.observe(value)
+
+
+def send(outgoing: OutgoingCounts, incoming: IncomingCounts) -> None:
+    for each in outgoing.changed():
+        incoming.take(msgspec.json.decode(msgspec.json.encode(each), type=Totals))
+
+
+def seen(metrics: Metrics) -> dict[str, float]:
+    return {
+        name: round(value, 6)
+        for name, value in shown([*families.answered(metrics), *families.ours(metrics), *emitted(metrics)]).items()
+    }
+
+
+@given(STEPS)
+def test_whenever_it_is_told_the_new_daemon_counts_what_the_old_one_has_and_its_own(steps: list[Step]) -> None:
+    old, theirs = served()
+    new, ours = served()
+    alone, everything = served()
+    outgoing, incoming = OutgoingCounts(old), IncomingCounts(new)
+    for index, (word, value) in enumerate(steps):
+        if word == "send":
+            send(outgoing, incoming)
+        else:
+            do(everything, alone, word, value)
+            do(*((theirs, old) if index % 2 else (ours, new)), word, value)
+    send(outgoing, incoming)
+
+    assert seen(new) == seen(alone)
+
+
+def test_what_has_not_changed_is_not_told_again() -> None:
+    old, version = served()
+    outgoing = OutgoingCounts(old)
+    do(version, old, "ok", 0.1)
+
+    assert len(list(outgoing.changed())) == 2, "the answers, and the version"
+    assert list(outgoing.changed()) == []
+
+
+def test_a_version_that_only_the_old_daemon_knew_keeps_its_counters() -> None:
+    old, version = served("gone")
+    do(version, old, "refused", 0.0)
+    old.remove(version)
+    new = Metrics()
+
+    send(OutgoingCounts(old), IncomingCounts(new))
+
+    assert seen(new)["tsctl_requests_refused_total{model=gone,reason=queue_full,version=1.0}"] == 1
+
+
+def test_the_last_minute_of_the_new_daemon_is_not_the_life_of_the_old_one() -> None:
+    old, theirs = served()
+    new, ours = served()
+    for _ in range(100):
+        do(theirs, old, "ok", 0.1)
+    outgoing, incoming = OutgoingCounts(old), IncomingCounts(new)
+    send(outgoing, incoming)
+    do(theirs, old, "ok", 0.1)
+    send(outgoing, incoming)
+
+    assert (ours.recent(10.0).requests, ours.codes[200]) == (1, 101)
+
+
+def test_counts_with_other_bounds_or_unknown_names_are_left_out() -> None:
+    new, ours = served()
+    said = (
+        b'{"type":"counts","answers":{"7XX":1},"versions":[{"name":"m","version":"1.0","histograms":{"ok":[[1,2],3.0]},'
+        b'"counters":{"colours":{"red":1},"codes":{"200":2}}}]}'
+    )
+
+    IncomingCounts(new).take(msgspec.json.decode(said, type=Totals))
+
+    assert (ours.codes, sum(ours.ok.counts), new.answers["2XX"]) == ({200: 2}, 0, 0)

@@ -1,0 +1,105 @@
+"""What the models do, from two answers."""
+
+import math
+
+import pytest
+
+from tests.tsctl.top.documents import BOUNDS, answered, live, model
+from tsctl.top.figures import figures, quantile
+from tsctl.top.past import KEPT, WINDOW, Past
+
+
+def test_two_answers_make_rates() -> None:
+    worker = {"pid": 7, "state": "READY", "memory": 3, "cpuSeconds": 3.0}
+    before, after = live(2000.0, answered(100)), live(2002.0, answered(300, failed=10, workers=[worker]))
+
+    (each,) = figures(before, after)
+
+    assert (each.label, each.per_second, each.errors, each.batch) == ("m", 100.0, 5.0, 4.0)
+    assert each.p50 == each.p99 == pytest.approx(1000 * math.sqrt(0.01 * 0.02))
+    assert (each.cpu, each.memory) == (1.0, 3)
+
+
+def test_one_answer_makes_the_figures_of_the_last_minute() -> None:
+    recent = {"seconds": 60, "requests": 120, "errors": 6, "p50Ms": 5.0, "p99Ms": 9.0}
+
+    (each,) = figures(None, live(2000.0, model(recent=recent)))
+
+    assert (each.per_second, each.errors, each.p50, each.p99, each.batch, each.cpu) == (2.0, 0.1, 5.0, 9.0, None, None)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [live(1999.0, answered(9999), started=5.0), live(2000.0, answered(9999))],
+    ids=["another daemon", "no time has passed"],
+)
+def test_answers_that_cannot_be_compared_make_no_negative_rates(before: dict[str, object]) -> None:
+    (each,) = figures(before, live(2000.0, answered(8)))
+
+    assert each.per_second == 0.0
+
+
+def test_a_model_that_was_registered_again_counts_from_zero() -> None:
+    (each,) = figures(live(2000.0, answered(1000)), live(2001.0, answered(8)))
+
+    assert (each.per_second, each.batch) == (8.0, 4.0)
+
+
+def test_several_versions_have_their_versions_in_their_names() -> None:
+    found = figures(None, live(2000.0, model(version="1.0"), model(version="2.0"), model("other")))
+
+    assert [each.label for each in found] == ["m/1.0", "m/2.0", "other"]
+
+
+@pytest.mark.parametrize(
+    ("counts", "q", "expected"),
+    [
+        ([0, 0, 0, 0], 0.5, None), ([1, 0, 0, 0], 0.5, 10.0), ([99, 0, 1, 0], 0.99, 10.0),
+        ([98, 0, 2, 0], 0.99, 1000 * math.sqrt(0.02 * 0.05)), ([0, 0, 0, 5], 0.5, 50.0),
+    ],
+)  # fmt: skip
+def test_a_quantile_is_the_middle_of_its_bucket(counts: list[float], q: float, expected: float | None) -> None:
+    assert quantile(BOUNDS, counts, q) == (None if expected is None else pytest.approx(expected))
+
+
+def test_figures_cover_a_few_seconds() -> None:
+    past = Past()
+
+    for second in range(20):
+        past.take(live(2000.0 + second, answered(100 if second < 10 else 100 + 40 * (second - 9))))
+
+    assert past.figures()[0].per_second == 40.0
+    assert WINDOW < 10
+
+
+def test_a_sparkline_keeps_its_latest_values() -> None:
+    past = Past()
+
+    for second in range(KEPT + 10):
+        past.take(live(2000.0 + second, answered(4 * second * second)))
+
+    pace = past.pace(("m", "1.0"))
+    assert len(pace) == KEPT
+    assert pace[-1] == 4 * ((KEPT + 9) ** 2 - (KEPT + 8) ** 2)
+
+
+def test_an_answer_right_after_another_makes_no_value_of_a_sparkline() -> None:
+    past = Past()
+
+    for moment, total in ((0.0, 0), (1.0, 100), (1.01, 108), (2.0, 200)):
+        past.take(live(2000.0 + moment, answered(total)))
+
+    assert past.pace(("m", "1.0")) == [100.0, 100.0]
+
+
+@pytest.mark.parametrize("later", [live(2009.0, answered(5), started=2008.0), live(1000.5, answered(5))])
+def test_another_daemon_and_a_clock_set_back_begin_anew(later: dict[str, object]) -> None:
+    past = Past()
+    for second in range(3):
+        past.take(live(2000.0 + second, answered(100 * second)))
+
+    past.take(later)
+
+    assert past.latest is later
+    assert past.figures()[0].per_second == 0.0
+    assert past.pace(("m", "1.0")) == []

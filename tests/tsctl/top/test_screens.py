@@ -1,0 +1,207 @@
+"""The screens, drawn without a terminal."""
+
+from typing import Any
+
+import pytest
+
+from tests.tsctl.top.documents import NAME, answered, batch, event, live, model
+from tsctl.top.columns import Line, ScreenSize, short, short_bytes, sparkline, text_of, width
+from tsctl.top.detail import detail
+from tsctl.top.past import Past
+from tsctl.top.table import once, screen
+from tsctl.top.view import View
+
+SIZES = [
+    ScreenSize(80, 24),
+    ScreenSize(200, 50),
+    ScreenSize(40, 20),
+    ScreenSize(40, 5),
+    ScreenSize(20, 3),
+    ScreenSize(500, 200),
+]
+EVENTS = [event(f"worker {number} was killed by SIGKILL", number=number) for number in range(12)]
+BATCHES = [batch(number) for number in range(256)]
+
+
+def past_of(*pairs: tuple[dict[str, Any], dict[str, Any]]) -> Past:
+    """Return two answers, one second apart."""
+    past = Past()
+    past.take(live(2000.0, *(before for before, _ in pairs)))
+    past.take(live(2001.0, *(after for _, after in pairs)))
+    return past
+
+
+def busy(name: str = "m", **facts: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    return answered(0) | {"name": name}, answered(400, 20, **facts) | {"name": name}
+
+
+def texts(lines: list[Line]) -> list[str]:
+    return [text_of(line) for line in lines]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("count", [0, 1, 3, 100])
+@pytest.mark.parametrize("absent", ["", "no daemon at `/run/user/1000/tsctl/control.sock`"], ids=["", "absent"])
+def test_a_screen_has_its_size(size: ScreenSize, count: int, absent: str) -> None:
+    names = [f"{NAME}-{number}" if number % 2 else "模型" for number in range(count)]
+    past = past_of(*map(busy, names))
+
+    screens = [
+        screen(past, View(), size, EVENTS, absent), screen(Past(), View(), size, (), absent),
+        detail(past, ("模型", "1.0"), BATCHES, EVENTS, size, absent), detail(Past(), ("x", "1"), [], [], size, absent),
+    ]  # fmt: skip
+
+    for lines in screens:
+        assert len(lines) == size.rows
+        assert max(width(text) for text in texts(lines)) <= size.columns
+
+
+def test_a_row_shows_what_a_model_does() -> None:
+    lines = texts(screen(past_of(busy(queued=7)), View(), ScreenSize(120, 24)))
+
+    title = next(line for line in lines if "MODEL" in line)
+    row = next(line for line in lines if line.startswith("> m"))
+    assert title.split() == [
+        "MODEL",
+        "READY",
+        "REQ/S",
+        "ERR/S",
+        "P50",
+        "ms",
+        "P99",
+        "ms",
+        "BATCH",
+        "QUEUE",
+        "CPU",
+        "MEM",
+        "ACTIVITY",
+    ]
+    assert row.split()[:10] == [
+        [">", "m", "1/1", "400", "20", "14", "14", "4.0", "7", "0", "200M"][index] for index in range(10)
+    ]
+    assert row.endswith("█")
+    assert lines[0].startswith("tsctl 9.9 · pid 42 · up 16 min 41 s")
+    assert lines[1] == "1 model, 1 ready · 400 requests/s · 20 errors/s · 7 queued · 0 CPUs · 200M memory"
+
+
+@pytest.mark.parametrize(
+    ("columns", "shown"),
+    [
+        (200, "READY REQ/S ERR/S P50 ms P99 ms BATCH QUEUE CPU MEM ACTIVITY"),
+        (80, "READY REQ/S ERR/S P99 ms QUEUE"), (60, "READY REQ/S"), (40, "READY REQ/S"),
+    ],
+)  # fmt: skip
+def test_columns_go_where_they_do_not_fit_and_then_the_end_of_a_name(columns: int, shown: str) -> None:
+    lines = texts(screen(past_of(busy(NAME)), View(), ScreenSize(columns, 24)))
+
+    title = next(line for line in lines if "MODEL" in line)
+    assert title.split()[1:] == shown.split()
+    assert any(NAME in line for line in lines) == (columns >= 60)
+    assert any(f"{NAME[:10]}" in line for line in lines)
+
+
+def test_a_model_that_is_not_ready_shows_why() -> None:
+    broken = model("broken", state="failed", ready=0, lastError="RuntimeError: \x1b[31mno weights\nsecond line")
+
+    lines = texts(screen(past_of((broken, broken)), View(), ScreenSize(140, 24)))
+
+    assert next(line for line in lines if "broken" in line).endswith("failed: RuntimeError: no weights")
+
+
+def test_the_latest_events_stand_below_the_models() -> None:
+    lines = texts(screen(past_of(busy()), View(), ScreenSize(100, 24), EVENTS))
+
+    assert lines[-3].endswith("warning  m/1.0: worker 10 was killed by SIGKILL")
+    assert lines[-2].endswith("warning  m/1.0: worker 11 was killed by SIGKILL")
+    assert "EVENTS" in lines
+
+
+def test_with_many_models_the_selected_one_and_two_events_are_on_the_screen() -> None:
+    names = [f"model-{number:03}" for number in range(100)]
+    past = past_of(*map(busy, names))
+
+    lines = texts(screen(past, View(("model-057", "1.0")), ScreenSize(100, 24), EVENTS))
+
+    assert any(line.startswith("> model-057") for line in lines)
+    assert any("of 100" in line for line in lines)
+    assert [line for line in lines if "SIGKILL" in line] == lines[-3:-1]
+
+
+def test_a_daemon_that_went_away_leaves_its_last_figures() -> None:
+    lines = texts(screen(past_of(busy()), View(), ScreenSize(120, 24), (), "no daemon at `x.sock`"))
+
+    assert lines[0].startswith("No answer since ") and lines[0].endswith(": no daemon at `x.sock`")
+    assert any(line.startswith("> m ") for line in lines)
+
+
+def test_a_daemon_without_models_says_what_to_do() -> None:
+    assert "No model is registered: `tsctl register MODEL.mar`" in texts(screen(past_of(), View(), ScreenSize(80, 24)))
+
+
+def test_one_model_shows_its_batches_the_newest_first_and_its_events() -> None:
+    errors: dict[str, Any] = {
+        "refused": {"queue_full": 3},
+        "lastError": "ValueError: no",
+        "oldestMs": 12.5,
+        "queued": 2,
+    }
+    batches = [batch(1), batch(2, 8, reason="full", failed=8, tookMs=None)]
+
+    lines = texts(detail(past_of(busy(**errors)), ("m", "1.0"), batches, EVENTS[:2], ScreenSize(80, 24)))
+
+    assert lines[0].startswith("m/1.0  ready")
+    assert "400 requests/s" in lines[1] and "2 queued, the oldest for 12.5 ms" in " ".join(lines[:4])
+    assert any("answers 200: 380, 503: 20" in line for line in lines)
+    assert any("refused queue_full: 3" in line for line in lines)
+    assert "last error: ValueError: no" in lines
+    title = next(index for index, line in enumerate(lines) if line.startswith("BATCHES"))
+    assert lines[title + 1].split()[1:] == ["8/8", "█" * 16, "10", "ms", "no", "answer", "8", "failed:", "full"]
+    assert lines[title + 2].split()[1:] == ["4/8", "█" * 8 + "·" * 8, "10", "ms", "20", "ms", "delay"]
+    assert lines[-2].endswith("worker 1 was killed by SIGKILL")
+
+
+def test_a_wide_screen_has_the_reason_of_a_batch_in_words() -> None:
+    lines = texts(detail(past_of(busy()), ("m", "1.0"), [batch(1)], [], ScreenSize(200, 50)))
+
+    assert any(line.endswith("a request had been held for the maximum delay") for line in lines)
+
+
+def test_a_version_that_is_gone_is_told() -> None:
+    lines = texts(detail(past_of(busy()), ("gone", "1.0"), [], [], ScreenSize(80, 24)))
+
+    assert lines[:2] == ["gone/1.0", "This version is not registered any more."]
+
+
+def test_one_table_has_a_state_for_each_model_and_every_column() -> None:
+    broken = model("broken", state="failed", ready=0, lastError="no weights")
+
+    lines = texts(once(past_of(busy(NAME), (broken, broken)), 10_000))
+
+    assert lines[0].split()[-3:] == ["CPU", "MEM", "STATE"]
+    assert lines[1].startswith(NAME) and lines[1].endswith("ready")
+    assert lines[2].endswith("failed: no weights")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "-"), (0.0, "0"), (3, "3"), (0.004, "0.00"), (0.25, "0.25"), (9.94, "9.9"), (9.96, "10"),
+        (99_999.0, "99999"), (123_456.0, "0.1M"), (5e9, "5G"),
+    ],
+)  # fmt: skip
+def test_a_number_is_short(value: float | None, text: str) -> None:
+    assert short(value) == text
+    assert len(text) <= 5
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0B"), (999, "999B"), (1023, "1.0K"), (200 * 2**20, "200M"), (1.5 * 2**30, "1.5G")]
+)
+def test_bytes_are_short(count: float, text: str) -> None:
+    assert short_bytes(count) == text
+
+
+def test_a_sparkline_has_its_highest_value_as_its_highest_block() -> None:
+    assert sparkline([0.0, 1.0, 50.0, 100.0], 6) == "   ▁▅█"
+    assert sparkline([1.0, 2.0, 3.0], 2) == "▆█"
+    assert sparkline([], 3) == "   "

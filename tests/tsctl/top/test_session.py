@@ -1,0 +1,91 @@
+"""`tsctl top` before a daemon that is not one."""
+
+from tests.tsctl.conftest import Invoke
+from tests.tsctl.fake_daemon import FakeDaemon
+from tests.tsctl.top.documents import answered, batch, event, live, model
+from tsctl.client import DaemonClient
+from tsctl.top.columns import ScreenSize, text_of
+from tsctl.top.poller import News, look
+from tsctl.top.session import Watch
+
+KEY = ("m", "1.0")
+
+
+def shown(watch: Watch) -> str:
+    return "\n".join(map(text_of, watch.lines(ScreenSize(100, 24))))
+
+
+def test_a_pipe_gets_one_table(daemon: FakeDaemon, invoke: Invoke) -> None:
+    daemon.answer("GET /tsctl/live", live(2000.0, model("resnet")))
+
+    result = invoke("top", "--interval", "0.1")
+
+    assert result.exit_code == 0
+    assert [line.split()[0] for line in result.stdout.splitlines()] == ["MODEL", "resnet"]
+    assert "\x1b" not in result.stdout
+    assert [request.path for request in daemon.requests] == ["/tsctl/live"] * 2
+
+
+def test_without_a_daemon_the_exit_code_is_3(invoke: Invoke) -> None:
+    assert invoke("top").exit_code == 3
+
+
+def test_an_older_daemon_is_told_from_a_missing_one(daemon: FakeDaemon, invoke: Invoke) -> None:
+    document = {"code": 404, "type": "ResourceNotFoundException", "message": "Requested resource is not found"}
+    daemon.answer("GET /tsctl/live", document, 404)
+
+    result = invoke("top", "--once")
+
+    assert result.exit_code == 1
+    assert "the daemon is older than `tsctl top`" in result.stderr
+    assert "`tsctl upgrade`" in result.stderr
+
+
+def test_a_look_at_one_model_asks_for_its_new_batches(daemon: FakeDaemon) -> None:
+    daemon.answer("GET /tsctl/live", live(2000.0, model()))
+    daemon.answer("GET /tsctl/events", {"events": [event("killed")], "last": 1})
+    daemon.answer("GET /tsctl/batches", {"batches": [batch(8)], "last": 8})
+
+    news = look(DaemonClient(daemon.path), KEY, 7)
+
+    assert (news.absent, news.subject, news.last, len(news.batches), len(news.events)) == ("", KEY, 8, 1, 1)
+    assert daemon.requests[-1].query == {"model": "m/1.0", "after": "7"}
+
+
+def test_a_look_at_all_models_asks_for_warnings(daemon: FakeDaemon) -> None:
+    daemon.answer("GET /tsctl/live", live(2000.0, model()))
+    daemon.answer("GET /tsctl/events", {"events": [], "last": 0})
+
+    look(DaemonClient(daemon.path), None, 0)
+
+    assert daemon.requests[-1].query["level"] == "warning"
+
+
+def test_a_daemon_that_goes_away_and_comes_back(daemon: FakeDaemon) -> None:
+    watch = Watch()
+    watch.take(News(live(2000.0, model())))
+
+    daemon.path.unlink()
+    watch.take(look(DaemonClient(daemon.path), None, 0))
+    away = shown(watch)
+    watch.take(News(live(2002.0, model(), started=2001.5)))
+
+    assert "No answer since" in away and "> m" in away
+    assert "No answer" not in shown(watch)
+
+
+def test_batches_of_a_model_gather_until_another_is_shown() -> None:
+    watch = Watch()
+    watch.take(News(live(2000.0, model(), model("other"))))
+    watch.press("open")
+    for number in range(3):
+        watch.take(News(live(2001.0 + number, answered(4), model("other")), "", KEY, (), [batch(number)], number))
+
+    several = shown(watch)
+    watch.press("down")
+    other = shown(watch)
+    watch.press("back")
+
+    assert several.count("4/8") == 3
+    assert "other/1.0  ready" in other and "4/8" not in other
+    assert "MODEL" in shown(watch)

@@ -1,0 +1,12 @@
+"""`tsctl doctor`: what on this machine would break serving, or slow it down, each with its remedy.
+
+    facts       the values that the checks judge, and nothing else
+    machine     reads the facts about processors, memory, GPUs, limits and clocks
+    places      reads the facts about the configuration, addresses, directories and the running daemon
+    verdict     the answer of a check
+    hardware    checks of processors, memory and GPUs
+    surroundings  checks of limits, addresses, directories, clocks and the installation
+    examination   all checks in order
+
+A check is a pure function of facts.
+"""

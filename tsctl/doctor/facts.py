@@ -1,0 +1,175 @@
+"""The values that the checks judge. Sizes are bytes; None stands for no limit, or for a value that cannot be read."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Space(NamedTuple):
+    """The room of a file system."""
+
+    place: str
+    total: int
+    free: int
+    inodes: int | None  # free ones; None where the file system makes them as needed
+
+
+class PathAccess(NamedTuple):
+    """A path as this user sees it.
+
+    Attributes:
+        what: its use: `state directory`.
+        exists: whether something is there; else the other values are those of the nearest directory above.
+        owner: user id.
+        mode: permission bits.
+        usable: whether this user may do with it what its use needs.
+        private: whether the daemon refuses the directory if others can enter.
+    """
+
+    what: str
+    path: str
+    exists: bool
+    directory: bool
+    owner: int
+    mode: int
+    usable: bool
+    private: bool = False
+
+
+class ConfiguredAddress(NamedTuple):
+    """An address that the daemon listens on, or would.
+
+    Attributes:
+        flag: its setting.
+        refusal: name of the error of a bind, such as `EADDRINUSE`; empty if there was none.
+        holder: the process that listens there: `nginx, pid 12`; empty if that cannot be seen.
+        own: whether the running daemon listens there.
+    """
+
+    flag: str
+    address: str
+    refusal: str = ""
+    holder: str = ""
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Processors:
+    """Cores and the instructions of their model.
+
+    Attributes:
+        online: cores of the machine.
+        allowed: those of this process's affinity.
+        quota: cores of the tightest cgroup.
+        threads: `OMP_NUM_THREADS`.
+    """
+
+    online: int
+    allowed: int
+    quota: float | None
+    threads: int | None
+    model: str
+    flags: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuFacts:
+    """NVIDIA GPUs.
+
+    Attributes:
+        devices: on the PCI bus.
+        driver: its version; empty without one.
+        found: GPUs of the driver.
+        visible: those left by `CUDA_VISIBLE_DEVICES`.
+        closed: device files that this user may not open.
+    """
+
+    devices: int = 0
+    driver: str = ""
+    found: int = 0
+    visible: int = 0
+    closed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryFacts:
+    """Memory of the machine, and of the tightest cgroup."""
+
+    total: int
+    available: int
+    limit: int | None
+    left: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessLimits:
+    """Limits of processes: `files` is the hard limit, to which the daemon raises its own."""
+
+    files: int | None
+    processes: int | None
+    cgroup_processes: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clocks:
+    """Two readings of each clock in seconds, taken one after the other.
+
+    Attributes:
+        booted: start of the machine, seconds since the epoch.
+        installed: when tsctl was installed, seconds since the epoch.
+        source: the kernel's clock source; empty if unknown.
+    """
+
+    wall: tuple[float, float]
+    steady: tuple[float, float]
+    booted: float | None
+    installed: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """The installed packages.
+
+    Attributes:
+        torch: the version of torch, such as `2.6.0+cpu`; empty without torch.
+    """
+
+    version: str
+    python: str
+    compiled: bool
+    torch: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningDaemon:
+    """The daemon that answers on the socket; without one, `pid` is 0.
+
+    Attributes:
+        trouble: why a daemon that is there does not answer.
+    """
+
+    pid: int = 0
+    version: str = ""
+    compiled: bool = False
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorFacts:
+    """All facts."""
+
+    user: int
+    installation: Installation
+    daemon: RunningDaemon
+    invalid: str  # why the configuration is invalid; empty if it is valid
+    invalid_remedy: str
+    socket: str
+    processors: Processors
+    memory: MemoryFacts
+    gpus: GpuFacts
+    shared_memory: Space | None
+    limits: ProcessLimits
+    addresses: tuple[ConfiguredAddress, ...]
+    accesses: tuple[PathAccess, ...]
+    clocks: Clocks
+    disks: tuple[Space, ...]

@@ -1,0 +1,194 @@
+"""Read the facts about processors, memory, GPUs, limits, clocks and the installation."""
+
+import os
+import re
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, distribution, version
+from importlib.util import find_spec
+from pathlib import Path
+
+from daemon.workers.cores import chosen_threads, control_groups, quota_of
+from daemon.workers.gpus import visible_gpus
+from tsctl.doctor.facts import Clocks, GpuFacts, Installation, MemoryFacts, ProcessLimits, Processors, Space
+
+_NVIDIA = 0x10DE  # vendor of PCI
+_DISPLAY = 0x03  # class of PCI
+_CPU_QUOTA = (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us"))  # of cgroups 2 and 1; so are the next
+_MEMORY = (("memory.max", "memory.current", "inactive_file"),
+           ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"))  # fmt: skip
+_UNLIMITED = 2**60  # cgroup 1 writes a number near 2**63 for no limit
+
+
+class Machine:
+    """Reads files below a root, which a test makes itself.
+
+    Args:
+        root: of /proc, /sys and /dev.
+    """
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._root = root
+
+    def processors(self) -> Processors:
+        """Return cores and instructions."""
+        names = _fields(self._text("proc/cpuinfo"))
+        quotas = [quota_of(" ".join(found)) for found in self._in_groups("cpu", _CPU_QUOTA)]
+        return Processors(
+            online=os.cpu_count() or 1,
+            allowed=len(os.sched_getaffinity(0)),
+            quota=min((each for each in quotas if each is not None), default=None),
+            threads=chosen_threads(os.environ),
+            model=names.get("model name") or f"a processor of {os.uname().machine}",
+            flags=frozenset((names.get("flags") or names.get("features") or "").split()),
+        )
+
+    def memory(self) -> MemoryFacts:
+        """Return the memory of the machine, and of the cgroup that has least left."""
+        sizes = {name: int(text.split()[0]) * 1024 for name, text in _fields(self._text("proc/meminfo")).items()}
+        tightest: tuple[int, int] | None = None
+        for names in _MEMORY:
+            for limit, used, stat in self._in_groups("memory", ((*names[:2], "memory.stat"),)):
+                if limit.isdigit() and used.isdigit() and int(limit) < _UNLIMITED:
+                    words = [line.split() for line in stat.splitlines()]
+                    cached = sum(int(line[1]) for line in words if line[:1] == [names[2]])
+                    left = max(0, int(limit) - int(used) + cached)
+                    tightest = min(tightest or (left, int(limit)), (left, int(limit)))
+        total = sizes.get("memtotal", 0)
+        return MemoryFacts(
+            total=total,
+            available=sizes.get("memavailable", total),
+            limit=tightest[1] if tightest else None,
+            left=tightest[0] if tightest else None,
+        )
+
+    def gpus(self) -> GpuFacts:
+        """Return the NVIDIA GPUs, without CUDA and without torch."""
+        devices = [
+            folder
+            for folder in self._folders("sys/bus/pci/devices")
+            if _number(folder / "vendor") == _NVIDIA and _number(folder / "class") >> 16 == _DISPLAY
+        ]
+        driver = re.search(r"\b(\d+\.\d+(?:\.\d+)?)\b", self._text("proc/driver/nvidia/version"))
+        found = len(self._folders("proc/driver/nvidia/gpus"))
+        nodes = [
+            self._root / "dev" / name for name in ("nvidiactl", "nvidia-uvm", *(f"nvidia{n}" for n in range(found)))
+        ]
+        return GpuFacts(
+            devices=len(devices),
+            driver=driver[1] if driver else "",
+            found=found,
+            visible=visible_gpus(os.environ, found),
+            closed=tuple(
+                f"/dev/{node.name}" for node in nodes if node.exists() and not os.access(node, os.R_OK | os.W_OK)
+            ),
+        )
+
+    def shared_memory(self) -> Space | None:
+        """Return the room in /dev/shm; None without a directory there that can be written."""
+        folder = self._root / "dev/shm"
+        return space_of(folder, "/dev/shm") if os.access(folder, os.W_OK | os.X_OK) else None
+
+    def limits(self) -> ProcessLimits:
+        """Return the limits of files and processes."""
+        pids = [int(text) for (text,) in self._in_groups("pids", (("pids.max",),)) if text.isdigit()]
+        return ProcessLimits(
+            files=_limit(resource.RLIMIT_NOFILE),
+            processes=_limit(resource.RLIMIT_NPROC) if os.getuid() else None,  # does not bind root
+            cgroup_processes=min(pids, default=None),
+        )
+
+    def clocks(self) -> Clocks:
+        """Return two readings of each clock."""
+        wall, steady = time.time(), time.monotonic()
+        booted = re.search(r"^btime (\d+)$", self._text("proc/stat"), re.MULTILINE)
+        source = self._text("sys/devices/system/clocksource/clocksource0/current_clocksource").strip()
+        return Clocks(
+            wall=(wall, time.time()),
+            steady=(steady, time.monotonic()),
+            booted=float(booted[1]) if booted else None,
+            installed=_installed(),
+            source=source,
+        )
+
+    def _text(self, name: str) -> str:
+        try:
+            return (self._root / name).read_text(errors="replace")
+        except OSError:
+            return ""
+
+    def _folders(self, name: str) -> list[Path]:
+        try:
+            return sorted((self._root / name).iterdir())
+        except OSError:
+            return []
+
+    def _in_groups(self, controller: str, choices: tuple[tuple[str, ...], ...]) -> Iterator[list[str]]:
+        """Yield the texts of files, all of which a group has, for each group around this process."""
+        for folder in control_groups(controller, self._text("proc/self/cgroup"), self._text("proc/self/mountinfo")):
+            here = self._root / folder.relative_to("/")
+            for names in choices:
+                try:
+                    yield [(here / name).read_text().strip() for name in names]
+                except OSError:
+                    continue
+
+
+def installed() -> Installation:
+    """Return what is installed in this environment, without importing it."""
+    spec = find_spec("daemon.core.job")
+    return Installation(
+        version=_version("tsctl"),
+        python=sys.version.split()[0],
+        compiled=spec is not None and not (spec.origin or "").endswith(".py"),
+        torch=_version("torch"),
+    )
+
+
+def space_of(folder: Path, place: str) -> Space:
+    """Return the room of the file system of a directory."""
+    found = os.statvfs(folder)
+    inodes = found.f_favail if found.f_files else None
+    return Space(place, found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize, inodes)
+
+
+def _fields(text: str) -> dict[str, str]:
+    """Return the lines `name : value`, of several the first, with names in small letters."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        name, colon, value = line.partition(":")
+        if colon:
+            found.setdefault(name.strip().lower(), value.strip())
+    return found
+
+
+def _number(file: Path) -> int:
+    try:
+        return int(file.read_text(), 16)
+    except (OSError, ValueError):
+        return 0
+
+
+def _limit(number: int) -> int | None:
+    hard = resource.getrlimit(number)[1]
+    return None if hard == resource.RLIM_INFINITY else hard
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def _installed() -> float:
+    """Return when tsctl was installed, seconds since the epoch; 0 if that is not recorded."""
+    try:
+        for file in distribution("tsctl").files or ():
+            if file.name == "RECORD":
+                return os.stat(file.locate()).st_mtime
+    except (PackageNotFoundError, OSError):
+        pass
+    return 0.0

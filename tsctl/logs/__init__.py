@@ -1,0 +1,1 @@
+"""The log files of a daemon: read, merged by time, and followed."""

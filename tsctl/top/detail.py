@@ -1,0 +1,94 @@
+"""One model as lines: what it does, its workers, its batches as they form, its last events."""
+
+import time
+from collections.abc import Sequence
+
+from tsctl.render import number_text, state_style
+from tsctl.top.columns import (
+    Line,
+    ScreenSize,
+    Styled,
+    clean,
+    flowing,
+    right,
+    short,
+    short_bytes,
+    sparkline,
+    width,
+    within,
+)
+from tsctl.top.figures import Document, Key, ModelFigures
+from tsctl.top.happened import batch_lines, block_rows, event_block
+from tsctl.top.past import Past
+
+_KEYS = "↑↓ next model   Esc back   q quit"
+_BATCHES = 5  # rows of batches and their title, before events have room
+_EVENTS = 7  # rows of events and their title
+
+
+def detail(
+    past: Past, key: Key, batches: Sequence[Document], events: Sequence[Document], size: ScreenSize, absent: str = ""
+) -> list[Line]:
+    """Return the lines of the screen, as many as it has rows, none wider than it has columns.
+
+    Args:
+        batches, events: the latest ones of the model, the oldest first.
+        absent: why the daemon does not answer; empty while it does.
+    """
+    model = next((each for each in past.figures() if each.key == key), None)
+    top = _head(past.latest, key, model, size.columns, absent)
+    if model is not None:
+        top += _about(model, past.pace(key), size.columns)
+    room = max(0, size.rows - len(top) - 1)
+    below = event_block(events, size.columns, block_rows(len(events), room, max(_BATCHES, room - _EVENTS)), named=False)
+    middle = batch_lines(batches, size.columns, room - len(below))
+    free = max(0, room - len(middle) - len(below))
+    lines = [*top, *middle, *([[]] * free), *below, [Styled(_KEYS, "dim")]]
+    return [within(line, size.columns) for line in lines][: size.rows]
+
+
+def _head(latest: Document | None, key: Key, model: ModelFigures | None, columns: int, absent: str) -> list[Line]:
+    name = "/".join(key)
+    clock = time.strftime("%H:%M:%S", time.localtime(latest["time"])) if latest is not None else ""
+    if absent:
+        return [[Styled(name, "bold")], [Styled(f"No answer since {clock}: {absent}", "bold red")]]
+    if model is None:
+        return [[Styled(name, "bold")], [Styled("This version is not registered any more.", "yellow")], []]
+    state = model.now["state"]
+    about = f"{name}  {state}"
+    line = [Styled(f"{name}  ", "bold"), Styled(state, state_style(state))]
+    if columns > width(about) + len(clock):
+        line.append(Styled(right(clock, columns - width(about))))
+    return [line]
+
+
+def _about(model: ModelFigures, pace: Sequence[float], columns: int) -> list[Line]:
+    now = model.now
+    p50, p99 = ("-" if each is None else f"{number_text(each)} ms" for each in (model.p50, model.p99))
+    oldest = f", the oldest for {number_text(now['oldestMs'])} ms" if now["oldestMs"] is not None else ""
+    doing = [
+        f"{short(model.per_second)} requests/s", f"{short(model.errors)} errors/s", f"p50 {p50}", f"p99 {p99}",
+        f"{now['queued']} queued{oldest}", f"{now['running']} running",
+    ]  # fmt: skip
+    batching = [
+        f"batches of {short(model.batch)}, at most {now['batchSize']}", f"delay {now['maxBatchDelay']:g} ms",
+        f"policy {now['policy']}", _counts("answers", now["requests"]["codes"]), _counts("refused", now["refused"]),
+        _counts("expired", now["expired"]),
+    ]  # fmt: skip
+    restarting = f", {now['restarting']} restarting" if now["restarting"] else ""
+    workers = [f"{now['ready']} of {now['wanted']} workers ready{restarting}"]
+    workers += [
+        f"{each['pid'] or 'no process'} {each['state'].lower()} {short_bytes(each['memory'])}"
+        for each in now["workers"]
+    ]  # fmt: skip
+    if model.cpu is not None:
+        workers[0] += f", {short(model.cpu)} CPUs"
+    lines = [*flowing(doing, columns, 3), *flowing(batching, columns, 3), *flowing(workers, columns, 2)]
+    if now["lastError"]:
+        lines.append([Styled(f"last error: {clean(now['lastError'])}", "red")])
+    label = f"requests/s, up to {short(max(pace, default=None))}  "
+    return [*lines, [Styled(label), Styled(sparkline(pace, columns - width(label)).lstrip(), "cyan")], []]
+
+
+def _counts(title: str, counts: Document) -> str:
+    return f"{title} {', '.join(f'{name}: {count}' for name, count in counts.items())}" if counts else ""

@@ -1,0 +1,109 @@
+"""`tsctl top` as a whole: on a terminal until a key ends it, else one table."""
+
+import time
+from collections import deque
+
+from tsctl.client import DaemonClient
+from tsctl.errors import CliError
+from tsctl.render import out
+from tsctl.top.columns import Line, ScreenSize
+from tsctl.top.detail import detail
+from tsctl.top.figures import Document
+from tsctl.top.past import Past
+from tsctl.top.poller import News, Poller
+from tsctl.top.table import once, screen
+from tsctl.top.terminal import Terminal, draw_plain
+from tsctl.top.view import View, keys_of, ordered, pressed
+
+BATCHES = 256  # as many as the daemon keeps
+
+
+class Watch:
+    """The knowledge of the daemon and the view: both change with news and with keys.
+
+    Attributes:
+        view: what is selected and shown.
+    """
+
+    def __init__(self) -> None:
+        self.view = View()
+        self._past = Past()
+        self._absent = ""
+        self._latest = News()
+        self._batches: deque[Document] = deque(maxlen=BATCHES)
+
+    def take(self, news: News) -> None:
+        """Take what the daemon answered, or that it did not."""
+        self._absent = news.absent
+        if news.live is None:
+            return
+        self._past.take(news.live)
+        if news.subject != self._latest.subject:
+            self._batches.clear()
+        self._batches.extend(news.batches)
+        self._latest = news
+
+    def press(self, key: str) -> None:
+        """Change what is selected and shown."""
+        self.view = pressed(self.view, key, ordered(self._past.figures(), self.view.order))
+
+    def lines(self, size: ScreenSize) -> list[Line]:
+        """Return the screen."""
+        subject = self.view.selected if self.view.opened else None
+        known = self._latest if self._latest.subject == subject else News()
+        if subject is None:
+            return screen(self._past, self.view, size, known.events, self._absent)
+        batches = list(self._batches) if known is self._latest else []
+        return detail(self._past, subject, batches, known.events, size, self._absent)
+
+
+def watch(client: DaemonClient, interval: float) -> None:
+    """Show the models on the whole screen until a key ends it; `interval` in seconds.
+
+    Raises:
+        CliError: the daemon does not answer at the beginning.
+        KeyboardInterrupt: Ctrl-C was pressed; the terminal is as before.
+    """
+    shown = Watch()
+    shown.take(News(first_answer(client)))
+    with Terminal() as terminal, Poller(client, interval) as poller:
+        while True:
+            for news in poller.news():
+                shown.take(news)
+            terminal.draw(shown.lines(terminal.size))
+            typed = terminal.wait(poller.wake)
+            if typed is None:
+                return
+            for key in keys_of(typed):
+                if key == "quit":
+                    return
+                shown.press(key)
+            poller.show(shown.view.selected if shown.view.opened else None)
+
+
+def print_once(client: DaemonClient, interval: float) -> None:
+    """Print the models as one table: what they did in `interval` seconds.
+
+    Raises:
+        CliError: the daemon does not answer.
+    """
+    past = Past()
+    past.take(first_answer(client))
+    time.sleep(interval)
+    past.take(client.json("GET", "/tsctl/live"))
+    draw_plain(once(past, out.width))
+
+
+def first_answer(client: DaemonClient) -> Document:
+    """Return the first answer of `/tsctl/live`.
+
+    Raises:
+        CliError: the daemon does not answer, or is too old.
+    """
+    try:
+        document: Document = client.json("GET", "/tsctl/live")
+    except CliError as error:
+        if error.kind == "ResourceNotFoundException":
+            raise CliError("the daemon is older than `tsctl top`", "`tsctl upgrade` replaces the daemon") from None
+        raise
+    return document
