@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SPREAD := -n 2 --dist worksteal --durations 20
 DEBIAN_PACKAGES := bash curl fish groff-base make openssl tmux wrk zsh
 
-.PHONY: help alerts demo digits test test-busy lint types unit compiled heavy history fuzz conformance simulate simulate-faults lives upgrades chaos bench bounds completions references system-packages proxies browser docs picture workflows source wheels release-check clean
+.PHONY: help alerts demo digits test test-busy lint types unit compiled heavy history fuzz conformance simulate simulate-faults lives upgrades chaos bench bounds completions references system-packages proxies browser screens docs picture workflows source wheels release-check clean
 
 # Prints the targets.
 help:
@@ -143,6 +143,10 @@ proxies:
 browser: $(VENV)/.browser-installed
 	test -x /usr/bin/chromium || { $(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q && $(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends chromium; }
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest -m browser $(PYTEST) tests/browser
+
+# Takes the pictures of `tsctl console` that docs/guides/console.md shows, in the browser of `make browser`. Some two minutes.
+screens: $(VENV)/.browser-installed
+	$(BIN)/python -m docs.generate.console
 
 # Only the programs: the package prometheus would start a server.
 .tools/prometheus:

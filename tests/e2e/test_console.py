@@ -3,10 +3,15 @@
 import http.client
 import re
 import signal
+import socket
+import ssl
 import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
+
+from tests.certificate import make_certificate, needs_openssl
 from tests.e2e.served import TSCTL, Served
 
 
@@ -46,3 +51,56 @@ def test_the_token_is_in_a_file_of_the_user_alone_and_opens_the_page_once(shared
 
     assert console.returncode == 0
     assert not entrance.parent.exists()
+
+
+@needs_openssl
+def test_over_tls_browsers_sign_in_with_the_operators_token(shared: Served, tmp_path: Path) -> None:
+    made = make_certificate(tmp_path)
+    token = tmp_path / "token"
+    token.touch(0o600)
+    token.write_text("0123456789abcdef")
+    options = ["--certificate", str(made.certificate), "--key", str(made.key), "--token-file", str(token)]
+    with subprocess.Popen(
+        [TSCTL, "console", *options], env=shared.environment, stdout=subprocess.PIPE, text=True
+    ) as console:
+        try:
+            assert console.stdout is not None
+            url = re.search(r"https://\S+", console.stdout.readline())
+            assert url is not None
+            place = urlsplit(url[0]).netloc
+            trusting = ssl.create_default_context(cafile=str(made.certificate))
+            silent = socket.create_connection(place.split(":"), shared.patience)  # type: ignore[arg-type]
+            connection = http.client.HTTPSConnection(place, timeout=shared.patience, context=trusting)
+
+            def ask(method: str, target: str, body: bytes | None = None, **headers: str) -> http.client.HTTPResponse:
+                connection.request(method, target, body, {"Origin": f"https://{place}"} | headers)
+                answer = connection.getresponse()
+                answer.read()
+                return answer
+
+            assert ask("GET", "/api/live").status == 401
+            assert ask("POST", "/enter", b"token=0123456789abcdee").status == 403
+            assert ask("POST", "/enter", b"token=0123456789abcdef", Origin="https://evil.example").status == 403
+            entered = ask("POST", "/enter", b"token=0123456789abcdef")
+            cookie = (entered.getheader("Set-Cookie") or "").partition(";")[0]
+            assert ask("GET", "/api/live", Cookie=cookie).status == 200
+            assert ask("GET", "/api/models/echo", Cookie=cookie).status == 200
+            connection.close()
+            silent.close()  # a client without a handshake kept nobody waiting
+            plain = http.client.HTTPConnection(place, timeout=shared.patience)
+            plain.request("GET", "/")
+            with pytest.raises((http.client.HTTPException, OSError)):
+                plain.getresponse()
+            plain.close()
+        finally:
+            console.send_signal(signal.SIGTERM)
+
+    assert console.returncode == 0
+
+
+def test_an_address_that_others_reach_is_refused_without_tls_and_a_token(shared: Served) -> None:
+    done = shared.run("console", "--address", "0.0.0.0")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "error: other machines can reach `0.0.0.0`, so the page needs TLS and a token there" in done.stderr
+    assert "add `--certificate FILE --key FILE --token-file FILE`, or forward a port with `ssh -L`" in done.stderr

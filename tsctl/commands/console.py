@@ -11,38 +11,61 @@ from tsctl.client import DaemonClient
 from tsctl.errors import CliError, hint
 from tsctl.terminal.verb import Verb
 
+_FILE = click.Path(path_type=Path)
+
 
 @click.command(cls=Verb)
+@click.option("--address", default="127.0.0.1", metavar="IP", help="The IP address to listen on [default: 127.0.0.1].")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=0,
     metavar="PORT",
-    help="The port on 127.0.0.1 [default: one that is free].",
+    help="The port to listen on [default: one that is free].",
 )
+@click.option("--certificate", type=_FILE, metavar="FILE", help="The certificate of the page, for TLS, as PEM.")
+@click.option("--key", type=_FILE, metavar="FILE", help="The certificate's private key, as PEM.")
+@click.option("--token-file", type=_FILE, metavar="FILE", help="A file with the token that browsers sign in with.")
 @click.option("--no-browser", is_flag=True, help="Print the file to open instead of opening a browser.")
 @click.pass_obj
-def command(socket: Path | None, port: int, no_browser: bool) -> None:
+def command(
+    socket: Path | None,
+    address: str,
+    port: int,
+    certificate: Path | None,
+    key: Path | None,
+    token_file: Path | None,
+    no_browser: bool,
+) -> None:
     """Show the daemon and its models on a page in the browser, until Ctrl-C.
 
     The page watches the models, changes settings, and sends requests. Only one browser can open the
     page: with a token that works once. The daemon may stop and start meanwhile.
+
+    An address that other machines can reach needs --certificate, --key and --token-file: browsers
+    then sign in with the token.
     """
     from tsctl.console.entrance import Entrance
+    from tsctl.console.listening import listening
     from tsctl.console.page import PageServer
 
+    at = listening(address, port, certificate, key, token_file)
     client = DaemonClient(socket, timeout=600.0)
     state_dir = Path(client.json("GET", "/tsctl/status")["stateDir"])
     try:
-        server = PageServer(port, client, state_dir)
+        server = PageServer(at, client, state_dir)
     except OSError as error:
-        raise CliError(f"cannot listen at 127.0.0.1:{port}: {error.strerror}", "choose another `--port`") from None
-    with server, contextlib.closing(Entrance(server.port, server.session.token)) as entrance:
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # removes the file
-        with contextlib.suppress(KeyboardInterrupt):
-            click.echo(f"Serving the console at http://127.0.0.1:{server.port} until Ctrl-C")
+        raise CliError(f"cannot listen at {address}:{port}: {error.strerror}", "choose another `--port`") from None
+    url = at.url(server.port)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # removes the file
+    with server, contextlib.ExitStack() as files, contextlib.suppress(KeyboardInterrupt):
+        click.echo(f"Serving the console at {url} until Ctrl-C")
+        if at.token:
+            click.echo(f"sign in with the token in {token_file}")
+        else:
+            entrance = files.enter_context(contextlib.closing(Entrance(url, server.session.token)))
             if no_browser or not entrance.open():
                 click.echo(f"open in a browser: {entrance.file.as_uri()}")
             else:
                 hint(f"if no browser opens: {entrance.file.as_uri()}")
-            server.serve_forever()
+        server.serve_forever()

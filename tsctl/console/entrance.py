@@ -16,16 +16,19 @@ from pathlib import Path
 class Entrance:
     """The file, as long as the page is served.
 
+    Args:
+        url: the page's.
+
     Attributes:
         file: HTML that leads the browser to the page.
     """
 
-    def __init__(self, port: int, token: str) -> None:
+    def __init__(self, url: str, token: str) -> None:
         self.file = Path(tempfile.mkdtemp(prefix="tsctl-console-")) / "open.html"
-        url = html.escape(f"http://127.0.0.1:{port}/enter?token={token}")
+        target = html.escape(f"{url}/enter?token={token}")
         text = (
             '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
-            f'<meta http-equiv="refresh" content="0; url={url}"><title>tsctl console</title>\n'
+            f'<meta http-equiv="refresh" content="0; url={target}"><title>tsctl console</title>\n'
         )
         with open(os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(text)

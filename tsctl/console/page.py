@@ -8,16 +8,19 @@ import json
 import re
 import socket
 import sys
+import threading
 from contextlib import AbstractContextManager
 from http.client import HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from pathlib import Path
+from socketserver import TCPServer
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
 from tsctl.console.allowed import ANSWERING, ASKING, allowed
 from tsctl.console.checks import BrowserSession, refusal
+from tsctl.console.listening import Listening
 from tsctl.console.settings import settings_document
 from tsctl.errors import CliError
 from tsctl.tuning.saved import saved
@@ -25,6 +28,8 @@ from tsctl.tuning.saved import saved
 LARGEST = 64 << 20  # bytes of a request's body
 PATIENCE = 60.0  # seconds that a browser may take for its request
 PIECE = 64 * 1024  # bytes
+CONNECTIONS = 128
+FORM = 8192  # bytes of the form with the token
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -45,6 +50,12 @@ _TYPES = {
     "css": "text/css; charset=utf-8", "html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }  # fmt: skip
+# The form may be sent; with `no-referrer` it would be sent with the origin `null`.
+_FORM = {
+    "Content-Security-Policy": POLICY.replace("form-action 'none'", "form-action 'self'"),
+    "Referrer-Policy": "same-origin",
+}
+_BEFORE_THE_DOOR = frozenset({"/style.css", "/icon.svg"})
 _STATIC = re.compile(r"/(?:uplot/)?[a-z]+\.(?:css|js|svg)")
 
 
@@ -58,10 +69,10 @@ class Upstream(Protocol):
 
 
 class PageServer(ThreadingHTTPServer):
-    """The listener on 127.0.0.1; a thread for each connection.
+    """The listener; a thread for each connection, of which there are at most `CONNECTIONS`.
 
     Args:
-        port: 0 for one that is free.
+        at: the address; its port is 0 for one that is free.
         state_dir: the daemon's, where the results of `tsctl tune` are.
 
     Attributes:
@@ -73,12 +84,40 @@ class PageServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, port: int, daemon: Upstream, state_dir: Path) -> None:
-        super().__init__(("127.0.0.1", port), PageHandler)
+    def __init__(self, at: Listening, daemon: Upstream, state_dir: Path) -> None:
+        self.address_family = socket.AF_INET6 if ":" in at.address else socket.AF_INET
+        super().__init__((at.address, at.port), PageHandler)
         self.port: int = self.server_address[1]
         self.daemon = daemon
         self.state_dir = state_dir
-        self.session = BrowserSession(self.port)
+        self.session = BrowserSession(self.port, at.token, secure=at.tls is not None)
+        self._tls = at.tls
+        self._places = threading.BoundedSemaphore(CONNECTIONS)
+
+    def server_bind(self) -> None:
+        """Bind without asking for the machine's name, which nobody needs."""
+        TCPServer.server_bind(self)
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """Accept a connection; its thread does the handshake, within `PATIENCE`."""
+        connection, peer = super().get_request()
+        if self._tls is not None:
+            connection = self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        return connection, peer
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Begin the connection's thread, or close a connection beyond the limit."""
+        if self._places.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a connection to its end."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print an error of this process, but not that a browser left."""
@@ -96,11 +135,15 @@ class PageHandler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
-        entering = url.path == "/enter"
+        session = self.server.session
+        entering = url.path == "/enter" and not session.lasting
+        if session.lasting and url.path in _BEFORE_THE_DOOR and not self._unwelcome():
+            self._static(url.path)
+            return
         if not self._welcome(entering=entering):
             return
         if entering:
-            cookie = self.server.session.claim(parse_qs(url.query).get("token", [""])[0])
+            cookie = session.claim(parse_qs(url.query).get("token", [""])[0])
             if not cookie:
                 self._refuse(403, "The token has been used, or belongs to another page. Start `tsctl console` again.\n")
                 return
@@ -119,21 +162,51 @@ class PageHandler(BaseHTTPRequestHandler):
             self._refuse(404, "Not found.\n")
 
     def do_POST(self) -> None:
-        if self._welcome():
+        if self.server.session.lasting and self.command == "POST" and self.path == "/enter":
+            self._sign_in()
+        elif self._welcome():
             self._pass_on()
 
     do_PATCH = do_POST  # noqa: N815
 
+    def _unwelcome(self, *, entering: bool = False) -> str:
+        """Return why the request is refused whatever its cookie; empty if it is not."""
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        server = self.server
+        return refusal(self.command, headers, server.port, entering=entering, secure=server.session.secure)
+
     def _welcome(self, *, entering: bool = False) -> bool:
         """Return whether the request may be answered; refuse the request if not."""
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        if why := refusal(self.command, headers, self.server.port, entering=entering):
+        session = self.server.session
+        if why := self._unwelcome(entering=entering):
             self._refuse(403, f"Refused: {why}.\n")
-        elif not entering and not self.server.session.knows(headers.get("cookie", "")):
-            self._refuse(401, CLOSED)
+        elif not entering and not session.knows(self.headers.get("Cookie", "")):
+            if session.lasting and self.command == "GET" and self.path == "/":
+                self._ask_for_token(401, "This page needs the token of its operator.")
+            else:
+                self._refuse(401, CLOSED)
         else:
             return True
         return False
+
+    def _sign_in(self) -> None:
+        if why := self._unwelcome():
+            self._refuse(403, f"Refused: {why}.\n")
+            return
+        length = self.headers.get("Content-Length", "")
+        if not length.isascii() or not length.isdigit() or int(length) > FORM:
+            self._refuse(413, "The form is too large.\n")
+            return
+        given = parse_qs(self.rfile.read(int(length)).decode("latin-1")).get("token", [""])[0]
+        if cookie := self.server.session.claim(given.strip()):
+            self._answer(200, _TYPES["html"], ENTERED, {"Set-Cookie": cookie})
+        else:
+            self._ask_for_token(403, "That is not the token.")
+
+    def _ask_for_token(self, status: int, words: str) -> None:
+        self.close_connection = True  # a body was perhaps not read
+        page = (files("tsctl.console") / "static" / "signin.html").read_text().replace("WORDS", words)
+        self._answer(status, _TYPES["html"], page.encode(), _FORM | {"Connection": "close"})
 
     def _static(self, path: str) -> None:
         file = files("tsctl.console") / "static" / path.removeprefix("/")

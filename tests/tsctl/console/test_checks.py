@@ -37,6 +37,35 @@ def test_refusal(method: str, changed: dict[str, str | None], entering: bool, ex
     assert (expected in why) if expected else why == ""
 
 
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        pytest.param({}, "", id="the page itself, by whatever name"),
+        pytest.param({"origin": "http://models.example"}, "Origin", id="the same host without TLS"),
+        pytest.param({"origin": "https://evil.example"}, "Origin", id="another host"),
+        pytest.param({"origin": "null"}, "Origin", id="a sandbox"),
+        pytest.param({"sec-fetch-site": "same-site"}, "site", id="another name below the same domain"),
+    ],
+)
+def test_refusal_over_tls(changed: dict[str, str], expected: str) -> None:
+    own = {"host": "models.example", "origin": "https://models.example", "sec-fetch-site": "same-origin"}
+
+    why = refusal("POST", own | changed, 8765, secure=True)
+
+    assert (expected in why) if expected else why == ""
+
+
+def test_the_operators_token_works_each_time_and_its_cookie_only_over_tls() -> None:
+    session = BrowserSession(8765, "a-token-of-the-operator", secure=True)
+
+    first, second = (session.claim("a-token-of-the-operator") for _ in range(2))
+
+    assert first == second != ""
+    assert first.startswith("__Host-") and first.endswith("; Secure")
+    assert session.claim("another") == ""
+    assert session.knows(first.partition(";")[0])
+
+
 def test_a_token_works_once() -> None:
     session = BrowserSession(8765)
 

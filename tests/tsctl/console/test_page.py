@@ -7,6 +7,7 @@ import re
 import socket
 import stat
 import threading
+import tomllib
 from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
@@ -51,8 +52,8 @@ class _Bytes:
 class Browser:
     """Sends requests to a page; has the cookie unless told otherwise."""
 
-    def __init__(self, path: Path) -> None:
-        self.session = BrowserSession(PORT)
+    def __init__(self, path: Path, token: str = "") -> None:
+        self.session = BrowserSession(PORT, token)
         self.cookie = ""
         self.state_dir = path.parent / "state"
         self._server = SimpleNamespace(
@@ -102,6 +103,43 @@ def test_the_token_becomes_a_cookie_once(stranger: Browser) -> None:
     assert first.status == 200 and b"url=/" in first.body
     assert second.status == 403 and second.headers["Set-Cookie"] is None
     assert stranger.ask("GET", "/").status == 200
+
+
+def test_a_browser_signs_in_with_the_operators_token(daemon: FakeDaemon) -> None:
+    browser = Browser(daemon.path, "a-token-of-the-operator")
+    asked = browser.ask("GET", "/")
+    wrong = browser.ask("POST", "/enter", b"token=wrong")
+    assert asked.status == 401 and b'name="token"' in asked.body
+    assert "form-action 'self'" in asked.headers["Content-Security-Policy"]
+    assert wrong.status == 403 and b"not the token" in wrong.body and wrong.headers["Set-Cookie"] is None
+    assert browser.ask("GET", "/style.css").status == 200
+    assert browser.ask("GET", "/main.js").status == 401
+
+    entered = browser.ask("POST", "/enter", b"token=a-token-of-the-operator")
+
+    assert entered.status == 200
+    browser.cookie = entered.headers["Set-Cookie"].partition(";")[0]
+    assert b"main.js" in browser.ask("GET", "/").body
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        pytest.param({"Origin": "http://evil.example"}, 403, id="from another site"),
+        pytest.param({"Content-Length": "100000"}, 413, id="too large"),
+        pytest.param({"Content-Length": "-1"}, 413, id="a negative length"),
+    ],
+)
+def test_a_form_is_checked_before_its_token(daemon: FakeDaemon, headers: dict[str, str], status: int) -> None:
+    browser = Browser(daemon.path, "a-token-of-the-operator")
+
+    assert browser.ask("POST", "/enter", b"token=a-token-of-the-operator", **headers).status == status
+
+
+def test_no_token_is_taken_from_an_address_where_the_operator_has_one(daemon: FakeDaemon) -> None:
+    browser = Browser(daemon.path, "a-token-of-the-operator")
+
+    assert browser.ask("GET", "/enter?token=a-token-of-the-operator").status == 401
 
 
 @pytest.mark.parametrize("target", ["/", "/main.js", "/api/status", "/api/settings", "/api/tuned", "/nothing"])
@@ -234,9 +272,16 @@ def test_the_page_is_small_and_keeps_the_licence_of_its_charts() -> None:
     assert "MIT License" in (STATIC / "uplot" / "LICENSE").read_text()
 
 
+def test_the_licence_of_the_charts_is_among_those_of_the_package() -> None:
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+
+    assert "tsctl/console/static/uplot/LICENSE" in project["license-files"]
+    assert all((Path(__file__).parents[3] / name).is_file() for name in project["license-files"])
+
+
 def test_the_redirect_file_is_for_its_user_alone_and_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    entrance = Entrance(PORT, "secret")
+    entrance = Entrance(f"http://127.0.0.1:{PORT}", "secret")
 
     assert stat.S_IMODE(entrance.file.stat().st_mode) == 0o600
     assert stat.S_IMODE(entrance.file.parent.stat().st_mode) == 0o700
@@ -251,7 +296,7 @@ def test_the_browser_is_told_the_file_and_not_the_token(tmp_path: Path, monkeypa
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr("webbrowser.open", lambda url: not opened.append(url))  # type: ignore[func-returns-value]
     monkeypatch.setenv("DISPLAY", ":0")
-    entrance = Entrance(PORT, "secret")
+    entrance = Entrance(f"http://127.0.0.1:{PORT}", "secret")
 
     assert entrance.open()
     assert opened == [entrance.file.as_uri()]

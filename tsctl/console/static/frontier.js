@@ -65,5 +65,5 @@ export function frontierPicture(marks, chosen, choose, width) {
   })();
   return h("div", { class: "frontier" }, svg("svg", { width, height: HIGH, role: "img", "aria-label": `${marks.length} settings by capacity and p99; the table names them` },
     svg("g", { class: "grid" }, ...grid), words({ x: (LEFT + width - RIGHT) / 2, y: HIGH - 6 }, "Capacity, requests a second", { "text-anchor": "middle", class: "axis" }),
-    words({ x: LEFT, y: TOP - 4 }, "p99", { class: "axis", "text-anchor": "end" }), ...dots, chosenWords || ""));
+    words({ x: LEFT + 6, y: TOP - 4 }, "p99", { class: "axis" }), ...dots, chosenWords || ""));
 }

@@ -54,15 +54,17 @@ export function tune(main, [name, version]) {
     }
     const marks = found.frontier.map((point, index) => ({ point, words: `${setting(point)}, ${point.batching}, ${workersOf(point)}: p99 ${milliseconds(point.p99)}`,
       kind: [index === found.recommended ? "best" : "", point.keepsUp ? "" : "behind"].join(" ") }));
-    if (found.now) marks.push({ point: found.now, words: `Now: ${setting(found.now)}: p99 ${milliseconds(found.now.p99)}`, kind: "now" });
+    const same = (one, other) => ["workers", "batchSize", "maxBatchDelay", "batching"].every((key) => one[key] === other[key]);
+    const served = (point) => found.now && same(point, found.now);
+    if (found.now && !found.frontier.some(served)) marks.push({ point: found.now, words: `Now: ${setting(found.now)}: p99 ${milliseconds(found.now.p99)}`, kind: "now" });
     const first = found.recommended ?? 0;
     const at = chosen ?? (first < marks.length ? first : 0);
     const choose = (index) => { chosen = index; draw(); place.querySelector(`input[value="${index}"]`)?.focus(); };
-    const label = ({ point, kind }) => (kind === "now" ? "when measured" : kind.startsWith("best") ? "recommended" : point.measured ? "tried" : point.keepsUp ? "simulated" : "falls behind");
+    const tags = ({ point, kind }) => [kind.startsWith("best") && "recommended", served(point) && "when measured"].filter(Boolean);
     const rows = marks.map((mark, index) => {
       const { point } = mark;
       const values = [h("label", {}, h("input", { type: "radio", name: "point", value: String(index), checked: index === at, onchange: () => choose(index) }), " ", setting(point),
-        ["when measured", "recommended"].includes(label(mark)) && h("span", { class: "tag" }, label(mark))), point.batching, workersOf(point), rate(point.capacity),
+        tags(mark).map((words) => h("span", { class: "tag" }, words))), point.batching, workersOf(point), rate(point.capacity),
         milliseconds(point.p50), milliseconds(point.p99), point.measured ? "tried" : point.keepsUp ? "simulated" : "falls behind"];
       return h("tr", { class: index === at ? "chosen" : "" }, values.map((value, column) => h("td", { class: COLUMNS[column][1] }, value)));
     });
