@@ -303,6 +303,8 @@ def test_a_hundred_models_are_listed_filtered_and_fit_a_phone(page: Any, console
     listing(page, console, [model(number) for number in range(100)])
     page.get_by_text("100 versions, 10 in trouble").wait_for()
     assert page.locator("tbody tr").count() == 100
+    top = page.get_by_role("heading", name="Events").bounding_box()["y"]
+    assert top < page.get_by_role("row", name="name-000").bounding_box()["y"]  # in sight without scrolling
     page.set_viewport_size(PHONE)
     assert overflow(page) <= 0
 

@@ -8,6 +8,7 @@ import { milliseconds, rate } from "/numbers.js";
 
 export const LEVELS = { ready: "good", crashing: "bad", failed: "bad", degraded: "warn", loading: "warn", starting: "warn" };
 const EVENTS = 8;
+const MANY = 15; // versions; the events of more stand above them, and are fewer
 const COLUMNS = [
   ["Workers", (model) => `${model.ready} / ${model.wanted}`],
   ["Queue", (model) => model.queued],
@@ -71,14 +72,16 @@ export function models(main) {
     text(count, `${status.models.length} ${status.models.length === 1 ? "version" : "versions"}${trouble ? `, ${trouble} in trouble` : ""}`);
     const shown = status.models.length ? listed : none;
     if (place.firstChild !== shown) fill(place, shown);
-    follow();
+    const many = status.models.length > MANY;
+    if (many !== (place.previousElementSibling === events)) place[many ? "before" : "after"](events);
+    follow(many ? EVENTS / 2 : EVENTS);
   }
 
-  async function follow() {
+  async function follow(limit) {
     if (busy) return;
     busy = true;
     try {
-      tell((await json(`events?limit=${EVENTS}`)).events);
+      tell((await json(`events?limit=${limit}`)).events);
       events.hidden = false;
     } catch { // an older daemon tells none, and one that is away is told of in the header
     } finally {
