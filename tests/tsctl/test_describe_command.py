@@ -297,3 +297,27 @@ def test_the_last_events_of_the_version_are_shown_with_their_times(
     assert lines[lines.index("Last events") + 1] == (
         "2027-01-15 08:00:00 error   worker-exited       worker 3 ended: [killed] (request r1)"
     )
+
+
+def test_the_latest_failures_are_shown_and_the_traceback_of_the_last(
+    invoke: Invoke, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    first = {
+        "time": 1_800_000_000.0, "status": 503, "message": "ValueError: bad\nmore", "request": "r1", "requests": 3,
+        "traceback": "an earlier one",
+    }  # fmt: skip
+    last = first | {"requests": 1, "traceback": "Traceback …\n  at [line] 3\nValueError: bad\n"}
+    daemon.answer("GET /models/net", [DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"errors": [first, last]}}])
+
+    lines = invoke("describe", "net").stdout.splitlines()
+
+    at = lines.index("Failed predictions") + 1
+    assert lines[at : at + 5] == [
+        "2027-01-15 08:00:00 503 ValueError: bad (3 requests, the first r1)",
+        "2027-01-15 08:00:00 503 ValueError: bad (request r1)",
+        "Traceback …",
+        "  at [line] 3",
+        "ValueError: bad",
+    ]

@@ -103,6 +103,9 @@ def show(document: dict[str, Any]) -> None:
         render.heading("Error")
         error = ours["error"]
         render.plain("\n".join(filter(None, (error["message"], error["traceback"], *error["output"]))))
+    if ours.get("errors"):
+        render.heading("Failed predictions")
+        render.plain("\n".join(_failures(ours["errors"])))
     if ours.get("events"):
         from tsctl.commands.events import line_of
 
@@ -110,6 +113,18 @@ def show(document: dict[str, Any]) -> None:
         render.plain("\n".join(line_of(event, named=False) for event in ours["events"]))
     if ours["retryable"]:
         hint(f"retry with `tsctl retry {document['modelName']}/{document['modelVersion']}`")
+
+
+def _failures(errors: Sequence[dict[str, Any]]) -> list[str]:
+    """Return a line for each of the latest failures, and the traceback of the last."""
+    from tsctl.commands.events import stamp_of
+
+    lines = []
+    for each in errors:
+        many = f"{each['requests']} requests, the first " if each["requests"] > 1 else "request "
+        message = each["message"].partition("\n")[0]
+        lines.append(f"{stamp_of(each['time'])} {each['status']} {message} ({many}{each['request']})")
+    return [*lines, *errors[-1]["traceback"].rstrip().splitlines()]
 
 
 def _traffic(batching: dict[str, Any]) -> list[tuple[str, str]]:

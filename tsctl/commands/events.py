@@ -69,13 +69,18 @@ def command(
             click.echo(json.dumps(event) if as_json else line_of(event))
 
 
+def stamp_of(seconds: float) -> str:
+    """Return a time since the epoch for people, in their time zone."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+
+
 def line_of(event: dict[str, Any], *, named: bool = True) -> str:
     """Return an event as a line for people.
 
     Args:
         named: name the model, and colour the level, which adds no information.
     """
-    stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event["time"]))
+    stamp = stamp_of(event["time"])
     level = f"{event['level']:7}"
     about = ""
     if named:
