@@ -100,17 +100,17 @@ def test_ctrl_c_exits_with_130_and_leaves_no_frame(open_screen: Open, tmp_path: 
 
 
 def test_ctrl_c_ends_predict_with_130(open_screen: Open, shared: Served, tmp_path: Path) -> None:
-    shared.register("obey")
+    shared.register("obey", name="waits")
     screen = open_screen()
 
     try:
-        screen.type(f"""tsctl predict obey --json '{{"do": "wait {tmp_path}/go"}}'""")
-        eventually(lambda: shared.describe("obey")["tsctl"]["batching"]["running"] == 1, "the request runs")
+        screen.type(f"""tsctl predict waits --json '{{"do": "wait {tmp_path}/go"}}'""")
+        eventually(lambda: shared.describe("waits")["tsctl"]["batching"]["running"] == 1, "the request runs")
         screen.press("C-c")
         lines = screen.ended()
     finally:
         (tmp_path / "go").touch()
-        shared.tsctl("unregister", "obey")
+        shared.tsctl("unregister", "waits")
 
     assert lines[-2:] == ["error: interrupted", "130"]
 

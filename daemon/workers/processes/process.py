@@ -1,13 +1,15 @@
 """The process of one worker, from its creation to the report of its exit.
 
 A `WorkerProcess` is over when the process has ended, and its frames and output have been read to the end; or
-`LAST_WORDS` seconds after the process's end, if a child holds one of the two open.
+`LAST_WORDS` seconds after the process's end, if a child holds one of the two open. The seconds are counted in turns of
+the loop, each of which reads what has come: a daemon that got no processor meanwhile must not lose the last lines.
 """
 
 import asyncio
 import signal
 import socket
 from collections.abc import Callable
+from functools import partial
 
 from daemon.core.arena import Arena
 from daemon.core.clock import Clock, Timer
@@ -21,6 +23,7 @@ from daemon.workers.processes.template_tree import Templates
 from handlers import orders, wire
 
 LAST_WORDS = 0.1  # seconds
+TURNS = 10
 
 
 class WorkerProcess:
@@ -129,9 +132,15 @@ class WorkerProcess:
 
     def _ended(self) -> None:
         self._leave_group()
-        self._output.hurry()
-        self._timer = self._clock.later(LAST_WORDS, self._over)
+        self._wait_on(TURNS)
         self._maybe_over()
+
+    def _wait_on(self, turns: int) -> None:
+        if turns:
+            self._output.hurry()
+            self._timer = self._clock.later(LAST_WORDS / TURNS, partial(self._wait_on, turns - 1))
+        else:
+            self._over()
 
     def _maybe_over(self) -> None:
         ended = self._process is not None and self._process.returncode is not None
