@@ -88,6 +88,7 @@ def test_ctrl_z_gives_the_terminal_to_the_shell_until_fg(screen: Screen) -> None
     screen.wait(lambda lines: number(lines, 3) > 10, "requests a second")
 
     screen.press("C-z")
+    screen.wait(lambda lines: any("Stopped" in line for line in lines), "the shell has the terminal")
     modes = screen.run(MODES)
     screen.type("fg")
     screen.wait(lambda lines: number(lines, 3) > 10, "the screen is drawn again")

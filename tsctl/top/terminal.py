@@ -120,7 +120,7 @@ class Terminal:
         """Stop as any program does at Ctrl-Z; the shell has its screen meanwhile."""
         self._give_back()
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGTSTP)  # continues here
+        signal.raise_signal(signal.SIGTSTP)  # of this thread: by `os.kill`, another may take it later; continues here
         signal.signal(signal.SIGTSTP, self._suspended)
         self._take()
         self._resized()
