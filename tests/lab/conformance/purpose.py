@@ -327,12 +327,6 @@ PURPOSES: tuple[Purpose, ...] = (
         "a prediction: the token of commands",
     ),
     purpose(
-        "no token for nothing",
-        "What is not there needs no token.",
-        stands((400, 404)),
-        "a route that is not there, without a token",
-    ),
-    purpose(
         "a token is no header of the handler's",
         "A handler does not see the token of the daemon.",
         differs(".Authorization", "Bearer <inference token>", MISSING),
