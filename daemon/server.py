@@ -28,6 +28,7 @@ from daemon.api.observing.events import EventsRoute
 from daemon.api.observing.live import live_routes
 from daemon.config.config import Config
 from daemon.config.endpoints import choose_endpoints, tls_context
+from daemon.config.metrics_file import models_metrics
 from daemon.config.tokens import Tokens, read_tokens
 from daemon.config.worker_env import model_environment
 from daemon.core import logs
@@ -58,6 +59,7 @@ from daemon.metrics.machine.gpu import Gpus
 from daemon.metrics.machine.host import HostMonitor
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.recent_timer import RecentTimer
+from daemon.metrics.torchserve.selection import Selection
 from daemon.models.archives.store import sizes
 from daemon.models.persistence.startup import Startup
 from daemon.models.registrar import Registrar
@@ -176,8 +178,9 @@ class Daemon:
         if arena is not None:
             arena.soon = clock.soon
         engine = LocalEngine(
-            loop, clock, model_environment(os.environ, config), arena, template=config.template, alone=True
-        )
+            loop, clock, model_environment(os.environ, config), arena, template=config.template, alone=True,
+            metrics=config.metrics_file.model_metrics if config.metrics_file is not None else (),
+        )  # fmt: skip
         registrar = Registrar(
             config, registry, engine, clock, model_logs, metrics, recurring=recurring, tracing=tracing
         )
@@ -210,7 +213,9 @@ class Daemon:
 
         upgrade = Upgrade(registry, registrar, start_new, lambda: startup.done, place.claim, tsctl_version())
         measured = (
-            metrics_routes(registry, metrics, HostMonitor(), Gpus.of_this_machine(clock)) if config.metrics else {}
+            metrics_routes(registry, metrics, HostMonitor(), Gpus.of_this_machine(clock), _selection(config))
+            if config.metrics
+            else {}
         )
         turns = Turns(clock.now)
         routes = inference_routes(registry, lambda: startup.done and not shutdown.wanted.is_set(), turns) | measured
@@ -320,6 +325,17 @@ class Daemon:
         logs.report_losses(lambda sentence: None)  # the loop is about to end
         parts.events.close()
         _log.info("stopped")
+
+
+def _selection(config: Config) -> Selection:
+    """Return the operator's choice among TorchServe's metrics."""
+    file = config.metrics_file
+    return Selection(
+        None,
+        None if file is None else {each.name: each.dimensions for each in file.ts_metrics},
+        models_metrics(file, config.model_metrics_auto_detect),
+        machine=not config.disable_system_metrics,
+    )
 
 
 async def _load(startup: Startup) -> None:

@@ -286,6 +286,30 @@ SETTINGS: tuple[Setting, ...] = (
         "log_format", "text", parse_log_format, "FORMAT", "The lines of all logs: text, or json (an object a line)."
     ),
     Setting(
+        "disable_system_metrics",
+        False,
+        parse_boolean,
+        "true|false",
+        "Leave out the metrics of the machine: processor, memory, disk, GPUs.",
+        "disable_system_metrics",
+    ),
+    Setting(
+        "metrics_config",
+        None,
+        parse_path,
+        "FILE",
+        "TorchServe's metrics.yaml: the metrics of handlers, and those of TorchServe's own that are shown.",
+        "metrics_config",
+    ),
+    Setting(
+        "model_metrics_auto_detect",
+        None,
+        parse_boolean,
+        "true|false",
+        "Show metrics of handlers that are not declared [default: on without --metrics-config].",
+        "model_metrics_auto_detect",
+    ),
+    Setting(
         "trace_endpoint",
         None,
         parse_collector,

@@ -70,6 +70,7 @@ class Load(msgspec.Struct, array_like=True, tag=1):
     `group`: the directory of the cgroup that the worker enters before loading; empty for none.
     `isolate`: whether rows run alone after the handler raised for their batch; None if not configured.
     `in_place`: the directory is its author's own, not an unpacked archive: the worker leaves no bytecode there.
+    `metrics`: the metrics that the operator has declared, each as its type, name, unit and names of dimensions.
     """
 
     model_name: str
@@ -85,6 +86,7 @@ class Load(msgspec.Struct, array_like=True, tag=1):
     cpus: list[int] = []
     group: str = ""
     in_place: bool = False
+    metrics: list[tuple[Kind, str, str, list[str]]] = []
 
 
 class Share(msgspec.Struct, array_like=True, tag=5):

@@ -20,17 +20,21 @@ from daemon.metrics.machine.gpu import Gpus
 from daemon.metrics.machine.host import HostMonitor
 from daemon.metrics.merged import emitted
 from daemon.metrics.metrics import Metrics
+from daemon.metrics.torchserve.selection import Selection
 from daemon.models.registry import Registry
 
 
-def metrics_routes(registry: Registry, metrics: Metrics, host: HostMonitor, gpus: Gpus) -> dict[str, Route]:
-    """Return the route."""
+def metrics_routes(
+    registry: Registry, metrics: Metrics, host: HostMonitor, gpus: Gpus, selection: Selection | None = None
+) -> dict[str, Route]:
+    """Return the route; `selection` is the operator's choice of TorchServe's metrics, by default all."""
+    chosen = selection or Selection()
 
     async def show(exchange: Exchange) -> None:
         query = exchange.request.target.partition("?")[2]
         names = [value for name, value in parse_qsl(query) if name == "name[]"]
         openly = wants_open(exchange.request.header("accept"))
-        found = await gpus.read()
+        found = await gpus.read() if chosen.machine else []
         told = itertools.chain(
             families.answered(metrics),
             families.sums(metrics),
@@ -38,7 +42,7 @@ def metrics_routes(registry: Registry, metrics: Metrics, host: HostMonitor, gpus
             gauges.load_times(registry),
             gauges.gauges(registry),
             gauges.processes(registry),
-            families.machine(host.read()),
+            families.machine(host.read() if chosen.machine else {}),
             families.gpus(found),
             families.ours(metrics),
             families.loop(metrics),
@@ -47,7 +51,7 @@ def metrics_routes(registry: Registry, metrics: Metrics, host: HostMonitor, gpus
             emitted(metrics),
         )
         pieces = []
-        for text in texts(told, names, openly=openly):
+        for text in texts(chosen.shown(told), names, openly=openly):
             pieces.append(text)
             # The metrics of 100 versions take 40 ms (tests/lab/benchmarks/metrics.py): let predictions run in between.
             await asyncio.sleep(0)

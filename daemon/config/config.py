@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon import paths
+from daemon.config.metrics_file import MetricsFile, read_metrics_file
 from daemon.config.properties import ConfigFile, ModelValues, PropertyValue, read_config_file
 from daemon.core.errors import StartError
 from daemon.setting_values import MIB
@@ -61,11 +62,15 @@ class Config:
     access_log: bool
     log_level: str
     log_format: str
+    disable_system_metrics: bool
+    metrics_config: Path | None
+    model_metrics_auto_detect: bool | None
     trace_endpoint: str | None
     trace_sample: float
     origins: Mapping[str, str] = field(default_factory=dict)  # setting → "flag", "environment", "file …" or "default"
     models_block: ModelValues = field(default_factory=dict)
     snapshot_block: ModelValues = field(default_factory=dict)  # models that TorchServe had registered
+    metrics_file: MetricsFile | None = None  # the content of `metrics_config`
     notes: tuple[str, ...] = ()  # sentences about the keys of config.properties that are not obeyed
 
     def model_values(self, name: str, version: str) -> Mapping[str, Any]:
@@ -85,6 +90,7 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
     """
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
+    places: dict[str, str] = {}
     file = _read_file(flags, environment)
     for setting in SETTINGS:
         given = _said(setting, flags, environment) or file.settings.get(setting.name)
@@ -92,6 +98,7 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
             values[setting.name], origins[setting.name] = setting.default, "default"
         else:
             values[setting.name], origins[setting.name] = _parsed(setting, given), given.origin
+            places[setting.name] = given.where
     values["socket"] = values["socket"] or paths.default_socket()
     try:
         values["state_dir"] = values["state_dir"] or paths.default_state_dir()
@@ -101,6 +108,8 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
     store = values["model_store"]
     if store is not None and not _is_directory(store):
         raise StartError(f"no model store at `{store}`", "make the directory, or name another with `--model-store`")
+    declared = values["metrics_config"]
+    metrics_file = None if declared is None else read_metrics_file(declared, places["metrics_config"])
     notes = file.notes
     unread = directory / "config.properties" if directory is not None and values["ts_config"] is None else None
     if unread is not None and unread.is_file():
@@ -113,7 +122,8 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
         why = "it also takes management commands, which no web page may send; give those an address of their own"
         notes += (f"warning: `cors_allowed_origin` has no effect on {inference}: {why}",)
     return Config(
-        **values, origins=origins, models_block=file.models, snapshot_block=file.snapshot, notes=notes
+        **values, origins=origins, models_block=file.models, snapshot_block=file.snapshot, metrics_file=metrics_file,
+        notes=notes,
     )  # fmt: skip
 
 

@@ -40,15 +40,14 @@ STOPS: dict[str, tuple[Callable[[str], bool], str]] = {
 # TorchServe's other keys, which have no effect here.
 MEANINGLESS = frozenset({
     "async_logging",
-    "cpp_log_config", "cpu_launcher_args", "cpu_launcher_enable", "debug", "disable_system_metrics",
+    "cpp_log_config", "cpu_launcher_args", "cpu_launcher_enable", "debug",
     "enable_grpc_ssl", "enable_model_api", "grpc_inference_address",
     "grpc_inference_max_connection_age_grace_ms", "grpc_inference_max_connection_age_ms", "grpc_inference_port",
     "grpc_management_address", "grpc_management_max_connection_age_grace_ms",
     "grpc_management_max_connection_age_ms", "grpc_management_port", "initial_distribution_port",
     "initial_worker_port", "io_ratio", "ipex_enable", "ipex_gpu_enable",
-    "max_response_size", "metric_time_interval", "metrics_config", "metrics_mode",
-    "model_metrics_auto_detect", "model_server_home", "netty_client_threads", "number_of_gpu",
-    "number_of_netty_threads", "plugins_path", "prefer_direct_buffer", "system_metrics_cmd",
+    "max_response_size", "metric_time_interval", "metrics_mode", "model_server_home", "netty_client_threads",
+    "number_of_gpu", "number_of_netty_threads", "plugins_path", "prefer_direct_buffer", "system_metrics_cmd",
     "ts_header_key_sequence_end", "ts_header_key_sequence_id", "ts_header_key_sequence_start",
     "ts_open_inference_protocol", "tsConfigFile", "use_env_allowed_urls", "use_native_io", "version", "vmargs",
     "workflow_store",

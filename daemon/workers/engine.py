@@ -18,7 +18,7 @@ from daemon.core.job import Batch, Job, Outcome, Reply
 from daemon.core.logs import OutputLog
 from daemon.workers.inflight import InFlight
 from daemon.workers.state import WorkerState
-from handlers.wire import Declared, Isolation, Measurement, Optimized
+from handlers.wire import Declared, Isolation, Kind, Measurement, Optimized
 
 STOPPED = "stopped"
 LOAD_FAILED = "load_failed"
@@ -54,6 +54,7 @@ class WorkerSpec:
         python: the interpreter; None for the daemon's own.
         in_place: whether the model's directory is its author's own, and not an unpacked archive.
         optimize: as in ModelSettings.
+        metrics: the declared metrics (see `handlers.wire.Load`).
         log: called with the worker's output.
         measured: called with the handler's measurements, whenever it reports some.
         isolated: called for each batch whose jobs ran alone.
@@ -77,6 +78,7 @@ class WorkerSpec:
     optimize: Sequence[str] | None = None
     max_memory: int | None = None
     cpus: Sequence[int] = ()
+    metrics: Sequence[tuple[Kind, str, str, list[str]]] = ()
     log: OutputLog = field(default=lambda text, pid, stream: None)
     measured: Callable[[Sequence[Measurement]], None] = field(default=lambda measurements: None)
     isolated: Callable[[Isolation], None] = field(default=lambda isolation: None)

@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from daemon.core.arena import Arena
 from daemon.core.clock import Clock
@@ -13,6 +14,7 @@ from daemon.workers.processes.cgroups import Cgroups
 from daemon.workers.processes.leftovers import MARK
 from daemon.workers.processes.reaper import Children
 from daemon.workers.processes.template_tree import Templates
+from handlers.wire import Kind
 
 
 class LocalEngine:
@@ -22,6 +24,7 @@ class LocalEngine:
         environment: the base of the workers' environment; by default the daemon's own.
         arena: where large values of jobs may be; None for no shared memory.
         template: fork workers from warm processes.
+        metrics: the metrics that the operator has declared (see `handlers.wire.Load`).
         alone: all of this process's children in other sessions are the engine's: leftovers of workers are killed.
     """
 
@@ -33,9 +36,11 @@ class LocalEngine:
         arena: Arena | None = None,
         *,
         template: bool = False,
+        metrics: Sequence[tuple[Kind, str, str, list[str]]] = (),
         alone: bool = False,
     ) -> None:
         self._loop, self._clock, self._arena = loop, clock, arena
+        self._metrics = metrics
         self._children = Children(loop, clock)
         surroundings = {**(os.environ if environment is None else environment), MARK: str(os.getpid())}
         self._templates = Templates(loop, clock, self._children, surroundings, enabled=template)
@@ -50,6 +55,8 @@ class LocalEngine:
         self._templates.warm()
 
     def start_worker(self, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents) -> LocalWorker:
+        if self._metrics:
+            spec = dataclasses.replace(spec, metrics=self._metrics)
         return LocalWorker(spec, events, batches, self._loop, self._clock, self._templates, self._arena)
 
     def close(self) -> None:

@@ -85,6 +85,7 @@ class Runtime:
             model_yaml_config=read_model_config(load),
             limit_max_image_pixels=os.environ.get("TS_LIMIT_MAX_IMAGE_PIXELS", "true") != "false",
         )
+        context.metrics.declare(load.metrics)
         entry = load_handler(load.handler, Path(load.model_dir), _typed_entry)
         if entry.declared is None:  # the hints of a typed handler say how a body is read
             entry = enveloped(entry, os.environ.get("TS_SERVICE_ENVELOPE", ""))

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from handlers.sdk.metrics import CachingMetric, Dimension, MetricTypes
+from handlers.sdk.metrics import UNITS, CachingMetric, Dimension, MetricTypes
 
 
 class Metric:
@@ -25,7 +25,7 @@ class Metric:
     ) -> None:
         self.name = name
         self.value = value
-        self.unit = unit
+        self.unit = UNITS.get(unit, unit)
         self.dimensions = list(dimensions)
         self.dimension_names = [each.name for each in dimensions]
         self.dimension_values = [each.value for each in dimensions]

@@ -38,6 +38,13 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     "ts.metrics.caching_metric": {"CachingMetric": (_METRICS, "CachingMetric")},
     "ts.metrics.dimension": {"Dimension": (_METRICS, "Dimension")},
     "ts.metrics.metric": {"Metric": (f"{_OWN}.metrics_store", "Metric")},
+    "ts.metrics.metric_cache_errors": {
+        "GeneralMetricsCacheError": ("builtins", "Exception"),
+        "MetricsCacheIOError": ("builtins", "OSError"),
+        "MetricsCacheKeyError": ("builtins", "KeyError"),
+        "MetricsCacheTypeError": ("builtins", "TypeError"),
+        "MetricsCacheValueError": ("builtins", "ValueError"),
+    },
     "ts.metrics.metric_cache_yaml_impl": {"MetricsCacheYamlImpl": (_METRICS, "MetricsCache")},
     "ts.metrics.metric_type_enum": {"MetricTypes": (_METRICS, "MetricTypes")},
     "ts.metrics.metrics_store": {"MetricsStore": (f"{_OWN}.metrics_store", "MetricsStore")},

@@ -14,7 +14,14 @@ from daemon.settings import SETTINGS, Setting
 def test_the_fields_are_the_settings() -> None:
     fields = [field.name for field in dataclasses.fields(Config)]
 
-    assert fields == [*(setting.name for setting in SETTINGS), "origins", "models_block", "snapshot_block", "notes"]
+    assert fields == [
+        *(setting.name for setting in SETTINGS),
+        "origins",
+        "models_block",
+        "snapshot_block",
+        "metrics_file",
+        "notes",
+    ]
 
 
 @pytest.mark.parametrize(

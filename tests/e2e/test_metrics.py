@@ -55,7 +55,7 @@ def test_what_handlers_emit_is_printed_too_but_for_the_time_of_each_batch(measur
 
     eventually(lambda: "printed-1" in measuring.tsctl("logs", "measures"), "the line is in the log")
     log = measuring.tsctl("logs", "measures")
-    assert "[METRICS]Words.count:1|#ModelName:measures,Level:Model,Language:de|#type:COUNTER|#hostname:" in log
+    assert "[METRICS]Words.Count:1|#Language:de,ModelName:measures,Level:Model|#type:COUNTER|#hostname:" in log
     assert "HandlerTime" not in log
 
 

@@ -143,11 +143,14 @@ def test_metrics_are_lines_of_the_models_log(archives: Archives) -> None:
     eventually(lambda: "Fullness" in archives.served.tsctl("logs", "measuring"), "the metrics are in the log")
     log = archives.served.tsctl("logs", "measuring")
     ids = {answer.headers["x-request-id"] for answer in answers}
-    assert re.search(r"RowsSeen\.count:3\|#ModelName:measuring,Kind:raw\|#type:COUNTER\|", log)
-    assert set(re.findall(r"BodySize\.B:\d\|#ModelName:measuring,Level:Model,Kind:raw\|.*,([0-9a-f-]{36})", log)) == ids
-    assert len(re.findall(r"BodyCount\.count:1\|", log)) == 3
-    assert "Fullness.percent:100.0" in log
-    assert re.search(r"ts_handler_preprocess\.ms:[\d.e-]+\|", log)
+    assert re.search(r"RowsSeen\.Count:3\|#ModelName:measuring,Kind:raw\|#type:COUNTER\|", log)
+    assert (
+        set(re.findall(r"BodySize\.Bytes:\d\|#Kind:raw,ModelName:measuring,Level:Model\|.*,([0-9a-f-]{36})", log))
+        == ids
+    )
+    assert len(re.findall(r"BodyCount\.Count:1\|", log)) == 3
+    assert "Fullness.Percent:100.0" in log
+    assert re.search(r"ts_handler_preprocess\.Milliseconds:[\d.e-]+\|", log)
 
 
 def test_each_request_of_a_batch_has_its_own_status(archives: Archives) -> None:

@@ -16,7 +16,10 @@ DAEMON: dict[str, tuple[str, ...]] = {
         "install_requirements", "default_workers", "default_handler", "envelope", "decode_input",
         "limit_image_pixels", "hide_environment", "template",
     ),
-    "Logs and traces": ("access_log", "log_level", "log_format", "trace_endpoint", "trace_sample"),
+    "Logs, metrics and traces": (
+        "access_log", "log_level", "log_format", "disable_system_metrics", "metrics_config",
+        "model_metrics_auto_detect", "trace_endpoint", "trace_sample",
+    ),
 }  # fmt: skip
 MODEL: dict[str, tuple[str, ...]] = {
     "Batching": ("batch_size", "max_delay", "policy"),

@@ -33,10 +33,10 @@ def test_each_frame_carries_what_was_measured_since_the_last(
 
     loaded, *done = said[1:]
     assert isinstance(loaded, wire.Loaded)
-    assert loaded.measured == [wire.Measurement("gauge", "Weights", "MB", MODEL, 12.0)]
+    assert loaded.measured == [wire.Measurement("gauge", "Weights", "Megabytes", MODEL, 12.0)]
     rows = [[each.value for each in message.measured if each.name == "Rows"] for message in done]  # type: ignore[union-attr]
     assert rows == [[2.0], [1.0], [1.0]]  # also of the batch that failed
-    assert "[METRICS]Rows.count:2|#ModelName:net,Level:Model|#type:COUNTER|#hostname:" in capsys.readouterr().out
+    assert "[METRICS]Rows.Count:2|#ModelName:net,Level:Model|#type:COUNTER|#hostname:" in capsys.readouterr().out
 
 
 def test_the_time_in_the_handler_comes_without_a_line_in_the_log(

@@ -154,8 +154,8 @@ def test_what_context_metrics_is_told_is_kept() -> None:
     metrics.add_counter("Seen", 2, dimensions=[Dimension("Language", "de")])
 
     assert metrics.tally.take() == [
-        wire.Measurement("gauge", "Heat", "C", WHERE, 21.0),
-        wire.Measurement("counter", "Seen", "count", (("ModelName", "net"), ("Level", "Model"), ("Language", "de")), 2),
+        wire.Measurement("counter", "Heat", "C", WHERE, 21.0),
+        wire.Measurement("counter", "Seen", "Count", (("Language", "de"), ("ModelName", "net"), ("Level", "Model")), 2),
     ]
 
 

@@ -28,7 +28,7 @@ def test_a_profiled_stage_reports_its_time_in_ms(capsys: pytest.CaptureFixture[s
     result = stage.inference(2, scale=3)
 
     assert result == 6
-    line = re.fullmatch(r"\[METRICS\]ts_handler_inference\.ms:([0-9.e-]+)\|.*\n", capsys.readouterr().out)
+    line = re.fullmatch(r"\[METRICS\]ts_handler_inference\.Milliseconds:([0-9.e-]+)\|.*\n", capsys.readouterr().out)
     assert line is not None
     assert 0 <= float(line[1]) < 1000
 

@@ -26,11 +26,11 @@ def test_each_kind_of_metric_is_collected_with_its_unit_and_labels(store: Metric
     ]
     model = ["ModelName:net", "Level:Model"]
     assert found == [
-        ("Seen", 1, "count", "id-a", model),
-        ("Took", 2.5, "s", "id-a,id-b", model),
-        ("Size", 3, "kB", "id-b", ["Kind:body", *model]),
-        ("Share", 4, "percent", "id-a,id-b", model),
-        ("Broken", "why", "", None, ["Level:Error"]),
+        ("Seen", 1, "Count", "id-a", model),
+        ("Took", 2.5, "Seconds", "id-a,id-b", model),
+        ("Size", 3, "Kilobytes", "id-b", ["Kind:body", *model]),
+        ("Share", 4, "Percent", "id-a,id-b", model),
+        ("Broken", "why", "unit", None, ["Level:Error"]),
         ("Other", 5, "pages", "id-b", model),
     ]
 
@@ -53,7 +53,7 @@ def test_a_second_value_of_a_metric_is_reported(store: MetricsStore, capsys: pyt
     assert quiet == ""
     line = capsys.readouterr().out
     assert re.fullmatch(
-        r"\[METRICS\]Seen\.count:2\|#ModelName:net,Level:Model\|#type:COUNTER\|#hostname:.+,\d+,id-a\n", line
+        r"\[METRICS\]Seen\.Count:2\|#ModelName:net,Level:Model\|#type:COUNTER\|#hostname:.+,\d+,id-a\n", line
     )
 
 
@@ -67,8 +67,8 @@ def test_emitted_metrics_are_lines_of_the_models_log(capsys: pytest.CaptureFixtu
     emit_metrics([Metric("Seen", 1, "count", [Dimension("Kind", "x")], "id-a"), Metric("Took", 2, "ms", [])])
 
     first, second = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(r"\[METRICS\]Seen\.count:1\|#Kind:x\|#hostname:.+,\d+,id-a", first)
-    assert re.fullmatch(r"\[METRICS\]Took\.ms:2\|#\|#hostname:.+,\d+", second)
+    assert re.fullmatch(r"\[METRICS\]Seen\.Count:1\|#Kind:x\|#hostname:.+,\d+,id-a", first)
+    assert re.fullmatch(r"\[METRICS\]Took\.Milliseconds:2\|#\|#hostname:.+,\d+", second)
 
 
 def test_a_metric_is_a_dict_too() -> None:
@@ -83,4 +83,4 @@ def test_a_metric_is_a_dict_too() -> None:
 def test_a_metric_that_is_reset_reports_zero(capsys: pytest.CaptureFixture[str]) -> None:
     Metric("Seen", 1, "count", [Dimension("Kind", "x")]).reset()
 
-    assert capsys.readouterr().out.startswith("[METRICS]Seen.count:0|#Kind:x|#type:COUNTER|")
+    assert capsys.readouterr().out.startswith("[METRICS]Seen.Count:0|#Kind:x|#type:COUNTER|")

@@ -1,0 +1,1 @@
+"""TorchServe's ways to see metrics: its metrics modes and its declarations."""

@@ -1,0 +1,85 @@
+"""Which metrics are shown on `/metrics`, and which go to TorchServe's log files: its metrics modes and declarations.
+
+    mode          /metrics                               ts_metrics.log, model_metrics.log
+    prometheus    all                                    none
+    log           none                                   all
+    legacy        the three `ts_…` counters              all others
+    (none)        all                                    all
+
+The daemon's own metrics, `tsctl_…`, are on `/metrics` in every mode, and in no log file.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from prometheus_client import Metric
+
+LEGACY = frozenset(
+    {"ts_inference_requests_total", "ts_inference_latency_microseconds", "ts_queue_latency_microseconds"}
+)
+MACHINE = frozenset({
+    "CPUUtilization", "MemoryUsed", "MemoryAvailable", "MemoryUtilization", "DiskUsage", "DiskAvailable",
+    "DiskUtilization", "GPUUtilization", "GPUMemoryUtilization", "GPUMemoryUsed",
+})  # fmt: skip
+SERVER = LEGACY | MACHINE | {
+    "Requests2XX", "Requests4XX", "Requests5XX", "QueueTime", "WorkerThreadTime", "WorkerLoadTime",
+}  # fmt: skip
+_NAME = re.compile(r"[^a-zA-Z0-9_:]")
+
+
+class Selection:
+    """The operator's choice.
+
+    Args:
+        mode: `prometheus`, `log`, `legacy`, or None.
+        server: the declared metrics of the server, each with the names of its dimensions; None for all.
+        models: the names of the declared metrics of models; None for all, declared or not.
+        machine: whether the machine is measured.
+    """
+
+    def __init__(
+        self,
+        mode: str | None = None,
+        server: Mapping[str, Sequence[str]] | None = None,
+        models: Collection[str] | None = None,
+        *,
+        machine: bool = True,
+    ) -> None:
+        self._mode = mode
+        self._server = server
+        self._models = None if models is None else {_NAME.sub("_", name) for name in models}
+        self.machine = machine
+
+    def known(self, name: str) -> bool:
+        """Return whether a metric exists for this operator: it is declared, or need not be."""
+        if name in MACHINE and not self.machine:
+            return False
+        if name in SERVER:
+            return self._server is None or name in self._server
+        return self._models is None or name in self._models
+
+    def logged(self, name: str) -> bool:
+        """Return whether the values of a metric go to a log file."""
+        return self._mode != "prometheus" and (self._mode != "legacy" or name not in LEGACY) and self.known(name)
+
+    def dimensions(self, name: str, labels: Mapping[str, str]) -> dict[str, str]:
+        """Return the labels of a metric of the server under the declared names, which TorchServe takes by position."""
+        declared = None if self._server is None else self._server.get(name)
+        if declared is None or len(declared) != len(labels) or len(set(declared)) != len(labels):
+            return dict(labels)
+        return dict(zip(declared, labels.values(), strict=True))
+
+    def shown(self, families: Iterable[Metric]) -> Iterator[Metric]:
+        """Yield the families that `/metrics` shows."""
+        for each in families:
+            if each.name.startswith("tsctl_"):
+                yield each
+            elif self._mode != "log" and (self._mode != "legacy" or each.name in LEGACY) and self.known(each.name):
+                yield self._renamed(each)
+
+    def _renamed(self, family: Metric) -> Metric:
+        if self._server is not None and family.name in SERVER:
+            family.samples = [
+                each._replace(labels=self.dimensions(each.name, each.labels)) for each in family.samples
+            ]  # fmt: skip
+        return family

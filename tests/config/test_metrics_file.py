@@ -1,0 +1,113 @@
+"""TorchServe's metrics.yaml: what a file declares, and why a daemon does not start with another."""
+
+from pathlib import Path
+
+import pytest
+
+from daemon.config.config import resolve
+from daemon.config.metrics_file import MOST_METRICS, DeclaredMetric, MetricsFile, models_metrics, read_metrics_file
+from daemon.core.errors import StartError
+
+DECLARED = """
+dimensions:
+  - &model_name "ModelName"
+  - &level "Level"
+ts_metrics:
+  counter:
+    - {name: Requests2XX, unit: Count, dimensions: [*level, "Hostname"]}
+model_metrics:
+  counter:
+    - name: InferenceRequestCount
+      unit: count
+      dimensions:
+  gauge:
+    - {name: RequestBatchSize, unit: count, dimensions: [*model_name]}
+    - {name: SizeOfImage, unit: kB, dimensions: [*model_name, *level]}
+"""
+
+
+def read(folder: Path, text: str) -> MetricsFile:
+    file = folder / "metrics.yaml"
+    file.write_text(text)
+    return read_metrics_file(file, "metrics_config")
+
+
+def test_a_file_declares_metrics_by_type(tmp_path: Path) -> None:
+    assert read(tmp_path, DECLARED) == MetricsFile(
+        (DeclaredMetric("counter", "Requests2XX", "Count", ["Level", "Hostname"]),),
+        (
+            DeclaredMetric("counter", "InferenceRequestCount", "count", []),
+            DeclaredMetric("gauge", "RequestBatchSize", "count", ["ModelName"]),
+            DeclaredMetric("gauge", "SizeOfImage", "kB", ["ModelName", "Level"]),
+        ),
+    )
+
+
+@pytest.mark.parametrize("text", ["", "mode: prometheus\n", "model_metrics:\n", "model_metrics:\n  gauge:\n"])
+def test_a_section_may_be_empty(text: str, tmp_path: Path) -> None:
+    assert read(tmp_path, text) == MetricsFile()
+
+
+MANY = ", ".join(["{name: a, unit: ms, dimensions: []}"] * (MOST_METRICS + 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a: [", "is not YAML"),
+        ("dimensions: [*hostname]", "is not YAML"),
+        ("- 3", "holds a list; expected a mapping"),
+        ("ts_metrics: 3", "`ts_metrics` is a int; expected counter, gauge, histogram"),
+        ("model_metrics: {timer: []}", "`model_metrics` has no metric type `timer`; expected counter, gauge"),
+        ("model_metrics: {gauge: 3}", "`model_metrics`, `gauge`: `3` is a int; expected a list"),
+        ("model_metrics: {gauge: [3]}", "`gauge` holds `3`; expected a mapping of name, unit and dimensions"),
+        ("model_metrics: {gauge: [{unit: ms, dimensions: []}]}", "the name of `None` is `None`; expected a text"),
+        ("model_metrics: {gauge: [{name: a, dimensions: []}]}", "the unit of `a` is `None`; expected a text"),
+        ("model_metrics: {gauge: [{name: a, unit: 3}]}", "the unit of `a` is `3`; expected a text"),
+        ("model_metrics: {gauge: [{name: a, unit: ms}]}", "dimensions of `a` are missing; write `dimensions: []`"),
+        ("ts_metrics: {gauge: [{name: a, unit: ms, dimensions: [3]}]}", "dimensions of `a`: a name is `3`"),
+        (f"ts_metrics: {{gauge: [{{name: a, unit: {'m' * 101}}}]}}", "the unit of `a` has 101 characters"),
+        (f"model_metrics: {{gauge: [{MANY}]}}", f"declares {MOST_METRICS + 1} metrics; expected at most"),
+    ],
+)
+def test_an_invalid_file_is_refused_with_its_key_and_the_remedy(text: str, why: str, tmp_path: Path) -> None:
+    with pytest.raises(StartError) as caught:
+        read(tmp_path, text)
+
+    assert str(caught.value).startswith(f"metrics_config: `{tmp_path / 'metrics.yaml'}`")
+    assert why in str(caught.value)
+    assert caught.value.hint == "correct the file, or remove `metrics_config`"
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StartError, match=r"cannot read `.*nowhere.yaml`: No such file"):
+        resolve({"metrics_config": str(tmp_path / "nowhere.yaml")}, {})
+
+
+def test_the_key_of_config_properties_names_the_file_and_an_error_names_the_key(tmp_path: Path) -> None:
+    (tmp_path / "metrics.yaml").write_text("- 3")
+    properties = tmp_path / "config.properties"
+    properties.write_text(f"metrics_config={tmp_path / 'metrics.yaml'}")
+
+    with pytest.raises(StartError, match=r"config.properties: metrics_config: `.*` holds a list"):
+        resolve({"ts_config": str(properties)}, {})
+
+
+FILE = MetricsFile((), (DeclaredMetric("gauge", "RequestBatchSize", "count", []),))
+
+
+@pytest.mark.parametrize(
+    ("file", "auto_detect", "expected"),
+    [
+        pytest.param(None, None, None, id="without a file all are shown"),
+        pytest.param(FILE, None, {"RequestBatchSize"}, id="with one those that it declares"),
+        pytest.param(FILE, True, None, id="and all where they are detected"),
+        pytest.param(None, False, {"HandlerTime", "PredictionTime"}, id="TorchServe's own file declares two"),
+    ],
+)
+def test_undeclared_metrics_of_models_are_shown_where_they_are_detected(
+    file: MetricsFile | None, auto_detect: bool | None, expected: set[str] | None
+) -> None:
+    found = models_metrics(file, auto_detect)
+
+    assert (None if found is None else set(found)) == expected

@@ -1,0 +1,54 @@
+"""A handler written for TorchServe's metrics.yaml runs, and the file chooses what is shown."""
+
+from pathlib import Path
+
+from tests.e2e.served import Served
+from tests.metrics.reading import values
+
+FILE = """
+dimensions:
+  - &model_name "ModelName"
+  - &level "Level"
+ts_metrics:
+  counter:
+    - {name: Requests2XX, unit: Count, dimensions: [*level, "Host"]}
+model_metrics:
+  gauge:
+    - {name: RequestBatchSize, unit: count, dimensions: [*model_name]}
+    - {name: HandlerTime, unit: ms, dimensions: [*model_name, *level]}
+"""
+
+
+def begin(served: Served, tmp_path: Path) -> None:
+    metrics = tmp_path / "metrics.yaml"
+    metrics.write_text(FILE)
+    properties = tmp_path / "config.properties"
+    properties.write_text(f"metrics_config={metrics}\ndisable_system_metrics=true\n")
+    served.start("--ts-config", str(properties))
+    served.register("declared")
+
+
+def test_a_handler_reports_metrics_that_only_the_file_declares(idle: Served, tmp_path: Path) -> None:
+    begin(idle, tmp_path)
+
+    answer = idle.ask("/predictions/declared", b"x")
+
+    assert (answer.status, answer.body) == (200, b"1")
+    lines = values(idle.ask("/metrics", method="GET").body.decode())
+    theirs = {line for line in lines if not line.startswith("tsctl_")}
+    assert theirs == {
+        "RequestBatchSize{ModelName=declared,ModelVersion=1.0}",
+        "HandlerTime{Level=Model,ModelName=declared}",
+        next(line for line in lines if line.startswith("Requests2XX{Host=")),
+    }
+
+
+def test_an_invalid_file_stops_the_start_with_the_key_and_the_remedy(idle: Served, tmp_path: Path) -> None:
+    metrics = tmp_path / "metrics.yaml"
+    metrics.write_text("model_metrics: {gauge: [{name: Heat}]}")
+
+    done = idle.run("start", "--metrics-config", str(metrics))
+
+    assert done.returncode == 1
+    assert f"--metrics-config: `{metrics}`: `model_metrics`, `gauge`: the unit of `Heat` is `None`" in done.stderr
+    assert "hint: correct the file, or remove `metrics_config`" in done.stderr
