@@ -16,6 +16,13 @@ _LINES_AT_ONCE = 1000
 _encode = msgspec.json.Encoder().encode
 
 
+# A line as msgspec writes it, for words without a character that JSON escapes: it costs half as much.
+_JSON_LINE = (
+    '{"time":"%s","level":"info","log":"access","client":"%s","method":"%s","path":"%s","status":%d,"ms":%.1f,'
+    '"requestBytes":%s,"request":"%s"}'
+)
+
+
 class AccessEntry(msgspec.Struct):
     """A line in JSON. As a struct it is encoded in 0.8 µs, as a dictionary in 1.3.
 
@@ -116,6 +123,11 @@ def json_line_of(request: Request, status: int, seconds: float, stamp: str) -> s
     if "url=http" in target:
         target = without_secrets(target)
     size = announced(request.headers)
+    chosen = target + request.id  # by the client; the other words are the daemon's
+    if chosen.isprintable() and '"' not in chosen and "\\" not in chosen:
+        shown = "null" if size is None else size
+        words = (stamp, request.peer, request.method, target, status, seconds * 1000, shown, request.id)
+        return _JSON_LINE % words
     entry = AccessEntry(
         stamp,
         "info",

@@ -151,7 +151,7 @@ class ModelTracer:
         self.name = name
         self.version = version
         self.ratio = traces.ratio
-        self._stages: dict[str, float] = {}  # of the batch that is about to be returned: seconds
+        self._measurements: Sequence[Measurement] = ()  # of the batch that is about to be returned
 
     def __repr__(self) -> str:
         return f"<ModelTracer of {self.name}/{self.version}>"
@@ -168,13 +168,10 @@ class ModelTracer:
 
     def _measured(self, take: Callable[[Sequence[Measurement]], None], measurements: Sequence[Measurement]) -> None:
         take(measurements)
-        self._stages = {}  # those of a batch without a recorded request
-        for each in measurements:
-            if each.name == STAGE_TIME and len(each.labels) == 1 and each.labels[0][1] in STAGES:
-                self._stages[each.labels[0][1]] = max(0.0, each.value)
+        self._measurements = measurements  # read only for a batch with a recorded request
 
     def returned(self, worker: int, batch: Batch, outcomes: Sequence[Outcome], seconds: float, now: float) -> None:
-        stages, self._stages = self._stages, {}
+        stages, self._measurements = stages_in(self._measurements), ()
         traces = [(job, job.trace) for job in batch.jobs if isinstance(job.trace, RequestTrace)]
         outcome = outcomes[0]  # all of a batch have the same fate
         if outcome.fate is Fate.UNSTARTED:
@@ -212,6 +209,15 @@ class ModelTracer:
         context = trace.context._replace(span_id=new_span_id())
         began, ended = trace.queued + trace.wall, max(until, trace.queued) + trace.wall
         self.traces.offer(Span("queued", context, trace.context.span_id, INTERNAL, began, ended, {}))
+
+
+def stages_in(measurements: Sequence[Measurement]) -> dict[str, float]:
+    """Return the seconds of each stage of a handler that was measured."""
+    return {
+        each.labels[0][1]: max(0.0, each.value)
+        for each in measurements
+        if each.name == STAGE_TIME and len(each.labels) == 1 and each.labels[0][1] in STAGES
+    }
 
 
 def placed(stages: dict[str, float], began: float, ended: float, seconds: float) -> list[tuple[str, float, float]]:

@@ -10,10 +10,20 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from daemon.core import logs
 from daemon.core.clock import FakeClock
-from daemon.core.log_format import DaemonFormat, JournalFormat, OutputFormat, is_journal, json_of, stamp_of
+from daemon.core.log_format import (
+    DaemonFormat,
+    JournalFormat,
+    OutputFormat,
+    is_journal,
+    json_of,
+    stamp_of,
+    without_secrets,
+)
 from daemon.http.access_log import AccessLog, json_line_of
 from daemon.http.messages import Request
 
@@ -130,6 +140,33 @@ def test_the_access_line_in_json(headers: list[tuple[str, str]], size: int | Non
         "time": "now", "level": "info", "log": "access", "client": "127.0.0.1:4000", "method": "POST",
         "path": "/predictions/m?a=\x1b", "status": 200, "ms": 12.3, "requestBytes": size, "request": "an-id",
     }  # fmt: skip
+
+
+@given(
+    target=st.text(st.characters(exclude_categories=["Cs"])),
+    request_id=st.text(st.characters(exclude_categories=["Cs"])),
+    seconds=st.floats(0, 1e6),
+    status=st.integers(100, 599),
+)
+def test_any_target_and_id_are_read_back_from_the_access_line_in_json(
+    target: str, request_id: str, seconds: float, status: int
+) -> None:
+    request = Request("GET", target, [], peer="127.0.0.1:4000", id=request_id)
+
+    line = json_line_of(request, status, seconds, "now")
+
+    entry = json.loads(line)
+    assert (entry["path"], entry["request"], entry["status"]) == (without_secrets(target), request_id, status)
+    assert entry["ms"] == pytest.approx(seconds * 1000, abs=0.1)
+    assert "\n" not in line
+
+
+def test_the_access_line_in_json_has_the_same_fields_whether_or_not_a_character_is_escaped() -> None:
+    plain, escaped = (Request("GET", target, [], peer="[::1]:4000", id="an-id") for target in ("/ä?a=1", '/ä?a="'))
+
+    first, second = (json_line_of(request, 200, 0.01234, "now") for request in (plain, escaped))
+
+    assert first == second.replace('a=\\"', "a=1")
 
 
 def test_the_journal_is_the_stream_with_its_device_and_inode(tmp_path: Path) -> None:
