@@ -54,6 +54,16 @@ class LogFile(RotatingFileHandler):
             stream.write("\n")
         return stream
 
+    def shouldRollover(self, record: logging.LogRecord) -> bool:  # noqa: N802 - the name in logging
+        """Return whether the file is full, by the record's message.
+
+        The library formats the record for that, and once more to write it: an entry of the access log has 250 kB.
+        """
+        if self.stream is None:
+            self.stream = self._open()
+        self.stream.seek(0, os.SEEK_END)  # another daemon may write there, during an upgrade
+        return self.stream.tell() + len(record.getMessage()) >= self.maxBytes
+
     def format(self, record: logging.LogRecord) -> str:
         lines = super().format(record)
         return f"{self._remark(record.created)}\n{lines}" if self._lost else lines
