@@ -26,9 +26,10 @@ from daemon.api.metrics import metrics_routes
 from daemon.api.observing.batches import batches_routes
 from daemon.api.observing.events import EventsRoute
 from daemon.api.observing.live import live_routes
+from daemon.api.observing.periodic_metrics import PeriodicMetrics
+from daemon.api.torchserve_logs import TorchServeLogs, selection_of
 from daemon.config.config import Config
 from daemon.config.endpoints import choose_endpoints, tls_context
-from daemon.config.metrics_file import models_metrics
 from daemon.config.tokens import Tokens, read_tokens
 from daemon.config.worker_env import model_environment
 from daemon.core import logs
@@ -59,7 +60,6 @@ from daemon.metrics.machine.gpu import Gpus
 from daemon.metrics.machine.host import HostMonitor
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.recent_timer import RecentTimer
-from daemon.metrics.torchserve.selection import Selection
 from daemon.models.archives.store import sizes
 from daemon.models.persistence.startup import Startup
 from daemon.models.registrar import Registrar
@@ -96,6 +96,8 @@ class _Parts:
     private: Listener
     public: list[tuple[Listener, socket.socket, ssl.SSLContext | None]]
     traces: TraceExport
+    torchserve_logs: TorchServeLogs
+    periodic: PeriodicMetrics | None
 
     @property
     def listeners(self) -> list[Listener]:
@@ -171,8 +173,11 @@ class Daemon:
         tracing = traces.begin(clock, lambda text: _soon(loop, partial(events.add, "traces-lost", text)))
         metrics.spans = traces.counts
         as_json = config.log_format == "json"
+        selection = selection_of(config)
+        theirs = TorchServeLogs(config, selection, clock, partial(_soon, loop))
+        metrics.log = theirs.metrics
         model_logs = logs.ModelLogs(
-            partial(paths.model_log, config.state_dir), foreground=self._foreground, as_json=as_json
+            partial(paths.model_log, config.state_dir), foreground=self._foreground, as_json=as_json, copy=theirs.copy
         )
         arena = open_arena()
         if arena is not None:
@@ -186,6 +191,7 @@ class Daemon:
         )
         startup = self._boot.plan(config, registry, registrar)
         access_log = AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground, as_json=as_json)
+        note_theirs = theirs.answered
         urls = urls_of(place.bound)
 
         def own(word: str) -> Any | None:
@@ -204,6 +210,8 @@ class Daemon:
                 recurring.note("limit", "a request was larger than its address allows (413)", request=request.id)
             if config.access_log:
                 access_log.note(request, status, seconds)
+            if note_theirs is not None:
+                note_theirs(request, status, seconds)
 
         def start_new(python: str | None, models: list[Expected]) -> NewDaemon:
             stand_in = self._boot.has_stand_in or self._launch.supervised
@@ -212,11 +220,8 @@ class Daemon:
             return new
 
         upgrade = Upgrade(registry, registrar, start_new, lambda: startup.done, place.claim, tsctl_version())
-        measured = (
-            metrics_routes(registry, metrics, HostMonitor(), Gpus.of_this_machine(clock), _selection(config))
-            if config.metrics
-            else {}
-        )
+        gpus = Gpus.of_this_machine(clock)
+        measured = metrics_routes(registry, metrics, HostMonitor(), gpus, selection) if config.metrics else {}
         turns = Turns(clock.now)
         routes = inference_routes(registry, lambda: startup.done and not shutdown.wanted.is_set(), turns) | measured
         events_route = EventsRoute(events, clock)
@@ -251,9 +256,13 @@ class Daemon:
             public.append((listener, listening, tls if endpoint.tls else None))
         service = BootParts(place, registry, registrar, startup, metrics)
         recent = RecentTimer(metrics, clock)
+        periodic = None
+        if theirs.metrics is not None:
+            interval = None if config.disable_system_metrics else config.metric_time_interval
+            periodic = PeriodicMetrics(theirs.metrics, registry, events, HostMonitor(), gpus, clock, interval)
         return _Parts(
             service, events, recurring, watch, recent, events_route, engine, access_log, upgrade, turns, held, urls,
-            private, public, traces,
+            private, public, traces, theirs, periodic,
         )  # fmt: skip
 
     async def _serve(
@@ -265,6 +274,8 @@ class Daemon:
         self._shutdown.watch_signals()
         parts.watch.begin()
         parts.recent.begin()
+        if parts.periodic is not None:
+            parts.periodic.begin()
         if self._launch.parent is not None:
             watch_parent(self._launch.parent, self._shutdown.parent_gone)
         try:
@@ -319,23 +330,16 @@ class Daemon:
         parts.engine.end()
         parts.traces.close()
         parts.access_log.close()
+        if parts.periodic is not None:
+            parts.periodic.close()
         parts.watch.close()
         parts.recent.close()
         parts.recurring.close()
         logs.report_losses(lambda sentence: None)  # the loop is about to end
         parts.events.close()
         _log.info("stopped")
-
-
-def _selection(config: Config) -> Selection:
-    """Return the operator's choice among TorchServe's metrics."""
-    file = config.metrics_file
-    return Selection(
-        None,
-        None if file is None else {each.name: each.dimensions for each in file.ts_metrics},
-        models_metrics(file, config.model_metrics_auto_detect),
-        machine=not config.disable_system_metrics,
-    )
+        await asyncio.sleep(0)  # the line reaches TorchServe's ts_log.log by way of the loop
+        parts.torchserve_logs.close()
 
 
 async def _load(startup: Startup) -> None:

@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 MIB = 1024 * 1024
+METRICS_MODES = ("prometheus", "log", "legacy")
 ENVELOPES = ("body", "json", "kserve", "kservev2")
 
 _SIZE = re.compile(r"(\d+)\s*(B|KB|KIB|MB|MIB|GB|GIB)?", re.IGNORECASE)
@@ -86,6 +87,13 @@ def parse_log_format(text: str) -> str:
     if text not in ("text", "json"):
         raise ValueError(f"`{text}` is not a log format (text, json)")
     return text
+
+
+def parse_metrics_mode(text: str) -> str:
+    mode = text.strip().lower()
+    if mode not in METRICS_MODES:
+        raise ValueError(f"`{text}` is not a metrics mode ({', '.join(METRICS_MODES)})")
+    return mode
 
 
 def parse_names(text: str) -> tuple[str, ...]:

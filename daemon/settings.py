@@ -21,6 +21,7 @@ from daemon.setting_values import (
     parse_header,
     parse_level,
     parse_log_format,
+    parse_metrics_mode,
     parse_models,
     parse_names,
     parse_number,
@@ -286,6 +287,37 @@ SETTINGS: tuple[Setting, ...] = (
         "log_format", "text", parse_log_format, "FORMAT", "The lines of all logs: text, or json (an object a line)."
     ),
     Setting(
+        "log_location",
+        None,
+        parse_path,
+        "DIR",
+        "The directory of TorchServe's ts_log.log, model_log.log and access_log.log [default: LOG_LOCATION].",
+    ),
+    Setting(
+        "metrics_location",
+        None,
+        parse_path,
+        "DIR",
+        "The directory of TorchServe's ts_metrics.log and model_metrics.log [default: METRICS_LOCATION].",
+    ),
+    Setting(
+        "log_config",
+        None,
+        parse_path,
+        "FILE",
+        "A log4j 2 configuration of TorchServe, which names these files instead, and the patterns of their lines.",
+    ),
+    Setting(
+        "metrics_mode",
+        None,
+        parse_metrics_mode,
+        "MODE",
+        "Where TorchServe's metrics and those of handlers go: prometheus (/metrics), log (ts_metrics.log,"
+        " model_metrics.log), or legacy (the three ts_… on /metrics, the others to the files) [default: /metrics, and"
+        " the files if a place is named for them].",
+        "metrics_mode",
+    ),
+    Setting(
         "disable_system_metrics",
         False,
         parse_boolean,
@@ -308,6 +340,14 @@ SETTINGS: tuple[Setting, ...] = (
         "true|false",
         "Show metrics of handlers that are not declared [default: on without --metrics-config].",
         "model_metrics_auto_detect",
+    ),
+    Setting(
+        "metric_time_interval",
+        60.0,
+        parse_timeout,
+        "SECONDS",
+        "How often the machine is measured for ts_metrics.log.",
+        "metric_time_interval",
     ),
     Setting(
         "trace_endpoint",

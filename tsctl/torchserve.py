@@ -1,7 +1,7 @@
 """torchserve's own flags, which `tsctl start` and `tsctl run` also accept.
 
-`--models`, `--ts-config` and `--model-store` are settings of the daemon (daemon/settings.py). The others are in the
-table here: their effect, or a note that they have none.
+`--models`, `--ts-config`, `--model-store` and `--log-config` are settings of the daemon (daemon/settings.py). The
+others are in the table here: their effect, or a note that they have none.
 """
 
 from collections.abc import Callable, Container, Sequence
@@ -43,12 +43,6 @@ FLAGS: tuple[Flag, ...] = (
         "No effect.",
         "`{flag}` has no effect: models can always be registered, on the control socket",
     ),
-    Flag(
-        ("--log-config",),
-        "FILE",
-        "No effect.",
-        "`{flag}` has no effect: there is no log4j here; see `--log-level`, `--access-log` and `tsctl logs`",
-    ),
     Flag(("--cpp-log-config",), "FILE", "No effect.", "`{flag}` has no effect: there is no C++ backend here"),
     Flag(
         ("--plugins-path", "--ppath"),
@@ -63,7 +57,7 @@ FLAGS: tuple[Flag, ...] = (
 GROUP = "torchserve's flags"
 
 # All names that torchserve's parser knows, in its order; argparse takes any beginning that only one of them has.
-_NAMES = ("--ts-config", "--model-store", "--models", *(name for flag in FLAGS for name in flag.names))
+_NAMES = ("--ts-config", "--model-store", "--models", "--log-config", *(name for flag in FLAGS for name in flag.names))
 _ALSO = {"--model": "--models"}  # two names begin so, and its examples mean this one
 
 # Flags equivalent to a setting: its name and its value.

@@ -21,6 +21,7 @@ from daemon.metrics.machine.host import HostMonitor
 from daemon.metrics.merged import emitted
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.torchserve.selection import Selection
+from daemon.metrics.torchserve.shown import shown
 from daemon.models.registry import Registry
 
 
@@ -51,7 +52,7 @@ def metrics_routes(
             emitted(metrics),
         )
         pieces = []
-        for text in texts(chosen.shown(told), names, openly=openly):
+        for text in texts(shown(told, chosen), names, openly=openly):
             pieces.append(text)
             # The metrics of 100 versions take 40 ms (tests/lab/benchmarks/metrics.py): let predictions run in between.
             await asyncio.sleep(0)

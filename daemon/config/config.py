@@ -7,11 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from daemon import paths
+from daemon.config.log_files import LogTarget, log4j_targets, log_targets
 from daemon.config.metrics_file import MetricsFile, read_metrics_file
 from daemon.config.properties import ConfigFile, ModelValues, PropertyValue, read_config_file
 from daemon.core.errors import StartError
 from daemon.setting_values import MIB
 from daemon.settings import SETTINGS, Setting
+
+# TorchServe's variables of settings, read whatever config.properties says
+_THEIR_VARIABLES = {
+    "ts_config": "TS_CONFIG_FILE", "log_location": "LOG_LOCATION", "metrics_location": "METRICS_LOCATION",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,15 +68,21 @@ class Config:
     access_log: bool
     log_level: str
     log_format: str
+    log_location: Path | None
+    metrics_location: Path | None
+    log_config: Path | None
+    metrics_mode: str | None
     disable_system_metrics: bool
     metrics_config: Path | None
     model_metrics_auto_detect: bool | None
+    metric_time_interval: float
     trace_endpoint: str | None
     trace_sample: float
     origins: Mapping[str, str] = field(default_factory=dict)  # setting → "flag", "environment", "file …" or "default"
     models_block: ModelValues = field(default_factory=dict)
     snapshot_block: ModelValues = field(default_factory=dict)  # models that TorchServe had registered
     metrics_file: MetricsFile | None = None  # the content of `metrics_config`
+    log_files: Mapping[str, LogTarget] = field(default_factory=dict)  # TorchServe's, by their names there
     notes: tuple[str, ...] = ()  # sentences about the keys of config.properties that are not obeyed
 
     def model_values(self, name: str, version: str) -> Mapping[str, Any]:
@@ -110,7 +122,8 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
         raise StartError(f"no model store at `{store}`", "make the directory, or name another with `--model-store`")
     declared = values["metrics_config"]
     metrics_file = None if declared is None else read_metrics_file(declared, places["metrics_config"])
-    notes = file.notes
+    log_files, log_notes = _log_files(values, places, environment)
+    notes = (*file.notes, *log_notes)
     unread = directory / "config.properties" if directory is not None and values["ts_config"] is None else None
     if unread is not None and unread.is_file():
         # torchserve reads this file. Anyone who can write to the directory where `tsctl` is started could choose
@@ -123,7 +136,7 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
         notes += (f"warning: `cors_allowed_origin` has no effect on {inference}: {why}",)
     return Config(
         **values, origins=origins, models_block=file.models, snapshot_block=file.snapshot, metrics_file=metrics_file,
-        notes=notes,
+        log_files=log_files, notes=notes,
     )  # fmt: skip
 
 
@@ -150,12 +163,28 @@ def _receiving(chosen: int | None, largest: int) -> int:
     return chosen
 
 
+def _log_files(
+    values: Mapping[str, Any], places: Mapping[str, str], environment: Mapping[str, str]
+) -> tuple[dict[str, LogTarget], list[str]]:
+    """Return TorchServe's log files, and notes about them.
+
+    Raises:
+        StartError: the log4j configuration cannot be read.
+    """
+    if values["log_config"] is not None:
+        return log4j_targets(values["log_config"], places["log_config"], environment)
+    mode, otherwise = values["metrics_mode"], paths.logs_dir(values["state_dir"])
+    return log_targets(values["log_location"], values["metrics_location"], mode, otherwise), []
+
+
 def _said(setting: Setting, flags: Mapping[str, str | None], environment: Mapping[str, str]) -> PropertyValue | None:
     text = flags.get(setting.name)
     if text is not None:
         return PropertyValue(text, setting.flag, "flag")
-    names = (setting.variable, "TS_CONFIG_FILE") if setting.name == "ts_config" else (setting.variable,)
-    return next((PropertyValue(environment[name], name, "environment") for name in names if name in environment), None)
+    if setting.variable in environment:
+        return PropertyValue(environment[setting.variable], setting.variable, "environment")
+    theirs = _THEIR_VARIABLES.get(setting.name, "")
+    return PropertyValue(environment[theirs], theirs, "environment") if environment.get(theirs) else None
 
 
 def _parsed(setting: Setting, given: PropertyValue) -> Any:

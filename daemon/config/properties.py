@@ -46,7 +46,7 @@ MEANINGLESS = frozenset({
     "grpc_management_address", "grpc_management_max_connection_age_grace_ms",
     "grpc_management_max_connection_age_ms", "grpc_management_port", "initial_distribution_port",
     "initial_worker_port", "io_ratio", "ipex_enable", "ipex_gpu_enable",
-    "max_response_size", "metric_time_interval", "metrics_mode", "model_server_home", "netty_client_threads",
+    "max_response_size", "model_server_home", "netty_client_threads",
     "number_of_gpu", "number_of_netty_threads", "plugins_path", "prefer_direct_buffer", "system_metrics_cmd",
     "ts_header_key_sequence_end", "ts_header_key_sequence_id", "ts_header_key_sequence_start",
     "ts_open_inference_protocol", "tsConfigFile", "use_env_allowed_urls", "use_native_io", "version", "vmargs",

@@ -77,9 +77,19 @@ def _record(text: str) -> logging.LogRecord:
 class _ModelLog:
     """The log of one version's workers."""
 
-    def __init__(self, path: Path, form: OutputFormat, *, foreground: bool, plain: bool, as_json: bool) -> None:
+    def __init__(
+        self,
+        path: Path,
+        form: OutputFormat,
+        copy: OutputLog | None,
+        *,
+        foreground: bool,
+        plain: bool,
+        as_json: bool,
+    ) -> None:
         self._file = LineLog(path, "model", foreground=foreground, as_json=as_json)
         self._form = form
+        self._copy = copy
         self._foreground = foreground
         self._plain = plain
 
@@ -88,6 +98,8 @@ class _ModelLog:
         if self._foreground:
             shown = text if self._plain else self._form.lines(text, pid, stream, now, named=True)
         self._file.write(self._form.lines(text, pid, stream, now), shown)
+        if self._copy is not None:
+            self._copy(text, pid, stream)
 
     def close(self) -> None:
         self._file.close()
@@ -99,12 +111,20 @@ class ModelLogs:
     Args:
         file_of: a model's name and version → the path of its file.
         plain: the foreground gets the bare output.
+        copy: a model's name and version → the receiver of a copy of its workers' output; None for no copies.
     """
 
     def __init__(
-        self, file_of: Callable[[str, str], Path], *, foreground: bool, plain: bool = False, as_json: bool = False
+        self,
+        file_of: Callable[[str, str], Path],
+        *,
+        foreground: bool,
+        plain: bool = False,
+        as_json: bool = False,
+        copy: Callable[[str, str], OutputLog] | None = None,
     ) -> None:
         self._file_of = file_of
+        self._copy = copy
         self._foreground = foreground
         self._plain = plain
         self._as_json = as_json
@@ -115,7 +135,8 @@ class ModelLogs:
         log = self._open.get((name, version))
         if log is None:
             form, path = OutputFormat(name, version, as_json=self._as_json), self._file_of(name, version)
-            log = _ModelLog(path, form, foreground=self._foreground, plain=self._plain, as_json=self._as_json)
+            copy = None if self._copy is None else self._copy(name, version)
+            log = _ModelLog(path, form, copy, foreground=self._foreground, plain=self._plain, as_json=self._as_json)
             self._open[name, version] = log
         return log.write
 

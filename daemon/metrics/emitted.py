@@ -89,6 +89,12 @@ class Emitted:
         return [each for each in self._known.values() if self._kinds.get(each.name, each.kind) == each.kind]
 
     @property
+    def handler_time(self) -> float | None:
+        """The milliseconds of the last batch in the handler; None before the first."""
+        found = self._known.get(("gauge", HANDLER_TIME, (("ModelName", self._model[0]), ("Level", "Model"))))
+        return None if found is None else found.value
+
+    @property
     def counters(self) -> list[Series]:
         """The series that stay when the version is unregistered."""
         return [each for each in self.series if each.kind == "counter"]

@@ -73,13 +73,24 @@ def machine(values: Mapping[str, float]) -> Iterator[Metric]:
 
 def gpus(found: Iterable[Gpu]) -> Iterator[Metric]:
     """Yield the gauges of this machine's GPUs."""
-    labelled = [({"Level": "Host", "DeviceId": gpu.index, "Hostname": _hostname}, gpu) for gpu in found]
-    busy = [(labels, gpu.busy) for labels, gpu in labelled if gpu.busy is not None]
-    used = [(labels, 100.0 * gpu.used / gpu.total) for labels, gpu in labelled if gpu.total]
-    yield family("GPUUtilization", "gauge", "How busy a GPU is, percent", busy)
-    yield family("GPUMemoryUtilization", "gauge", "How full the memory of a GPU is, percent", used)
-    megabytes = [(labels, gpu.used) for labels, gpu in labelled]
-    yield family("GPUMemoryUsed", "gauge", "Memory of a GPU in use, megabytes", megabytes)
+    texts = {
+        "GPUUtilization": "How busy a GPU is, percent",
+        "GPUMemoryUtilization": "How full the memory of a GPU is, percent",
+        "GPUMemoryUsed": "Memory of a GPU in use, megabytes",
+    }
+    for name, values in gpu_values(found).items():
+        labelled = [({"Level": "Host", "DeviceId": index, "Hostname": _hostname}, value) for index, value in values]
+        yield family(name, "gauge", texts[name], labelled)
+
+
+def gpu_values(found: Iterable[Gpu]) -> dict[str, list[tuple[str, float]]]:
+    """Return name → each GPU's number and value, without unknown values."""
+    gpus = list(found)
+    return {
+        "GPUUtilization": [(gpu.index, gpu.busy) for gpu in gpus if gpu.busy is not None],
+        "GPUMemoryUtilization": [(gpu.index, 100.0 * gpu.used / gpu.total) for gpu in gpus if gpu.total],
+        "GPUMemoryUsed": [(gpu.index, gpu.used) for gpu in gpus],
+    }
 
 
 def ours(metrics: Metrics) -> Iterator[Metric]:

@@ -2,6 +2,7 @@
 
 from collections import Counter, OrderedDict
 
+from daemon.metrics.torchserve.metric_log import MetricLog
 from daemon.metrics.version import VersionMetrics
 
 KEPT_VERSIONS = 1000  # unregistered ones whose counters stay; beyond, those that left first are forgotten
@@ -16,6 +17,7 @@ class Metrics:
         events: the daemon's events by kind; None to show none.
         spans: spans of recorded requests by what became of them (daemon/tracing/buffer.py); None while traces are off.
         warned: names that the log has mentioned.
+        log: writes values to TorchServe's log files; None without them.
     """
 
     def __init__(self) -> None:
@@ -25,6 +27,7 @@ class Metrics:
         self.stalls = 0
         self.stalled_seconds = 0.0
         self.warned: set[str] = set()
+        self.log: MetricLog | None = None
         self._versions: dict[tuple[str, str], VersionMetrics] = {}  # in the order they were registered
         self._left: OrderedDict[tuple[str, str], VersionMetrics] = OrderedDict()
 
@@ -49,6 +52,8 @@ class Metrics:
     def answered(self, status: int) -> None:
         """Count an answer."""
         self.answers["2XX" if 200 <= status < 300 else "4XX" if 400 <= status < 500 else "5XX"] += 1
+        if self.log is not None:
+            self.log.sent(status)
 
     def stalled(self, seconds: float) -> None:
         """Count a stall of the event loop."""
@@ -61,6 +66,7 @@ class Metrics:
         before = self._versions.pop(key, None) or self._left.pop(key, None)
         if before is not None:
             version.continue_from(before)
+        version.log = self.log
         self._versions[key] = version
 
     def find(self, name: str, version: str) -> VersionMetrics:
@@ -75,6 +81,7 @@ class Metrics:
     def replace(self, old: VersionMetrics, new: VersionMetrics) -> None:
         """Put a version in the place of another that still finishes: both count as one."""
         new.take_over(old)
+        new.log = self.log
         self._versions[new.name, new.version] = new
 
     def remove(self, version: VersionMetrics) -> None:

@@ -10,6 +10,7 @@ from daemon.metrics.exemplars import Exemplars
 from daemon.metrics.histogram import BATCH_SIZES, FINE, SECONDS, Histogram
 from daemon.metrics.recent import Counts, Recent, Window
 from daemon.metrics.refusals import reason_of
+from daemon.metrics.torchserve.metric_log import MetricLog
 from handlers.wire import Isolation
 
 
@@ -51,6 +52,7 @@ class VersionMetrics:
             `FINE`: with a status below 500, with another, and of those that expired.
         window: remembers the counts, for `recent`.
         exemplars: recorded requests among those times; None while requests are not traced.
+        log: writes values to TorchServe's log files; None without them.
         queue_time: of requests, from complete receipt until a worker first started them.
         batch_size: jobs in each batch that was sent.
         inference_time: of answered batches, as measured in the worker.
@@ -82,6 +84,7 @@ class VersionMetrics:
         self.returned_at = self.last_inference_time = self.last_overhead = 0.0
         self.emitted = Emitted(name, version)
         self.exemplars: Exemplars | None = None
+        self.log: MetricLog | None = None
 
     def __repr__(self) -> str:
         return f"<VersionMetrics {self.name}/{self.version} {self.named.requests + self.unnamed.requests} requests>"
@@ -161,6 +164,8 @@ class VersionMetrics:
         sums = self.unnamed if job.unnamed else self.named
         sums.requests += 1
         sums.received += job.size
+        if self.log is not None:
+            self.log.requested(self.name, self._label(job))
 
     def sent(self, batch: Batch) -> None:
         """Count a batch sent to a worker. A job that is sent again has waited once."""
@@ -177,6 +182,11 @@ class VersionMetrics:
                 waited = until - job.arrived
                 self.queue_time.observe(waited)
                 (self.unnamed if job.unnamed else self.named).queue_time += waited
+                if self.log is not None:
+                    self.log.waited(self.name, self._label(job), waited)
+
+    def _label(self, job: Job) -> str:
+        return "default" if job.unnamed else self.version
 
     def returned(self, batch: Batch, seconds: float, now: float) -> None:
         """Count a batch that came back after `seconds` in the worker; not if it timed out, with 0.0."""
@@ -187,6 +197,9 @@ class VersionMetrics:
             self.returned_at, self.last_inference_time = now, seconds
             if batch.reason != "ahead":  # which waited in the worker, too
                 self.last_overhead = max(0.0, now - batch.sent - seconds)
+            if self.log is not None:
+                ids = ",".join([job.id for job in batch.jobs])
+                self.log.batch_returned(self.name, ids, seconds, self.last_overhead, self.emitted.handler_time)
 
     def answered(self, job: Job, status: int, now: float, size: int = 0) -> None:
         """Count the answer, of `size` bytes, to a job that a worker had."""
@@ -196,6 +209,8 @@ class VersionMetrics:
         sums = self.unnamed if job.unnamed else self.named
         sums.latency += seconds
         sums.sent += size
+        if self.log is not None:
+            self.log.answered(self.name, self._label(job), seconds)
 
     def expired(self, job: Job, where: str, status: int, now: float) -> None:
         """Count a job that was answered, with this status, because it had expired."""

@@ -20,6 +20,7 @@ def test_the_fields_are_the_settings() -> None:
         "models_block",
         "snapshot_block",
         "metrics_file",
+        "log_files",
         "notes",
     ]
 

@@ -85,12 +85,12 @@ def test_workers_get_the_environment_that_the_file_describes(idle: Served) -> No
 def test_start_names_what_it_does_not_obey(idle: Served) -> None:
     file = configure(idle, "netty_client_threads=4", "no_such_key=1")
 
-    started = idle.run("start", "--ts-config", file, "--log-config", "log4j2.xml")
+    started = idle.run("start", "--ts-config", file, "--cpp-log-config", "log.yaml")
 
     assert started.returncode == 0
     assert f"warning: {file} has unknown keys: no_such_key" in started.stderr
     assert f"note: {file} has keys that have no effect here: netty_client_threads" in started.stderr
-    assert "note: `--log-config` has no effect" in started.stderr
+    assert "note: `--cpp-log-config` has no effect" in started.stderr
     assert "has unknown keys: no_such_key" in idle.tsctl("logs")
 
 

@@ -36,6 +36,7 @@ SAMPLES = {
     "LIST": "content-type",
     "URL": "http://127.0.0.1:4318",
     "RATIO": "0.5",
+    "MODE": "legacy",
 }
 every_setting = pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 

@@ -119,7 +119,6 @@ def test_foreground_is_told() -> None:
     "arguments",
     [
         ["--enable-model-api"],
-        ["--log-config", "log4j2.xml"],
         ["--cpp-log-config", "log.yaml"],
         ["--plugins-path", "plugins"],
         ["--ppath", "plugins"],

@@ -17,8 +17,9 @@ DAEMON: dict[str, tuple[str, ...]] = {
         "limit_image_pixels", "hide_environment", "template",
     ),
     "Logs, metrics and traces": (
-        "access_log", "log_level", "log_format", "disable_system_metrics", "metrics_config",
-        "model_metrics_auto_detect", "trace_endpoint", "trace_sample",
+        "access_log", "log_level", "log_format", "log_location", "metrics_location", "log_config", "metrics_mode",
+        "disable_system_metrics", "metrics_config", "model_metrics_auto_detect", "metric_time_interval",
+        "trace_endpoint", "trace_sample",
     ),
 }  # fmt: skip
 MODEL: dict[str, tuple[str, ...]] = {

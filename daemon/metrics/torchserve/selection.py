@@ -10,9 +10,7 @@ The daemon's own metrics, `tsctl_…`, are on `/metrics` in every mode, and in n
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-from prometheus_client import Metric
+from collections.abc import Collection, Mapping, Sequence
 
 LEGACY = frozenset(
     {"ts_inference_requests_total", "ts_inference_latency_microseconds", "ts_queue_latency_microseconds"}
@@ -69,17 +67,8 @@ class Selection:
             return dict(labels)
         return dict(zip(declared, labels.values(), strict=True))
 
-    def shown(self, families: Iterable[Metric]) -> Iterator[Metric]:
-        """Yield the families that `/metrics` shows."""
-        for each in families:
-            if each.name.startswith("tsctl_"):
-                yield each
-            elif self._mode != "log" and (self._mode != "legacy" or each.name in LEGACY) and self.known(each.name):
-                yield self._renamed(each)
-
-    def _renamed(self, family: Metric) -> Metric:
-        if self._server is not None and family.name in SERVER:
-            family.samples = [
-                each._replace(labels=self.dimensions(each.name, each.labels)) for each in family.samples
-            ]  # fmt: skip
-        return family
+    def shown(self, name: str) -> bool:
+        """Return whether a metric is on `/metrics`."""
+        if name.startswith("tsctl_"):
+            return True
+        return self._mode != "log" and (self._mode != "legacy" or name in LEGACY) and self.known(name)

@@ -4,6 +4,7 @@ import pytest
 
 from daemon.metrics.exposition import family, render
 from daemon.metrics.torchserve.selection import SERVER, Selection
+from daemon.metrics.torchserve.shown import shown
 from tests.metrics.reading import values
 
 LABELS = {"model_name": "m", "model_version": "1.0", "hostname": "h"}
@@ -17,9 +18,9 @@ ALL = (
 )
 
 
-def shown(selection: Selection) -> list[str]:
+def names_of(selection: Selection) -> list[str]:
     families = [family(name, "gauge", name, [(dict(labels), 1)]) for name, labels in ALL]
-    return [line.partition("{")[0] for line in values(render(selection.shown(families)).decode())]
+    return [line.partition("{")[0] for line in values(render(shown(families, selection)).decode())]
 
 
 @pytest.mark.parametrize(
@@ -39,14 +40,14 @@ def shown(selection: Selection) -> list[str]:
 def test_a_mode_chooses_where_metrics_go(mode: str | None, expected: list[str], logged: list[str]) -> None:
     selection = Selection(mode)
 
-    assert shown(selection) == expected
+    assert names_of(selection) == expected
     assert [name for name, _ in ALL[1:] if selection.logged(name)] == logged
 
 
 def test_what_a_file_does_not_declare_is_neither_shown_nor_logged() -> None:
     selection = Selection(None, {"MemoryUsed": ["Level"]}, {"HandlerTime"})
 
-    assert shown(selection) == ["tsctl_queue_jobs", "MemoryUsed", "HandlerTime"]
+    assert names_of(selection) == ["tsctl_queue_jobs", "MemoryUsed", "HandlerTime"]
     assert not selection.logged("Requests2XX")
     assert not selection.logged("Words")
 
@@ -60,7 +61,7 @@ def test_a_name_is_declared_as_the_handler_writes_it() -> None:
 def test_the_machine_can_be_left_out() -> None:
     selection = Selection(machine=False)
 
-    assert "MemoryUsed" not in shown(selection)
+    assert "MemoryUsed" not in names_of(selection)
     assert [name for name in SERVER if not selection.known(name)].count("CPUUtilization") == 1
 
 
@@ -75,6 +76,6 @@ def test_the_machine_can_be_left_out() -> None:
 def test_a_file_renames_the_dimensions_of_the_servers_metrics(declared: list[str], expected: dict[str, str]) -> None:
     selection = Selection(None, {"ts_inference_requests_total": declared})
 
-    (made,) = selection.shown([family("ts_inference_requests_total", "counter", "x", [(dict(LABELS), 1)])])
+    (made,) = shown([family("ts_inference_requests_total", "counter", "x", [(dict(LABELS), 1)])], selection)
 
     assert made.samples[0].labels == expected

@@ -1,0 +1,89 @@
+"""Values for ts_metrics.log that no request brings: the machine's, and the time in which each worker has loaded."""
+
+import asyncio
+
+from daemon.api.management.describe import FIRST_WORKER_ID
+from daemon.core.clock import Clock, Timer
+from daemon.events.event import Event
+from daemon.events.events import Events
+from daemon.metrics.families import gpu_values
+from daemon.metrics.machine.gpu import Gpus
+from daemon.metrics.machine.host import HostMonitor
+from daemon.metrics.torchserve.metric_log import MetricLog
+from daemon.models.registry import Registry
+
+LOOK_EVERY = 1.0  # seconds, for workers that have loaded
+
+
+class PeriodicMetrics:
+    """Writes these values while the daemon runs.
+
+    Args:
+        interval: seconds between two measurements of the machine; None for none.
+    """
+
+    def __init__(
+        self,
+        log: MetricLog,
+        registry: Registry,
+        events: Events,
+        host: HostMonitor,
+        gpus: Gpus,
+        clock: Clock,
+        interval: float | None,
+    ) -> None:
+        self._log = log
+        self._registry = registry
+        self._events = events
+        self._host = host
+        self._gpus = gpus
+        self._clock = clock
+        self._interval = interval
+        self._timers: dict[str, Timer] = {}
+        self._asking: asyncio.Task[None] | None = None
+        self._loaded: dict[tuple[str, int], float] = {}  # worker's name and pid → when it was started
+
+    def begin(self) -> None:
+        self._events.listeners[self._happened] = None
+        self._look_again()
+        if self._interval is not None:
+            self._measure(self._interval)
+
+    def close(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+        if self._asking is not None:
+            self._asking.cancel()
+        self._events.listeners.pop(self._happened, None)
+
+    def _happened(self, event: Event) -> None:
+        if event.kind == "model-ready":  # the others can wait a second
+            self._look()
+
+    def _measure(self, interval: float) -> None:
+        self._timers["machine"] = self._clock.later(interval, lambda: self._measure(interval))
+        for name, value in self._host.read().items():
+            self._log.of_host(name, value)
+        if self._gpus.any and (self._asking is None or self._asking.done()):
+            self._asking = asyncio.ensure_future(self._measure_gpus())
+
+    async def _measure_gpus(self) -> None:
+        for name, values in gpu_values(await self._gpus.read()).items():
+            for index, value in values:
+                self._log.of_gpu(name, value, index)
+
+    def _look_again(self) -> None:
+        self._timers["look"] = self._clock.later(LOOK_EVERY, self._look_again)
+        self._look()
+
+    def _look(self) -> None:
+        """Write the time of each worker that has loaded since the last look."""
+        found: dict[tuple[str, int], float] = {}
+        for model in self._registry:
+            for place, worker in enumerate(model.pool.workers):
+                name = f"W-{FIRST_WORKER_ID + place}-{model.name}_{model.version}"
+                if worker.load_time:
+                    found[name, worker.pid] = worker.started
+                    if self._loaded.get((name, worker.pid)) != worker.started:
+                        self._log.of_host("WorkerLoadTime", worker.load_time * 1e3, {"WorkerName": name})
+        self._loaded = found

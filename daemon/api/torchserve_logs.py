@@ -1,0 +1,90 @@
+"""TorchServe's log files and metrics modes, of a configuration: nothing is opened if the operator wants none."""
+
+import logging
+from collections.abc import Callable
+
+from daemon.config.config import Config
+from daemon.config.metrics_file import models_metrics
+from daemon.core.clock import Clock
+from daemon.core.log_format import without_secrets
+from daemon.core.logs import OutputLog
+from daemon.http.messages import Request
+from daemon.metrics.torchserve.files import DaemonLines, LayoutFile, LogFiles
+from daemon.metrics.torchserve.metric_log import MetricLog
+from daemon.metrics.torchserve.output import OutputCopies
+from daemon.metrics.torchserve.selection import Selection
+
+
+def selection_of(config: Config) -> Selection:
+    """Return the operator's choice among TorchServe's metrics."""
+    file = config.metrics_file
+    return Selection(
+        config.metrics_mode,
+        None if file is None else {each.name: each.dimensions for each in file.ts_metrics},
+        models_metrics(file, config.model_metrics_auto_detect),
+        machine=not config.disable_system_metrics,
+    )
+
+
+class TorchServeLogs:
+    """The files of a configuration.
+
+    Attributes:
+        metrics: writes the lines of metrics; None if neither of their files is wanted.
+
+    Args:
+        soon: makes a call on the loop, from any thread.
+    """
+
+    def __init__(
+        self, config: Config, selection: Selection, clock: Clock, soon: Callable[[Callable[[], None]], None]
+    ) -> None:
+        files = self._files = LogFiles(config.log_files, clock)
+        declared = config.metrics_file
+        rows = () if declared is None else (*declared.ts_metrics, *declared.model_metrics)
+        server, models = _metrics_writer(files.find("ts_metrics")), _metrics_writer(files.find("model_metrics"))
+        log = MetricLog(selection, server, models, {each.name: each.unit for each in rows})
+        self.metrics = log if "ts_metrics" in files or "model_metrics" in files else None
+        self._access = files.find("access_log")
+        own, output = files.find("ts_log"), [files.find("model_log"), files.find("ts_log")]
+        self._copies = OutputCopies([each for each in output if each is not None], log)
+        self._lines = None if own is None else DaemonLines(own, soon)
+        if self._lines is not None:
+            logging.getLogger("daemon").addHandler(self._lines)
+
+    @property
+    def copy(self) -> Callable[[str, str], OutputLog] | None:
+        """The receiver of the output of all workers; None if no file wants it."""
+        wanted = self._lines is not None or "model_log" in self._files or "model_metrics" in self._files
+        return self._copies.of if wanted else None
+
+    @property
+    def answered(self) -> Callable[[Request, int, float], None] | None:
+        """The writer of the line of each request in access_log.log; None without that file."""
+        return None if self._access is None else self._note
+
+    def _note(self, request: Request, status: int, seconds: float) -> None:
+        assert self._access is not None
+        self._access.write("INFO", "main", "ACCESS_LOG", access_line(request, status, seconds))
+
+    def close(self) -> None:
+        """Write the remaining lines and close the files; no line may be added afterwards."""
+        if self._lines is not None:
+            logging.getLogger("daemon").removeHandler(self._lines)
+        self._files.close()
+
+
+def access_line(request: Request, status: int, seconds: float) -> str:
+    """Return TorchServe's line of a request: `/127.0.0.1:5000 "GET /ping HTTP/1.1" 200 3`, with milliseconds."""
+    peer = "127.0.0.1" if request.peer.startswith("pid:") else f"/{request.peer}"
+    target = without_secrets(request.target)
+    if not target.isprintable():
+        target = ascii(target)[1:-1]
+    protocol = "HTTP/1.0" if request.http_1_0 else "HTTP/1.1"
+    return f'{peer} "{request.method} {target} {protocol}" {status} {int(seconds * 1000)}'
+
+
+def _metrics_writer(file: LayoutFile | None) -> Callable[[str], None]:
+    if file is None:
+        return lambda line: None
+    return lambda line: file.write("INFO", "main", "METRICS", line)

@@ -1,0 +1,1 @@
+"""Layouts of log lines that an operator chooses."""

@@ -1,0 +1,126 @@
+"""TorchServe's log files are what scripts that read them expect: names, places, lines, and modes."""
+
+import json
+import re
+from functools import partial
+from pathlib import Path
+
+from tests.e2e.served import Served, eventually
+from tests.metrics.reading import values
+
+STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{3}"
+
+
+def measure(served: Served, count: int) -> str:
+    """Ask for one prediction; return the request's id."""
+    answer = served.ask("/predictions/measures", json.dumps({"count": count}).encode(), content_type="application/json")
+    assert answer.status == 200
+    return answer.headers["x-request-id"]
+
+
+def has(path: Path, pattern: str) -> bool:
+    return re.search(pattern, path.read_text(), re.MULTILINE) is not None
+
+
+TIMES = r"#hostname:[^,]+,timestamp:\d+$"
+# file → a line of it, behind the stamp; NAME is the request's id
+LINES = [
+    ("logs/access_log.log", r'- /127\.0\.0\.1:\d+ "POST /predictions/measures HTTP/1\.1" 200 \d+$'),
+    ("logs/ts_log.log", r"\[INFO \] main daemon\.events - measures/1\.0: registered from measures\.mar$"),
+    ("logs/model_log.log", r"\[INFO \] W-9000-prints_1\.0-stdout MODEL_LOG - 0$"),
+    ("logs/ts_log.log", r"\[INFO \] W-9000-prints_1\.0-stdout MODEL_LOG - 0$"),
+    ("metrics/ts_metrics.log", r"- ts_inference_requests_total\.Count:1\.0\|#model_name:measures,model_version:"),
+    ("metrics/ts_metrics.log", r"- WorkerLoadTime\.Milliseconds:[\d.]+\|#WorkerName:W-9000-measures_1\.0,Level:Host\|"),
+    ("metrics/ts_metrics.log", rf"- CPUUtilization\.Percent:[\d.]+\|#Level:Host\|{TIMES}"),
+    ("metrics/model_metrics.log", r"- Words\.Count:3\.0\|#Language:de,.*,requestID:NAME,timestamp:\d+$"),
+    ("metrics/model_metrics.log", r"- PredictionTime\.ms:[\d.]+\|#ModelName:measures,Level:Model\|.*requestID:NAME,"),
+]  # fmt: skip
+
+
+def test_the_five_files_have_torchserves_lines(idle: Served, tmp_path: Path) -> None:
+    idle.environment |= {"LOG_LOCATION": str(tmp_path / "logs"), "METRICS_LOCATION": str(tmp_path / "metrics")}
+    idle.start()
+    present = {f"{path.parent.name}/{path.name}" for path in tmp_path.glob("*/*.log")}
+    idle.register("measures")
+    idle.register("prints")
+
+    name = measure(idle, 3)
+    idle.ask("/predictions/prints", b"lines 1")
+
+    assert present == {name for name, _ in LINES}
+    for file, line in LINES:
+        pattern = rf"^{STAMP} {line.replace('NAME', name)}"
+        eventually(partial(has, tmp_path / file, pattern), f"{file} has {pattern}")
+    assert not has(tmp_path / "logs/model_log.log", r"\[METRICS\]")
+    assert "Words{" in idle.ask("/metrics", method="GET").body.decode()
+
+
+def shown(served: Served) -> set[str]:
+    names = {line.partition("{")[0] for line in values(served.ask("/metrics", method="GET").body.decode())}
+    return {name for name in names if not name.startswith("tsctl_")}
+
+
+def test_in_the_mode_log_metrics_are_in_files_only(idle: Served, tmp_path: Path) -> None:
+    properties = tmp_path / "config.properties"
+    properties.write_text("metrics_mode=log\n")
+    idle.start("--ts-config", str(properties))
+    idle.register("measures")
+
+    measure(idle, 3)
+
+    assert shown(idle) == set()
+    logs = idle.folder / "state" / "logs"
+    eventually(lambda: has(logs / "ts_metrics.log", r"Requests2XX\.Count:1\.0"), "the answers are in the file")
+    eventually(lambda: has(logs / "model_metrics.log", r"Words\.Count:3\.0"), "and what handlers measure")
+
+
+def test_in_the_mode_legacy_the_three_counters_are_on_metrics_only(idle: Served, tmp_path: Path) -> None:
+    idle.start("--metrics-mode", "legacy", "--metrics-location", str(tmp_path))
+    idle.register("measures")
+
+    measure(idle, 3)
+
+    legacy = {"ts_inference_requests_total", "ts_inference_latency_microseconds", "ts_queue_latency_microseconds"}
+    assert shown(idle) == legacy
+    eventually(lambda: has(tmp_path / "ts_metrics.log", r"QueueTime\.Milliseconds:"), "the others are in the file")
+    assert not has(tmp_path / "ts_metrics.log", "ts_inference")
+
+
+def test_in_the_mode_prometheus_the_files_are_empty(idle: Served, tmp_path: Path) -> None:
+    idle.start("--metrics-mode", "prometheus", "--metrics-location", str(tmp_path))
+    idle.register("measures")
+
+    measure(idle, 3)
+
+    assert {"Requests2XX", "Words", "PredictionTime", "MemoryUsed"} <= shown(idle)
+    idle.stop()
+    assert [(tmp_path / name).read_text() for name in ("ts_metrics.log", "model_metrics.log")] == ["", ""]
+
+
+def test_a_log4j_file_names_the_files_and_a_note_what_is_not_used(idle: Served, tmp_path: Path) -> None:
+    config = tmp_path / "log4j2.xml"
+    config.write_text(f"""
+        <Configuration><Appenders>
+          <File name="mine" fileName="{tmp_path}/mine.log"><PatternLayout pattern="%p %m%n"/></File>
+        </Appenders><Loggers>
+          <Logger name="ACCESS_LOG"><AppenderRef ref="mine"/></Logger>
+        </Loggers></Configuration>""")
+
+    done = idle.run("start", "--log-config", str(config))
+    idle.note_address()
+    idle.ask("/ping", method="GET")
+
+    assert f"note: {config}: the logger `MODEL_LOG` has no appender; model_log.log is not written" in done.stderr
+    eventually(lambda: has(tmp_path / "mine.log", r'^INFO /127.* "GET /ping HTTP/1\.1" 200 \d+$'), "the line is there")
+
+
+def test_an_upgrade_goes_on_with_the_same_files(idle: Served, tmp_path: Path) -> None:
+    idle.environment |= {"LOG_LOCATION": str(tmp_path / "logs")}
+    idle.start()
+    idle.register("measures")
+
+    idle.tsctl("upgrade")
+    measure(idle, 2)
+
+    line = r'"POST /predictions/measures HTTP/1\.1" 200 \d+$'
+    eventually(lambda: has(tmp_path / "logs" / "access_log.log", line), "the new daemon writes there")

@@ -1,0 +1,40 @@
+"""A measurement that a worker prints is read, and written as TorchServe writes it."""
+
+import pytest
+
+from daemon.metrics.torchserve.lines import PrintedMetric, metric_line, parse_printed
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (
+            "[METRICS]Words.Count:2|#Language:de,ModelName:net|#type:COUNTER|#hostname:vm,1700000000,id-a,id-b",
+            PrintedMetric("Words", "Count", 2.0, "Language:de,ModelName:net", "vm", "id-a,id-b"),
+        ),
+        (
+            "[METRICS]Heat.C:-1.5e-05|#|#type:GAUGE|#hostname:vm,1700000000",
+            PrintedMetric("Heat", "C", -1.5e-05, "", "vm", ""),
+        ),
+        (
+            "INFO > [METRICS]Old.ms:3|#Level:Model|#hostname:vm,1700000000",
+            PrintedMetric("Old", "ms", 3.0, "Level:Model", "vm", ""),
+        ),
+        ("[METRICS]Heat.C:-|#|#hostname:vm,1700000000", None),
+        ("[METRICS]Heat", None),
+        ("my [METRICS]Heat.C:1|#|#hostname:vm,1700000000", None),
+    ],
+)
+def test_a_printed_measurement_is_parsed(line: str, expected: PrintedMetric | None) -> None:
+    assert parse_printed(line) == expected
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        ("", "Heat.C:3.0|#Where:here|#hostname:vm,timestamp:1700000000"),
+        ("id-a", "Heat.C:3.0|#Where:here|#hostname:vm,requestID:id-a,timestamp:1700000000"),
+    ],
+)
+def test_a_value_is_torchserves_line(ids: str, expected: str) -> None:
+    assert metric_line("Heat", "C", 3, "Where:here", "vm", 1_700_000_000.9, ids) == expected
