@@ -54,7 +54,7 @@ test-busy: $(VENV)/.installed
 # recorded answers, the quick start, models that a C++ compiler compiles, and some of real processes. A process takes
 # whole files: what the tests of one share is made once.
 heavy: $(VENV)/.installed
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest $(SPREAD) --dist loadfile -m heavy $(PYTEST)
+	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/pytest $(SPREAD) --dist loadfile -m heavy $(PYTEST)
 
 # All tests, heavy ones too, on the compiled modules of a wheel: what runs where tsctl was not installed as editable.
 compiled: $(VENV)/.installed
