@@ -52,7 +52,7 @@ def metrics_routes(
             emitted(metrics),
         )
         pieces = []
-        for text in texts(shown(told, chosen), names, openly=openly):
+        for text in texts(shown(told, chosen), names, openly=openly, as_torchserve=chosen.as_torchserve):
             pieces.append(text)
             # The metrics of 100 versions take 40 ms (tests/lab/benchmarks/metrics.py): let predictions run in between.
             await asyncio.sleep(0)

@@ -57,6 +57,9 @@ _FILE_ONLY = frozenset({"use_native_io", "io_ratio", "metric_time_interval", "mo
                         "system_metrics_cmd", _ENABLE})  # fmt: skip
 _ODD_VARIABLES = {"token_expiration_min": "TS_TOKEN_EXPIRATION_TIME_MIN"}
 
+_VMARGS = "vmargs"
+_LOG4J = re.compile(r"-Dlog4j2?\.configurationFile=(?:file:(?://)?)?(\S+)")
+
 ModelValues = Mapping[str, Mapping[str, Mapping[str, Any]]]  # model → version → key → value
 
 
@@ -98,13 +101,19 @@ def read_config_file(path: Path, environment: Mapping[str, str]) -> ConfigFile:
             raise StartError(f"{given[key].where}: {sentence}")
     known = KEYS.keys() | STOPS.keys() | MEANINGLESS | {_BLOCK, _SNAPSHOT, _ENABLE}
     unknown = sorted(given.keys() - known)
+    settings = {KEYS[key]: value for key, value in given.items() if key in KEYS and value.text}
+    vmargs = given.get(_VMARGS)
+    log4j = None if vmargs is None else _LOG4J.search(vmargs.text)
+    if vmargs is not None and log4j is not None:  # TorchServe's way to name a log4j configuration here
+        settings["log_config"] = vmargs._replace(text=log4j[1])
+        if vmargs.text == log4j[0]:
+            del given[_VMARGS]
     meaningless = sorted(given.keys() & (STOPS.keys() | MEANINGLESS) - KEYS.keys())
     notes = []
     if unknown:
         notes.append(f"warning: {path} has unknown keys: {', '.join(unknown)}")
     if meaningless:
         notes.append(f"note: {path} has keys that have no effect here: {', '.join(meaningless)}")
-    settings = {KEYS[key]: value for key, value in given.items() if key in KEYS and value.text}
     snapshot = _read_snapshot(given.get(_SNAPSHOT))
     if snapshot is not None:
         if _LIST in given:

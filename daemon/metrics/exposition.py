@@ -1,6 +1,6 @@
 """Families of samples, and their text, by `prometheus_client`: Prometheus' format 0.0.4, or OpenMetrics 1.0.0."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import repeat
 
@@ -8,6 +8,7 @@ from prometheus_client import Metric, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.samples import Exemplar, Sample
+from prometheus_client.utils import floatToGoString
 
 from daemon.metrics.exemplars import TracedLatency
 from daemon.metrics.histogram import Histogram
@@ -60,16 +61,24 @@ def _bounds(bounds: Sequence[float]) -> list[str]:
     return [*map(repr, bounds), "+Inf"]
 
 
-def texts(families: Iterable[Metric], names: Collection[str] = (), *, openly: bool = False) -> Iterator[bytes]:
+def texts(
+    families: Iterable[Metric],
+    names: Collection[str] = (),
+    *,
+    openly: bool = False,
+    as_torchserve: Callable[[str], bool] = lambda name: False,
+) -> Iterator[bytes]:
     """Return the text, a family at a time.
 
     Args:
         names: of families or of single samples to select; empty for all.
         openly: in the format of OpenMetrics.
+        as_torchserve: whether the family of this name is written as by TorchServe, unless it is in OpenMetrics.
     """
     for each in families:
-        if _keep(each, names):
-            yield _open_text(each) if openly else _text(each)
+        theirs = not openly and as_torchserve(each.name)
+        if _keep(each, names) or (theirs and not names):
+            yield _open_text(each) if openly else _their_text(each) if theirs else _text(each)
     if openly:
         yield _EOF
 
@@ -126,6 +135,19 @@ def _text(made: Metric) -> bytes:
         name = made.name.encode()
         text = text.replace(b"# %s %s_total " % (word, name), b"# %s %s " % (word, name), 1)
     return text
+
+
+def _their_text(made: Metric) -> bytes:
+    """Return the text of TorchServe's library: their labels' order, a comma behind the last, empty families."""
+    lines = [f"# HELP {made.name} {made.documentation}", f"# TYPE {made.name} {made.type}"]
+    for sample in made.samples:
+        labels = "".join([f'{name}="{_escaped(value)}",' for name, value in sample.labels.items()])
+        lines.append(f"{sample.name}{{{labels}}} {floatToGoString(sample.value)}")  # type: ignore[no-untyped-call]
+    return "".join([f"{line}\n" for line in lines]).encode()
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
 def _open_text(made: Metric) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from prometheus_client import Metric
 
 from daemon.metrics.emitted import Series
-from daemon.metrics.exposition import family, histograms
+from daemon.metrics.exposition import Labels, family, histograms
 from daemon.metrics.histogram import Histogram
 from daemon.metrics.metrics import Metrics
 from handlers.wire import BOUNDS
@@ -40,9 +40,9 @@ def emitted(metrics: Metrics) -> Iterator[Metric]:
     for name, group in lines.items():
         text = f"Emitted by a handler{f', in {group[0].unit}' if group[0].unit else ''}"
         if group[0].kind == "histogram":
-            yield histograms(name, text, ((dict(labels), each) for labels, each in _added_up(group).items()))
+            yield histograms(name, text, _added_up(group))
         else:
-            yield family(name, group[0].kind, text, ((dict(labels), value) for labels, value in _values(group).items()))
+            yield family(name, group[0].kind, text, _values(group))
 
 
 def _part_of_histogram(metrics: Metrics, name: str, by_name: dict[str, list[Series]]) -> bool:
@@ -55,19 +55,24 @@ def _part_of_histogram(metrics: Metrics, name: str, by_name: dict[str, list[Seri
     return False
 
 
-def _values(group: Iterable[Series]) -> dict[_Key, float]:
+def _values(group: Iterable[Series]) -> Iterator[tuple[Labels, float]]:
     values: dict[_Key, float] = {}
+    labels: dict[_Key, Labels] = {}
     for each in sorted(group, key=lambda series: series.stamp):
         key = _key(each)
         values[key] = values.get(key, 0.0) + each.value if each.kind == "counter" else each.value
-    return values
+        labels.setdefault(key, each.labels)
+    return ((dict(labels[key]), value) for key, value in values.items())
 
 
-def _added_up(group: Iterable[Series]) -> dict[_Key, Histogram]:
+def _added_up(group: Iterable[Series]) -> Iterator[tuple[Labels, Histogram]]:
     whole: dict[_Key, Histogram] = {}
+    labels: dict[_Key, Labels] = {}
     for each in group:
-        whole.setdefault(_key(each), Histogram(BOUNDS)).add(each.histogram.counts, each.histogram.sum)
-    return whole
+        key = _key(each)
+        whole.setdefault(key, Histogram(BOUNDS)).add(each.histogram.counts, each.histogram.sum)
+        labels.setdefault(key, each.labels)
+    return ((dict(labels[key]), histogram) for key, histogram in whole.items())
 
 
 def _key(series: Series) -> _Key:

@@ -135,6 +135,26 @@ def test_log4js_file_may_be_properties(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("vmargs", "has_more"),
+    [
+        ("-Dlog4j.configurationFile=file://FILE", False),
+        ("-Dlog4j2.configurationFile=FILE", False),
+        ("-Xmx1g -Dlog4j.configurationFile=file:FILE", True),
+    ],
+)
+def test_vmargs_may_name_log4js_file(vmargs: str, has_more: bool, tmp_path: Path) -> None:
+    log4j, properties = tmp_path / "log4j2.xml", tmp_path / "config.properties"
+    log4j.write_text(XML.format(folder=tmp_path))
+    properties.write_text(f"vmargs={vmargs.replace('FILE', str(log4j))}")
+
+    config = resolve({"ts_config": str(properties)}, {})
+
+    assert config.log_files["access_log"].path == tmp_path / "mine.log"
+    assert config.origins["log_config"] == f"file {properties}"
+    assert any("have no effect here: vmargs" in note for note in config.notes) == has_more
+
+
 def test_log4js_file_reads_the_environment(tmp_path: Path) -> None:
     config = configured(tmp_path, XML.format(folder=tmp_path), LOG_LOCATION=str(tmp_path / "theirs"))
 

@@ -60,6 +60,10 @@ class Selection:
         """Return whether the values of a metric go to a log file."""
         return self._mode != "prometheus" and (self._mode != "legacy" or name not in LEGACY) and self.known(name)
 
+    def as_torchserve(self, name: str) -> bool:
+        """Return whether the text of a metric is written as by TorchServe: where the operator has chosen a mode."""
+        return self._mode is not None and not name.startswith("tsctl_")
+
     def dimensions(self, name: str, labels: Mapping[str, str]) -> dict[str, str]:
         """Return the labels of a metric of the server under the declared names, which TorchServe takes by position."""
         declared = None if self._server is None else self._server.get(name)

@@ -1,8 +1,11 @@
 """TorchServe's metrics modes and declarations choose what `/metrics` shows; our own metrics are always there."""
 
 import pytest
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
 
-from daemon.metrics.exposition import family, render
+from daemon.metrics.exposition import family, histograms, render, texts
+from daemon.metrics.histogram import Histogram
 from daemon.metrics.torchserve.selection import SERVER, Selection
 from daemon.metrics.torchserve.shown import shown
 from tests.metrics.reading import values
@@ -79,3 +82,51 @@ def test_a_file_renames_the_dimensions_of_the_servers_metrics(declared: list[str
     (made,) = shown([family("ts_inference_requests_total", "counter", "x", [(dict(LABELS), 1)])], selection)
 
     assert made.samples[0].labels == expected
+
+
+def test_with_a_mode_the_text_is_torchserves_and_prometheus_reads_it() -> None:
+    labels = {"ModelName": "m", "Level": 'a"b\\c\nd', "Hostname": "h"}
+    families = [
+        family("Words", "counter", "Words", [(labels, 3)]),
+        histograms("Sizes", "Sizes", [({"Level": "x"}, Histogram((0.5,)))]),
+        family("GPUUtilization", "gauge", "Busy", []),
+        family("tsctl_x_total", "counter", "Ours", [({"model": "m"}, 1)]),
+    ]
+
+    text = b"".join(texts(families, as_torchserve=Selection("prometheus").as_torchserve)).decode()
+
+    assert text.splitlines() == [
+        "# HELP Words Words",
+        "# TYPE Words counter",
+        r'Words{ModelName="m",Level="a\"b\\c\nd",Hostname="h",} 3.0',
+        "# HELP Sizes Sizes",
+        "# TYPE Sizes histogram",
+        'Sizes_bucket{Level="x",le="0.5",} 0.0',
+        'Sizes_bucket{Level="x",le="+Inf",} 0.0',
+        'Sizes_count{Level="x",} 0.0',
+        'Sizes_sum{Level="x",} 0.0',
+        "# HELP GPUUtilization Busy",
+        "# TYPE GPUUtilization gauge",
+        "# HELP tsctl_x_total Ours",
+        "# TYPE tsctl_x_total counter",
+        'tsctl_x_total{model="m"} 1.0',
+    ]
+    read = {sample.name: sample for each in text_string_to_metric_families(text) for sample in each.samples}
+    assert read["Words_total" if "Words_total" in read else "Words"].labels == labels
+
+
+def test_empty_families_are_named_only_where_all_are_asked_for_and_openmetrics_stays_as_it_is() -> None:
+    theirs = Selection("prometheus").as_torchserve
+
+    def made() -> list[Metric]:
+        return [family("Heat", "gauge", "Heat", [({"Level": "x"}, 3)]), family("GPUUtilization", "gauge", "Busy", [])]
+
+    named = b"".join(texts(made(), ["Heat"], as_torchserve=theirs)).decode()
+    openly = b"".join(texts(made(), openly=True, as_torchserve=theirs)).decode()
+
+    assert named.splitlines()[2:] == ['Heat{Level="x",} 3.0']
+    assert openly.splitlines()[2:] == ['Heat{Level="x"} 3.0', "# EOF"]
+
+
+def test_without_a_mode_the_text_is_that_of_prometheus_library() -> None:
+    assert not Selection().as_torchserve("Requests2XX")
