@@ -58,7 +58,7 @@ class LogFile(RotatingFileHandler):
     def shouldRollover(self, record: logging.LogRecord) -> bool:  # noqa: N802 - the name in logging
         """Return whether the file is full, by the record's message.
 
-        The library formats the record for that, and once more to write it: an entry of the access log has 250 kB.
+        The library formats the record for that, and once more to write it: an entry of the access log has up to 60 kB.
         """
         if self.stream is None:
             self.stream = self._open()

