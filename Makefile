@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SPREAD := -n 2 --dist worksteal --durations 20
 DEBIAN_PACKAGES := bash curl fish groff-base make openssl tmux wrk zsh
 
-.PHONY: help alerts demo digits test test-busy lint types unit compiled heavy history fuzz conformance simulate simulate-faults lives upgrades chaos bench bounds completions references system-packages proxies browser screens docs picture workflows source wheels release-check clean
+.PHONY: help alerts demo digits test test-busy lint types unit compiled heavy history fuzz conformance torchserve-examples simulate simulate-faults lives upgrades chaos bench bounds completions references system-packages proxies browser screens docs picture workflows source wheels release-check clean
 
 # Prints the targets.
 help:
@@ -75,6 +75,12 @@ fuzz: $(VENV)/.fuzz-installed
 # Runs the real TorchServe 0.12.0 beside our daemon, compares them, and writes docs/torchserve.md; needs Java 17.
 conformance: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.conformance $(CONFORMANCE)
+
+# Tries what TorchServe's repository documents, start lines, configurations and model-config files, with real daemons, and
+# prints a verdict for each; TORCHSERVE_CHECKOUT names a checkout of pytorch/serve, without one nothing is tried. One minute.
+# EXAMPLES="--only kubernetes" takes a part, EXAMPLES=--write puts the counts into docs/torchserve.md.
+torchserve-examples: $(VENV)/.installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.torchserve $(EXAMPLES)
 
 # Compares the batching policies on a virtual clock, and clients of several workers with every constant cut; writes the
 # tables of docs/batching.md, and fails where `auto` is not within 5 % of the best cut. About five minutes on two cores.

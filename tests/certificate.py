@@ -15,13 +15,14 @@ class Certificate(NamedTuple):
     key: Path
 
 
-def make_certificate(folder: Path, *, password: str = "") -> Certificate:
-    """Make a certificate that signs itself, and its key, as PEM files."""
+def make_certificate(folder: Path, *, password: str = "", rsa_bits: int = 0) -> Certificate:
+    """Make a certificate that signs itself, and its key, as PEM files; the key is elliptic, or RSA of so many bits."""
     made = Certificate(folder / "certificate.pem", folder / "key.pem")
     protection = ["-passout", f"pass:{password}"] if password else ["-nodes"]
+    key = [f"rsa:{rsa_bits}"] if rsa_bits else ["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
     subprocess.run(
         [
-            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", *protection,
+            "openssl", "req", "-x509", "-newkey", *key, *protection,
             "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
             "-out", made.certificate, "-keyout", made.key,
         ],

@@ -114,6 +114,14 @@ def _read(text: str, ports: tuple[int, int], certificate: bool, flag: str) -> tu
     return *parse_address(rest, ports[tls]), tls
 
 
+# Reasons of OpenSSL, by the security level of this machine.
+_TOO_WEAK = {
+    "EE_KEY_TOO_SMALL": "its key is too small",
+    "CA_KEY_TOO_SMALL": "a key of its chain is too small",
+    "CA_MD_TOO_WEAK": "its signature is made with MD5 or SHA-1",
+}
+
+
 def tls_context(config: Config) -> ssl.SSLContext | None:
     """Load the certificate, if there is one: TLS 1.2 and newer.
 
@@ -132,6 +140,11 @@ def tls_context(config: Config) -> ssl.SSLContext | None:
     try:
         context.load_cert_chain(config.certificate_file, config.private_key_file, no_password)
     except ssl.SSLError as error:
+        if error.reason in _TOO_WEAK:
+            raise StartError(
+                f"{names}: OpenSSL refuses the certificate as too weak: {_TOO_WEAK[error.reason]}",
+                "make a certificate with SHA-256 and a key of at least 2048 bits",
+            ) from None
         why = (error.reason or "one of them holds none").lower().replace("_", " ")
         raise StartError(
             f"{names} are no certificate and its key: {why}", "both are PEM; the certificate's chain comes after it"

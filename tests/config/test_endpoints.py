@@ -144,6 +144,16 @@ def test_a_certificate_that_cannot_be_used_is_a_sentence(tmp_path: Path) -> None
         assert sentence in str(caught.value)
 
 
+@needs_openssl
+def test_a_certificate_that_is_too_weak_is_refused_with_what_to_make_instead(tmp_path: Path) -> None:
+    made = make_certificate(tmp_path, rsa_bits=512)
+
+    with pytest.raises(StartError, match="its key is too small") as caught:
+        tls_context(_with_certificate(tmp_path, made.certificate, made.key))
+
+    assert "2048 bits" in caught.value.hint
+
+
 def test_either_all_are_bound_or_none(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -1,0 +1,32 @@
+"""The verdict of a case, and its reason."""
+
+import enum
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Outcome(enum.Enum):
+    """The possible verdicts, in the order in which they are counted."""
+
+    WORKS = "works"
+    STUBBED = "works with a stub of a missing library"
+    REFUSED = "refused by design"
+    NEITHER = "refused by TorchServe, too"
+    UNJUDGED = "not judged here"
+    DEFECT = "fails by a defect of tsctl"
+
+
+class Row(NamedTuple):
+    """One case: its name, its verdict and why, and the way forward if it was refused."""
+
+    name: str
+    outcome: Outcome
+    why: str = ""
+
+
+def counts(rows: Sequence[Row]) -> str:
+    """Return how many rows have each verdict, as a sentence without its full stop."""
+    found = Counter(row.outcome for row in rows)
+    said = [f"{found[outcome]} {outcome.value}" for outcome in Outcome if found[outcome]]
+    return f"{len(rows)}: {', '.join(said) or 'none'}"
