@@ -184,7 +184,7 @@ class Daemon:
             arena.soon = clock.soon
         engine = LocalEngine(
             loop, clock, model_environment(os.environ, config), arena, template=config.template, alone=True,
-            metrics=config.metrics_file.model_metrics if config.metrics_file is not None else (),
+            metrics=config.model_metrics,
         )  # fmt: skip
         registrar = Registrar(
             config, registry, engine, clock, model_logs, metrics, recurring=recurring, tracing=tracing

@@ -8,7 +8,7 @@ from typing import Any
 
 from daemon import paths
 from daemon.config.log_files import LogTarget, log4j_targets, log_targets
-from daemon.config.metrics_file import MetricsFile, read_metrics_file
+from daemon.config.metrics_file import DeclaredMetric, MetricsFile, read_metrics_file
 from daemon.config.properties import ConfigFile, ModelValues, PropertyValue, read_config_file
 from daemon.core.errors import StartError
 from daemon.setting_values import MIB
@@ -84,6 +84,11 @@ class Config:
     metrics_file: MetricsFile | None = None  # the content of `metrics_config`
     log_files: Mapping[str, LogTarget] = field(default_factory=dict)  # TorchServe's, by their names there
     notes: tuple[str, ...] = ()  # sentences about the keys of config.properties that are not obeyed
+
+    @property
+    def model_metrics(self) -> tuple[DeclaredMetric, ...]:
+        """The metrics that `metrics_config` declares for handlers."""
+        return () if self.metrics_file is None else self.metrics_file.model_metrics
 
     def model_values(self, name: str, version: str) -> Mapping[str, Any]:
         """Return the values of a model version in the `models` block of config.properties."""

@@ -21,7 +21,7 @@ import uvloop
 from daemon import paths
 from daemon.config.config import resolve
 from daemon.core.clock import LoopClock
-from daemon.core.errors import DaemonError
+from daemon.core.errors import DaemonError, StartError
 from daemon.core.job import Job, Param, Reply
 from daemon.core.logs import ModelLogs
 from daemon.http.messages import new_request_id
@@ -82,15 +82,24 @@ async def predict(model: ModelVersion, body: bytes, content_type: str) -> Reply:
     return Reply(reply.status, b"".join(pieces) + reply.body, reply.phrase, reply.headers, reply.error)
 
 
-async def check(asked: Registration, sample: bytes | None, content_type: str, state_dir: Path) -> bool:
+async def check(
+    asked: Registration, sample: bytes | None, content_type: str, state_dir: Path, metrics_config: Path | None
+) -> bool:
     """Load what a registration names, run the sample if there is one, and return whether all went well."""
+    settings = {"state_dir": str(state_dir), "socket": str(state_dir / "none"), "grace": "5"}
+    if metrics_config is not None:
+        settings["metrics_config"] = str(metrics_config)
+    try:
+        config = resolve(settings, {})
+    except StartError as error:
+        tell("failed", status=400, message=str(error))
+        return False
     loop = asyncio.get_running_loop()
     clock = LoopClock(loop)
-    settings = {"state_dir": str(state_dir), "socket": str(state_dir / "none"), "grace": "5"}
     logs = ModelLogs(partial(paths.model_log, state_dir), foreground=True, plain=True)
     state_dir.joinpath("logs").mkdir()
-    engine = LocalEngine(loop, clock, alone=True)
-    registrar = Registrar(resolve(settings, {}), Registry(), engine, clock, logs)
+    engine = LocalEngine(loop, clock, alone=True, metrics=config.model_metrics)
+    registrar = Registrar(config, Registry(), engine, clock, logs)
     registrar.clean()
     try:
         began = time.perf_counter()
@@ -125,6 +134,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--fallback-batch-size", type=int)
     parser.add_argument("--input", type=Path, help="A request body to run.")
     parser.add_argument("--content-type", default="")
+    parser.add_argument("--metrics-config", type=Path, help="TorchServe's metrics.yaml.")
     given = parser.parse_args(arguments)
     sample = given.input.read_bytes() if given.input is not None else None
     asked = Registration(
@@ -138,7 +148,7 @@ def main(arguments: Sequence[str]) -> int:
     logging.getLogger("daemon.events").addHandler(logging.NullHandler())
     with tempfile.TemporaryDirectory(prefix="tsctl-check-") as state_dir:
         try:
-            good = uvloop.run(check(asked, sample, given.content_type, Path(state_dir)))
+            good = uvloop.run(check(asked, sample, given.content_type, Path(state_dir), given.metrics_config))
         except KeyboardInterrupt:
             return 1
     return 0 if good else 1

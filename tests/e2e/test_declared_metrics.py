@@ -52,3 +52,20 @@ def test_an_invalid_file_stops_the_start_with_the_key_and_the_remedy(idle: Serve
     assert done.returncode == 1
     assert f"--metrics-config: `{metrics}`: `model_metrics`, `gauge`: the unit of `Heat` is `None`" in done.stderr
     assert "hint: correct the file, or remove `metrics_config`" in done.stderr
+
+
+def test_a_check_takes_the_file_too(idle: Served, tmp_path: Path) -> None:
+    metrics, sample = tmp_path / "metrics.yaml", tmp_path / "sample"
+    metrics.write_text(FILE)
+    sample.write_text("x")
+    archive = str(idle.store / idle.pack("declared"))
+
+    without = idle.run("check", archive, "--input", str(sample))
+    given = idle.run("check", archive, "--input", str(sample), "--metrics-config", str(metrics))
+    metrics.write_text("- 3")
+    invalid = idle.run("check", archive, "--metrics-config", str(metrics))
+
+    assert (without.returncode, given.returncode, invalid.returncode) == (1, 0, 1)
+    assert "no gauge `RequestBatchSize` is declared" in without.stderr
+    assert given.stdout == "1\n"
+    assert f"--metrics-config: `{metrics}` holds a list; expected a mapping" in invalid.stderr

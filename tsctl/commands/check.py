@@ -32,8 +32,17 @@ CHECK = (sys.executable, "-P", "-m", "daemon.tools.check")
     metavar="TYPE",
     help="Content type of the input [default: by its name for JSON and text, else none].",
 )
+@click.option(
+    "--metrics-config",
+    metavar="FILE",
+    envvar="TSCTL_METRICS_CONFIG",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="TorchServe's metrics.yaml, whose metrics the handler finds.",
+)
 @json_option
-def command(target: str, sample: Path | None, content_type: str | None, as_json: bool) -> None:
+def command(
+    target: str, sample: Path | None, content_type: str | None, metrics_config: Path | None, as_json: bool
+) -> None:
     """Load TARGET in a temporary worker and report the result. Needs no daemon.
 
     TARGET is an archive, a directory, or a file as for `tsctl serve`.
@@ -47,6 +56,8 @@ def command(target: str, sample: Path | None, content_type: str | None, as_json:
     name = target.rpartition("/")[2]
     if sample is not None:
         given += ["--input", str(sample), "--content-type", content_type or content_type_of(sample)]
+    if metrics_config is not None:
+        given.append(f"--metrics-config={metrics_config}")
     loaded: dict[str, Any] = {}
     answer: dict[str, Any] | None = None
     with live() as progress:

@@ -15,7 +15,7 @@ from tsctl.terminal.verb import Verb
 
 _MORE_THAN_ZERO = click.FloatRange(min=0, min_open=True)
 # Settings of the daemon that are passed to its workers.
-_SURROUNDINGS = ("envelope", "decode_input", "limit_image_pixels", "hide_environment")
+_SURROUNDINGS = ("envelope", "decode_input", "limit_image_pixels", "hide_environment", "metrics_config")
 
 
 @click.command(cls=Verb)

@@ -141,11 +141,15 @@ def _date(whole: str, given: list[str]) -> Piece:
     before, milliseconds, after = _date_format(whole, _NAMED_DATES.get(form, form)).partition("%f")
     utc = UTC if zone else None
 
+    second, head, tail = -1, "", ""
+
     def piece(entry: Entry) -> str:
-        moment = datetime.fromtimestamp(entry.moment, utc)
-        if not milliseconds:
-            return moment.strftime(before)
-        return f"{moment.strftime(before)}{moment.microsecond // 1000:03}{moment.strftime(after)}"
+        nonlocal second, head, tail
+        now = int(entry.moment)
+        if now != second:  # once a second: it costs more than the rest of the line
+            moment = datetime.fromtimestamp(now, utc)
+            second, head, tail = now, moment.strftime(before), moment.strftime(after)
+        return f"{head}{int((entry.moment - now) * 1000):03}{tail}" if milliseconds else head
 
     return piece
 

@@ -63,7 +63,8 @@ async def measure(order: TuneOrder, body: bytes) -> tuple[list[PlacementTimes], 
     """Measure the model's batch times, then the overhead of a request."""
     loop = asyncio.get_running_loop()
     clock = LoopClock(loop)
-    engine = LocalEngine(loop, clock, model_environment(os.environ, resolve(order.settings, {})))
+    config = resolve(order.settings, {})
+    engine = LocalEngine(loop, clock, model_environment(os.environ, config), metrics=config.model_metrics)
     spec, cores = spec_of(order), usable_cores()
     counts = order.workers or worker_counts(cores, order.trace["workers"], gpu=bool(spec.devices))
     beside = partial(measure_contention, seconds=order.seconds, body=body, content_type=order.content_type)
@@ -81,7 +82,8 @@ async def rehearse(order: TuneOrder, body: bytes, plan: LoadPlan, simulated: Sim
     """Try the most important settings on the real model; return all points, corrected by the trials."""
     loop = asyncio.get_running_loop()
     clock = LoopClock(loop)
-    engine = LocalEngine(loop, clock, model_environment(os.environ, resolve(order.settings, {})))
+    config = resolve(order.settings, {})
+    engine = LocalEngine(loop, clock, model_environment(os.environ, config), metrics=config.model_metrics)
     rehearsal = Rehearsal(engine, clock, order, body, plan)
     try:
         return await check(simulated.points, simulated.now, order.slo, rehearsal.attempt, tell)
