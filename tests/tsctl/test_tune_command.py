@@ -22,6 +22,7 @@ CONFIG = [
     {"name": "decode_input", "value": False, "origin": "default"},
     {"name": "limit_image_pixels", "value": False, "origin": "environment"},
     {"name": "hide_environment", "value": None, "origin": "default"},
+    {"name": "metrics_config", "value": None, "origin": "default"},
 ]
 
 
