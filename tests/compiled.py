@@ -35,7 +35,7 @@ def build(into: Path) -> Path:
 
 
 def lay_out(wheel: Path, tree: Path) -> None:
-    """Make a tree of all that git would have, with the wheel's compiled modules in their places."""
+    """Make a tree of all that git would have, with the wheel's compiled modules, and its `.pth` files, in their places."""
     shutil.rmtree(tree, ignore_errors=True)
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -47,7 +47,7 @@ def lay_out(wheel: Path, tree: Path) -> None:
             shutil.copy2(ROOT / name, tree / name)
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
-            if name.endswith(".so"):
+            if name.endswith(".so") or ("/" not in name and name.endswith(".pth")):
                 archive.extract(name, tree)
 
 
@@ -56,6 +56,8 @@ def interpreter(tree: Path) -> Path:
     python = make_environment(FOLDER / "environment", [])
     site = next((FOLDER / "environment" / "lib").glob("python3*/site-packages"))
     (site / "aaa.pth").write_text(f"{tree}\n")  # read before the other one
+    for file in tree.glob("*.pth"):
+        shutil.copy2(file, site)
     command = python.parent / "tsctl"
     command.write_text(f"#!{python}\nimport sys\nfrom tsctl.cli import main\nsys.exit(main())\n")
     command.chmod(0o755)

@@ -57,4 +57,15 @@ def install() -> None:
     sys.meta_path.insert(0, _Finder())
 
 
-__all__ = ["ABSENT", "TABLE", "install"]
+def spec_elsewhere(name: str) -> ModuleSpec | None:
+    """Return the spec of a module of the table in a program that is no worker, such as the tests of a handler.
+
+    For `torchserve/tsctl-torchserve.pth`, whose finder comes last: where there is another package `ts`, its modules are
+    its own, and those that it lacks are not ours.
+    """
+    if name != "ts" and not isinstance(sys.modules.get("ts"), _Module):
+        return None
+    return _Finder().find_spec(name)
+
+
+__all__ = ["ABSENT", "TABLE", "install", "spec_elsewhere"]
