@@ -98,7 +98,11 @@ def command(
     order = {
         "trace": trace,
         "worker": worker,
-        "settings": {name: _said(said[name]["value"]) for name in _SURROUNDINGS if said[name]["origin"] != "default"},
+        "settings": {
+            name: _said(said[name]["value"])
+            for name in _SURROUNDINGS
+            if name in said and said[name]["origin"] != "default"  # an older daemon does not know them all
+        },
         "contentType": kind,
         "most": max_batch_size,
         "workers": workers,

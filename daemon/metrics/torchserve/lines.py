@@ -39,11 +39,22 @@ def parse_printed(line: str) -> PrintedMetric | None:
 
 
 def metric_line(
-    name: str, unit: str, value: float, dimensions: str, hostname: str, moment: float, request_ids: str = ""
+    name: str, unit: str, value: float, dimensions: str, hostname: str, moment: float, request_ids: str | None = None
 ) -> str:
-    """Return the line of a value, without the time at its beginning; `moment` in seconds since the epoch."""
-    requests = f",requestID:{request_ids}" if request_ids else ""
-    return f"{name}.{unit}:{float(value)}|#{dimensions}|#hostname:{hostname}{requests},timestamp:{int(moment)}"
+    """Return the line of a value, without the time at its beginning.
+
+    Args:
+        moment: in seconds since the epoch.
+        request_ids: of a model's metric, as text; `null` in the line if empty. None for the server's.
+    """
+    requests = "" if request_ids is None else f",requestID:{request_ids or 'null'}"
+    return f"{name}.{unit}:{_number(value)}|#{dimensions}|#hostname:{hostname}{requests},timestamp:{int(moment)}"
+
+
+def _number(value: float) -> str:
+    """Return a number with a decimal point, and without an exponent, which scripts do not expect."""
+    text = repr(float(value))
+    return f"{value:.9f}" if "e-" in text else f"{value:.1f}" if "e" in text else text
 
 
 def dimensions_text(labels: Mapping[str, str]) -> str:

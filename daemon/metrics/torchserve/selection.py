@@ -12,6 +12,8 @@ The daemon's own metrics, `tsctl_…`, are on `/metrics` in every mode, and in n
 import re
 from collections.abc import Collection, Mapping, Sequence
 
+from handlers.wire import Kind
+
 LEGACY = frozenset(
     {"ts_inference_requests_total", "ts_inference_latency_microseconds", "ts_queue_latency_microseconds"}
 )
@@ -32,6 +34,7 @@ class Selection:
         mode: `prometheus`, `log`, `legacy`, or None.
         server: the declared metrics of the server, each with the names of its dimensions; None for all.
         models: the names of the declared metrics of models; None for all, declared or not.
+        kinds: the types of all declared metrics.
         machine: whether the machine is measured.
     """
 
@@ -40,6 +43,7 @@ class Selection:
         mode: str | None = None,
         server: Mapping[str, Sequence[str]] | None = None,
         models: Collection[str] | None = None,
+        kinds: Mapping[str, Kind] | None = None,
         *,
         machine: bool = True,
     ) -> None:
@@ -47,6 +51,7 @@ class Selection:
         self._server = server
         self._models = None if models is None else {_NAME.sub("_", name) for name in models}
         self.machine = machine
+        self._kinds = kinds or {}
 
     def known(self, name: str) -> bool:
         """Return whether a metric exists for this operator: it is declared, or need not be."""
@@ -63,6 +68,11 @@ class Selection:
     def as_torchserve(self, name: str) -> bool:
         """Return whether the text of a metric is written as by TorchServe: where the operator has chosen a mode."""
         return self._mode is not None and not name.startswith("tsctl_")
+
+    def without_values(self, found: Collection[str]) -> dict[str, Kind]:
+        """Return the declared metrics that `/metrics` names although they are not `found`, as TorchServe does."""
+        wanted = {name: kind for name, kind in self._kinds.items() if name not in found and self.shown(name)}
+        return wanted if self._mode is not None else {}
 
     def dimensions(self, name: str, labels: Mapping[str, str]) -> dict[str, str]:
         """Return the labels of a metric of the server under the declared names, which TorchServe takes by position."""

@@ -103,7 +103,7 @@ def test_only_what_is_selected_is_logged_and_under_its_declared_unit_and_dimensi
         lines.log.printed(PrintedMetric(name, "Count", 3.0, "ModelName:net", "vm", ""))
 
     assert lines.server == ["QueueTime.ms:500.0|#Place:Host|"]
-    assert lines.models == ["Words.words:3.0|#ModelName:net|"]
+    assert lines.models == ["Words.words:3.0|#ModelName:net|requestID:null"]
 
 
 def test_the_names_of_workers_and_gpus_are_dimensions() -> None:
@@ -142,7 +142,7 @@ def test_the_output_of_workers_goes_to_the_models_log_and_its_measurements_to_th
         ("WARN", "W-9000-net_1.0-stderr", "MODEL_LOG", "oh dear"),
         ("WARN", "main", "MODEL_LOG", "(3 lines were dropped)"),
     ]
-    assert lines.models == ["Heat.C:3.0|#|"]
+    assert lines.models == ["Heat.C:3.0|#|requestID:null"]
 
 
 def test_a_worker_that_replaces_another_gets_its_name() -> None:
