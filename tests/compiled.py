@@ -35,7 +35,7 @@ def build(into: Path) -> Path:
 
 
 def lay_out(wheel: Path, tree: Path) -> None:
-    """Make a tree of all that git would have, with the wheel's compiled modules, and its `.pth` files, in their places."""
+    """Make a tree of all that git would have, with the wheel's compiled modules and `.pth` files in their places."""
     shutil.rmtree(tree, ignore_errors=True)
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
