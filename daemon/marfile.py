@@ -200,7 +200,7 @@ def write_archive(
     Args:
         directory: an existing directory; the file in it is named after the model.
         archive_format: one of `FORMATS`.
-        force: replace an existing target.
+        force: replace an existing target; a folder only if it is an archive.
         progress: called with the bytes read so far and in all.
 
     Raises:
@@ -212,6 +212,10 @@ def write_archive(
     target = target_of(packing, directory, archive_format)
     if target.exists() and not force:
         raise PackError(f"`{target}` exists already; `--force` replaces it")
+    if target.is_dir() and (target.is_symlink() or not (target / MANIFEST).is_file()):
+        raise PackError(
+            f"`{target}` is a folder without `{MANIFEST}`: no archive to replace; move it, or rename the model"
+        )
     manifest = json.dumps(packing.manifest(), indent=2).encode()
     total, done = sum(path.stat().st_size for path in members.values()), 0
     with tempfile.TemporaryDirectory(prefix=".tsctl-", dir=directory) as temporary:

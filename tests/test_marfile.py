@@ -9,7 +9,16 @@ from typing import Any
 
 import pytest
 
-from daemon.marfile import FORMATS, MANIFEST, ManifestError, PackError, Packing, parse_manifest, write_archive
+from daemon.marfile import (
+    FORMATS,
+    MANIFEST,
+    ManifestError,
+    PackError,
+    Packing,
+    parse_manifest,
+    target_of,
+    write_archive,
+)
 from daemon.models.archives.unpack import Limits, model_root, unpack
 from tests.kit.archives import manifest_document, write_files
 
@@ -198,6 +207,29 @@ def test_an_archive_in_the_way_is_replaced_only_by_force(archive_format: str, so
 
     second = write_archive(packing(source), tmp_path / "out", archive_format=archive_format, force=True)
     assert second == first and second.stat().st_ino != before
+
+
+@pytest.mark.parametrize("archive_format", FORMATS)
+def test_a_folder_that_is_no_archive_is_never_deleted(archive_format: str, source: Path, tmp_path: Path) -> None:
+    packed = packing(source)
+    target = target_of(packed, tmp_path / "out", archive_format)
+    precious = write_files(target, {"thesis.txt": b"years of work"}) / "thesis.txt"
+
+    with pytest.raises(PackError, match="no archive to replace; move it, or rename the model"):
+        write_archive(packed, tmp_path / "out", archive_format=archive_format, force=True)
+
+    assert precious.read_bytes() == b"years of work"
+
+
+def test_a_link_to_an_archive_is_not_followed_to_delete_it(source: Path, tmp_path: Path) -> None:
+    packed = packing(source)
+    elsewhere = write_archive(packed, tmp_path / "out", archive_format="no-archive").rename(tmp_path / "elsewhere")
+    target_of(packed, tmp_path / "out", "no-archive").symlink_to(elsewhere)
+
+    with pytest.raises(PackError, match="no archive to replace"):
+        write_archive(packed, tmp_path / "out", archive_format="no-archive", force=True)
+
+    assert (elsewhere / "handler.py").is_file()
 
 
 def test_the_directory_must_be_there(source: Path, tmp_path: Path) -> None:
