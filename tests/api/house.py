@@ -85,6 +85,10 @@ class House:
     def _route(self, exchange: Exchange) -> None:
         self._router(exchange)
 
+    def manage_alone(self) -> None:
+        """Serve the management routes only, as at an address of their own."""
+        self._router = Router(self._commands)
+
     def router_behind(self, guard: Guard) -> Router:
         """The routes as they are behind the checks of an endpoint."""
         return guard.router(self._predictions, self._commands, self._measured)

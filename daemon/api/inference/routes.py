@@ -157,7 +157,7 @@ def inference_routes(
         exchange.respond(json_response(describe_api()))
 
     def api_description(exchange: Exchange, path: list[str]) -> None:
-        if path or exchange.request.method != "GET":
+        if path:
             raise ResourceNotFound
         exchange.respond(json_response(describe_api()))
 

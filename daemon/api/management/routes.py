@@ -10,12 +10,14 @@
     POST   /models/MODEL/VERSION/retry  retry a failed version
     DELETE /models/MODEL[/VERSION]      unregister; with ?owner=… only if that owner registered the serving version
     GET    /v1/models/MODEL             KServe's readiness of a model
+    OPTIONS / and /models/…, any /api-description    an OpenAPI description
     GET    /tsctl/…                     only on the control socket, see control.py
 
 Registering and scaling report their progress, see progress.py. While the daemon is being upgraded,
 changes are rejected: 503 with `Retry-After`.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -100,20 +102,32 @@ def management_routes(
         exchange.respond(json_response({"name": path[1], "ready": bool(registry.find(path[1]).pool.ready)}))
 
     def root(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001 - one signature for all
-        raise MethodNotAllowed
+        if exchange.request.method != "OPTIONS":
+            raise MethodNotAllowed
+        exchange.respond(json_response(describe_management(own=own is not None)))
 
-    routes: dict[str, Route] = {"models": models, "v1": kserve, "": root}
+    def api_description(exchange: Exchange, path: list[str]) -> None:
+        if path:
+            raise ResourceNotFound
+        exchange.respond(json_response(describe_management(own=own is not None)))
+
+    routes: dict[str, Route] = {"models": models, "v1": kserve, "api-description": api_description, "": root}
     return routes if own is None else routes | {"tsctl": own_route(registry, own)}
 
 
 async def _describe(registry: Registry, exchange: Exchange, name: str, version: str | None = None) -> None:
     if version == "all":
-        document = [describe(model) for model in registry.versions(name)]
+        document = [describe(model) for model in sorted(registry.versions(name), key=_order)]
     else:
         model = registry.find(name, version)
         asked = Parameters(exchange.request).flag("customized", False)
         document = [describe(model, await customized_metadata(model, exchange) if asked else None)]
     exchange.respond(json_response(document))
+
+
+def _order(model: ModelVersion) -> list[tuple[int, str]]:
+    """Return the place of a version among others: 1.0, 1.1, 2.0, 10.0, as TorchServe lists versions of one length."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"[.+_-]", model.version)]
 
 
 def _register(registrar: Registrar, exchange: Exchange, local_paths: bool) -> Command:

@@ -119,7 +119,9 @@ def test_among_several_models_an_invocation_must_name_one(house: House) -> None:
     assert (peer.statuses[0], json.loads(peer.bodies[0])) == expected
 
 
-@pytest.mark.parametrize(("method", "target"), [("OPTIONS", "/"), ("GET", "/api-description")])
+@pytest.mark.parametrize(
+    ("method", "target"), [("OPTIONS", "/"), ("GET", "/api-description"), ("OPTIONS", "/api-description")]
+)
 def test_the_api_describes_itself(house: House, method: str, target: str) -> None:
     document = json.loads(house.send(method, target).bodies[0])
 

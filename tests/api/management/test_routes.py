@@ -340,6 +340,18 @@ async def test_a_page_has_at_most_a_hundred(house: House) -> None:
 
 
 @pytest.mark.parametrize(
+    ("method", "target"), [("OPTIONS", "/"), ("GET", "/api-description"), ("OPTIONS", "/api-description")]
+)
+def test_the_api_describes_itself(house: House, method: str, target: str) -> None:
+    house.manage_alone()
+
+    status, document = tell(house, method, target)
+
+    assert (status, document["openapi"]) == (200, "3.0.1")
+    assert {"/models", "/models/{model_name}/{model_version}/set-default"} <= set(document["paths"])
+
+
+@pytest.mark.parametrize(
     ("target", "versions"),
     [("/models/m", ["1.0"]), ("/models/m/2.0", ["2.0"]), ("/models/m/all", ["1.0", "2.0"])],
 )
