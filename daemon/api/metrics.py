@@ -49,7 +49,7 @@ def metrics_routes(
             families.loop(metrics),
             gauges.events(metrics.events),
             families.spans(metrics.spans),
-            emitted(metrics),
+            emitted(metrics, chosen.model_labels),
         )
         pieces = []
         for text in texts(shown(told, chosen), names, openly=openly, as_torchserve=chosen.as_torchserve):

@@ -23,6 +23,7 @@ def selection_of(config: Config) -> Selection:
         None if file is None else {each.name: each.dimensions for each in file.ts_metrics},
         models_metrics(file, config.model_metrics_auto_detect),
         None if file is None else {each.name: each.kind for each in (*file.ts_metrics, *file.model_metrics)},
+        {each.name: each.dimensions for each in config.model_metrics},
         machine=not config.disable_system_metrics,
     )
 

@@ -1,7 +1,7 @@
 """The metrics emitted by the handlers of all versions, as families: a name once, with one type."""
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import Metric
 
@@ -16,12 +16,19 @@ _Key = tuple[tuple[str, str], ...]
 _log = logging.getLogger("daemon.metrics")
 
 
-def emitted(metrics: Metrics) -> Iterator[Metric]:
+def _as_they_are(name: str, labels: Labels) -> Labels:  # noqa: ARG001 - as `Selection.model_labels`
+    return labels
+
+
+def emitted(metrics: Metrics, labels_of: Callable[[str, Labels], Labels] = _as_they_are) -> Iterator[Metric]:
     """Yield the families.
 
     Where versions differ in the type of a name, the version registered last is right, and
     the others' series are hidden until it has gone. Series with the same labels, as those of two
     versions may have, become one: counters and histograms are summed, of gauges the last one counts.
+
+    Args:
+        labels_of: a name and the labels of a series → those that are shown.
     """
     by_name: dict[str, list[Series]] = {}
     live = [each for version in reversed(metrics.versions) for each in version.emitted.series]
@@ -40,9 +47,9 @@ def emitted(metrics: Metrics) -> Iterator[Metric]:
     for name, group in lines.items():
         text = f"Emitted by a handler{f', in {group[0].unit}' if group[0].unit else ''}"
         if group[0].kind == "histogram":
-            yield histograms(name, text, _added_up(group))
+            yield histograms(name, text, _added_up(group, labels_of))
         else:
-            yield family(name, group[0].kind, text, _values(group))
+            yield family(name, group[0].kind, text, _values(group, labels_of))
 
 
 def _part_of_histogram(metrics: Metrics, name: str, by_name: dict[str, list[Series]]) -> bool:
@@ -55,28 +62,34 @@ def _part_of_histogram(metrics: Metrics, name: str, by_name: dict[str, list[Seri
     return False
 
 
-def _values(group: Iterable[Series]) -> Iterator[tuple[Labels, float]]:
+def _values(
+    group: Iterable[Series], labels_of: Callable[[str, Labels], Labels]
+) -> Iterator[tuple[Labels, float]]:  # fmt: skip
     values: dict[_Key, float] = {}
-    labels: dict[_Key, Labels] = {}
+    shown: dict[_Key, Labels] = {}
     for each in sorted(group, key=lambda series: series.stamp):
-        key = _key(each)
+        labels = labels_of(each.name, each.labels)
+        key = _key(labels)
         values[key] = values.get(key, 0.0) + each.value if each.kind == "counter" else each.value
-        labels.setdefault(key, each.labels)
-    return ((dict(labels[key]), value) for key, value in values.items())
+        shown.setdefault(key, labels)
+    return ((dict(shown[key]), value) for key, value in values.items())
 
 
-def _added_up(group: Iterable[Series]) -> Iterator[tuple[Labels, Histogram]]:
+def _added_up(
+    group: Iterable[Series], labels_of: Callable[[str, Labels], Labels]
+) -> Iterator[tuple[Labels, Histogram]]:  # fmt: skip
     whole: dict[_Key, Histogram] = {}
-    labels: dict[_Key, Labels] = {}
+    shown: dict[_Key, Labels] = {}
     for each in group:
-        key = _key(each)
+        labels = labels_of(each.name, each.labels)
+        key = _key(labels)
         whole.setdefault(key, Histogram(BOUNDS)).add(each.histogram.counts, each.histogram.sum)
-        labels.setdefault(key, each.labels)
-    return ((dict(labels[key]), histogram) for key, histogram in whole.items())
+        shown.setdefault(key, labels)
+    return ((dict(shown[key]), histogram) for key, histogram in whole.items())
 
 
-def _key(series: Series) -> _Key:
-    return tuple(sorted(series.labels.items()))
+def _key(labels: Labels) -> _Key:
+    return tuple(sorted(labels.items()))
 
 
 def _warn(metrics: Metrics, name: str, sentence: str) -> None:

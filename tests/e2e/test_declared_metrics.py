@@ -37,7 +37,7 @@ def test_a_handler_reports_metrics_that_only_the_file_declares(idle: Served, tmp
     lines = values(idle.ask("/metrics", method="GET").body.decode())
     theirs = {line for line in lines if not line.startswith("tsctl_")}
     assert theirs == {
-        "RequestBatchSize{ModelName=declared,ModelVersion=1.0}",
+        "RequestBatchSize{ModelName=declared}",
         "HandlerTime{Level=Model,ModelName=declared}",
         next(line for line in lines if line.startswith("Requests2XX{Host=")),
     }

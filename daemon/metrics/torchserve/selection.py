@@ -25,6 +25,7 @@ SERVER = LEGACY | MACHINE | {
     "Requests2XX", "Requests4XX", "Requests5XX", "QueueTime", "WorkerThreadTime", "WorkerLoadTime",
 }  # fmt: skip
 _NAME = re.compile(r"[^a-zA-Z0-9_:]")
+_LABEL = re.compile(r"[^a-zA-Z0-9_]")
 
 
 class Selection:
@@ -33,7 +34,8 @@ class Selection:
     Args:
         mode: `prometheus`, `log`, `legacy`, or None.
         server: the declared metrics of the server, each with the names of its dimensions; None for all.
-        models: the names of the declared metrics of models; None for all, declared or not.
+        models: the names of the metrics of models that are shown; None for all.
+        dimensions: the names of the dimensions of the declared metrics of models.
         kinds: the types of all declared metrics.
         machine: whether the machine is measured.
     """
@@ -44,6 +46,7 @@ class Selection:
         server: Mapping[str, Sequence[str]] | None = None,
         models: Collection[str] | None = None,
         kinds: Mapping[str, Kind] | None = None,
+        dimensions: Mapping[str, Sequence[str]] | None = None,
         *,
         machine: bool = True,
     ) -> None:
@@ -52,6 +55,10 @@ class Selection:
         self._models = None if models is None else {_NAME.sub("_", name) for name in models}
         self.machine = machine
         self._kinds = kinds or {}
+        self._labels = {
+            _NAME.sub("_", name): {_LABEL.sub("_", each).lstrip("_") for each in (*names, "Hostname")}
+            for name, names in (dimensions or {}).items()
+        }
 
     def known(self, name: str) -> bool:
         """Return whether a metric exists for this operator: it is declared, or need not be."""
@@ -80,6 +87,13 @@ class Selection:
         if declared is None or len(declared) != len(labels) or len(set(declared)) != len(labels):
             return dict(labels)
         return dict(zip(declared, labels.values(), strict=True))
+
+    def model_labels(self, name: str, labels: dict[str, str]) -> dict[str, str]:
+        """Return the labels of a metric of a model: if declared, its dimensions and the host, else all."""
+        declared = self._labels.get(name)
+        if declared is None:
+            return labels
+        return {label: value for label, value in labels.items() if label.lstrip("_") in declared}
 
     def shown(self, name: str) -> bool:
         """Return whether a metric is on `/metrics`."""

@@ -61,6 +61,7 @@ MODELS: dict[str, Archive] = {
     "explains": Archive("explains", model_file="linear.py"),
     "streams": Archive("streams"),
     "measures": Archive("measures"),
+    "declares": Archive("declares.py:infer"),
     "micro": Archive("micro", model_file="linear.py"),
     "names": Archive("names"),
     "no_load": Archive("no_load"),

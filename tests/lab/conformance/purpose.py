@@ -302,7 +302,7 @@ PURPOSES: tuple[Purpose, ...] = (
         "Counters begin at zero; every handler's times are measured, and histograms of ours are added.",
         lambda difference: difference.where.startswith("body.") and difference.their_value == MISSING,
         "predictions are counted by model and version", "latencies have the same labels", "the times of handlers",
-        "all of them", "by POST",
+        "all of them", "by POST", "the file's names of dimensions",
     ),
     purpose(
         "no names without values",

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 MAX_REQUEST = 1_000_000  # bytes
+_METRICS_FILE = Path(__file__).parent / "archives" / "metrics.yaml"
 _COMMON = {
     "max_request_size": str(MAX_REQUEST),
     "number_of_netty_threads": "2",
@@ -36,6 +38,7 @@ ENVELOPES = {
 }
 TOKENS = Variant("tokens", tokens=True)
 METRICS = Variant("metrics", {"metrics_mode": "prometheus"})
+DECLARED = Variant("declared", {"metrics_mode": "prometheus", "metrics_config": str(_METRICS_FILE)})
 CONFIGURED = Variant(
     "configured",
     {

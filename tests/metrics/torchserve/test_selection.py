@@ -6,9 +6,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from daemon.metrics.exposition import family, histograms, render, texts
 from daemon.metrics.histogram import Histogram
+from daemon.metrics.merged import emitted
 from daemon.metrics.torchserve.selection import SERVER, Selection
 from daemon.metrics.torchserve.shown import shown
-from tests.metrics.reading import values
+from tests.metrics.reading import registered, report, values
 
 LABELS = {"model_name": "m", "model_version": "1.0", "hostname": "h"}
 ALL = (
@@ -140,3 +141,19 @@ def test_with_a_mode_a_declared_metric_is_named_before_its_first_value(mode: str
 
     assert [each.name for each in made] == expected
     assert [each.type for each in made if each.name == "Heat"] == ["gauge" for name in expected if name == "Heat"]
+
+
+def test_a_declared_metric_of_models_has_its_declared_dimensions_only_and_versions_add_up() -> None:
+    metrics = registered("m/1.0", "m/2.0")
+    for version in metrics.versions:
+        report(version, "counter", "Words", 2.0, Language="de")
+        report(version, "counter", "Other", 2.0)
+    selection = Selection(dimensions={"Words": ["Language"]})
+
+    lines = values(render(emitted(metrics, selection.model_labels)).decode())
+
+    assert lines == {
+        "Words{Language=de}": 4.0,
+        "Other{ModelName=m,ModelVersion=1.0}": 2.0,
+        "Other{ModelName=m,ModelVersion=2.0}": 2.0,
+    }

@@ -40,6 +40,7 @@ GROUPS: tuple[Group, ...] = (
     settings.SECURED,
     settings.CONFIGURATION,
     settings.MEASURED,
+    settings.DECLARING,
 )
 
 

@@ -1,7 +1,7 @@
 """Servers that are set otherwise: tokens, config.properties, and what is measured."""
 
 from tests.lab.conformance.case import Case, Group, Step, ask, ask_json, case, manage, measured
-from tests.lab.conformance.variants import CONFIGURED, METRICS, TOKENS
+from tests.lab.conformance.variants import CONFIGURED, DECLARED, METRICS, TOKENS
 
 INFERENCE, MANAGEMENT = "Bearer <inference token>", "Bearer <management token>"
 SHOWN = {
@@ -95,4 +95,29 @@ MEASURED = Group(
     ),
     fresh=True,
     variant=METRICS,
+)  # fmt: skip
+
+
+def declares(what: str) -> Step:
+    return ask_json("/predictions/declares", {"do": what})
+
+
+DECLARING = Group(
+    "declared",
+    "metrics.yaml",
+    (
+        case("a handler finds a metric that only the file declares", declares("report"), measured("RequestBatchSize"),
+             uses="declares"),
+        case("a metric that a handler adds has the file's dimensions", declares("add"), measured("Took")),
+        case("a metric that the file does not declare", measured("Undeclared")),
+        case("values that do not fit their metric", declares("misfit"), measured("Rows")),
+        case("a metric of another type", declares("another type")),
+        case("a metric that nothing declares", declares("another name")),
+        case("a metric that the handler declares", declares("declare"), measured("Made")),
+        case("the server's metrics that the file declares", measured("Requests2XX", "PredictionTime")),
+        case("and those that it does not", measured("QueueTime", "HandlerTime")),
+        case("the file's names of dimensions", measured("ts_inference_requests_total")),
+    ),
+    fresh=True,
+    variant=DECLARED,
 )  # fmt: skip
