@@ -3,6 +3,7 @@
     model file + weights     eager: the file's one module class, with a state_dict
     .pt                      TorchScript
     .pt2                     torch.export, or compiled by AOTInductor: native code for one kind of machine
+    .so                      AOTInductor's former format, as long as torch loads it
     .onnx                    ONNX, where onnxruntime is installed
 
 Weights are read with `weights_only=True`, which runs no code from the file, unless `model-config.yaml` sets
@@ -60,6 +61,8 @@ def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str
             with _refused(f"`{weights_path.name}` is not a torch.export file"):
                 # An exported program has inference mode built in, and no `eval`.
                 return torch.export.load(str(weights_path)).module().to(device)
+        case ".so":
+            return _load_library(weights_path, device)
         case ".onnx":
             return load_session(weights_path, device)
         case suffix:
@@ -67,6 +70,23 @@ def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str
                 f"`{weights_path.name}` cannot be loaded without a model file: only .pt (TorchScript), .pt2"
                 f" (torch.export) and .onnx hold a whole model, and this is `{suffix or 'no suffix'}`"
             )
+
+
+def _load_library(path: Path, device: torch.device) -> Any:
+    """Load a shared library that `torch._export.aot_compile` wrote; torch deprecates the format.
+
+    Raises:
+        HandlerError: this torch loads no such file, or not this one.
+    """
+    way = "compile the model anew, with `torch._inductor.aoti_compile_and_package`, which writes a .pt2 file"
+    if not hasattr(torch._export, "aot_load"):
+        raise HandlerError(f"torch {torch.__version__} loads no .so files, such as `{path.name}`: {way}")
+    refused = _refused(f"`{path.name}` was not compiled by AOTInductor for this machine and this torch: {way}")
+    with refused, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        if device.type == "cuda":
+            torch.cuda.set_device(device)  # the library's kernels run on the current one
+        return torch._export.aot_load(str(path), str(device))
 
 
 def is_compiled_package(path: Path) -> bool:

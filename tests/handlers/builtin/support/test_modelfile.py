@@ -139,6 +139,42 @@ def test_a_package_of_aotinductor_that_does_not_run_here_is_refused(
     assert list(unpacked.iterdir()) == []
 
 
+@pytest.mark.heavy
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler is installed")
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+def test_a_library_of_aotinductor_takes_batches_of_any_size(model_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(model_dir / "cache"))
+    net = torch.nn.Linear(3, 2).eval()
+    rows = torch.randn(5, 3, generator=torch.Generator().manual_seed(1))
+    shapes = {"input": {0: torch.export.Dim("batch", max=64)}}
+    with torch.no_grad():
+        written = torch._export.aot_compile(net, (rows,), dynamic_shapes=shapes)
+    shutil.copy(str(written), model_dir / "model.so")
+
+    model = load(model_dir, serializedFile="model.so")
+
+    for count in (2, 5):
+        with torch.inference_mode():
+            torch.testing.assert_close(model(rows[:count]), net(rows[:count]))
+
+
+def test_a_library_that_is_none_of_aotinductor_is_refused_with_the_way_out(model_dir: Path) -> None:
+    (model_dir / "model.so").write_bytes(b"garbage")
+
+    with pytest.raises(
+        HandlerError, match=r"^`model.so` was not compiled .* this torch: compile the model anew, with "
+    ):
+        load(model_dir, serializedFile="model.so")
+
+
+def test_where_torch_loads_no_libraries_the_way_out_is_named(model_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (model_dir / "model.so").write_bytes(b"library")
+    monkeypatch.delattr(torch._export, "aot_load")
+
+    with pytest.raises(HandlerError, match=r"loads no \.so files, .* `torch._inductor.aoti_compile_and_package`"):
+        load(model_dir, serializedFile="model.so")
+
+
 @pytest.fixture
 def pickled(model_dir: Path) -> Path:
     """An archive whose weights are a whole module, pickled by class name."""
