@@ -14,6 +14,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from daemon.config.config import Config
@@ -222,13 +223,14 @@ class Startup:
         """Register a listed model; return why that failed, or an empty string."""
         renewed = [entry for entry in self._plan.renew if listing.names(entry, self._place)]
         request = Registration(url=listing.url, model_name=listing.name, synchronous=False, local_paths=True)
+        remembered = partial(self._remembered, listing.url)
         try:
             try:
-                model = await self._restoring.load(request, self._remembered)
+                model = await self._restoring.load(request, remembered)
             except Conflict as conflict:
                 if not await self._restoring.make_room(conflict.name, conflict.version):
                     raise
-                model = await self._restoring.load(request, self._remembered)
+                model = await self._restoring.load(request, remembered)
         except (DaemonError, OSError, ValueError) as error:
             self._events.add("registration-failed", f"cannot load {listing.url}: {error}", model=listing.name or "")
             for entry in renewed:
@@ -238,16 +240,33 @@ class Startup:
         for entry in renewed:
             if _names(entry) != (model.name, model.version):
                 _log.info("%s/%s is not restored: %s no longer contains this version", *_names(entry), listing.url)
-        self._set_default(model.name, model.version)
+        former = self._former(listing.url, model.name, model.version)
+        if former not in (None, model.version):
+            sentence = "%s contains version %s, and `model_snapshot` names %s of it: its settings are used"
+            _log.warning(sentence, listing.url, model.version, former)
+        self._set_default(model.name, model.version, former)
         return ""
 
-    def _remembered(self, name: str, version: str) -> Overrides | None:
+    def _remembered(self, url: str, name: str, version: str) -> Overrides | None:
         said = (entry.request.overrides for entry in self._entries if (entry.name, entry.version) == (name, version))
-        block = self._config.snapshot_block.get(name, {}).get(version)
-        return next(said, None if block is None else overrides_of(block))
+        former = self._former(url, name, version)
+        return next(said, None if former is None else overrides_of(self._config.snapshot_block[name][former]))
 
-    def _set_default(self, name: str, version: str) -> None:
-        """Make a version the default if a client or the `models` block chose it, or it was the default."""
+    def _former(self, url: str, name: str, version: str) -> str | None:
+        """Return the version under which TorchServe's snapshot has this one: the same, or another of its archive.
+
+        TorchServe registers what is in the archive now, with the settings of the snapshot (its `ModelManager`).
+        """
+        versions = self._config.snapshot_block.get(name, {})
+        of_archive = [each for each, values in versions.items() if values.get("marName") == url]
+        return version if version in versions else next(iter(of_archive), None)
+
+    def _set_default(self, name: str, version: str, former: str | None = None) -> None:
+        """Make a version the default if a client or the `models` block chose it, or it was the default.
+
+        Args:
+            former: as `_former`.
+        """
         known = [entry for entry in self._entries if entry.name == name and entry.default]
         if any(entry.chosen for entry in known):
             wanted = known[0].version
@@ -255,6 +274,7 @@ class Startup:
             block = {**self._config.models_block.get(name, {}), **self._config.snapshot_block.get(name, {})}
             said = [each for each, values in block.items() if values.get("defaultVersion") is True]
             wanted = next(iter(said), known[0].version if known else "")
+            wanted = version if wanted == former else wanted
         if version == wanted and self._registry.holds(name, version):
             if any(entry.chosen for entry in known):
                 self._ledger.choose_default(name, version)

@@ -293,6 +293,27 @@ async def test_a_snapshot_of_torchserve_is_served_as_it_was_and_then_remembered(
     assert (await again.restart(ts_config=str(file))).registry.find("m", "1").pool.wanted == 1
 
 
+async def test_a_snapshots_settings_are_those_of_its_archive_though_that_contains_another_version_now(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = StubDaemon(tmp_path)
+    renewed, other = bench.mar(version="3"), bench.mar(version="2")
+    snapshot = {
+        "1": {"marName": renewed, "minWorkers": 2, "batchSize": 8, "maxBatchDelay": 100, "defaultVersion": True},
+        "2": {"marName": other, "minWorkers": 1, "batchSize": 4},
+    }
+    file = tmp_path / "config.properties"
+    file.write_text(f"model_snapshot={json.dumps({'models': {'m': snapshot}})}\n")
+
+    again = await bench.restart(ts_config=str(file))
+
+    model = again.registry.find("m")
+    assert (model.version, model.pool.wanted) == ("3", 2)
+    assert (model.settings.batch_size, model.settings.max_delay) == (8, 0.1)
+    assert again.registry.find("m", "2").settings.batch_size == 4
+    assert f"{renewed} contains version 3, and `model_snapshot` names 1 of it: its settings are used" in caplog.text
+
+
 async def test_a_snapshot_of_torchserve_with_a_wrong_value_is_told(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
