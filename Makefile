@@ -76,9 +76,10 @@ fuzz: $(VENV)/.fuzz-installed
 conformance: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.conformance $(CONFORMANCE)
 
-# Tries what TorchServe's repository documents, start lines, configurations and model-config files, with real daemons, and
-# prints a verdict for each; TORCHSERVE_CHECKOUT names a checkout of pytorch/serve, without one nothing is tried. One minute.
-# EXAMPLES="--only kubernetes" takes a part, EXAMPLES=--write puts the counts into docs/torchserve.md.
+# Tries what TorchServe's repository documents, start lines, configurations, model-config files and the archives of its
+# examples, with real daemons and random weights, and prints a verdict for each; eight minutes on two cores. TORCHSERVE_CHECKOUT
+# names a checkout of pytorch/serve, without one nothing is tried. EXAMPLES="--only kubernetes" takes a part, EXAMPLES=--write
+# puts the counts into docs/torchserve.md.
 torchserve-examples: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.torchserve $(EXAMPLES)
 

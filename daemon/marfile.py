@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handlers.names import BUILT_IN, split_handler
+from handlers.names import BUILT_IN, NOT_BUILT_IN, split_handler
 
 MANIFEST = "MAR-INF/MANIFEST.json"
 FORMATS = ("default", "zip-store", "tgz", "no-archive")
@@ -151,6 +151,10 @@ class Packing:
         if split_handler(self.handler)[0] not in BUILT_IN or handler_path.endswith(".py"):
             path = Path(handler_path if handler_path.endswith(".py") else handler_path + ".py")
             if not path.is_file():
+                if self.handler in NOT_BUILT_IN:
+                    raise PackError(
+                        f"TorchServe's handler `{self.handler}` is not built in here: {NOT_BUILT_IN[self.handler]}"
+                    )
                 names = ", ".join(BUILT_IN)
                 raise PackError(f"handler `{self.handler}` is neither a file nor a built-in handler ({names})")
             add(path.name, path, "handler file")

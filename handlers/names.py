@@ -13,6 +13,13 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     "text_classifier": ("handlers.builtin.text_classifier", "TextClassifier"),
 }
 
+# TorchServe's other built-in handlers, each with what does its work instead.
+NOT_BUILT_IN: dict[str, str] = {
+    "dali_image_classifier": "`image_classifier` takes the same images",
+    "vllm_handler": "vLLM's own server batches its requests, or a handler of yours calls vLLM (FILE.py)",
+    "trt_llm_handler": "TensorRT-LLM's own server batches its requests, or a handler of yours calls it (FILE.py)",
+}
+
 # Our own import packages: a model's extra modules must not have these names.
 RESERVED_MODULES = frozenset({"daemon", "handlers", "tsctl"})
 

@@ -75,6 +75,13 @@ def test_every_flag_of_torch_model_archiver_reaches_the_manifest(invoke: Invoke,
     }
 
 
+def test_the_runtime_of_cpp_handlers_is_refused_with_the_way_forward(invoke: Invoke) -> None:
+    result = invoke("archive", *REQUIRED, "--handler", "mine.py", "--runtime", "LSP")
+
+    assert result.exit_code == 2
+    assert "`LSP` handlers are C++, which is not served here; write the handler in Python" in result.stderr
+
+
 def test_files_lie_at_the_root_and_a_directorys_content_too(invoke: Invoke, files: Path) -> None:
     invoke("archive", *REQUIRED, "--handler", "mine.py", "--extra-files", "more,weights.pth")
 
@@ -143,6 +150,7 @@ def test_force_replaces_an_archive(invoke: Invoke, files: Path, flag: str) -> No
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (["--handler", "vllm_handler"], "TorchServe's handler `vllm_handler` is not built in here: vLLM's own server"),
         (["--handler", "gone.py"], "handler `gone.py` is neither a file nor a built-in handler"),
         (["--handler", "mine.py", "--model-file", "gone.py"], "no model file at `gone.py`"),
         (["--handler", "mine.py", "--serialized-file", "gone.pt"], "no serialized file at `gone.pt`"),

@@ -15,6 +15,15 @@ from tsctl.terminal.verb import Verb
 _FILE = click.Path(path_type=Path)
 
 
+class _Runtime(click.Choice[str]):
+    """The runtimes that are served; a refusal of torch-model-archiver's other one names the way forward."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value == "LSP":
+            self.fail("`LSP` handlers are C++, which is not served here; write the handler in Python", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 _BESIDE = "index_to_name.json"  # labels of the built-in handlers
 
 
@@ -28,7 +37,7 @@ _BESIDE = "index_to_name.json"  # labels of the built-in handlers
 @click.option("--extra-files", default="", metavar="FILES", help="Further files and directories, comma separated.")
 @click.option("-r", "--requirements-file", type=_FILE, help="The model's own Python dependencies.")
 @click.option("-c", "--config-file", type=_FILE, help="model-config.yaml.")
-@click.option("--runtime", type=click.Choice(["python", "python3"]), default="python", show_default=True)
+@click.option("--runtime", type=_Runtime(["python", "python3"]), default="python", show_default=True)
 @click.option("--export-path", type=_FILE, default=Path(), help="Directory for the archive [default: this one].")
 @click.option("--archive-format", type=click.Choice(FORMATS), default="default", show_default=True)
 @click.option("-f", "--force", is_flag=True, help="Replace an archive that exists.")

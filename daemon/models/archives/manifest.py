@@ -9,7 +9,7 @@ from typing import Any
 from daemon.core.errors import InvalidModel
 from daemon.marfile import MANIFEST, NAME, VERSION, Manifest, ManifestError, parse_manifest
 from daemon.targets import TargetError, bare_target, is_bare, local_files, split_function, top_imports
-from handlers.names import BUILT_IN, RESERVED_MODULES, split_handler
+from handlers.names import BUILT_IN, NOT_BUILT_IN, RESERVED_MODULES, split_handler
 
 _WORKERS_OWN = "handlers"  # the only one of RESERVED_MODULES that a worker imports
 
@@ -107,6 +107,8 @@ def _check_handler(manifest: Manifest, model_dir: Path) -> None:
     module, _ = split_handler(manifest.handler)
     if (model_dir / f"{module}.py").is_file() or module in BUILT_IN or _installed(module, model_dir):
         return
+    if module in NOT_BUILT_IN:
+        raise InvalidModel(f"TorchServe's handler `{module}` is not built in here: {NOT_BUILT_IN[module]}.")
     names = ", ".join(BUILT_IN)
     raise InvalidModel(
         f"Unknown handler `{manifest.handler}`: the archive contains no {module}.py; built in are {names}."

@@ -34,9 +34,14 @@ REFUSALS: tuple[Refusal, ...] = (
         "have the handler call the engine's own server, or predict in batches",
     ),
     Refusal(
-        r"^Runtime is not defined or invalid|runtime.*LSP",
+        r"^Runtime is not defined or invalid|`LSP` handlers are C\+\+",
         "there is no C++ backend here",
         "serve the same weights with a Python handler (`--handler image_classifier`)",
+    ),
+    Refusal(
+        r"TorchServe's handler `\w+` is not built in here",
+        "vLLM and TensorRT-LLM batch requests themselves and have servers; DALI's pipeline needs a GPU",
+        "their own servers, a handler of one's own that calls them, or `image_classifier`",
     ),
     Refusal(
         r"management address `[^`]*` needs a token",

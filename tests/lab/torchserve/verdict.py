@@ -10,7 +10,6 @@ class Outcome(enum.Enum):
     """The possible verdicts, in the order in which they are counted."""
 
     WORKS = "works"
-    STUBBED = "works with a stub of a missing library"
     REFUSED = "refused by design"
     NEITHER = "refused by TorchServe, too"
     UNJUDGED = "not judged here"
