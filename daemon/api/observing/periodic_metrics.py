@@ -41,7 +41,7 @@ class PeriodicMetrics:
         self._interval = interval
         self._timers: dict[str, Timer] = {}
         self._asking: asyncio.Task[None] | None = None
-        self._loaded: dict[tuple[str, int], float] = {}  # worker's name and pid → when it was started
+        self._loaded: set[tuple[int, float]] = set()  # the pid of each known worker, and when it was started
 
     def begin(self) -> None:
         self._events.listeners[self._happened] = None
@@ -78,12 +78,12 @@ class PeriodicMetrics:
 
     def _look(self) -> None:
         """Write the time of each worker that has loaded since the last look."""
-        found: dict[tuple[str, int], float] = {}
+        found: set[tuple[int, float]] = set()
         for model in self._registry:
             for place, worker in enumerate(model.pool.workers):
-                name = f"W-{FIRST_WORKER_ID + place}-{model.name}_{model.version}"
                 if worker.load_time:
-                    found[name, worker.pid] = worker.started
-                    if self._loaded.get((name, worker.pid)) != worker.started:
+                    found.add((worker.pid, worker.started))
+                    if (worker.pid, worker.started) not in self._loaded:
+                        name = f"W-{FIRST_WORKER_ID + place}-{model.name}_{model.version}"
                         self._log.of_host("WorkerLoadTime", worker.load_time * 1e3, {"WorkerName": name})
         self._loaded = found

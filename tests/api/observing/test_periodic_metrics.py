@@ -1,0 +1,86 @@
+"""The machine and the starts of workers are lines of ts_metrics.log, without a request that brings them."""
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from daemon.api.observing.periodic_metrics import LOOK_EVERY, PeriodicMetrics
+from daemon.metrics.machine.gpu import Gpus
+from daemon.metrics.machine.host import HostMonitor
+from daemon.metrics.torchserve.metric_log import MetricLog
+from daemon.metrics.torchserve.selection import Selection
+from tests.api.house import House
+
+
+@contextlib.contextmanager
+def written(house: House, interval: float | None = None, nvidia_smi: str | None = None) -> Iterator[list[str]]:
+    """Yield the names and dimensions of the lines, as they come."""
+    lines: list[str] = []
+
+    def take(line: str) -> None:
+        name, _, rest = line.partition(":")
+        lines.append(f"{name} {rest.split('|#')[1]}")
+
+    log = MetricLog(Selection(), take, take)
+    gpus = Gpus(house.clock, nvidia_smi)
+    periodic = PeriodicMetrics(
+        log, house.registry, house.registrar.events, HostMonitor(), gpus, house.clock, interval
+    )  # fmt: skip
+    periodic.begin()
+    yield lines
+    periodic.close()
+
+
+def load(place: int) -> str:
+    return f"WorkerLoadTime.Milliseconds WorkerName:W-{9000 + place}-m_1.0,Level:Host"
+
+
+async def test_each_worker_that_has_loaded_is_one_line(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.engine.load_time = 2.0
+    with written(house) as lines:
+        model = await house.serve("m")
+        before = list(lines)
+        house.clock.advance(2.0)
+        at_once = list(lines)
+        model.scale(2, 2)
+        house.clock.advance(2.0 + 2 * LOOK_EVERY)
+
+    assert (before, at_once, lines) == ([], [load(0)], [load(0), load(1)])
+
+
+async def test_the_machine_is_measured_at_the_start_and_in_each_interval(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    with written(house, 60.0) as lines:
+        first = len(lines)
+        house.clock.advance(59.0)
+        waiting = len(lines)
+        house.clock.advance(2.0)
+
+    assert "MemoryUsed.Megabytes Level:Host" in lines
+    assert (first, waiting, len(lines)) == (7, 7, 14)
+
+
+async def test_the_gpus_are_measured_too(tmp_path: Path) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho 0, 37, 1024, 4096\n")
+    program.chmod(0o700)
+    house = House(tmp_path)
+    with written(house, 60.0, str(program)) as lines:
+        async with asyncio.timeout(30):
+            await house.until(lambda: len(lines) == 10)
+
+    assert lines[7:] == [
+        "GPUUtilization.Percent Level:Host,DeviceId:0",
+        "GPUMemoryUtilization.Percent Level:Host,DeviceId:0",
+        "GPUMemoryUsed.Megabytes Level:Host,DeviceId:0",
+    ]
+
+
+async def test_without_an_interval_only_workers_are_looked_at(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    with written(house) as lines:
+        house.clock.advance(200.0)
+
+    assert lines == []

@@ -1,0 +1,48 @@
+"""TorchServe's files of a configuration: the line of a request, and nothing where none is wanted."""
+
+from pathlib import Path
+
+import pytest
+
+from daemon.api.torchserve_logs import TorchServeLogs, access_line, selection_of
+from daemon.config.config import resolve
+from daemon.core.clock import FakeClock
+from daemon.http.messages import Request
+
+
+@pytest.mark.parametrize(
+    ("request_", "line"),
+    [
+        (Request("GET", "/ping", [], peer="127.0.0.1:5000"), '/127.0.0.1:5000 "GET /ping HTTP/1.1" 200 3'),
+        (Request("GET", "/a", [], peer="::1:5000", http_1_0=True), '/::1:5000 "GET /a HTTP/1.0" 200 3'),
+        (Request("POST", "/models", [], peer="pid:4711"), '127.0.0.1 "POST /models HTTP/1.1" 200 3'),
+        (Request("GET", "/\x1b[1m", [], peer="h:1"), '/h:1 "GET /\\x1b[1m HTTP/1.1" 200 3'),
+        (
+            Request("POST", "/models?url=https://u:p@host/m.mar?sig=1", [], peer="h:1"),
+            '/h:1 "POST /models?url=https://host/m.mar?… HTTP/1.1" 200 3',
+        ),
+    ],
+    ids=["TCP", "HTTP/1.0", "the control socket", "unprintable", "a secret"],
+)
+def test_a_request_is_torchserves_line(request_: Request, line: str) -> None:
+    assert access_line(request_, 200, 0.0039) == line
+
+
+def logs_of(**settings: str) -> TorchServeLogs:
+    config, clock = resolve(settings, {}), FakeClock()
+    return TorchServeLogs(config, selection_of(config), clock, clock.soon)
+
+
+def test_where_no_file_is_wanted_nothing_is_to_be_called() -> None:
+    logs = logs_of()
+
+    assert (logs.metrics, logs.answered, logs.copy) == (None, None, None)
+
+
+def test_each_place_wants_its_own_part(tmp_path: Path) -> None:
+    logs, metrics = logs_of(log_location=str(tmp_path)), logs_of(metrics_location=str(tmp_path))
+    found = [(each.metrics is not None, each.answered is not None, each.copy is not None) for each in (logs, metrics)]
+    for each in (logs, metrics):
+        each.close()
+
+    assert found == [(False, True, True), (True, False, True)]
