@@ -24,7 +24,8 @@ def metrics() -> str:
 
 `/metrics` of the inference address, and of `--metrics-address`, answers Prometheus' text format. Names without `tsctl_` are
 TorchServe's, with its labels and units; those with it count in seconds. `?name[]=NAME` asks for some. A handler's own
-measurements (`context.metrics`) appear under their names, with `ModelName`, `ModelVersion` and `Hostname`.
+measurements (`context.metrics`) appear under their names, with `ModelName`, `ModelVersion` and `Hostname`; one that a
+`metrics.yaml` declares has its declared dimensions and `Hostname`. `metrics_mode` may leave out all but `tsctl_…`.
 
 {table(("name", "type", "labels", ""), rows)}"""
 
