@@ -79,7 +79,8 @@ def parse_manifest(document: object) -> Manifest:
     runtime = document.get("runtime", "python")
     if runtime not in ("python", "python3"):
         raise ManifestError(
-            f"Runtime is not defined or invalid. (It is {json.dumps(runtime)}; `python` is served here.)"
+            f"Runtime is not defined or invalid. (It is {json.dumps(runtime)}; `python` is served here: pack a model of"
+            " the C++ backend anew, with the handler base_handler.)"
         )
     return Manifest(
         model_name=model["modelName"],

@@ -117,6 +117,7 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
             values[setting.name], origins[setting.name] = _parsed(setting, given), given.origin
             places[setting.name] = given.where
     values["socket"] = values["socket"] or paths.default_socket()
+    _take_unix_addresses(values, places)
     try:
         values["state_dir"] = values["state_dir"] or paths.default_state_dir()
     except paths.PathError as error:
@@ -143,6 +144,26 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
         **values, origins=origins, models_block=file.models, snapshot_block=file.snapshot, metrics_file=metrics_file,
         log_files=log_files, notes=notes,
     )  # fmt: skip
+
+
+def _take_unix_addresses(values: dict[str, Any], places: Mapping[str, str]) -> None:
+    """Replace each address that is the control socket, as TorchServe writes it: `unix:PATH`.
+
+    Raises:
+        StartError: an address is another Unix socket.
+    """
+    for name, nothing in (("inference_address", "none"), ("management_address", None), ("metrics_address", None)):
+        text = values[name]
+        if text is None or not text.lower().startswith("unix:"):
+            continue
+        path = text[len("unix:") :].removeprefix("//")
+        if Path(path) != values["socket"]:
+            raise StartError(
+                f"{places[name]}: `{text}`: the one Unix socket is the control socket, and it is `{values['socket']}`;"
+                " it serves predictions, management and metrics, to this user alone",
+                f"add `--socket {path}`, and set TSCTL_SOCKET to that for the other commands, or write HOST:PORT",
+            )
+        values[name] = nothing
 
 
 def _is_directory(path: Path) -> bool:

@@ -52,6 +52,20 @@ MEANINGLESS = frozenset({
     "ts_open_inference_protocol", "tsConfigFile", "use_env_allowed_urls", "use_native_io", "version", "vmargs",
     "workflow_store",
 })  # fmt: skip
+# What to do instead of some of them: groups of keys with one sentence.
+INSTEAD: tuple[tuple[frozenset[str], str], ...] = (
+    (frozenset(key for key in MEANINGLESS if key.startswith("grpc_")), "gRPC is not served; clients ask over HTTP"),
+    (frozenset({"workflow_store"}), "workflows are not served; register their models, and call them from one handler"),
+    (frozenset({"plugins_path"}), "Java plugins are not loaded; an archive's address may be a path or an https URL"),
+    (frozenset({"cpu_launcher_args", "cpu_launcher_enable"}), "`cpus` in model-config.yaml gives workers their cores"),
+    (frozenset({"number_of_gpu"}), "CUDA_VISIBLE_DEVICES, or `deviceIds` in model-config.yaml, chooses GPUs"),
+    (frozenset({"ipex_enable", "ipex_gpu_enable"}), "`optimize` in model-config.yaml makes models faster, checked"),
+    (frozenset({"enable_model_api"}), "models can always be registered, on the control socket"),
+    (frozenset({"ts_open_inference_protocol"}), "the protocol's routes, /v2/…, are always there"),
+    (frozenset(key for key in MEANINGLESS if key.startswith("ts_header_key_sequence")),
+     "sequence batching is not served; keep a sequence's state where each worker finds it"),
+    (frozenset({"use_env_allowed_urls"}), "TSCTL_ALLOWED_URLS is always read"),
+)  # fmt: skip
 # Keys without an environment variable in TorchServe.
 _FILE_ONLY = frozenset({"use_native_io", "io_ratio", "metric_time_interval", "models", "model_snapshot",
                         "system_metrics_cmd", _ENABLE})  # fmt: skip
@@ -112,8 +126,14 @@ def read_config_file(path: Path, environment: Mapping[str, str]) -> ConfigFile:
     notes = []
     if unknown:
         notes.append(f"warning: {path} has unknown keys: {', '.join(unknown)}")
-    if meaningless:
-        notes.append(f"note: {path} has keys that have no effect here: {', '.join(meaningless)}")
+    for keys, instead in INSTEAD:
+        found = sorted(keys.intersection(meaningless))
+        if found:
+            verb = "has" if len(found) == 1 else "have"
+            notes.append(f"note: {path}: {', '.join(found)} {verb} no effect here: {instead}")
+    others = [key for key in meaningless if not any(key in keys for keys, _ in INSTEAD)]
+    if others:
+        notes.append(f"note: {path} has keys that have no effect here: {', '.join(others)}")
     snapshot = _read_snapshot(given.get(_SNAPSHOT))
     if snapshot is not None:
         if _LIST in given:

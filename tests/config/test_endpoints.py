@@ -75,6 +75,20 @@ def test_the_addresses(tmp_path: Path, flags: dict[str, str], endpoints: list[st
     assert shown(choose(tmp_path, **flags)) == endpoints
 
 
+@pytest.mark.parametrize("address", ["unix:/c.sock", "unix:///c.sock", "UNIX:/c.sock"])
+def test_an_address_that_is_the_control_socket_needs_no_other(tmp_path: Path, address: str) -> None:
+    addresses = dict.fromkeys(("inference_address", "management_address", "metrics_address"), address)
+
+    assert choose(tmp_path, socket="/c.sock", **addresses) == []
+
+
+def test_another_unix_socket_is_refused_with_the_way_to_it(tmp_path: Path) -> None:
+    with pytest.raises(StartError) as caught:
+        choose(tmp_path, inference_address="unix:/i.sock")
+
+    assert caught.value.hint.startswith("add `--socket /i.sock`, and set TSCTL_SOCKET to that")
+
+
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
@@ -93,7 +107,12 @@ def test_the_addresses(tmp_path: Path, flags: dict[str, str], endpoints: list[st
             id="a certificate without an address"),
         pytest.param({"inference_address": "http://a:1", "management_address": "https://a:1"} | PAIR,
             "cannot be both http and https", id="one port for both"),
-        pytest.param({"inference_address": "unix:///x"}, "is neither http:// nor https://", id="another scheme"),
+        pytest.param({"inference_address": "ftp://x"}, "is neither http:// nor https://", id="another scheme"),
+        *(
+            pytest.param({name: "unix:/x"}, "`unix:/x`: the one Unix socket is the control socket, and it is `",
+                id=f"another Unix socket: {name}")
+            for name in ("inference_address", "management_address", "metrics_address")
+        ),
         pytest.param({"metrics_address": "https://a"}, "--metrics-address: `https://a` asks for https",
             id="nor for metrics"),
         pytest.param({"management_address": "https://a:1", "metrics_address": "http://a:1"} | PAIR,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from daemon.config.config import Config, resolve
-from daemon.config.properties import KEYS, MEANINGLESS, STOPS, read_config_file
+from daemon.config.properties import INSTEAD, KEYS, MEANINGLESS, STOPS, read_config_file
 from daemon.core.errors import StartError
 from daemon.settings import SETTINGS
 
@@ -175,6 +175,22 @@ def test_unknown_keys_are_a_warning_and_meaningless_ones_a_note(tmp_path: Path) 
         f"warning: {file} has unknown keys: apple, zebra",
         f"note: {file} has keys that have no effect here: io_ratio, netty_client_threads",
     )
+
+
+def test_a_key_with_another_way_to_its_end_names_that(tmp_path: Path) -> None:
+    notes = configured(tmp_path, "grpc_inference_port=1", "grpc_management_port=2", "number_of_gpu=2").notes
+
+    file = tmp_path / "config.properties"
+    assert notes == (
+        f"note: {file}: grpc_inference_port, grpc_management_port have no effect here: gRPC is not served; clients ask"
+        " over HTTP",
+        f"note: {file}: number_of_gpu has no effect here: CUDA_VISIBLE_DEVICES, or `deviceIds` in model-config.yaml,"
+        " chooses GPUs",
+    )
+
+
+def test_what_is_said_instead_of_a_key_is_about_keys_without_an_effect() -> None:
+    assert all(keys and keys <= MEANINGLESS for keys, _ in INSTEAD)
 
 
 @pytest.mark.parametrize(

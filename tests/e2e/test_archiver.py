@@ -156,4 +156,4 @@ def test_an_archive_for_the_runtime_lsp_is_refused_with_its_name(shared: Served,
     refused = shared.run("register", str(made))
 
     assert refused.returncode == 1
-    assert 'Runtime is not defined or invalid. (It is "LSP"; `python` is served here.)' in refused.stderr
+    assert 'Runtime is not defined or invalid. (It is "LSP"; `python` is served here: pack a model of' in refused.stderr

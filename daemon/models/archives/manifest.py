@@ -67,7 +67,9 @@ def read_manifest(
     elif model_name and (handler or default_handler):
         document = {"runtime": "python", "model": {"modelName": model_name}}
     elif (model_dir / "WAR-INF").is_dir():
-        raise InvalidModel("The archive holds a workflow; tsctl serves only models.")
+        raise InvalidModel(
+            "The archive holds a workflow; tsctl serves only models: register them, and call them from a handler."
+        )
     else:
         raise InvalidModel(f"Model name is not defined. The archive has no {MANIFEST}; `tsctl archive` writes one.")
     if model_name and isinstance(document, dict) and isinstance(document.get("model"), dict):

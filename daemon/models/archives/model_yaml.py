@@ -11,8 +11,16 @@ from daemon.core.errors import InvalidModel
 # Errors of PyYAML: for a month 13, an empty `!!int`, a `!!timestamp` of no date, and deep nesting not its own one.
 _NOT_YAML = (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError)
 
-# Features that change which worker gets which request: serving without them would be wrong, not slow.
-_REFUSED = ("sequenceBatching", "continuousBatching", "parallelType", "torchrun", "asyncCommunication")
+# Features that change which worker gets which request, and what to do instead: serving without them would be wrong, not
+# slow.
+_ONE_PROCESS = "a worker is one process: let the handler spread the model over its GPUs, and remove the key"
+_REFUSED = {
+    "sequenceBatching": "keep a sequence's state where each worker finds it, and remove the key",
+    "continuousBatching": "a handler that answers in pieces sends each token as it comes; remove the key",
+    "parallelType": _ONE_PROCESS,
+    "torchrun": _ONE_PROCESS,
+    "asyncCommunication": "an `async def` function waits without blocking its worker's other requests; remove the key",
+}
 
 
 # TorchServe's keys that have no effect here; each one set is logged.
@@ -60,7 +68,7 @@ def read_yaml(model_dir: Path, config_file: str | None) -> dict[str, Any]:
         return {}
     if not isinstance(document, dict):
         raise InvalidModel(f"`{config_file}` holds a {type(document).__name__}, and should hold a mapping.")
-    for key in _REFUSED:
+    for key, instead in _REFUSED.items():
         if document.get(key):
-            raise InvalidModel(f"`{config_file}` asks for `{key}`, which tsctl does not support.")
+            raise InvalidModel(f"`{config_file}` asks for `{key}`, which tsctl does not support: {instead}.")
     return document
