@@ -32,6 +32,7 @@ from daemon.config.config import Config
 from daemon.config.endpoints import choose_endpoints, tls_context
 from daemon.config.tokens import Tokens, read_tokens
 from daemon.config.worker_env import model_environment
+from daemon.config.written import properties_of
 from daemon.core import logs
 from daemon.core.arena import open_arena
 from daemon.core.clock import LoopClock
@@ -62,6 +63,7 @@ from daemon.metrics.metrics import Metrics
 from daemon.metrics.recent_timer import RecentTimer
 from daemon.models.archives.store import sizes
 from daemon.models.persistence.startup import Startup
+from daemon.models.persistence.torchserve_snapshots import TorchServeSnapshots
 from daemon.models.registrar import Registrar
 from daemon.models.registry import Registry
 from daemon.tracing.export import TraceExport
@@ -98,6 +100,7 @@ class _Parts:
     traces: TraceExport
     torchserve_logs: TorchServeLogs
     periodic: PeriodicMetrics | None
+    snapshots: TorchServeSnapshots | None
 
     @property
     def listeners(self) -> list[Listener]:
@@ -189,6 +192,9 @@ class Daemon:
         registrar = Registrar(
             config, registry, engine, clock, model_logs, metrics, recurring=recurring, tracing=tracing
         )
+        snapshots = None
+        if config.log_location is not None and config.restore:
+            snapshots = TorchServeSnapshots(config.log_location / "config", registry, properties_of(config))
         startup = self._boot.plan(config, registry, registrar)
         access_log = AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground, as_json=as_json)
         note_theirs = theirs.answered
@@ -262,7 +268,7 @@ class Daemon:
             periodic = PeriodicMetrics(theirs.metrics, registry, events, HostMonitor(), gpus, clock, interval)
         return _Parts(
             service, events, recurring, watch, recent, events_route, engine, access_log, upgrade, turns, held, urls,
-            private, public, traces, theirs, periodic,
+            private, public, traces, theirs, periodic, snapshots,
         )  # fmt: skip
 
     async def _serve(
@@ -293,7 +299,7 @@ class Daemon:
         if startup.empty:
             engine.warm()  # otherwise the loaded models decide which template to warm
         await self._boot.begin(service)
-        loading = asyncio.get_running_loop().create_task(_load(startup))
+        loading = asyncio.get_running_loop().create_task(_load(startup, registrar, parts.snapshots))
         urls = parts.urls
         where = (urls.inference, urls.management, urls.metrics, str(config.socket))
         addresses = ", ".join(dict.fromkeys(filter(None, where)))
@@ -312,6 +318,9 @@ class Daemon:
             parts.engine.handed_over()
         else:
             parts.events.add("stopping", f"stopping, pid {os.getpid()}; running requests have {self._config.grace:g} s")
+            if parts.snapshots is not None:
+                registrar.ledger.saved = lambda: None
+                parts.snapshots.write("shutdown")
         parts.events_route.close()
         parts.held.close()
         shutdown.close(registrar, servers)
@@ -342,12 +351,15 @@ class Daemon:
         parts.torchserve_logs.close()
 
 
-async def _load(startup: Startup) -> None:
+async def _load(startup: Startup, registrar: Registrar, snapshots: TorchServeSnapshots | None) -> None:
     try:
         if not startup.done:  # otherwise loaded before listening
             await startup.load()
     except Exception:  # noqa: BLE001 - a bug, then: each failed load was reported already
         _log.exception("loading what is served from the start broke off")
+    if snapshots is not None:
+        snapshots.write("startup")
+        registrar.ledger.saved = snapshots.changed
 
 
 def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:

@@ -145,7 +145,7 @@ def read_config_file(path: Path, environment: Mapping[str, str]) -> ConfigFile:
 def _given(path: Path, environment: Mapping[str, str]) -> dict[str, PropertyValue]:
     given = {
         key: PropertyValue(_filled(text, f"{path}: {key}", environment), f"{path}: {key}", f"file {path}")
-        for key, text in _read_properties(path).items()
+        for key, text in read_properties(path).items()
     }
     enable = given.get(_ENABLE)
     if enable is not None and enable.text.lower() == "true":
@@ -156,7 +156,12 @@ def _given(path: Path, environment: Mapping[str, str]) -> dict[str, PropertyValu
     return given
 
 
-def _read_properties(path: Path) -> dict[str, str]:
+def read_properties(path: Path) -> dict[str, str]:
+    """Read the keys and values of a file.
+
+    Raises:
+        StartError: the file cannot be read, or is broken.
+    """
     import javaproperties  # here, because it takes 55 ms, which a daemon without a file saves
 
     try:

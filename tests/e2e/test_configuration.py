@@ -152,3 +152,32 @@ def test_start_in_the_foreground_is_run(idle: Served) -> None:
 
     assert "stopped" in process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 0
+
+
+def test_snapshots_are_written_where_torchserve_writes_them_and_a_daemon_starts_from_one(idle: Served) -> None:
+    logs = idle.folder / "logs"
+    idle.environment["LOG_LOCATION"] = str(logs)
+    file = configure(idle, "default_response_timeout=77")
+    idle.start("--ts-config", file)
+    idle.register("echo", "--workers", "2", "--batch-size", "4")
+    idle.stop()
+
+    kinds = [each.name.partition("-")[2] for each in sorted((logs / "config").iterdir())]
+    assert kinds == ["startup.cfg", "snapshot.cfg", "shutdown.cfg"]
+
+    idle.environment["TSCTL_STATE_DIR"] = str(idle.folder / "another")
+    snapshot = next((logs / "config").glob("*-shutdown.cfg"))
+    idle.start("--ts-config", str(snapshot))
+    eventually(lambda: all_ready(idle, 1), "the snapshot's model is loaded")
+    described = idle.describe("echo")
+    assert (described["minWorkers"], described["batchSize"], described["responseTimeout"]) == (2, 4, 77)
+    assert settings(idle)["response_timeout"] == (77.0, f"file {snapshot}")
+
+
+def test_without_a_restore_there_are_no_snapshots(idle: Served) -> None:
+    idle.environment["LOG_LOCATION"] = str(idle.folder / "logs")
+
+    idle.start("--ncs")
+    idle.stop()
+
+    assert not (idle.folder / "logs" / "config").exists()

@@ -3,6 +3,8 @@
 Each change writes the snapshot before the answer: every acknowledged change is on the disk.
 """
 
+from collections.abc import Callable
+
 from daemon.models.archives.directories import Directories
 from daemon.models.persistence.snapshot import SnapshotEntry
 from daemon.models.persistence.snapshot_file import SnapshotFile
@@ -17,12 +19,14 @@ class Ledger:
         memory: the snapshot file.
         pending: versions that an earlier run registered and that are not restored yet.
         unsettled: registrations that may still fail and leave nothing registered; they are not written.
+        saved: called with each change.
     """
 
     def __init__(self, registry: Registry, memory: SnapshotFile, directories: Directories) -> None:
         self.memory = memory
         self.pending: list[SnapshotEntry] = []
         self.unsettled: set[ModelVersion] = set()
+        self.saved: Callable[[], None] = lambda: None
         self._registry = registry
         self._directories = directories
         self._chosen: dict[str, str] = {}  # default versions that were chosen by a client
@@ -33,6 +37,7 @@ class Ledger:
         Raises:
             NotRemembered: the snapshot could not be written.
         """
+        self.saved()
         before = self.memory.kept or frozenset()
         await self.memory.save(self._entries)
         for name in before - (self.memory.kept or frozenset()):
