@@ -16,6 +16,7 @@ MAY_READ_IT = {
     "daemon/models/reporting/reports.py": "when a prediction failed, for people",
     "daemon/api/management/describe.py": "since when a worker is there, as text",
     "daemon/events/events.py": "when something happened",
+    "daemon/models/persistence/torchserve_snapshots.py": "the names of files, and when they were written",
     "daemon/marfile.py": "when an archive was made",
     "daemon/server.py": "since when the daemon is there",
     "daemon/tracing/tracer.py": "when a span began and ended",
