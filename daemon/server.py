@@ -194,7 +194,8 @@ class Daemon:
         )
         snapshots = None
         if config.log_location is not None and config.restore:
-            snapshots = TorchServeSnapshots(config.log_location / "config", registry, properties_of(config))
+            folder, properties = config.log_location / "config", properties_of(config)
+            snapshots = TorchServeSnapshots(folder, registry, config.model_store, properties)
         startup = self._boot.plan(config, registry, registrar)
         access_log = AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground, as_json=as_json)
         note_theirs = theirs.answered
@@ -319,8 +320,9 @@ class Daemon:
         else:
             parts.events.add("stopping", f"stopping, pid {os.getpid()}; running requests have {self._config.grace:g} s")
             if parts.snapshots is not None:
-                registrar.ledger.saved = lambda: None
-                parts.snapshots.write("shutdown")
+                registrar.ledger.saved = lambda unsettled: None
+                if parts.service.startup.done:  # else models that are not loaded yet would be forgotten
+                    parts.snapshots.write("shutdown", registrar.ledger.unsettled)
         parts.events_route.close()
         parts.held.close()
         shutdown.close(registrar, servers)
@@ -358,7 +360,7 @@ async def _load(startup: Startup, registrar: Registrar, snapshots: TorchServeSna
     except Exception:  # noqa: BLE001 - a bug, then: each failed load was reported already
         _log.exception("loading what is served from the start broke off")
     if snapshots is not None:
-        snapshots.write("startup")
+        snapshots.write("startup", registrar.ledger.unsettled)
         registrar.ledger.saved = snapshots.changed
 
 

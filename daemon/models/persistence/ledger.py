@@ -3,7 +3,7 @@
 Each change writes the snapshot before the answer: every acknowledged change is on the disk.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from daemon.models.archives.directories import Directories
 from daemon.models.persistence.snapshot import SnapshotEntry
@@ -19,14 +19,14 @@ class Ledger:
         memory: the snapshot file.
         pending: versions that an earlier run registered and that are not restored yet.
         unsettled: registrations that may still fail and leave nothing registered; they are not written.
-        saved: called with each change.
+        saved: called with each change, with the versions of `unsettled`.
     """
 
     def __init__(self, registry: Registry, memory: SnapshotFile, directories: Directories) -> None:
         self.memory = memory
         self.pending: list[SnapshotEntry] = []
         self.unsettled: set[ModelVersion] = set()
-        self.saved: Callable[[], None] = lambda: None
+        self.saved: Callable[[Iterable[ModelVersion]], None] = lambda unsettled: None
         self._registry = registry
         self._directories = directories
         self._chosen: dict[str, str] = {}  # default versions that were chosen by a client
@@ -37,7 +37,7 @@ class Ledger:
         Raises:
             NotRemembered: the snapshot could not be written.
         """
-        self.saved()
+        self.saved(self.unsettled)
         before = self.memory.kept or frozenset()
         await self.memory.save(self._entries)
         for name in before - (self.memory.kept or frozenset()):

@@ -2,14 +2,16 @@
 
 import json
 import logging
+from errno import ENOSPC
 from pathlib import Path
+from typing import Any
 
 import javaproperties
 import pytest
 
 from daemon.config.config import resolve
 from daemon.config.written import properties_of
-from daemon.models.persistence.torchserve_snapshots import MOST_FILES, TorchServeSnapshots
+from daemon.models.persistence.torchserve_snapshots import MOST_FILES, Kind, TorchServeSnapshots, name_in_store
 from daemon.models.registrar import no_progress
 from tests.kit.build import make_config
 from tests.kit.daemon import StubDaemon
@@ -28,7 +30,13 @@ class Clock:
 
 
 def snapshots_of(bench: StubDaemon, clock: Clock, **properties: str) -> TorchServeSnapshots:
-    return TorchServeSnapshots(bench.root / "logs" / "config", bench.registry, properties, clock)
+    return TorchServeSnapshots(bench.root / "logs" / "config", bench.registry, bench.store, properties, clock)
+
+
+def snapshot(file: Path) -> dict[str, Any]:
+    """Return the document in a file."""
+    read: dict[str, Any] = json.loads(javaproperties.loads(file.read_text())["model_snapshot"])
+    return read
 
 
 def written(bench: StubDaemon) -> list[Path]:
@@ -137,3 +145,98 @@ def test_the_properties_are_those_of_the_file_but_for_its_models_and_what_flags_
         "inference_address": "http://0.0.0.0:2",
         "management_address": "https://a:3",
     }
+
+
+async def test_the_newest_file_has_the_latest_name_though_the_clock_stands_or_goes_back(tmp_path: Path) -> None:
+    bench, clock = StubDaemon(tmp_path), Clock()
+    snapshots = snapshots_of(bench, clock)
+    kinds: tuple[Kind, ...] = ("startup", "snapshot", "shutdown")
+
+    for kind, step in zip(kinds, (0, 0, -3600), strict=True):
+        clock.now += step
+        snapshots.write(kind)
+
+    assert [file.stem.partition("-")[2] for file in written(bench)] == list(kinds)
+
+
+async def test_a_registration_that_may_still_fail_is_in_no_file(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    snapshots = snapshots_of(bench, Clock())
+    snapshots.write("startup")
+    bench.registrar.ledger.saved = snapshots.changed
+    model = await bench.register(bench.mar())
+    assert [snapshot(file)["modelCount"] for file in written(bench)] == [0, 1]
+
+    snapshots.write("shutdown", {model})
+
+    assert snapshot(written(bench)[-1])["models"] == {}
+
+
+async def test_an_archive_that_torchserve_would_not_find_is_left_out_and_named_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = StubDaemon(tmp_path)
+    outside = tmp_path / "outside.mar"
+    (bench.store / bench.mar()).rename(outside)
+    await bench.register(str(outside), local_paths=True)
+    snapshots = snapshots_of(bench, Clock())
+
+    snapshots.write("startup")
+    snapshots.write("shutdown")
+
+    assert [snapshot(file)["models"] for file in written(bench)] == [{}, {}]
+    sentence = f"m/1.0 is not in TorchServe's snapshots, which name archives of the model store only: {outside}"
+    assert caplog.messages.count(sentence) == 1
+
+
+def test_an_archive_is_named_as_it_lies_in_the_store(tmp_path: Path) -> None:
+    (tmp_path / "team").mkdir()
+    for name in ("a.mar", "b,c.mar", "team/a.mar"):
+        (tmp_path / name).touch()
+
+    assert name_in_store("a.mar", tmp_path) == name_in_store(str(tmp_path / "a.mar"), tmp_path) == "a.mar"
+    assert name_in_store("team/a.mar", tmp_path) == "team/a.mar"
+    for url in ("https://host/a.mar", "b,c.mar", "gone.mar", "/elsewhere/a.mar"):
+        assert name_in_store(url, tmp_path) is None
+    assert name_in_store("a.mar", None) is None
+
+
+async def test_a_timeout_of_less_than_a_second_is_a_whole_second(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path, response_timeout="0.4")
+    await bench.register(bench.mar())
+
+    snapshots_of(bench, Clock()).write("startup")
+
+    assert snapshot(written(bench)[0])["models"]["m"]["1.0"]["responseTimeout"] == 1
+
+
+async def test_files_that_are_no_snapshots_stay_however_many_there_are(tmp_path: Path) -> None:
+    bench, clock = StubDaemon(tmp_path), Clock()
+    snapshots = snapshots_of(bench, clock)
+    folder = tmp_path / "logs" / "config"
+    folder.mkdir(parents=True)
+    (folder / "2024-staging.cfg").touch()
+
+    for _ in range(MOST_FILES + 3):
+        snapshots.write("snapshot")
+
+    assert (folder / "2024-staging.cfg").exists()
+
+
+async def test_a_file_that_cannot_be_written_in_full_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench, clock = StubDaemon(tmp_path), Clock()
+    snapshots = snapshots_of(bench, clock)
+
+    def full(path: Path, text: str, encoding: str) -> int:
+        path.write_bytes(text.encode()[:10])
+        raise OSError(ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", full)
+        snapshots.changed()
+    assert (written(bench), list((tmp_path / "logs").glob(".*"))) == ([], [])
+    snapshots.changed()
+
+    assert len(written(bench)) == 1  # the change was not taken for written
