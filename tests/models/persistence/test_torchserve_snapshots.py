@@ -240,3 +240,21 @@ async def test_a_file_that_cannot_be_written_in_full_leaves_nothing(
     snapshots.changed()
 
     assert len(written(bench)) == 1  # the change was not taken for written
+
+
+def test_what_flags_and_the_environment_say_is_read_from_the_file_as_it_was(tmp_path: Path) -> None:
+    flags: dict[str, str | None] = {
+        "response_timeout": "30", "allowed_urls": "file://.*,https://a/.*", "decode_input": "false",
+        "hide_environment": "SECRET.*", "models": "a.mar", "log_level": "debug",
+    }  # fmt: skip
+    config = resolve(flags, {"TSCTL_QUEUE_JOBS": "7", "TSCTL_METRICS_MODE": "log"})
+    file = tmp_path / "written.cfg"
+
+    properties = properties_of(config)
+    file.write_text(javaproperties.dumps(properties))
+    again = resolve({"ts_config": str(file)}, {})
+
+    assert "load_models" not in properties  # `model_snapshot` names the models
+    assert again.notes == ()
+    for name in ("response_timeout", "allowed_urls", "decode_input", "hide_environment", "queue_jobs", "metrics_mode"):
+        assert getattr(again, name) == getattr(config, name)
