@@ -1,0 +1,4 @@
+"""gRPC without a server yet: the codes of errors, and the messages of TorchServe's three services.
+
+No other room imports this one yet. Only `messages` and `proto_reader` import protobuf: the daemon starts without it.
+"""
