@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SPREAD := -n 2 --dist worksteal --durations 20
 DEBIAN_PACKAGES := bash curl fish groff-base make openssl tmux wrk zsh
 
-.PHONY: help alerts demo digits test test-busy lint types unit compiled heavy history fuzz conformance torchserve-examples simulate simulate-faults lives upgrades chaos bench bounds completions references system-packages proxies browser screens docs picture workflows source wheels release-check clean
+.PHONY: help alerts demo digits test test-busy lint types unit compiled heavy history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults lives upgrades chaos bench bounds completions references system-packages proxies browser screens docs picture workflows source wheels release-check clean
 
 # Prints the targets.
 help:
@@ -82,6 +82,11 @@ conformance: $(VENV)/.installed
 # puts the counts into docs/torchserve.md.
 torchserve-examples: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.torchserve $(EXAMPLES)
+
+# Runs TorchServe's own tests, those that need no GPU and no download, from a copy of TORCHSERVE_CHECKOUT that is removed; its
+# programs are scripts that call tsctl. The ports 8080 to 8082 must be free. TESTS="test_url_path.py" takes a file.
+torchserve-tests: $(VENV)/.installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.torchserve.suites $(TESTS)
 
 # Compares the batching policies on a virtual clock, and clients of several workers with every constant cut; writes the
 # tables of docs/batching.md, and fails where `auto` is not within 5 % of the best cut. About five minutes on two cores.
@@ -232,4 +237,4 @@ $(VENV)/.release-installed: $(VENV)/.installed
 
 # Removes what make and the tests have made, .venv among it.
 clean:
-	rm -rf $(VENV) site dist .bench .compiled .fuzz .tools .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) site dist .bench .compiled .fuzz .tools .torchserve .mypy_cache .pytest_cache .ruff_cache
