@@ -21,8 +21,12 @@ FILES = {
     "google/rpc/status.proto": "status.proto",
     "inference.proto": "torchserve_inference.proto",
     "management.proto": "torchserve_management.proto",
-    "open_inference_grpc.proto": "torchserve_openinference.proto",
+    "grpc_service.proto": "open_inference.proto",
+    "open_inference_grpc.proto": "open_inference.proto",
 }
+# TorchServe's package of a file that standard clients know under another. The fields that the protocol has gained since
+# TorchServe's copy change nothing for its clients: protobuf skips unknown ones.
+PACKAGES = {"open_inference_grpc.proto": "org.pytorch.serve.grpc.openinference"}
 
 
 @cache
@@ -38,7 +42,7 @@ def pool() -> DescriptorPool:
 
 def description(name: str, file: str) -> FileDescriptorProto:
     """Return the description of one file of `protos`."""
-    return ProtoReader(name, (PROTOS / file).read_text(encoding="utf-8")).file
+    return ProtoReader(name, (PROTOS / file).read_text(encoding="utf-8"), PACKAGES.get(name, "")).file
 
 
 @cache

@@ -19,12 +19,18 @@ class ProtoError(ValueError):
 class ProtoReader:
     """One pass over the text of a file; `file` is its description afterwards.
 
+    Args:
+        name: the name under which other files import this one.
+        text: the file.
+        package: replaces the package that the file names; empty to keep that.
+
     Raises:
         ProtoError: the text is outside the part of proto3 that is understood.
     """
 
-    def __init__(self, name: str, text: str) -> None:
+    def __init__(self, name: str, text: str, package: str = "") -> None:
         self.file = FileDescriptorProto(name=name, syntax="proto3")
+        self._package = package
         self._tokens = [*_tokens(text), ""]
         self._at = 0
         while (word := self._next()) != "":
@@ -45,7 +51,8 @@ class ProtoReader:
             case "syntax":
                 self._expect("=", '"proto3"', ";")
             case "package":
-                self.file.package = self._next()
+                named = self._next()
+                self.file.package = self._package or named
                 self._expect(";")
             case "import":
                 self.file.dependency.append(self._next().strip('"'))

@@ -44,6 +44,12 @@ OPEN = "org.pytorch.serve.grpc.openinference"
             b'"\x07\x0a\x01k\x12\x02\x08\x00*\x0f\x0a\x01x\x1a\x02\x02\x01*\x06\x32\x04\x00\x00\x80?:\x00:\x01r',
             id="tensors, packed and raw",
         ),
+        pytest.param(
+            "inference.ModelInferRequest",
+            {"parameters": {"k": {"uint64_param": 2}}, "outputs": [{"name": "y"}]},
+            b'"\x07\x0a\x01k\x12\x02\x28\x022\x03\x0a\x01y',
+            id="the standard package has unsigned parameters",
+        ),
     ],
 )
 def test_a_message_has_the_bytes_of_the_protocol(name: str, fields: dict[str, object], wire: bytes) -> None:
@@ -70,10 +76,23 @@ def test_text_that_is_not_utf8_is_refused_by_the_decoder() -> None:
             f"{OPEN}.GRPCInferenceService",
             ["ServerLive", "ServerReady", "ModelReady", "ServerMetadata", "ModelMetadata", "ModelInfer"],
         ),
+        (
+            "inference.GRPCInferenceService",
+            ["ServerLive", "ServerReady", "ModelReady", "ServerMetadata", "ModelMetadata", "ModelInfer"],
+        ),
     ],
 )
-def test_a_service_has_the_calls_of_torchserve(service: str, calls: list[str]) -> None:
+def test_a_service_has_the_calls_that_its_clients_know(service: str, calls: list[str]) -> None:
     assert [method.name for method in messages.service(service).methods] == calls
+
+
+def test_both_packages_of_the_open_inference_protocol_read_the_same_bytes() -> None:
+    request = messages.message_class("inference.ModelInferRequest")(
+        model_name="m", parameters={"k": {"double_param": 0.5}}, raw_input_contents=[b"r"]
+    )
+    wire = request.SerializeToString()
+
+    assert messages.message_class(f"{OPEN}.ModelInferRequest").FromString(wire).SerializeToString() == wire
 
 
 def test_only_the_stream_calls_stream() -> None:
