@@ -1,10 +1,16 @@
 """`import ts` works in every program of an environment with tsctl, and takes nothing from an installed torchserve."""
 
+import os
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
+
+from tests.environments import make_environment
+
+ROOT = Path(__file__).parents[3]
 
 MOCK = "from ts.torch_handler.unit_tests.test_utils.mock_context import MockContext"
 
@@ -62,3 +68,41 @@ def test_beside_another_package_called_handlers_there_is_no_ts(tmp_path: Path) -
     done = run("import ts", tmp_path)
 
     assert done.stderr.endswith("ModuleNotFoundError: No module named 'ts'\n")
+
+
+@pytest.mark.slow
+def test_an_error_in_another_package_called_handlers_is_none_of_who_tries_ts(tmp_path: Path) -> None:
+    (tmp_path / "handlers.py").write_text("raise RuntimeError('no GPU')\n")
+
+    done = run("try:\n    import ts\nexcept ImportError:\n    print('without')", tmp_path)
+
+    assert (done.stdout, done.stderr) == ("without\n", "")
+
+
+@pytest.mark.slow
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    "options",
+    [["--no-index", "--no-build-isolation"], ["--editable"]],  # pip fetches what an editable build needs
+    ids=["wheel", "editable"],
+)
+def test_each_kind_of_installation_brings_the_names_and_takes_them_with_it(tmp_path: Path, options: list[str]) -> None:
+    python = make_environment(tmp_path / "environment", [])
+    site = next((tmp_path / "environment" / "lib").glob("python3*/site-packages"))
+    (site / "project.pth").unlink()  # nothing of this environment
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
+    install = ["install", "--quiet", "--no-deps", *options, str(ROOT)]
+
+    def names() -> str:
+        done = subprocess.run([python, "-c", "import ts; print(ts.__name__)"], cwd=tmp_path, capture_output=True)
+        return (done.stdout or done.stderr.splitlines()[-1]).decode().strip()
+
+    environment = os.environ | {"TSCTL_COMPILE": "0"}
+    if "--no-build-isolation" in options:  # then hatchling is that of this environment
+        environment["PYTHONPATH"] = sysconfig.get_path("purelib")
+    subprocess.run([*pip, *install], env=environment, check=True, timeout=300)
+    assert names() == "ts"
+    subprocess.run([*pip, "uninstall", "--quiet", "--yes", "tsctl"], check=True, timeout=60)
+
+    assert names() == "ModuleNotFoundError: No module named 'ts'"
+    assert not list(site.glob("*.pth"))
