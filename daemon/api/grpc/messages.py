@@ -21,6 +21,7 @@ FILES = {
     "google/rpc/status.proto": "status.proto",
     "inference.proto": "torchserve_inference.proto",
     "management.proto": "torchserve_management.proto",
+    "grpc_health/v1/health.proto": "health.proto",
     "grpc_service.proto": "open_inference.proto",
     "open_inference_grpc.proto": "open_inference.proto",
 }

@@ -1,6 +1,7 @@
 """Read the part of proto3 that the files in `protos` use: neither generated code nor protoc is needed.
 
-Understood: package, import, messages in messages, `optional`, `repeated`, `map`, `oneof`, services with streams.
+Understood: package, import, messages in messages, `optional`, `repeated`, `map`, `oneof`, enums in messages that
+are declared before they are used, services with streams.
 """
 
 import re
@@ -31,6 +32,7 @@ class ProtoReader:
     def __init__(self, name: str, text: str, package: str = "") -> None:
         self.file = FileDescriptorProto(name=name, syntax="proto3")
         self._package = package
+        self._enums: set[str] = set()
         self._tokens = [*_tokens(text), ""]
         self._at = 0
         while (word := self._next()) != "":
@@ -72,6 +74,8 @@ class ProtoReader:
                 case "message":
                     inner = message.nested_type.add(name=self._next())
                     self._message(inner, f"{path}.{inner.name}")
+                case "enum":
+                    self._enum(message)
                 case "oneof":
                     choice = len(message.oneof_decl)
                     message.oneof_decl.add(name=self._next())
@@ -98,7 +102,18 @@ class ProtoReader:
         field.number = self._number()
         self._expect(";")
         _set_type(field, kind)
+        if kind in self._enums:
+            field.type = FieldDescriptorProto.TYPE_ENUM
         return field
+
+    def _enum(self, message: DescriptorProto) -> None:
+        enum = message.enum_type.add(name=self._next())
+        self._enums.add(enum.name)
+        self._expect("{")
+        while (word := self._next()) != "}":
+            self._expect("=")
+            enum.value.add(name=word, number=self._number())
+            self._expect(";")
 
     def _map(self, message: DescriptorProto, path: str) -> None:
         self._expect("<")
@@ -118,7 +133,7 @@ class ProtoReader:
 
     def _number(self) -> int:
         if not (word := self._next()).isdecimal():
-            raise ProtoError(f"{self.file.name}: expected the number of a field, found `{word}`")
+            raise ProtoError(f"{self.file.name}: expected a number, found `{word}`")
         return int(word)
 
     def _service(self) -> None:

@@ -50,6 +50,7 @@ OPEN = "org.pytorch.serve.grpc.openinference"
             b'"\x07\x0a\x01k\x12\x02\x28\x022\x03\x0a\x01y',
             id="the standard package has unsigned parameters",
         ),
+        pytest.param("grpc.health.v1.HealthCheckResponse", {"status": "NOT_SERVING"}, b"\x08\x02", id="health"),
     ],
 )
 def test_a_message_has_the_bytes_of_the_protocol(name: str, fields: dict[str, object], wire: bytes) -> None:
@@ -84,6 +85,16 @@ def test_text_that_is_not_utf8_is_refused_by_the_decoder() -> None:
 )
 def test_a_service_has_the_calls_that_its_clients_know(service: str, calls: list[str]) -> None:
     assert [method.name for method in messages.service(service).methods] == calls
+
+
+def test_a_watched_health_is_a_stream() -> None:
+    methods = messages.service("grpc.health.v1.Health").methods
+
+    assert [(each.name, each.server_streaming) for each in methods] == [
+        ("Check", False),
+        ("List", False),
+        ("Watch", True),
+    ]
 
 
 def test_both_packages_of_the_open_inference_protocol_read_the_same_bytes() -> None:

@@ -10,8 +10,9 @@ from daemon.api.grpc.proto_reader import ProtoError, ProtoReader
     [
         pytest.param('syntax = "proto2";', 'expected `"proto3"`, found `"proto2"`', id="proto2"),
         pytest.param("enum E { A = 0; }", "expected a message or a service, found `enum`", id="enum"),
-        pytest.param("message M { int32 a = x; }", "expected the number of a field, found `x`", id="no number"),
+        pytest.param("message M { int32 a = x; }", "expected a number, found `x`", id="no number"),
         pytest.param("message M { int32 a = 1 [packed = true]; }", r"unexpected character `\[`", id="field options"),
+        pytest.param("message M { enum E { A = -1; } }", "unexpected character `-`", id="negative"),
         pytest.param("message M { int32 a = 1;", "expected `=`, found ``", id="not closed"),
         pytest.param("service S { option x = 1; }", "expected `rpc`, found `option`", id="option of a service"),
     ],
