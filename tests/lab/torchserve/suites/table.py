@@ -28,16 +28,15 @@ class Different(NamedTuple):
     why: str
 
 
-_SNAPSHOT_FILES = (
-    "snapshot_created_on_start_and_stop", "snapshot_created_on_management_api_invoke", "start_from_snapshot",
-    "start_from_read_only_snapshot", "start_from_default", "empty_runtime", "replace_mar_file_with_dummy",
+_RESTORED = (
+    "start_from_default", "replace_mar_file_with_dummy",
     "restart_torchserve_with_last_snapshot_with_model_mar_removed", "restart_torchserve_with_one_of_model_mar_removed",
 )  # fmt: skip
 
 DIFFERENT: tuple[Different, ...] = (
     Different(
-        rf"test_snapshot\.py::test_({'|'.join(_SNAPSHOT_FILES)})$",
-        "what is registered is kept in the state directory and restored by the next start, not in `logs/config/*.cfg`",
+        rf"test_snapshot\.py::test_({'|'.join(_RESTORED)})$",
+        "what was registered is restored from the state directory, where unpacked archives are kept, too",
     ),
     Different(
         r"test_model_control_mode\.py::test_(register|delete)_model_failing$",
