@@ -35,6 +35,7 @@ imports torch, so it starts in well under a second; the command line imports nei
       grpc/            gRPC messages and the codes of errors; no server uses them yet
       inference/       predictions, forms
       management/      TorchServe's management API; the control socket's documents
+      tensors/         the Open Inference Protocol's elements, as bytes; no route uses them yet
     lifecycle/         the process: sockets and locks, the two ways into service, its end
       upgrade/         its replacement: old and new
     tools/             programs of their own, never imported: `tsctl check`, `tsctl tune` with its simulator

@@ -1,0 +1,102 @@
+"""The protocol's datatypes, and their elements between Python's values and bytes.
+
+Bytes are little endian, as in the binary tensor extension and in gRPC's raw contents. An element of BYTES is its
+length in four bytes, and then its content. BF16 is the upper half of an FP32, rounded to the nearest even.
+"""
+
+import struct
+from collections.abc import Sequence
+
+from daemon.core.errors import BadRequest
+
+Element = bool | int | float | str | bytes
+
+# Datatype → the letter of `struct`. BF16 and BYTES have none.
+LETTERS = {
+    "BOOL": "?", "UINT8": "B", "UINT16": "H", "UINT32": "I", "UINT64": "Q",
+    "INT8": "b", "INT16": "h", "INT32": "i", "INT64": "q", "FP16": "e", "FP32": "f", "FP64": "d",
+}  # fmt: skip
+DATATYPES = (*LETTERS, "BF16", "BYTES")
+LENGTH = struct.Struct("<I")
+
+
+def size_of(datatype: str) -> int:
+    """Return the bytes of one element; 0 for BYTES, whose elements differ. Raise BadRequest for an unknown datatype."""
+    if datatype not in DATATYPES:
+        raise BadRequest(f"Unknown datatype: {datatype}; use one of {', '.join(DATATYPES)}.")
+    if datatype == "BYTES":
+        return 0
+    return 2 if datatype == "BF16" else struct.calcsize("<" + LETTERS[datatype])
+
+
+def pack(datatype: str, values: Sequence[Element]) -> bytes:
+    """Return the bytes of flat values. Raise BadRequest for a value that the datatype cannot hold."""
+    size_of(datatype)
+    if odd := set(map(type, values)) - set(_types_of(datatype)):
+        raise BadRequest(f"A value of type {min(each.__name__ for each in odd)} is not of datatype {datatype}.")
+    if datatype == "BYTES":
+        return b"".join(map(_with_length, values))
+    try:
+        if datatype == "BF16":
+            return _bfloats(values)
+        return struct.pack(f"<{len(values)}{LETTERS[datatype]}", *values)
+    except (struct.error, OverflowError):
+        raise BadRequest(f"A value is out of the range of datatype {datatype}.") from None
+
+
+def unpack(datatype: str, data: bytes | memoryview) -> list[Element]:
+    """Return the flat values; those of BYTES are bytes. Raise BadRequest where `data` ends within an element."""
+    size = size_of(datatype)
+    if not size:
+        return _byte_elements(data)
+    count, rest = divmod(len(data), size)
+    if rest:
+        raise BadRequest(f"{len(data)} bytes are no whole number of {datatype} elements of {size} bytes.")
+    if datatype == "BF16":
+        halves = struct.unpack(f"<{count}H", data)
+        return list(struct.unpack(f"<{count}f", struct.pack(f"<{count}I", *(half << 16 for half in halves))))
+    return list(struct.unpack(f"<{count}{LETTERS[datatype]}", data))
+
+
+def _types_of(datatype: str) -> tuple[type, ...]:
+    if datatype == "BYTES":
+        return (str, bytes)
+    if datatype == "BOOL":
+        return (bool,)
+    return (int, float) if datatype in ("FP16", "BF16", "FP32", "FP64") else (int,)
+
+
+def _with_length(value: Element) -> bytes:
+    try:
+        content = value.encode() if isinstance(value, str) else value
+    except UnicodeEncodeError:
+        raise BadRequest("A text of datatype BYTES has a lone surrogate, which UTF-8 cannot encode.") from None
+    assert isinstance(content, bytes)
+    return LENGTH.pack(len(content)) + content
+
+
+def _byte_elements(data: bytes | memoryview) -> list[Element]:
+    elements: list[Element] = []
+    at, end = 0, len(data)
+    while at < end:
+        start = at + LENGTH.size
+        if start > end or (at := start + LENGTH.unpack_from(data, start - LENGTH.size)[0]) > end:
+            raise BadRequest(f"Element {len(elements)} of datatype BYTES ends after the tensor's {end} bytes.")
+        elements.append(bytes(data[start:at]))
+    return elements
+
+
+def _bfloats(values: Sequence[Element]) -> bytes:
+    words = struct.unpack(f"<{len(values)}I", struct.pack(f"<{len(values)}f", *values))
+    halves = [_rounded(word) for word in words]
+    if any(
+        half & 0x7FFF == 0x7F80 and word & 0x7FFFFFFF != 0x7F800000 for half, word in zip(halves, words, strict=True)
+    ):
+        raise OverflowError
+    return struct.pack(f"<{len(halves)}H", *halves)
+
+
+def _rounded(word: int) -> int:
+    if word & 0x7FFFFFFF > 0x7F800000:  # NaN: rounding could carry it to infinity
+        return (word >> 16) | 0x40
+    return (word + 0x7FFF + (word >> 16 & 1)) >> 16
