@@ -117,7 +117,9 @@ def management_routes(
 
 async def _describe(registry: Registry, exchange: Exchange, name: str, version: str | None = None) -> None:
     if version == "all":
-        document = [describe(model) for model in sorted(registry.versions(name), key=_order)]
+        document = [
+            describe(model) for model in sorted(registry.versions(name), key=lambda each: order_of(each.version))
+        ]
     else:
         model = registry.find(name, version)
         asked = Parameters(exchange.request).flag("customized", False)
@@ -125,9 +127,13 @@ async def _describe(registry: Registry, exchange: Exchange, name: str, version: 
     exchange.respond(json_response(document))
 
 
-def _order(model: ModelVersion) -> list[tuple[int, str]]:
-    """Return the place of a version among others: 1.0, 1.1, 2.0, 10.0, as TorchServe lists versions of one length."""
-    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"[.+_-]", model.version)]
+def order_of(version: str) -> list[tuple[int, str]]:
+    """Return the place of a version among others: 1.0, 1.1, 2.0, 10.0, as TorchServe lists versions of one length.
+
+    Numbers are compared by their length and digits: a version may have more digits than `int` reads.
+    """
+    parts = re.split(r"[.+_-]", version)
+    return [(1 + len(part.lstrip("0")), part.lstrip("0")) if part.isdecimal() else (0, part) for part in parts]
 
 
 def _register(registrar: Registrar, exchange: Exchange, local_paths: bool) -> Command:

@@ -56,7 +56,9 @@ def compiled(model: Any, config: Mapping[str, Any]) -> Any:
 
         # Code is generated at the first batch: a failure then falls back to the uncompiled model.
         torch._dynamo.config.suppress_errors = True
-        return torch.compile(model, **options)
+        model = torch.compile(model, **options)
     except Exception as error:  # noqa: BLE001 - backends raise anything; the model runs without them
         _log.warning("the model could not be compiled with %s, and is served as it is: %s", options, error)
-        return model
+    else:  # TorchServe's sentence, which scripts look for
+        _log.info("Compiled model with %s", ", ".join(f"{name} {value}" for name, value in options.items()))
+    return model

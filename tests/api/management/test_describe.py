@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from daemon.api.management.describe import describe
+from daemon.api.management.routes import order_of
 from daemon.models.registrar import no_progress
 from daemon.models.request import Registration
 from daemon.models.settings import Overrides
@@ -246,3 +247,9 @@ def test_versions_are_listed_by_their_numbers_whatever_the_order_of_their_regist
         return [document["modelVersion"] for document in documents]
 
     assert asyncio.run(list_all()) == ["beta", "1.0", "2.0", "2.0.1", "10.0"]
+
+
+def test_a_version_of_any_length_has_a_place_among_the_others() -> None:
+    versions = ["9" * 5000, "0", "00.1", "10", "9", "1.0"]
+
+    assert sorted(versions, key=order_of) == ["0", "00.1", "1.0", "9", "10", "9" * 5000]

@@ -91,3 +91,10 @@ def test_a_model_whose_code_generation_fails_is_run_as_it_is(monkeypatch: pytest
     found = compiled(model, {"pt2": {"backend": failing}})
 
     assert torch.equal(found(torch.ones(1, 2)), model(torch.ones(1, 2)))
+
+
+def test_the_options_of_a_compiled_model_are_in_the_log_in_torchserves_words(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        compiled(torch.nn.Linear(1, 1), {"pt2": {"compile": {"enable": True, "backend": "eager", "dynamic": True}}})
+
+    assert "Compiled model with backend eager, dynamic True" in caplog.text

@@ -51,10 +51,6 @@ DIFFERENT: tuple[Different, ...] = (
         "a model that cannot be loaded is not loaded again and again: `tsctl retry`; the traceback is logged once",
     ),
     Different(
-        r"test_torch_compile\.py::test_serve_inference$",
-        "the sentence of the log about compiling is tsctl's own; the predictions are those that the case expects",
-    ),
-    Different(
         r"test_startup_timeout\.py::.*\[5\]",
         "the sentence of the log about a startup timeout is tsctl's own; the timeout itself holds",
     ),
