@@ -174,7 +174,8 @@ screens: $(VENV)/.browser-installed
 alerts: $(VENV)/.installed .tools/prometheus
 	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/pytest -m "" $(PYTEST) tests/e2e/test_alerts.py
 
-$(VENV)/.installed: pyproject.toml
+# An editable installation copies the .pth file.
+$(VENV)/.installed: pyproject.toml handlers/torchserve/tsctl-torchserve.pth
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
