@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -108,6 +109,18 @@ class Running:
         for pid in pids:  # workers with a session of their own that outlive it
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        for pid in pids:
+            _wait_for_end(pid)
+
+
+def _wait_for_end(pid: int) -> None:
+    """Wait until a killed process has ended, which need not be a child of this one."""
+    with contextlib.suppress(ProcessLookupError):
+        descriptor = os.pidfd_open(pid)
+        try:
+            select.select([descriptor], [], [], STOP)
+        finally:
+            os.close(descriptor)
 
 
 class Peer(ABC):
