@@ -32,7 +32,7 @@ imports torch, so it starts in well under a second; the command line imports nei
       archives/        their archives, from download to unpacked directory
       persistence/     the snapshot, and a start from it
     api/               the routes; authorisation
-      grpc/            gRPC messages and the codes of errors; no server uses them yet
+      grpc/            gRPC's predictions and health checks; no address serves them yet
       inference/       predictions, forms
       management/      TorchServe's management API; the control socket's documents
       tensors/         the Open Inference Protocol's elements, as bytes; no route uses them yet

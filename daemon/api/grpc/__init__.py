@@ -1,4 +1,5 @@
-"""gRPC without a server yet: the codes of errors, and the messages of TorchServe and the Open Inference Protocol.
+"""gRPC: TorchServe's predictions and gRPC's health checks on a server; messages of the Open Inference Protocol.
 
-No other room imports this one yet. Only `messages` and `proto_reader` import protobuf: the daemon starts without it.
+No other room imports this one yet: the daemon has no gRPC address. Only `messages` and `proto_reader` import protobuf,
+and only `server.load_grpc` imports grpc: the daemon starts without both.
 """

@@ -1,0 +1,100 @@
+"""The head of a gRPC call: its metadata, read as an HTTP request's headers are."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from daemon.api.auth import matches
+from daemon.core.errors import BadRequest, MissingToken, WrongToken
+from daemon.core.job import TimeBudget
+from daemon.http.deadline_header import HEADER, PRIORITY_HEADER, read_budget
+from daemon.http.messages import new_request_id
+from daemon.http.parsing.headers import LONGEST_ID
+
+CALL_DEADLINE = "the call's deadline"
+CLIENT_TIMEOUT = "clientTimeoutInMills"
+_REQUEST_ID = "x-request-id"
+_BEARER = "bearer "
+_OWN = ("authorization", _REQUEST_ID, HEADER, PRIORITY_HEADER)
+
+
+@dataclass(frozen=True, slots=True)
+class CallHead:
+    """The head of one call.
+
+    Attributes:
+        method: the full name of the called method, such as `/package.Service/Call`.
+        id: as the client chose it, or a new one.
+        headers: the metadata as text, for the handler; without a token of ours, and without binary values.
+        began: when the call arrived, on the daemon's clock.
+        remaining: seconds until the client gives up; None without a deadline.
+        low_priority: others go first, for a while.
+    """
+
+    method: str
+    id: str
+    headers: tuple[tuple[str, str], ...]
+    began: float
+    remaining: float | None
+    low_priority: bool
+
+    def budget(self, most: float) -> TimeBudget | None:
+        """Return the time that the call may take: the client's deadline, or the model's limit if that is less.
+
+        Args:
+            most: the model's limit in seconds, 0.0 for none.
+        """
+        if self.remaining is not None and (not most or self.remaining <= most):
+            return TimeBudget(self.remaining, self.began, CALL_DEADLINE)
+        return TimeBudget(most, self.began, CLIENT_TIMEOUT) if most else None
+
+
+def read_head(
+    method: str,
+    metadata: Iterable[tuple[str, str | bytes]],
+    remaining: float | None,
+    now: float,
+    tokens: tuple[str, ...] = (),
+) -> CallHead:
+    """Read the head of a call.
+
+    Args:
+        remaining: seconds until the deadline that gRPC carries; None without one.
+        tokens: the accepted ones, which handlers must not see.
+
+    Raises:
+        BadRequest: the deadline or the priority in the metadata is invalid.
+    """
+    texts = [(key, value) for key, value in metadata if isinstance(value, str)]
+    own = {key: value for key, value in texts if key in _OWN}
+    if HEADER in own:
+        asked = read_budget(own[HEADER])
+        remaining = asked if remaining is None else min(asked, remaining)
+    priority = own.get(PRIORITY_HEADER, "normal")
+    if priority not in ("low", "normal"):
+        raise BadRequest(f"{PRIORITY_HEADER} is `{priority}`; expected low or normal.")
+    hidden = matches(_bearer(own.get("authorization", "")), tokens)
+    headers = tuple(pair for pair in texts if not (hidden and pair[0] == "authorization"))
+    named = own.get(_REQUEST_ID, "")
+    chosen = named if len(named) <= LONGEST_ID and named.isascii() and named.isprintable() else ""
+    return CallHead(method, chosen or new_request_id(), headers, now, remaining, priority == "low")
+
+
+def check_call(metadata: Iterable[tuple[str, str | bytes]], tokens: tuple[str, ...]) -> None:
+    """Reject a call without one of these tokens.
+
+    Raises:
+        MissingToken: the call has no token.
+        WrongToken: its token is none of these.
+    """
+    shown = ""
+    for key, value in metadata:
+        if key == "authorization" and isinstance(value, str):
+            shown = _bearer(value)
+    if not shown:
+        raise MissingToken
+    if not matches(shown, tokens):
+        raise WrongToken
+
+
+def _bearer(value: str) -> str:
+    return value[len(_BEARER) :].strip() if value[: len(_BEARER)].lower() == _BEARER else ""

@@ -1,0 +1,89 @@
+"""gRPC's health checks: `grpc.health.v1.Health`, as the probes of Kubernetes and load balancers call it.
+
+The empty name is the daemon, which is SERVING where HTTP's `/ready` answers 200. Each model is a service by its name,
+and each version by `MODEL/VERSION`. The names of the gRPC services have the daemon's health.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection
+from typing import Any
+
+from daemon.api.grpc.codes import Code
+from daemon.api.grpc.heads import CallHead
+from daemon.api.grpc.messages import message_class
+from daemon.api.grpc.prediction import CallFailed
+from daemon.core.errors import ModelNotFound, NoReadyWorker, VersionNotFound
+from daemon.models.registry import Registry
+from daemon.models.version import ModelState
+
+SERVICE = "grpc.health.v1.Health"
+SERVING, NOT_SERVING, SERVICE_UNKNOWN = 1, 2, 3
+_LOOK_EVERY = 0.5  # seconds between two looks of a watcher
+
+
+class HealthService:
+    """The calls of the service.
+
+    Args:
+        started: as in `inference_routes`.
+        services: the gRPC services that are asked for by name.
+        every: seconds between two looks of a watcher.
+
+    Attributes:
+        closing: set when the server closes: watchers end.
+    """
+
+    name = SERVICE
+
+    def __init__(
+        self, registry: Registry, started: Callable[[], bool], services: Collection[str], every: float = _LOOK_EVERY
+    ) -> None:
+        self._registry = registry
+        self._started = started
+        self._services = frozenset(services)
+        self._every = every
+        self._answer = message_class("grpc.health.v1.HealthCheckResponse")
+        self._list = message_class("grpc.health.v1.HealthListResponse")
+        self.closing = asyncio.Event()
+
+    def status(self, service: str) -> int:
+        """Return the status of a service, as the protocol numbers it."""
+        if not service or service in self._services:
+            ready = self._started() and all(model.state is ModelState.READY for model in self._registry.defaults())
+            return SERVING if ready else NOT_SERVING
+        name, _, version = service.partition("/")
+        try:
+            model = self._registry.find(name, version or None)
+        except NoReadyWorker:
+            return NOT_SERVING
+        except (ModelNotFound, VersionNotFound):
+            return NOT_SERVING if self._registry.expects(name) else SERVICE_UNKNOWN
+        return SERVING if model.state is ModelState.READY else NOT_SERVING
+
+    async def check(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002 - one signature for all
+        """Return the status now; raise CallFailed with NOT_FOUND for an unknown service."""
+        status = self.status(request.service)
+        if status == SERVICE_UNKNOWN:
+            raise CallFailed(Code.NOT_FOUND, f"Model not found: {request.service}", 404)
+        return self._answer(status=status)
+
+    async def list(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002
+        """Return the status of the daemon and of each model."""
+        names = ["", *sorted(self._services), *(model.name for model in self._registry.defaults())]
+        return self._list(statuses={name: self._answer(status=self.status(name)) for name in names})
+
+    async def watch(self, request: Any, head: CallHead) -> AsyncIterator[Any]:  # noqa: ARG002
+        """Yield the status now, and then each change, until the client leaves or the server closes."""
+        last = None
+        while not self.closing.is_set():
+            status = self.status(request.service)
+            if status != last:
+                last = status
+                yield self._answer(status=status)
+            try:
+                async with asyncio.timeout(self._every):
+                    await self.closing.wait()
+            except TimeoutError:
+                continue
+        if last != NOT_SERVING:
+            yield self._answer(status=NOT_SERVING)

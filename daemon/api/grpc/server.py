@@ -1,0 +1,232 @@
+"""The gRPC servers of the daemon: one for all addresses, on the daemon's own event loop.
+
+A call goes: `Calls.service` finds its method, and rejects a stranger before the message is parsed → the head is read →
+the service's own method → the answer, or a code and a message. Fork support of gRPC is off: workers are forked from
+templates, which never import it, and its handlers of forks end children that only start a thread.
+"""
+
+import contextlib
+import errno
+import importlib
+import logging
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from daemon.api.grpc.codes import Code, code_of
+from daemon.api.grpc.heads import check_call, read_head
+from daemon.api.grpc.prediction import CallFailed
+from daemon.core.clock import Clock
+from daemon.core.errors import DaemonError, StartError
+
+INSTALL = "install it with `pip install 'tsctl[grpc]'`"
+_log = logging.getLogger("daemon.grpc")
+
+
+def load_grpc() -> Any:
+    """Import and return grpc, with grpc.aio.
+
+    Raises:
+        StartError: the extra is not installed.
+    """
+    os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+    try:
+        importlib.import_module("google.protobuf")
+        importlib.import_module("grpc.aio")
+        return importlib.import_module("grpc")
+    except ImportError:
+        raise StartError("gRPC is asked for, and Python's packages for it are not installed", INSTALL) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One call of a service.
+
+    Attributes:
+        run: takes the parsed request, or an iterator of requests, and the head.
+    """
+
+    run: Callable[..., Any]
+    request: Any
+    client_streaming: bool
+    server_streaming: bool
+    open: bool = False
+
+
+def methods_of(service: Any, *, open: bool = False) -> dict[str, Method]:  # noqa: A002
+    """Return the methods of a service: full name → method.
+
+    Args:
+        open: the calls need no token.
+    """
+    from daemon.api.grpc import messages
+
+    found = {}
+    for each in messages.service(service.name).methods:
+        own = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in each.name).lstrip("_")
+        kind = messages.message_class(each.input_type.full_name)
+        run = getattr(service, own)
+        found[f"/{service.name}/{each.name}"] = Method(run, kind, each.client_streaming, each.server_streaming, open)
+    return found
+
+
+class Calls:
+    """Finds the method of each call; what grpc calls a generic handler.
+
+    Args:
+        tokens: those that are accepted; none for no check.
+        answered: called with the HTTP status of each call's end.
+    """
+
+    def __init__(
+        self,
+        grpc: Any,
+        methods: Mapping[str, Method],
+        clock: Clock,
+        tokens: Collection[str] = (),
+        answered: Callable[[int], None] = lambda status: None,
+    ) -> None:
+        self._grpc = grpc
+        self._methods = methods
+        self._clock = clock
+        self._tokens = tuple(filter(None, tokens))
+        self._answered = answered
+        self._codes = {code.value[0]: code for code in grpc.StatusCode}
+
+    def service(self, details: Any) -> Any:
+        """Return grpc's handler of a call; None for an unknown method, which grpc answers UNIMPLEMENTED."""
+        method = self._methods.get(details.method)
+        if method is None:
+            return None
+        refused: DaemonError | None = None
+        if self._tokens and not method.open:
+            try:
+                check_call(details.invocation_metadata, self._tokens)
+            except DaemonError as error:
+                refused = error
+        run = partial(self._stream if method.server_streaming else self._whole, method, details.method, refused)
+        way = ("stream" if method.client_streaming else "unary", "stream" if method.server_streaming else "unary")
+        make = getattr(self._grpc, f"{way[0]}_{way[1]}_rpc_method_handler")
+        return make(run, request_deserializer=None, response_serializer=None)
+
+    async def _whole(
+        self, method: Method, name: str, refused: DaemonError | None, received: Any, context: Any
+    ) -> bytes | None:
+        try:
+            request, head = self._read(method, name, refused, received, context)
+            answer: bytes = (await method.run(request, head)).SerializeToString()
+        except (CallFailed, DaemonError) as error:
+            await self._fail(context, error)
+            return None
+        self._answered(200)
+        return answer
+
+    async def _stream(
+        self, method: Method, name: str, refused: DaemonError | None, received: Any, context: Any
+    ) -> None:
+        try:
+            request, head = self._read(method, name, refused, received, context)
+            async with contextlib.aclosing(method.run(request, head)) as answers:
+                async for answer in answers:
+                    await context.write(answer.SerializeToString())
+        except (CallFailed, DaemonError) as error:
+            await self._fail(context, error)
+            return
+        self._answered(200)
+
+    def _read(self, method: Method, name: str, refused: DaemonError | None, received: Any, context: Any) -> Any:
+        if refused is not None:
+            raise refused
+        metadata = context.invocation_metadata() or ()
+        head = read_head(name, metadata, context.time_remaining(), self._clock.now(), self._tokens)
+        if method.client_streaming:
+            return _parsed_each(method.request, received), head
+        return _parsed(method.request, received), head
+
+    async def _fail(self, context: Any, error: CallFailed | DaemonError) -> None:
+        code = error.code if isinstance(error, CallFailed) else code_of(error)
+        self._answered(error.status)
+        trailing = () if error.retry_after is None else (("retry-after", str(error.retry_after)),)
+        await context.abort(self._codes[code], str(error), trailing)
+
+
+def _parsed(kind: Any, received: bytes) -> Any:
+    from google.protobuf.message import DecodeError
+
+    try:
+        return kind.FromString(received)
+    except (DecodeError, UnicodeDecodeError) as error:
+        raise CallFailed(
+            Code.INVALID_ARGUMENT, f"The message is no {kind.DESCRIPTOR.full_name}: {error}", 400
+        ) from None
+
+
+async def _parsed_each(kind: Any, received: AsyncIterator[bytes]) -> AsyncIterator[Any]:
+    async for message in received:
+        yield _parsed(kind, message)
+
+
+class GrpcServer:
+    """A server of gRPC calls at some addresses.
+
+    Args:
+        most: bytes of a message, both ways.
+    """
+
+    def __init__(self, grpc: Any, calls: Calls, most: int) -> None:
+        options = [
+            ("grpc.max_receive_message_length", most),
+            ("grpc.max_send_message_length", -1),
+            ("grpc.so_reuseport", 1),
+        ]
+        self._server = grpc.aio.server(options=options)
+        self._server.add_generic_rpc_handlers((calls,))
+
+    async def begin(
+        self, addresses: Sequence[tuple[str, int]], credentials: Any = None, *, alone: bool = True
+    ) -> list[int]:
+        """Listen, and return the port of each address.
+
+        Args:
+            credentials: grpc's, of a TLS certificate; None for plain text.
+            alone: no other daemon may listen there; False while replacing one that does.
+
+        Raises:
+            StartError: an address cannot be used.
+        """
+        ports = []
+        for host, port in addresses:
+            text = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+            if alone and port:
+                check_free(host, port)
+            try:
+                if credentials is None:
+                    ports.append(self._server.add_insecure_port(text))
+                else:
+                    ports.append(self._server.add_secure_port(text, credentials))
+            except RuntimeError:
+                raise StartError(f"cannot listen for gRPC on `{text}`", "choose another `--grpc-address`") from None
+        await self._server.start()
+        return ports
+
+    async def close(self, grace: float) -> None:
+        """Accept no call, and wait for those that run, at most `grace` seconds; then cancel them."""
+        await self._server.stop(grace)
+
+
+def check_free(host: str, port: int) -> None:
+    """Raise StartError where another process listens: gRPC itself would share the port with it."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, address in found:
+            with socket.socket(family, kind, protocol) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(address)
+                probe.listen(1)
+    except OSError as error:
+        hint = "stop the other process, or choose another `--grpc-address`"
+        why = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror
+        raise StartError(f"cannot listen for gRPC on `{host}:{port}`: {why}", hint) from None

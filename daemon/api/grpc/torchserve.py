@@ -1,0 +1,54 @@
+"""TorchServe's service of predictions: `org.pytorch.serve.grpc.inference.InferenceAPIsService`."""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+from daemon.api.grpc.heads import CallHead
+from daemon.api.grpc.messages import message_class
+from daemon.api.grpc.prediction import replies_to
+from daemon.core.errors import BadRequest
+from daemon.core.job import Param
+from daemon.models.registry import Registry
+
+SERVICE = "org.pytorch.serve.grpc.inference.InferenceAPIsService"
+_PACKAGE = "org.pytorch.serve.grpc.inference"
+
+
+class InferenceService:
+    """The calls of the service; each takes a parsed request, and returns or yields messages."""
+
+    name = SERVICE
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._answer = message_class(f"{_PACKAGE}.PredictionResponse")
+        self._health = message_class(f"{_PACKAGE}.TorchServeHealthResponse")
+
+    async def ping(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002 - one signature for all
+        """Return whether every default version has all its workers, in the JSON of HTTP's `/ping`."""
+        healthy = all(model.healthy for model in self._registry.defaults())
+        return self._health(health=json.dumps({"status": "Healthy" if healthy else "Unhealthy"}, indent=2))
+
+    async def predictions(self, request: Any, head: CallHead) -> Any:
+        """Return the whole answer; the pieces of a streamed one are joined."""
+        async with aclosing(self.stream_predictions(request, head)) as answers:
+            return self._answer(prediction=b"".join([answer.prediction async for answer in answers]))
+
+    async def stream_predictions(self, request: Any, head: CallHead) -> AsyncGenerator[Any]:
+        """Yield the answer piece by piece, as the handler sends it."""
+        if request.HasField("sequence_id"):
+            raise BadRequest("Sequences are not served: leave `sequence_id` out.")
+        model = self._registry.find(request.model_name, request.model_version or None)
+        params = [Param(name, "", value) for name, value in request.input.items()]
+        async with aclosing(replies_to(model, head, params, unnamed=not request.model_version)) as replies:
+            async for body in replies:
+                yield self._answer(prediction=body)
+
+    async def stream_predictions2(self, requests: AsyncIterator[Any], head: CallHead) -> AsyncGenerator[Any]:
+        """Yield the answers to requests that come one by one, in their order."""
+        async for request in requests:
+            async with aclosing(self.stream_predictions(request, head)) as answers:
+                async for answer in answers:
+                    yield answer

@@ -1,0 +1,84 @@
+"""A gRPC server over the parts of a daemon in memory, on a port of the kernel's choice, and a client of it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.api.grpc.health import HealthService
+from daemon.api.grpc.messages import message_class, service
+from daemon.api.grpc.server import Calls, GrpcServer, load_grpc, methods_of
+from daemon.api.grpc.torchserve import InferenceService
+from tests.api.house import House
+
+pytest.importorskip("grpc", reason="the extra `dev` brings grpcio: make install again")
+
+INFERENCE = "org.pytorch.serve.grpc.inference.InferenceAPIsService"
+HEALTH = "grpc.health.v1.Health"
+PATIENCE = 20.0  # seconds until a test that hangs fails
+
+
+class GrpcHouse:
+    """A daemon's parts behind a gRPC server.
+
+    Attributes:
+        statuses: HTTP statuses of the calls that ended.
+    """
+
+    def __init__(self, root: Path, tokens: tuple[str, ...] = (), most: int = 100_000) -> None:
+        self.grpc = load_grpc()
+        self.house = House(root)
+        self.statuses: list[int] = []
+        self.health = HealthService(self.house.registry, lambda: self.house.started, [INFERENCE], every=0.01)
+        methods = methods_of(InferenceService(self.house.registry)) | methods_of(self.health, open=True)
+        self.calls = Calls(self.grpc, methods, self.house.clock, tokens, self.statuses.append)
+        self.server = GrpcServer(self.grpc, self.calls, most)
+        self.port = 0
+        self.channel: Any = None
+        self.stream: Any = None  # the call whose pieces a test reads
+
+    def call(self, name: str, request: Any = None, owner: str = INFERENCE, **options: Any) -> Any:
+        """Begin a call; `request` is a message, or an iterable of messages."""
+        method = next(each for each in service(owner).methods if each.name == name)
+        kinds = [message_class(each.full_name) for each in (method.input_type, method.output_type)]
+        way = ["stream" if streams else "unary" for streams in (method.client_streaming, method.server_streaming)]
+        made = getattr(self.channel, "_".join(way))(
+            f"/{owner}/{name}", request_serializer=kinds[0].SerializeToString, response_deserializer=kinds[1].FromString
+        )
+        return made(kinds[0]() if request is None else request, **options)
+
+    async def settled(self, call: Any) -> Any:
+        """Return the answer of a call, while the daemon's clock goes on."""
+        waiting = asyncio.ensure_future(_awaited(call))
+        async with asyncio.timeout(PATIENCE):
+            while not waiting.done():
+                self.house.clock.settle()
+                await asyncio.wait([waiting], timeout=0.002)
+        return await waiting
+
+
+async def _awaited(call: Any) -> Any:
+    return await call
+
+
+def prediction(name: str, version: str = "", **inputs: bytes) -> Any:
+    """Return the request of a prediction."""
+    return message_class("org.pytorch.serve.grpc.inference.PredictionsRequest")(
+        model_name=name, model_version=version, input=inputs
+    )
+
+
+@asynccontextmanager
+async def grpc_house(root: Path, tokens: tuple[str, ...] = (), most: int = 100_000) -> AsyncIterator[GrpcHouse]:
+    """Serve a daemon's parts over gRPC."""
+    made = GrpcHouse(root, tokens, most)
+    (made.port,) = await made.server.begin([("127.0.0.1", 0)])
+    try:
+        async with made.grpc.aio.insecure_channel(f"127.0.0.1:{made.port}") as made.channel:
+            yield made
+    finally:
+        made.health.closing.set()
+        await made.server.close(0.0)
