@@ -3,9 +3,9 @@
 import os
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
+import hatchling
 import pytest
 
 from tests.environments import make_environment
@@ -99,7 +99,7 @@ def test_each_kind_of_installation_brings_the_names_and_takes_them_with_it(tmp_p
 
     environment = os.environ | {"TSCTL_COMPILE": "0"}
     if "--no-build-isolation" in options:  # then hatchling is that of this environment
-        environment["PYTHONPATH"] = sysconfig.get_path("purelib")
+        environment["PYTHONPATH"] = str(Path(hatchling.__path__[0]).parent)
     subprocess.run([*pip, *install], env=environment, check=True, timeout=300)
     assert names() == "ts"
     subprocess.run([*pip, "uninstall", "--quiet", "--yes", "tsctl"], check=True, timeout=60)
