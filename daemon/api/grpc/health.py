@@ -10,7 +10,6 @@ from typing import Any
 
 from daemon.api.grpc.codes import Code
 from daemon.api.grpc.heads import CallHead
-from daemon.api.grpc.messages import message_class
 from daemon.api.grpc.prediction import CallFailed
 from daemon.core.errors import ModelNotFound, NoReadyWorker, VersionNotFound
 from daemon.models.registry import Registry
@@ -38,6 +37,8 @@ class HealthService:
     def __init__(
         self, registry: Registry, started: Callable[[], bool], services: Collection[str], every: float = _LOOK_EVERY
     ) -> None:
+        from daemon.api.grpc.messages import message_class  # here, because protobuf is an optional dependency
+
         self._registry = registry
         self._started = started
         self._services = frozenset(services)

@@ -62,7 +62,7 @@ def methods_of(service: Any, *, open: bool = False) -> dict[str, Method]:  # noq
     Args:
         open: the calls need no token.
     """
-    from daemon.api.grpc import messages
+    from daemon.api.grpc import messages  # here, because protobuf is an optional dependency
 
     found = {}
     for each in messages.service(service.name).methods:
@@ -185,10 +185,8 @@ class GrpcServer:
         self._server = grpc.aio.server(options=options)
         self._server.add_generic_rpc_handlers((calls,))
 
-    async def begin(
-        self, addresses: Sequence[tuple[str, int]], credentials: Any = None, *, alone: bool = True
-    ) -> list[int]:
-        """Listen, and return the port of each address.
+    def bind(self, addresses: Sequence[tuple[str, int]], credentials: Any = None, *, alone: bool = True) -> list[int]:
+        """Bind the addresses, and return the port of each; calls wait until `start`.
 
         Args:
             credentials: grpc's, of a TLS certificate; None for plain text.
@@ -209,8 +207,11 @@ class GrpcServer:
                     ports.append(self._server.add_secure_port(text, credentials))
             except RuntimeError:
                 raise StartError(f"cannot listen for gRPC on `{text}`", "choose another `--grpc-address`") from None
-        await self._server.start()
         return ports
+
+    async def start(self) -> None:
+        """Answer calls."""
+        await self._server.start()
 
     async def close(self, grace: float) -> None:
         """Accept no call, and wait for those that run, at most `grace` seconds; then cancel them."""

@@ -6,7 +6,6 @@ from contextlib import aclosing
 from typing import Any
 
 from daemon.api.grpc.heads import CallHead
-from daemon.api.grpc.messages import message_class
 from daemon.api.grpc.prediction import replies_to
 from daemon.core.errors import BadRequest
 from daemon.core.job import Param
@@ -22,6 +21,8 @@ class InferenceService:
     name = SERVICE
 
     def __init__(self, registry: Registry) -> None:
+        from daemon.api.grpc.messages import message_class  # here, because protobuf is an optional dependency
+
         self._registry = registry
         self._answer = message_class(f"{_PACKAGE}.PredictionResponse")
         self._health = message_class(f"{_PACKAGE}.TorchServeHealthResponse")

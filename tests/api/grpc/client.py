@@ -15,6 +15,7 @@ from daemon.api.grpc.torchserve import InferenceService
 from tests.api.house import House
 
 pytest.importorskip("grpc", reason="the extra `dev` brings grpcio: make install again")
+grpc: Any = load_grpc()
 
 INFERENCE = "org.pytorch.serve.grpc.inference.InferenceAPIsService"
 HEALTH = "grpc.health.v1.Health"
@@ -29,7 +30,7 @@ class GrpcHouse:
     """
 
     def __init__(self, root: Path, tokens: tuple[str, ...] = (), most: int = 100_000) -> None:
-        self.grpc = load_grpc()
+        self.grpc = grpc
         self.house = House(root)
         self.statuses: list[int] = []
         self.health = HealthService(self.house.registry, lambda: self.house.started, [INFERENCE], every=0.01)
@@ -75,7 +76,8 @@ def prediction(name: str, version: str = "", **inputs: bytes) -> Any:
 async def grpc_house(root: Path, tokens: tuple[str, ...] = (), most: int = 100_000) -> AsyncIterator[GrpcHouse]:
     """Serve a daemon's parts over gRPC."""
     made = GrpcHouse(root, tokens, most)
-    (made.port,) = await made.server.begin([("127.0.0.1", 0)])
+    (made.port,) = made.server.bind([("127.0.0.1", 0)])
+    await made.server.start()
     try:
         async with made.grpc.aio.insecure_channel(f"127.0.0.1:{made.port}") as made.channel:
             yield made

@@ -41,10 +41,10 @@ async def test_a_successor_shares_the_port_of_the_daemon_that_it_replaces(tmp_pa
     async with grpc_house(tmp_path / "old") as old:
         second = GrpcServer(old.grpc, old.calls, 1000)
 
-        assert await second.begin([("127.0.0.1", old.port)], alone=False) == [old.port]
+        assert second.bind([("127.0.0.1", old.port)], alone=False) == [old.port]
         await second.close(0.0)
         with pytest.raises(StartError, match="in use"):
-            await GrpcServer(old.grpc, old.calls, 1000).begin([("127.0.0.1", old.port)])
+            GrpcServer(old.grpc, old.calls, 1000).bind([("127.0.0.1", old.port)])
 
 
 async def test_a_running_call_is_answered_within_the_grace_time(tmp_path: Path) -> None:

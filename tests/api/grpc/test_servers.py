@@ -1,0 +1,125 @@
+"""The gRPC side of a daemon: its addresses, certificate, tokens and end."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.api.grpc.messages import message_class
+from daemon.api.grpc.servers import GrpcServers
+from daemon.config.tokens import Tokens
+from daemon.core.errors import StartError
+from tests.api.grpc.client import HEALTH, INFERENCE, PATIENCE, grpc
+from tests.api.house import House
+from tests.certificate import make_certificate, needs_openssl
+from tests.kit.build import make_config
+
+pytestmark = pytest.mark.slow  # real sockets
+
+
+def made(root: Path, *addresses: str, tokens: Tokens | None = None, registry: Any = None, **flags: str) -> GrpcServers:
+    house = House(root)
+    return GrpcServers(
+        addresses, make_config(root, **flags), tokens or Tokens("", ""), registry or house.registry, lambda: True,
+        house.clock,
+    )  # fmt: skip
+
+
+@asynccontextmanager
+async def begun(servers: GrpcServers) -> AsyncIterator[GrpcServers]:
+    servers.bind(alone=True)
+    await servers.start()
+    try:
+        yield servers
+    finally:
+        await servers.close(0.0)
+
+
+async def code_of_ping(address: str, token: str = "", credentials: Any = None, owner: str = INFERENCE) -> str:
+    """Return the code of a call to an address: Ping, or the health's Check."""
+    call = "Ping" if owner == INFERENCE else "Check"
+    channel = (
+        grpc.aio.insecure_channel(address) if credentials is None else grpc.aio.secure_channel(address, credentials)
+    )
+    async with channel:
+        metadata = (("authorization", f"Bearer {token}"),) if token else ()
+        try:
+            await channel.unary_unary(f"/{owner}/{call}")(b"", metadata=metadata, timeout=PATIENCE)
+        except grpc.aio.AioRpcError as error:
+            name: str = error.code().name
+            return name
+    return "OK"
+
+
+async def test_each_address_serves_predictions_and_health(tmp_path: Path) -> None:
+    async with begun(made(tmp_path, "127.0.0.1:0", "http://localhost:0")) as servers:
+        assert len(set(servers.bound)) == 2
+        for address in servers.bound:
+            assert [await code_of_ping(address, owner=owner) for owner in (INFERENCE, HEALTH)] == ["OK", "OK"]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "codes"),
+    [
+        pytest.param(Tokens("", ""), ["OK", "OK", "OK"], id="none"),
+        pytest.param(Tokens("boss", ""), ["OK", "OK", "OK"], id="predictions are open without a token of theirs"),
+        pytest.param(Tokens("boss", "guest"), ["PERMISSION_DENIED", "OK", "OK"], id="either opens predictions"),
+    ],
+)
+async def test_tokens_open_what_they_open_over_http(tmp_path: Path, tokens: Tokens, codes: list[str]) -> None:
+    async with begun(made(tmp_path, "127.0.0.1:0", tokens=tokens)) as servers:
+        assert [await code_of_ping(servers.bound[0], token) for token in ("", "guest", "boss")] == codes
+        assert await code_of_ping(servers.bound[0], owner=HEALTH) == "OK"
+
+
+@needs_openssl
+async def test_a_certificate_makes_every_address_tls(tmp_path: Path) -> None:
+    pair = make_certificate(tmp_path)
+    flags: dict[str, Any] = {"certificate_file": str(pair.certificate), "private_key_file": str(pair.key)}
+    trusted = grpc.ssl_channel_credentials(pair.certificate.read_bytes())
+
+    async with begun(made(tmp_path, "127.0.0.1:0", **flags)) as servers:
+        assert await code_of_ping(servers.bound[0], credentials=trusted) == "OK"
+        assert await code_of_ping(servers.bound[0]) == "UNAVAILABLE"
+
+
+async def test_the_end_closes_watchers_at_once(tmp_path: Path) -> None:
+    servers = made(tmp_path, "127.0.0.1:0")
+    servers.bind(alone=True)
+    await servers.start()
+    async with grpc.aio.insecure_channel(servers.bound[0]) as channel:
+        watched = channel.unary_stream(f"/{HEALTH}/Watch")(b"")
+        assert (await watched.read()) == b"\x08\x01"
+        async with asyncio.timeout(PATIENCE):
+            await servers.close(1000.0)
+
+        kind = message_class("grpc.health.v1.HealthCheckResponse")
+        assert kind.FromString(await watched.read()).status == 2
+
+
+def test_an_address_that_is_none_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StartError, match="`a:b:c` is no address"):
+        made(tmp_path, "a:b:c")
+
+
+async def test_an_address_of_another_machine_is_named(tmp_path: Path) -> None:
+    servers = made(tmp_path, "192.0.2.1:7070")
+
+    with pytest.raises(StartError, match=r"cannot listen for gRPC on `192\.0\.2\.1:7070`"):
+        servers.bind(alone=True)
+    await servers.close(0.0)
+
+
+async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        servers = made(tmp_path, f"127.0.0.1:{other.getsockname()[1]}")
+
+        with pytest.raises(StartError, match="the port is in use"):
+            servers.bind(alone=True)
+        await servers.close(0.0)
