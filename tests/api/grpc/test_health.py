@@ -45,16 +45,29 @@ async def test_an_unknown_service_is_not_found(tmp_path: Path) -> None:
 
 async def test_a_watcher_sees_each_change_and_the_end(tmp_path: Path) -> None:
     async with grpc_house(tmp_path) as made:
+        model = await made.house.serve("m")  # before the watch: while it is registered, it is seen without workers
         call = made.call("Watch", message_class("grpc.health.v1.HealthCheckRequest")(service="m"), HEALTH)
         seen = [(await made.settled(call.read())).status]
-        model = await made.house.serve("m")
-        seen.append((await made.settled(call.read())).status)
         model.scale(0, 0)
         seen.append((await made.settled(call.read())).status)
+        model.scale(1, 1)
+        seen.append((await made.settled(call.read())).status)
         made.health.closing.set()
+        seen.append((await made.settled(call.read())).status)
 
-        assert seen == [UNKNOWN, SERVING, NOT_SERVING]
+        assert seen == [SERVING, NOT_SERVING, SERVING, NOT_SERVING]
         assert await made.settled(call.read()) is made.grpc.aio.EOF
+
+
+async def test_a_watcher_of_an_unknown_service_waits_for_it(tmp_path: Path) -> None:
+    async with grpc_house(tmp_path) as made:
+        call = made.call("Watch", message_class("grpc.health.v1.HealthCheckRequest")(service="m"), HEALTH)
+
+        assert (await made.settled(call.read())).status == UNKNOWN
+        await made.house.serve("m")
+        seen = UNKNOWN
+        while seen != SERVING:
+            seen = (await made.settled(call.read())).status
 
 
 async def test_the_list_names_the_daemon_and_each_model(tmp_path: Path) -> None:

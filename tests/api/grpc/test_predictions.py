@@ -135,10 +135,10 @@ async def test_the_calls_deadline_is_the_jobs(tmp_path: Path) -> None:
         jobs = submitted(await made.house.serve("m"))
 
         with pytest.raises(made.grpc.aio.AioRpcError, match="DEADLINE_EXCEEDED"):
-            await made.call("Predictions", prediction("m", data=b"1"), timeout=0.5)  # the daemon's clock stands still
+            await made.call("Predictions", prediction("m", data=b"1"), timeout=2.0)  # the daemon's clock stands still
         await until(lambda: all(job.phase is JobPhase.ENDED for job in jobs))
         assert jobs[0].budget is not None
-        assert 0 < jobs[0].budget.seconds <= 0.5
+        assert 0 < jobs[0].budget.seconds < 2.1  # gRPC rounds what remains up
 
 
 @pytest.mark.parametrize(
