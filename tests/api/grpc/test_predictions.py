@@ -23,13 +23,13 @@ async def failure(made: GrpcHouse, call: object) -> tuple[str, str]:
 def submitted(model: ModelVersion) -> list[Job]:
     """Return the list that each job of a version joins when it enters the queue."""
     jobs: list[Job] = []
-    submit = model.dispatcher.submit
+    submit = model.submit
 
     def seen(job: Job) -> None:
         submit(job)
         jobs.append(job)
 
-    model.dispatcher.submit = seen  # type: ignore[method-assign]
+    model.submit = seen  # type: ignore[method-assign]
     return jobs
 
 
