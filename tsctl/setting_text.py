@@ -29,5 +29,13 @@ def setting_text(name: str, value: Any) -> str:
     if row is not None and row.yaml_kind is not None:
         value = row.kind.show(row.yaml_kind.read(value))
     if isinstance(value, list):
-        return ",".join(map(str, value))
+        return ",".join(map(_member_text, value)) or "none"
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _member_text(member: Any) -> str:
+    """Return a number or text as it is, and a declared tensor as `INPUT0 INT32[-1,16]`."""
+    if not isinstance(member, dict):
+        return str(member)
+    shape = ",".join(map(str, member.get("shape", ())))
+    return f"{member.get('name')} {member.get('datatype')}[{shape}]"

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from daemon.model_settings.declarations import Declarations
 from daemon.model_settings.kinds import Boolean, Choice, Document, Duration, Integer
 from daemon.model_settings.resources import Cpus, Optimizations, Size
 from daemon.model_settings.row import ModelSetting
@@ -10,8 +11,13 @@ MOST_WORKERS = 1024  # of one version: more is a typing error, and each worker i
 POLICIES = ("auto", "fixed", "greedy")
 
 _NEW_WORKER = "The setting is fixed when a worker starts; a change takes new workers: `tsctl register --replace`."
+_DECLARED = "Only the archive can set this, because its handler expects these tensors."
 _NEXT_BATCH = "from the next batch on"
 _NEXT_REQUEST = "from the next request on"
+
+
+def _is_platform(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= 100
 
 
 def _are_numbers(value: Any) -> bool:
@@ -151,5 +157,20 @@ MODEL_SETTINGS: tuple[ModelSetting, ...] = (
         help="GPUs that the workers may use, by number; all of them by default.",
         yaml="deviceIds",
         why="Only the archive can set this, because it holds the model in the form that a device runs.",
+    ),
+    ModelSetting(
+        name="inputs", kind=Declarations(inputs=True), label="declared inputs",
+        help="Tensors that the model takes, as the Open Inference Protocol describes them; by default any.",
+        yaml="inputs", default=(), why=_DECLARED,
+    ),
+    ModelSetting(
+        name="outputs", kind=Declarations(inputs=False), label="declared outputs",
+        help="Tensors that the model returns, as the Open Inference Protocol describes them; by default any.",
+        yaml="outputs", default=(), why=_DECLARED,
+    ),
+    ModelSetting(
+        name="platform", kind=Document("a text of 1 to 100 characters", _is_platform), label="platform",
+        help="The platform that the Open Inference Protocol's metadata names; `pytorch` by default.",
+        yaml="platform", default="pytorch", why=_DECLARED,
     ),
 )  # fmt: skip

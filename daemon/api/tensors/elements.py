@@ -8,6 +8,7 @@ import struct
 from collections.abc import Sequence
 
 from daemon.core.errors import BadRequest
+from daemon.model_settings.declarations import DATATYPES
 
 Element = bool | int | float | str | bytes
 
@@ -16,7 +17,6 @@ LETTERS = {
     "BOOL": "?", "UINT8": "B", "UINT16": "H", "UINT32": "I", "UINT64": "Q",
     "INT8": "b", "INT16": "h", "INT32": "i", "INT64": "q", "FP16": "e", "FP32": "f", "FP64": "d",
 }  # fmt: skip
-DATATYPES = (*LETTERS, "BF16", "BYTES")
 LENGTH = struct.Struct("<I")
 
 

@@ -181,6 +181,9 @@ def test_each_setting_is_told_with_who_said_so(house: House) -> None:
         "cpus": (None, "default"),
         "deviceType": (None, "default"),
         "deviceIds": (None, "default"),
+        "inputs": ([], "default"),
+        "outputs": ([], "default"),
+        "platform": ("pytorch", "default"),
     }
 
 
