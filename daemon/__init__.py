@@ -35,6 +35,7 @@ imports torch, so it starts in well under a second; the command line imports nei
       grpc/            gRPC's predictions and health checks; no address serves them yet
       inference/       predictions, forms
       management/      TorchServe's management API; the control socket's documents
+      oip/             the Open Inference Protocol, version 2: metadata, health, requests, the repository
       tensors/         the Open Inference Protocol's elements, as bytes; no route uses them yet
     lifecycle/         the process: sockets and locks, the two ways into service, its end
       upgrade/         its replacement: old and new

@@ -27,6 +27,8 @@ from daemon.api.observing.batches import batches_routes
 from daemon.api.observing.events import EventsRoute
 from daemon.api.observing.live import live_routes
 from daemon.api.observing.periodic_metrics import PeriodicMetrics
+from daemon.api.oip.repository import repository_routes
+from daemon.api.oip.routes import oip_routes
 from daemon.api.torchserve_logs import TorchServeLogs, selection_of
 from daemon.config.config import Config
 from daemon.config.endpoints import choose_endpoints, tls_context
@@ -230,7 +232,12 @@ class Daemon:
         gpus = Gpus.of_this_machine(clock)
         measured = metrics_routes(registry, metrics, HostMonitor(), gpus, selection) if config.metrics else {}
         turns = Turns(clock.now)
-        routes = inference_routes(registry, lambda: startup.done and not shutdown.wanted.is_set(), turns) | measured
+
+        def started() -> bool:
+            return startup.done and not shutdown.wanted.is_set()
+
+        routes = inference_routes(registry, started, turns) | measured
+        routes |= oip_routes(registry, started, config.max_request_size, routes["v2"])
         events_route = EventsRoute(events, clock)
         commands = join(
             events_route.routes,
@@ -238,8 +245,11 @@ class Daemon:
             batches_routes(registry),
             {"tsctl": upgrade_route(upgrade)},
             management_routes(registry, registrar, own, local_paths=True),
+            repository_routes(registry, registrar),
         )
-        remote = management_routes(registry, registrar, None, local_paths=False)
+        remote = join(
+            management_routes(registry, registrar, None, local_paths=False), repository_routes(registry, registrar)
+        )
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
         allowed = {0, os.getuid()}
         held = HeldRequests(registry, clock, config.queue_jobs, config.queue_bytes)

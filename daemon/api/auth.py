@@ -22,7 +22,8 @@ from daemon.http.exchange import Exchange
 from daemon.http.messages import Request
 from daemon.http.router import Route
 
-OPEN = frozenset({"ping", "ready", "live", "api-description", ""})  # routes that need no token for predictions
+# Routes that need no token for predictions.
+OPEN = frozenset({"ping", "ready", "live", "api-description", "", "v2/health"})
 _BEARER = re.compile(r"Bearer +(\S+) *", re.IGNORECASE)  # RFC 6750, section 2.1
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 _PORT = re.compile(r":[0-9]+$")
@@ -152,15 +153,19 @@ def guarded(
     """Return the routes with a check before each.
 
     Args:
-        unguarded: the first path segments of routes without the check.
+        unguarded: the first path segments of routes without the check; or the first two, as in `v2/health`.
         hide: tokens removed from the request, because routes pass the headers on to handlers.
     """
     hidden = tuple(filter(None, hide))
     if check is anybody and not hidden:
         return dict(routes)
 
-    def guard(route: Route) -> Route:
+    def guard(segment: str, route: Route) -> Route:
+        open_below = {each.partition("/")[2] for each in unguarded if each.startswith(f"{segment}/")}
+
         def checked(exchange: Exchange, path: list[str]) -> Any:
+            if open_below and path and path[0] in open_below:
+                return route(exchange, path)
             request = exchange.request
             check(request)
             headers = request.headers
@@ -174,4 +179,4 @@ def guarded(
 
         return checked
 
-    return {segment: route if segment in unguarded else guard(route) for segment, route in routes.items()}
+    return {segment: route if segment in unguarded else guard(segment, route) for segment, route in routes.items()}

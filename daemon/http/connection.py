@@ -261,7 +261,7 @@ class Connection(asyncio.BufferedProtocol):
         request.peer = self._peer
         exchange = Exchange(self, request)
         self._exchanges.append(exchange)
-        exchange.respond(error_response(error))
+        exchange.respond(error_response(error, exchange.request.target))
 
     def _shut_down(self) -> None:
         """Shut down our side after the last answer, and discard further input."""

@@ -101,7 +101,7 @@ class Exchange:
         if self.status:
             self._connection.break_off(self, error)
         else:
-            self.respond(error_response(error))
+            self.respond(error_response(error, self.request.target))
 
     def start(self, response: Response) -> None:
         """Begin an answer in pieces; `response.body` is not sent.
@@ -154,7 +154,7 @@ class Exchange:
 
     def replace(self, error: DaemonError) -> None:
         """Replace the answer, of which nothing was written, by an error. Nothing is flushed."""
-        response = error_response(error)
+        response = error_response(error, self.request.target)
         self.status, self.done = response.status, True
         framing = framing_of(self.request, response.status, whole=True)
         head = self._head(response, framing)

@@ -237,23 +237,27 @@ def status_response(text: str, status: int = 200) -> Response:
     return json_response({"status": text}, status)
 
 
-def error_body(status: int, kind: str, message: str) -> dict[str, Any]:
-    return {"code": status, "type": kind, "message": message}
+def error_body(status: int, kind: str, message: str, target: str = "") -> dict[str, Any]:
+    """Return the document of an error; at routes of the Open Inference Protocol also with that protocol's member."""
+    body = {"code": status, "type": kind, "message": message}
+    return {"error": message, **body} if target.startswith("/v2/") else body
 
 
-def error_response(error: DaemonError) -> Response:
+def error_response(error: DaemonError, target: str = "") -> Response:
+    """Convert an error to an HTTP response to a request for `target`."""
     retry = () if error.retry_after is None else (("Retry-After", str(error.retry_after)),)
-    return json_response(error_body(error.status, error.kind, str(error)), error.status, (*retry, *error.headers))
+    body = error_body(error.status, error.kind, str(error), target)
+    return json_response(body, error.status, (*retry, *error.headers))
 
 
-def reply_response(reply: Reply) -> Response:
-    """Convert a job's reply to an HTTP response."""
+def reply_response(reply: Reply, target: str = "") -> Response:
+    """Convert a job's reply to an HTTP response to a request for `target`."""
     if not reply.error:
         if not 200 <= reply.status <= 999:  # three digits, and no interim answer: the client would wait for more
             return error_response(
-                PredictionFailed(f"Handler returned HTTP status {reply.status}; expected 200 to 999.")
+                PredictionFailed(f"Handler returned HTTP status {reply.status}; expected 200 to 999."), target
             )
         return Response(reply.status, reply.body, reply.headers, reply.phrase)
     message = reply.body.decode("utf-8", "replace")
     retry = () if reply.retry_after is None else (("Retry-After", str(reply.retry_after)),)
-    return json_response(error_body(reply.status, reply.error, message), reply.status, retry)
+    return json_response(error_body(reply.status, reply.error, message, target), reply.status, retry)

@@ -17,6 +17,8 @@ from daemon.api.metrics import metrics_routes
 from daemon.api.observing.batches import batches_routes
 from daemon.api.observing.events import EventsRoute
 from daemon.api.observing.live import live_routes
+from daemon.api.oip.repository import repository_routes
+from daemon.api.oip.routes import oip_routes
 from daemon.config.config import resolve
 from daemon.core.logs import ModelLogs
 from daemon.http.exchange import Exchange
@@ -72,13 +74,17 @@ class House:
         self.turns = Turns(self.clock.now)
         self.started = True  # what is served from the start has been registered
         told = {"status": {"pid": 1}}.get if own else None
-        self._commands = management_routes(self.registry, self.registrar, told, local_paths=local_paths)
+        self._commands = join(
+            management_routes(self.registry, self.registrar, told, local_paths=local_paths),
+            repository_routes(self.registry, self.registrar),
+        )
         self.events_route = EventsRoute(self.registrar.events, self.clock)
         if own:
             observing = (self.events_route.routes, live_routes(self.registry, 1.0), batches_routes(self.registry))
             self._commands = join(*observing, self._commands)
         self._measured = metrics_routes(self.registry, self.metrics, HostMonitor(), Gpus(self.clock, nvidia_smi))
         self._predictions = inference_routes(self.registry, lambda: self.started, self.turns)
+        self._predictions |= oip_routes(self.registry, lambda: self.started, max_body, self._predictions["v2"])
         self.held = HeldRequests(self.registry, self.clock, config.queue_jobs, config.queue_bytes)
         self._router = Router(join(self._predictions, self._commands, self._measured), self.held.take)
 
@@ -140,9 +146,10 @@ class House:
         return answer.status, json.loads(answer.body)
 
 
-def error(code: int, kind: str, message: str) -> tuple[int, dict[str, Any]]:
-    """Status and document of an error's answer."""
-    return code, {"code": code, "type": kind, "message": message}
+def error(code: int, kind: str, message: str, target: str = "") -> tuple[int, dict[str, Any]]:
+    """Status and document of an error's answer to a request for `target`."""
+    document = {"code": code, "type": kind, "message": message}
+    return code, {"error": message, **document} if target.startswith("/v2/") else document
 
 
 def sentence(text: str, status: int = 200) -> tuple[int, dict[str, str]]:

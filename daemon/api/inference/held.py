@@ -21,7 +21,8 @@ from daemon.http.deadline_header import read_budget
 from daemon.http.exchange import Exchange
 from daemon.models.registry import Registry
 
-READY = "ready"  # the route that asks whether a model can answer
+# Routes that tell about a model: their answer is that it is not ready.
+READY, OIP, OIP_RUNS = "ready", "v2", ("infer", "explain")
 
 
 class HeldRequests:
@@ -53,7 +54,7 @@ class HeldRequests:
         if not (isinstance(error, (ModelNotFound, VersionNotFound)) and self._registry.expects(error.name)):
             return False
         request = exchange.request
-        if request.path[:1] == [READY] or len(self._waiting) >= self._most:
+        if not _waits(request.path) or len(self._waiting) >= self._most:
             exchange.fail(_loading(error.name))
             return True
         if self._bytes + len(request.body) > self._most_bytes:
@@ -98,6 +99,11 @@ class HeldRequests:
     def _expire(self, exchange: Exchange, name: str) -> None:
         self._let_go(exchange)
         exchange.fail(RequestExpired(f'The deadline passed while model "{name}" was being registered.'))
+
+
+def _waits(path: list[str]) -> bool:
+    """Return whether a request for this path waits for its model."""
+    return path[:1] != [READY] and (path[:1] != [OIP] or path[-1] in OIP_RUNS)
 
 
 def _loading(name: str) -> Loading:

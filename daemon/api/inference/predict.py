@@ -157,7 +157,7 @@ class Waiter:
         if self._kept is not None and reply.status == 200 and not reply.error:
             self._model.record(self._kept)
         if not exchange.started:
-            response = reply_response(reply)
+            response = reply_response(reply, exchange.request.target)
             if self._timing is not None:
                 total = self._model.clock.now() - exchange.request.received
                 response.headers = (*response.headers, ("Server-Timing", self._timing.header(total)))

@@ -3,7 +3,7 @@
     /predictions/MODEL[/VERSION[/…]]     run the model; the path after the version is `url_path`
     /explanations/MODEL[/VERSION[/…]]    the same, with the header `explain` "True"
     /v1/models/MODEL:predict, :explain   KServe, version 1 of its protocol
-    /v2/models/MODEL/infer, /explain     KServe, version 2
+    /v2/models/MODEL[/versions/VERSION]/infer, /explain    KServe, version 2: a body that is not read (oip/routes.py)
     /models/MODEL/invoke                 SageMaker; the query's parameters reach the handler
     /invocations[?model_name=MODEL]      SageMaker; without a name, the only registered model
     /MODEL[/VERSION]/predict             as before TorchServe 0.1; the query's parameters reach the handler
@@ -38,12 +38,14 @@ VERBS = ("predict", "explain")  # of KServe, after the model's name and a colon
 
 
 def predicts(path: list[str]) -> bool:
-    """Return whether a path is an inference route; the management API shares `/models` and `/v1` with these routes."""
+    """Return whether a path is an inference route: the management API shares `/models`, `/v1` and `/v2` with these."""
     match path:
         case ["models", _, last]:
             return last == INVOKE
         case ["v1", "models", last]:
             return last.rpartition(":")[2] in VERBS and ":" in last
+        case ["v2", "repository", *_]:
+            return False
     return path[:1] not in (["models"], ["v1"])
 
 
@@ -91,9 +93,12 @@ def inference_routes(
         return run(exchange, registry.find(name), verb == "explain")
 
     def kserve_v2(exchange: Exchange, path: list[str]) -> Work:
-        if len(path) != 3 or path[0] != "models" or path[2] not in ("infer", "explain"):
-            raise ResourceNotFound
-        return run(exchange, registry.find(path[1]), path[2] == "explain")
+        match path:
+            case ["models", name, ("infer" | "explain") as verb]:
+                return run(exchange, registry.find(name), verb == "explain")
+            case ["models", name, "versions", version, ("infer" | "explain") as verb]:
+                return run(exchange, registry.find(name, version), verb == "explain", version=version)
+        raise ResourceNotFound
 
     def legacy(exchange: Exchange, path: list[str]) -> Work:
         if len(path) not in (2, 3) or path[-1] != LEGACY:

@@ -56,6 +56,7 @@ def test_a_request_whose_worker_is_too_slow_is_answered_at_its_deadline(house: H
         "RequestTimeoutException",
         "The model did not answer in time: of the 300 ms that x-request-deadline-ms allows, it waited 0 ms in the queue"
         " and has run for 300 ms. Its answer will be dropped. Allow more time.",
+        target,
     )
     house.clock.advance(5.0)
     assert len(peer.answers) == 1 and house.registry.find("m").idle

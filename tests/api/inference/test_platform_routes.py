@@ -9,7 +9,7 @@ import pytest
 from daemon.core.job import Job, Param
 from tests.api.house import House, error
 
-NO_RESOURCE = error(404, "ResourceNotFoundException", "Requested resource is not found, please refer to API document.")
+NO_RESOURCE = "Requested resource is not found, please refer to API document."
 FORM = "Content-Type: application/x-www-form-urlencoded"
 
 
@@ -52,14 +52,16 @@ def test_each_route_runs_the_model_and_tells_the_handler_how(
 @pytest.mark.parametrize(
     "target",
     [
-        "/explanations", "/v1/models/m/1.0:predict", "/v2/models/m",
-        "/v2/models/m/train", "/v2/health/ready", "/invocations/m", "/predict", "/api-description/x",
+        "/explanations", "/v1/models/m/1.0:predict", "/v2/models/m/train", "/v2/health", "/invocations/m",
+        "/predict", "/api-description/x",
     ],
 )  # fmt: skip
 def test_what_only_looks_like_a_route_is_none(house: House, target: str) -> None:
     peer = house.send("POST", target)
 
-    assert (peer.statuses[0], json.loads(peer.bodies[0])) == NO_RESOURCE
+    assert (peer.statuses[0], json.loads(peer.bodies[0])) == error(
+        404, "ResourceNotFoundException", NO_RESOURCE, target
+    )
 
 
 @pytest.mark.parametrize("target", ["/v1/models/m", "/v1/models/m:train"])
@@ -74,7 +76,9 @@ def test_what_kserve_asks_with_get_is_not_posted(house: House, target: str) -> N
 def test_an_unknown_model_is_named(house: House, target: str) -> None:
     peer = house.send("POST", target)
 
-    assert (peer.statuses[0], json.loads(peer.bodies[0])) == error(404, "ModelNotFoundException", "Model not found: no")
+    assert (peer.statuses[0], json.loads(peer.bodies[0])) == error(
+        404, "ModelNotFoundException", "Model not found: no", target
+    )
 
 
 def test_the_query_reaches_the_handler_of_an_invocation_but_not_of_a_prediction(house: House) -> None:

@@ -1,5 +1,6 @@
 """Rules for what differs on purpose: whether a difference is of a kind. They look at both answers."""
 
+import json
 from collections.abc import Callable
 
 from tests.lab.conformance.compare import MISSING, Difference
@@ -46,6 +47,13 @@ def no_sequences(difference: Difference) -> bool:
         and theirs.replace(' Version 1.0"', "").startswith(ours)
         and ours.endswith("Please use scale workers API to add workers.")
     )
+
+
+def oip_error(difference: Difference) -> bool:
+    """The member `error` of an error's document, with the text of `message`."""
+    if difference.where != "body.error" or difference.their_value != MISSING:
+        return False
+    return bool(difference.our_value == json.loads(difference.ours.body)["message"])
 
 
 def own_key(difference: Difference) -> bool:

@@ -16,6 +16,7 @@ from tests.lab.conformance.explains import (
     message_begins,
     no_sequences,
     no_token,
+    oip_error,
     own_key,
     queue_full,
     says_json,
@@ -43,6 +44,19 @@ PURPOSES: tuple[Purpose, ...] = (
     purpose("how a worker died", "The answer says how the worker died.", worker_died),
     purpose("no sequences", "The sentence leaves out sequences, which are not served.", no_sequences),
     purpose("our own key", "A description ends with what only tsctl knows, under the key `tsctl`.", own_key),
+    purpose(
+        "errors of two protocols",
+        "An error below `/v2` also has the member `error` of the Open Inference Protocol.",
+        oip_error,
+        "KServe v2: an unknown model", "KServe v2: an unknown verb",
+    ),
+    purpose(
+        "the open inference protocol",
+        "The Open Inference Protocol is always served; TorchServe serves it where its own setting asks for it.",
+        stands((404, 200)),
+        "KServe v2: ready, without the open inference protocol",
+        "KServe v2: health, without the open inference protocol",
+    ),
     purpose(
         "the client's headers",
         "The handler sees the headers that the client sent, not those of a body put together by the server's library.",

@@ -1,0 +1,115 @@
+"""The protocol's documents about the server and its models, and those of Triton's extensions that its clients read."""
+
+from collections.abc import Iterable
+from importlib.metadata import version
+from typing import Any
+
+from daemon.metrics.version import VersionMetrics
+from daemon.model_settings.declarations import DeclaredTensor, show_declaration
+from daemon.models.version import ModelState, ModelVersion
+
+SERVER = "tsctl"
+EXTENSIONS = ("binary_tensor_data", "model_configuration", "model_repository", "statistics")
+READY, UNAVAILABLE = "READY", "UNAVAILABLE"  # a version in the repository's index
+# Triton's names of the datatypes in a model's configuration (model_config.proto); BYTES is a string there.
+_TYPES = {"BYTES": "TYPE_STRING"}
+
+
+def server_metadata() -> dict[str, Any]:
+    """Return the document of `/v2`."""
+    return {"name": SERVER, "version": version("tsctl"), "extensions": list(EXTENSIONS)}
+
+
+def model_metadata(model: ModelVersion, versions: Iterable[ModelVersion]) -> dict[str, Any]:
+    """Return the document of a version; the lists of tensors are empty if its archive declares none.
+
+    Args:
+        versions: all versions of the model.
+    """
+    settings = model.settings
+    return {
+        "name": model.name,
+        "versions": [each.version for each in versions],
+        "platform": settings.platform,
+        "inputs": list(map(show_declaration, settings.inputs)),
+        "outputs": list(map(show_declaration, settings.outputs)),
+    }
+
+
+def model_config(model: ModelVersion) -> dict[str, Any]:
+    """Return the configuration of a version, in the words of Triton's model configuration.
+
+    Each request is one row of a batch of ours, whatever its tensors' first dimension: `max_batch_size` is 0, so that
+    clients add no dimension of their own.
+    """
+    settings = model.settings
+    return {
+        "name": model.name,
+        "platform": settings.platform,
+        "backend": "pytorch",
+        "version_policy": {"specific": {"versions": [model.version]}},
+        "max_batch_size": 0,
+        "input": [_configured(each) | {"optional": each.optional} for each in settings.inputs],
+        "output": [_configured(each) for each in settings.outputs],
+        "instance_group": [{"name": model.name, "count": model.pool.wanted, "kind": "KIND_AUTO"}],
+    }
+
+
+def index_entry(model: ModelVersion) -> dict[str, str]:
+    """Return a version's entry in the repository's index."""
+    ready = model.state is ModelState.READY
+    return {
+        "name": model.name,
+        "version": model.version,
+        "state": READY if ready else UNAVAILABLE,
+        "reason": "" if ready else model.word,
+    }
+
+
+def statistics(model: ModelVersion, ended: float | None) -> dict[str, Any]:
+    """Return the statistics of a version: counts, and the sums of times in nanoseconds.
+
+    Args:
+        ended: when the last answered batch came back, in seconds since 1970; None if none has.
+    """
+    metrics = model.metrics
+    batches, rows = sum(metrics.inference_time.counts), sum(metrics.ok.counts) + sum(metrics.failed.counts)
+    good = sum(count for code, count in metrics.codes.items() if code < 400)
+    nothing = {"count": 0, "ns": 0}
+    return {
+        "name": model.name,
+        "version": model.version,
+        "last_inference": 0 if ended is None else round(ended * 1000),
+        "inference_count": rows,
+        "execution_count": batches,
+        "inference_stats": {
+            "success": {"count": good, "ns": _nanoseconds(metrics.ok.sum)},
+            "fail": {"count": metrics.codes.total() - good, "ns": _nanoseconds(metrics.failed.sum + metrics.late.sum)},
+            "queue": {"count": sum(metrics.queue_time.counts), "ns": _nanoseconds(metrics.queue_time.sum)},
+            "compute_input": nothing,
+            "compute_infer": {"count": batches, "ns": _nanoseconds(metrics.inference_time.sum)},
+            "compute_output": nothing,
+            "cache_hit": nothing,
+            "cache_miss": nothing,
+        },
+        "batch_stats": [],
+    }
+
+
+def last_answered(metrics: VersionMetrics, now: float, today: float) -> float | None:
+    """Return when the last answered batch came back, in seconds since 1970; None if none has.
+
+    Args:
+        now: on the daemon's clock.
+        today: the same moment, in seconds since 1970.
+    """
+    return today - (now - metrics.returned_at) if metrics.returned_at else None
+
+
+def _configured(tensor: DeclaredTensor) -> dict[str, Any]:
+    kind = _TYPES.get(tensor.datatype, f"TYPE_{tensor.datatype}")
+    return {"name": tensor.name, "data_type": kind, "dims": list(tensor.shape)}
+
+
+def _nanoseconds(seconds: float) -> int:
+    return round(seconds * 1e9)

@@ -1,0 +1,112 @@
+"""The routes of the Open Inference Protocol, version 2, on the inference address.
+
+    GET    /v2                                              the server's name, version and extensions
+    GET    /v2/health/live, /v2/health/ready                as /live and /ready, as JSON
+    GET    /v2/models/MODEL[/versions/VERSION]              the names and types of its tensors
+    GET    …/ready, …/config, …/stats; /v2/models/stats     readiness; Triton's model configuration and statistics
+    POST   …/infer                                          run the model
+    any    …/explain                                        run its explanation
+
+Health needs no token, as `/ping`. The repository's routes are management (repository.py).
+"""
+
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple
+
+from daemon.api.oip.infer import read
+from daemon.api.oip.metadata import last_answered, model_config, model_metadata, server_metadata, statistics
+from daemon.core.errors import MethodNotAllowed, ResourceNotFound
+from daemon.http.exchange import Exchange
+from daemon.http.messages import json_response
+from daemon.http.router import Route
+from daemon.models.registry import Registry
+from daemon.models.version import ModelState, ModelVersion
+
+_READING = ("GET", "HEAD")
+_RUNS = ("infer", "explain")
+_ABOUT = (*_RUNS, "ready", "config", "stats")
+
+Document = tuple[dict[str, Any], int]  # and its status
+
+
+def oip_routes(registry: Registry, started: Callable[[], bool], most: int, plain: Route) -> dict[str, Route]:
+    """Return the route below `/v2`, by that segment.
+
+    Args:
+        started: returns whether every model to be served from the start is registered or has failed, and the daemon
+            is not stopping.
+        most: bytes of a request body, decompressed.
+        plain: the route of requests whose body goes to the model as it is.
+    """
+
+    def ready() -> bool:
+        return started() and all(model.state is ModelState.READY for model in registry.defaults())
+
+    def about_server(path: list[str]) -> Document | None:
+        match path:
+            case []:
+                return server_metadata(), 200
+            case ["health", "live"]:
+                return {"live": True}, 200
+            case ["health", "ready"]:
+                return {"ready": ready()}, 200 if ready() else 503
+            case ["models", "stats"]:
+                return {"model_stats": list(map(_statistics, registry))}, 200
+        return None
+
+    def about_model(model: ModelVersion, named: bool, what: str) -> Document:
+        versions = [model] if named else registry.versions(model.name)
+        match what:
+            case "ready":
+                is_ready = model.state is ModelState.READY
+                return {"name": model.name, "ready": is_ready}, 200 if is_ready else 503
+            case "config":
+                return model_config(model), 200
+            case "stats":
+                return {"model_stats": list(map(_statistics, versions))}, 200
+        return model_metadata(model, versions), 200
+
+    def route(exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None] | None:
+        asked = _Asked.of(path)
+        method = exchange.request.method
+        told = about_server(path)
+        if asked is None and told is None:
+            raise ResourceNotFound
+        if told is None and asked is not None and asked.what in _RUNS:
+            unread = method == "OPTIONS" or not read(exchange, registry.find(asked.name, asked.version), most)
+            return plain(exchange, path) if unread else None
+        if method not in _READING:
+            raise MethodNotAllowed
+        if told is None and asked is not None:
+            told = about_model(registry.find(asked.name, asked.version), asked.version is not None, asked.what)
+        assert told is not None
+        exchange.respond(json_response(*told))
+        return None
+
+    return {"v2": route}
+
+
+class _Asked(NamedTuple):
+    """A path below a model: `what` is empty for the metadata."""
+
+    name: str
+    version: str | None
+    what: str
+
+    @classmethod
+    def of(cls, path: list[str]) -> "_Asked | None":
+        match path:
+            case ["models", name]:
+                return cls(name, None, "")
+            case ["models", name, "versions", version]:
+                return cls(name, version, "")
+            case ["models", name, what] if what in _ABOUT:
+                return cls(name, None, what)
+            case ["models", name, "versions", version, what] if what in _ABOUT:
+                return cls(name, version, what)
+        return None
+
+
+def _statistics(model: ModelVersion) -> dict[str, Any]:
+    return statistics(model, last_answered(model.metrics, model.clock.now(), time.time()))
