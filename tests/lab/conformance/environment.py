@@ -34,6 +34,16 @@ def environment() -> Path:
     return Path(given) if given else make_environment(FOLDER, PACKAGES)
 
 
+def installed() -> Path | None:
+    """Return the interpreter of an environment that is there already; None without one, or without Java."""
+    try:
+        require_java()
+    except Missing:
+        return None
+    python = Path(os.environ.get("TORCHSERVE_PYTHON") or FOLDER / "bin" / "python")
+    return python if python.exists() else None
+
+
 def require_java() -> None:
     """Raises: Missing, if TorchServe would find no runtime."""
     check_java(_java_version())

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tests.lab.conformance.side import Side
@@ -36,15 +36,47 @@ def torchserve(python: Path, folder: Path, store: Path, variant: Variant = PLAIN
     Raises:
         DidNotStart: it does not answer in time.
     """
-    ports = dict(zip((*_HTTP, *_GRPC), _free_ports(5), strict=True))
+    ports = free_ports()
     config = folder / "config.properties"
-    addresses = {
-        f"{name}_address": f"http://127.0.0.1:{ports[name]}" for name in ("inference", "management", "metrics")
-    }
-    config.write_text(variant.config(**addresses, **{f"{name}_port": ports[name] for name in _GRPC}))
+    config.write_text(variant.config(**addresses(ports)))
+    flags = ["--ncs", *([] if variant.tokens else ["--disable-token-auth"])]
+    with started(python, folder, store, config, ports, *flags) as side:
+        if variant.tokens:
+            side.tokens = _tokens(folder)
+        yield side
+
+
+def free_ports() -> dict[str, int]:
+    """Return a free port for each of TorchServe's addresses, by their names."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in (*_HTTP, *_GRPC)]
+    ports = {name: each.getsockname()[1] for name, each in zip((*_HTTP, *_GRPC), sockets, strict=True)}
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def addresses(ports: Mapping[str, int]) -> dict[str, object]:
+    """Return the keys of config.properties that name these ports."""
+    http = {f"{name}_address": f"http://127.0.0.1:{ports[name]}" for name in _HTTP}
+    return {**http, **{f"{name}_port": ports[name] for name in _GRPC}}
+
+
+@contextlib.contextmanager
+def started(
+    python: Path, folder: Path, store: Path, config: Path, ports: Mapping[str, int], *flags: str
+) -> Iterator[Side]:
+    """Run TorchServe from a file of the kind config.properties, which names its ports, while the block lasts.
+
+    Args:
+        folder: a directory, for its logs, its snapshots and temporary files.
+        flags: further ones of `torchserve --start`.
+
+    Raises:
+        DidNotStart: it does not answer in time.
+    """
     temporary, logs = folder / "temporary", folder / "logs"
-    temporary.mkdir()
-    logs.mkdir()
+    temporary.mkdir(exist_ok=True)
+    logs.mkdir(exist_ok=True)
     environment = os.environ | {
         "TEMP": str(temporary),
         "TMPDIR": str(temporary),
@@ -54,8 +86,8 @@ def torchserve(python: Path, folder: Path, store: Path, variant: Variant = PLAIN
     }
     environment.pop("PYTHONPATH", None)  # our folders are no business of its workers
     command = [
-        str(python), "-m", "ts.model_server", "--start", "--foreground", "--ncs", "--enable-model-api",
-        "--model-store", str(store), "--ts-config", str(config), *([] if variant.tokens else ["--disable-token-auth"]),
+        str(python), "-m", "ts.model_server", "--start", "--foreground", "--enable-model-api",
+        "--model-store", str(store), "--ts-config", str(config), *flags,
     ]  # fmt: skip
     output = folder / "output.log"
     with output.open("wb") as log:
@@ -74,8 +106,7 @@ def torchserve(python: Path, folder: Path, store: Path, variant: Variant = PLAIN
     try:
         _await_start(process, inference, output)
         _await_start(process, management, output)
-        tokens = _tokens(folder) if variant.tokens else {}
-        yield Side(inference, management, ("127.0.0.1", ports["metrics"]), private, tokens)
+        yield Side(inference, management, ("127.0.0.1", ports["metrics"]), private)
     finally:
         _stop(process)
 
@@ -84,14 +115,6 @@ def _tokens(folder: Path) -> dict[str, str]:
     """Read the keys that TorchServe has made, in the directory that it was started in."""
     keys = json.loads((folder / "key_file.json").read_text())
     return {f"<{name} token>": keys[name]["key"] for name in ("inference", "management")}
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports: list[int] = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def _await_start(process: subprocess.Popen[bytes], address: Address, output: Path) -> None:

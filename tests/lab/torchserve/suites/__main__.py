@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.environments import Missing
 from tests.lab.torchserve import report
 from tests.lab.torchserve.checkout import checkout
-from tests.lab.torchserve.suites.run import PORTS, Suites
+from tests.lab.torchserve.suites.run import PORTS, Suites, not_run
 from tests.lab.torchserve.suites.table import FILES
 from tests.lab.torchserve.verdict import Row
 
@@ -37,6 +37,9 @@ def main(arguments: list[str]) -> int:
         for file in arguments or FILES:
             judged[file] = suites.run(file)
             print(report.table({file: judged[file]}), flush=True)
+    if not arguments:
+        judged["not run"] = not_run()
+        print(report.table({"not run": judged["not run"]}))
     print(report.table({"all": [row for rows in judged.values() for row in rows]}).splitlines()[-1])
     return 1 if report.failed(judged) else 0
 

@@ -3,18 +3,22 @@
 from pathlib import Path
 
 # As TorchServe's: the command returns when the daemon has started, which goes on writing its log to the same place;
-# log files are in `logs` of the working directory.
+# log files are in `logs` of the working directory. Where TorchServe would write a file of tokens, which tsctl does not,
+# the management API is on the control socket only.
 _TORCHSERVE = """#!/bin/bash
 words=()
 foreground=
+tokens=yes
 for word; do
   case $word in
     --stop) tsctl stop; exit 0 ;;
     --start) ;;
     --foreground) foreground=yes ;;
+    --disable-token*) tokens=; words+=("$word") ;;
     *) words+=("$word") ;;
   esac
 done
+[ -z "$tokens" ] || unset TSCTL_MANAGEMENT_ADDRESS
 export LOG_LOCATION=${LOG_LOCATION:-logs}
 export METRICS_LOCATION=${METRICS_LOCATION:-logs}
 tsctl run "${words[@]}" 2>&1 &

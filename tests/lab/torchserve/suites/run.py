@@ -16,11 +16,11 @@ from tests.environments import make_environment
 from tests.lab.torchserve.examples.table import unjudged
 from tests.lab.torchserve.examples.weights import NO_NETWORK, make
 from tests.lab.torchserve.suites.programs import write_programs
-from tests.lab.torchserve.suites.table import lacking, why_different
+from tests.lab.torchserve.suites.table import NOT_RUN, lacking, why_different
 from tests.lab.torchserve.verdict import Outcome, Row
 
 ROOT = Path(__file__).parents[4]
-PACKAGES = ("requests", "orjson", "psutil")
+PACKAGES = ("requests", "orjson", "psutil", "onnxscript")
 PORTS = {"INFERENCE": 8080, "MANAGEMENT": 8081, "METRICS": 8082}  # written in the tests
 PATIENCE = 240.0  # seconds for a file
 _COPIED = ("test", "ts", "ts_scripts", "model-archiver", "examples", "frontend/archive/src/test/resources")
@@ -102,6 +102,11 @@ def prepare_archives(work: Path) -> None:
     (work / _ARCHIVES).write_text(json.dumps(kept))
 
 
+def not_run() -> list[Row]:
+    """Return the rows of the files that are not run."""
+    return [Row(f"{file}::all", Outcome.PURPOSE, f"not run: {why}") for file, why in NOT_RUN.items()]
+
+
 def read_report(file: str, text: str) -> Iterator[Row]:
     """Yield the rows of a report as pytest writes it for JUnit; a skipped case has none."""
     for case in ET.fromstring(text).iter("testcase"):
@@ -115,7 +120,7 @@ def read_report(file: str, text: str) -> Iterator[Row]:
 
 def judge_case(name: str, message: str) -> Row:
     """Return the row of a case that failed: on purpose, not to be judged here, or by a defect."""
-    if why := why_different(name):
+    if why := why_different(name, message):
         return Row(name, Outcome.PURPOSE, why)
     if reason := unjudged(message) or lacking(name, message):
         return Row(name, Outcome.UNJUDGED, reason)

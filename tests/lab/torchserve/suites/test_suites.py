@@ -8,8 +8,8 @@ import pytest
 
 from tests.lab.torchserve.suites.__main__ import main
 from tests.lab.torchserve.suites.programs import write_programs
-from tests.lab.torchserve.suites.run import judge_case, read_report
-from tests.lab.torchserve.suites.table import DIFFERENT, FILES
+from tests.lab.torchserve.suites.run import judge_case, not_run, read_report
+from tests.lab.torchserve.suites.table import DIFFERENT, FILES, NOT_RUN
 from tests.lab.torchserve.verdict import Outcome
 
 REPORT = """<testsuites><testsuite>
@@ -32,31 +32,54 @@ def test_a_case_is_judged_by_its_failure() -> None:
 
 
 def test_a_case_of_the_table_is_different_on_purpose_with_its_reason() -> None:
-    row = judge_case("test_startup_timeout.py::test_startup_timeout[5]", "Timeout waiting")
+    message = "AssertionError: Timeout waiting for 'Backend worker error' (waited 30 seconds)"
+    row = judge_case("test_startup_timeout.py::test_startup_timeout[5]", message)
 
     assert row.outcome is Outcome.PURPOSE and "startup timeout" in row.why
-    assert judge_case("test_startup_timeout.py::test_startup_timeout[30]", "x").outcome is Outcome.DEFECT
+    assert judge_case("test_startup_timeout.py::test_startup_timeout[30]", message).outcome is Outcome.DEFECT
+
+
+def test_another_failure_of_a_case_of_the_table_is_a_defect() -> None:
+    message = "AssertionError: Timeout waiting for 'Model server started.'"
+
+    assert judge_case("test_startup_timeout.py::test_startup_timeout[5]", message).outcome is Outcome.DEFECT
+
+
+def test_a_file_is_run_or_not_run_for_a_reason() -> None:
+    assert not set(FILES) & NOT_RUN.keys() and all(NOT_RUN.values())
+    assert {row.outcome for row in not_run()} == {Outcome.PURPOSE}
 
 
 def test_each_difference_is_about_a_file_that_is_run_and_has_a_reason() -> None:
     assert all(any(re.match(each.cases.partition("::")[0], file) for file in FILES) for each in DIFFERENT)
-    assert all(each.why for each in DIFFERENT)
+    assert all(each.message and each.why for each in DIFFERENT)
 
 
-def call(folder: Path, program: str, *words: str) -> str:
-    """Run a program with a `tsctl` that prints its words; return them."""
+def call(folder: Path, program: str, *words: str, address: str = "") -> str:
+    """Run a program with a `tsctl` that prints its words and the management address; return them."""
     write_programs(folder)
     stand_in = folder / "tsctl"
-    stand_in.write_text('#!/bin/bash\necho "$@"\n')
+    stand_in.write_text('#!/bin/bash\necho "$@$TSCTL_MANAGEMENT_ADDRESS"\n')
     stand_in.chmod(0o755)
-    path = {"PATH": f"{folder}:/usr/bin:/bin"}
-    return subprocess.run([folder / program, *words], env=path, capture_output=True, text=True, check=True).stdout
+    environment = {"PATH": f"{folder}:/usr/bin:/bin", "TSCTL_MANAGEMENT_ADDRESS": address}
+    return subprocess.run(
+        [folder / program, *words], env=environment, capture_output=True, text=True, check=True
+    ).stdout
 
 
 def test_torchserve_is_tsctl_without_the_word_start(tmp_path: Path) -> None:
     lines = call(tmp_path, "torchserve", "--start", "--ncs", "--models", "a b").splitlines()
 
     assert sorted(lines) == ["Model server started.", "run --ncs --models a b"]
+
+
+@pytest.mark.parametrize(("flags", "served"), [((), ""), (("--disable-token-auth",), " on TCP")])
+def test_management_is_on_tcp_only_where_torchserve_would_ask_for_no_token(
+    tmp_path: Path, flags: tuple[str, ...], served: str
+) -> None:
+    lines = call(tmp_path, "torchserve", "--start", *flags, address=" on TCP").splitlines()
+
+    assert " ".join(("run", *flags)) + served in lines
 
 
 def test_stopping_is_tsctls(tmp_path: Path) -> None:
