@@ -36,7 +36,7 @@ imports torch, so it starts in well under a second; the command line imports nei
       inference/       predictions, forms
       management/      TorchServe's management API; the control socket's documents
       oip/             the Open Inference Protocol, version 2: metadata, health, requests, the repository
-      tensors/         the Open Inference Protocol's elements, as bytes; no route uses them yet
+      tensors/         inference requests in tensors, and their answers: elements, JSON, binary data, declarations
     lifecycle/         the process: sockets and locks, the two ways into service, its end
       upgrade/         its replacement: old and new
     tools/             programs of their own, never imported: `tsctl check`, `tsctl tune` with its simulator

@@ -49,7 +49,7 @@ def _check_json(request: Request) -> None:
         return
     try:
         msgspec.json.decode(data, type=msgspec.Raw)  # checks the syntax alone: 1.4 ms for 150 000 numbers
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(f"The body is not JSON: {error}") from None
     request.kind = _JSON
 

@@ -75,15 +75,30 @@ def _with_length(value: Element) -> bytes:
     return LENGTH.pack(len(content)) + content
 
 
+def count_of(data: bytes | memoryview) -> int:
+    """Return the number of elements of BYTES. Raise BadRequest where `data` ends within one."""
+    count, at, end = 0, 0, len(data)
+    while at < end:
+        at = _end_of(data, at, count)
+        count += 1
+    return count
+
+
 def _byte_elements(data: bytes | memoryview) -> list[Element]:
     elements: list[Element] = []
     at, end = 0, len(data)
     while at < end:
-        start = at + LENGTH.size
-        if start > end or (at := start + LENGTH.unpack_from(data, start - LENGTH.size)[0]) > end:
-            raise BadRequest(f"Element {len(elements)} of datatype BYTES ends after the tensor's {end} bytes.")
+        start, at = at + LENGTH.size, _end_of(data, at, len(elements))
         elements.append(bytes(data[start:at]))
     return elements
+
+
+def _end_of(data: bytes | memoryview, at: int, number: int) -> int:
+    """Return the end of the element of BYTES that begins at `at`."""
+    start, end = at + LENGTH.size, len(data)
+    if start > end or (at := start + LENGTH.unpack_from(data, at)[0]) > end:
+        raise BadRequest(f"Element {number} of datatype BYTES ends after the tensor's {end} bytes.")
+    return at
 
 
 def _bfloats(values: Sequence[Element]) -> bytes:

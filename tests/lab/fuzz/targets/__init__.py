@@ -14,7 +14,9 @@ NAMES = (
     "receiver",
     "connection",
     "repeated",
+    "tensors",
     "answers",
+    "tensors",
 )
 # Those whose readers are compiled in a wheel, if only in part.
 COMPILED = ("frames", "conversation", "forms", "receiver", "connection", "repeated", "answers")

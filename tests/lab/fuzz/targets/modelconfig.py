@@ -48,6 +48,8 @@ def _plain(value: object) -> bool:
     """Whether YAML writes it as it reads it: not a text with signs of its own."""
     if isinstance(value, list):
         return all(map(_plain, value))
+    if isinstance(value, dict):
+        return all(map(_plain, (*value, *value.values())))
     return isinstance(value, (bool, int, float)) or (isinstance(value, str) and value.isprintable())
 
 
@@ -66,6 +68,8 @@ TARGET = Target(
         b"minWorkers: 2000\n",
         b"a: &a {batchSize: 2}\nb: &b {<<: *a, retry: true}\n<<: [*a, *b]\n",
         b"sequenceBatching: true\n",
+        b"inputs: [{name: a, datatype: INT32, shape: [-1, 16], optional: true}]\nplatform: x\n",
+        b"outputs:\n- {name: o, datatype: BYTES, shape: []}\n- {name: o, datatype: FP8, shape: 1}\n",
         b'%YAML 1.1\n---\n"batchSize": 0x10\n...\n',
     ],
     [*(key.encode() + b": " for key in _KEYS), b"&a", b"*a", b"!!timestamp ", b"!!int ", b"<<: "],

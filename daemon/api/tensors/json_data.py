@@ -1,0 +1,82 @@
+"""Elements of a tensor in JSON: flat, or nested as the shape says.
+
+Parsed and packed in C: 150 000 numbers of FP32 take 9 ms; as bytes, in the arena, 6 µs (tests/lab/benchmarks/tensors.py).
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from itertools import chain
+from typing import Any
+
+import msgspec
+
+from daemon.api.tensors.elements import pack, size_of
+from daemon.api.tensors.sizes import check_shape
+from daemon.core.errors import BadRequest
+from daemon.model_settings.declarations import MOST_RANK
+
+_TYPES: dict[str, type] = {"BOOL": bool, "BYTES": str}
+_START = 1024  # bytes, in which all lists open that contain the first element
+_FLOATS = ("FP16", "BF16", "FP32", "FP64")
+
+
+def pack_json(what: str, datatype: str, shape: Sequence[int], data: msgspec.Raw) -> bytes:
+    """Return the bytes of elements in JSON.
+
+    Args:
+        what: the tensor, for the sentence: "input INPUT0".
+
+    Raises:
+        BadRequest: the datatype is unknown, an element is not of it, or the elements do not have the shape.
+    """
+    size_of(datatype)
+    count = check_shape(what, shape)
+    depth = _depth(bytes(memoryview(data)[:_START]))
+    if depth > MOST_RANK:
+        raise BadRequest(f"The data of {what} has more than {MOST_RANK} dimensions.")
+    try:
+        values = msgspec.json.decode(data, type=_nested(_type_of(datatype), depth or 1))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadRequest(f"The data of {what} is not {datatype}: {error}") from None
+    if depth > 1 and not count:  # where a dimension is 0, those behind it leave no trace
+        for _ in range(depth - 1):
+            values = list(chain.from_iterable(values))
+    elif depth > 1:
+        if depth != len(shape):
+            raise BadRequest(f"The data of {what} has {depth} dimensions; its shape {list(shape)} has {len(shape)}.")
+        values = _flat(what, shape, values)
+    if len(values) != count:
+        raise BadRequest(f"{len(values)} elements for {what}; its shape {list(shape)} needs {count}.")
+    try:
+        return pack(datatype, values)
+    except BadRequest as error:
+        raise BadRequest(f"The data of {what}: {error}") from None
+
+
+def _flat(what: str, shape: Sequence[int], values: list[Any]) -> list[Any]:
+    level = [values]
+    for size in shape:
+        if others := set(map(len, level)) - {size}:
+            raise BadRequest(f"The data of {what} has a list of {min(others)}, which the shape {list(shape)} has not.")
+        level = list(chain.from_iterable(level))
+    return level
+
+
+@cache
+def _nested(kind: type, depth: int) -> Any:
+    return list[kind] if depth == 1 else list[_nested(kind, depth - 1)]  # type: ignore[valid-type, misc]
+
+
+def _type_of(datatype: str) -> type:
+    return float if datatype in _FLOATS else _TYPES.get(datatype, int)
+
+
+def _depth(start: bytes) -> int:
+    """Return how many lists open at the start of the data."""
+    depth = 0
+    for byte in start:
+        if byte == ord("["):
+            depth += 1
+        elif byte not in b" \t\r\n":
+            break
+    return depth

@@ -1,0 +1,46 @@
+"""Whether the bytes of a tensor are as many as its datatype and shape say."""
+
+import math
+from collections.abc import Sequence
+
+from daemon.api.tensors.elements import count_of, size_of
+from daemon.core.arena import Lease, Payload
+from daemon.core.errors import BadRequest
+from daemon.model_settings.declarations import MOST_RANK
+
+
+def check_shape(what: str, shape: Sequence[int]) -> int:
+    """Return the number of elements of a shape.
+
+    Args:
+        what: the tensor, for the sentence: "input INPUT0".
+
+    Raises:
+        BadRequest: the shape has too many dimensions, or a negative one.
+    """
+    if len(shape) > MOST_RANK:
+        raise BadRequest(f"The shape of {what} has {len(shape)} dimensions; at most {MOST_RANK} are read.")
+    if any(each < 0 for each in shape):
+        raise BadRequest(f"The shape of {what} is {list(shape)}; expected dimensions of at least 0.")
+    return math.prod(shape)
+
+
+def check_bytes(what: str, datatype: str, shape: Sequence[int], data: Payload) -> None:
+    """Check the bytes of a tensor against its shape.
+
+    Raises:
+        BadRequest: the datatype is unknown, the shape is impossible, or there are more or fewer bytes.
+    """
+    count, size = check_shape(what, shape), size_of(datatype)
+    if size:
+        if len(data) != count * size:
+            raise BadRequest(
+                f"{len(data)} bytes for {what}; its shape {list(shape)} of {datatype} needs {count * size}."
+            )
+        return
+    try:
+        found = count_of(data.view if isinstance(data, Lease) else data)
+    except BadRequest as error:
+        raise BadRequest(f"The bytes of {what} are no BYTES: {error}") from None
+    if found != count:
+        raise BadRequest(f"{found} elements for {what}; its shape {list(shape)} needs {count}.")

@@ -1,0 +1,80 @@
+"""Answers to inference requests: read from a model, written for a client."""
+
+import json
+import math
+import struct
+
+import pytest
+
+from daemon.api.tensors.answers import parse_answer, write_answer
+from daemon.api.tensors.elements import pack
+from daemon.api.tensors.forms import InferAnswer, Tensor
+
+X, Y = Tensor("x", "FP32", (2,), pack("FP32", [1.5, -2.0]), {}), Tensor("y", "BYTES", (1,), pack("BYTES", ["é"]), {})
+ANSWER = InferAnswer("m", "1.0", "7", {"k": True}, [X, Y])
+
+
+@pytest.mark.parametrize("binary", [(), ("x",), ("x", "y")])
+def test_an_answer_is_read_as_it_was_written(binary: tuple[str, ...]) -> None:
+    body, length = write_answer(ANSWER, binary.__contains__)
+
+    assert parse_answer(body, length) == ANSWER
+    assert (length is None) is (not binary)
+
+
+def test_an_answer_in_json_is_the_protocols() -> None:
+    body, _ = write_answer(ANSWER, lambda name: False)
+
+    assert json.loads(body) == {
+        "model_name": "m",
+        "model_version": "1.0",
+        "id": "7",
+        "parameters": {"k": True},
+        "outputs": [
+            {"name": "x", "datatype": "FP32", "shape": [2], "data": [1.5, -2.0]},
+            {"name": "y", "datatype": "BYTES", "shape": [1], "data": ["é"]},
+        ],
+    }
+
+
+def test_binary_outputs_follow_the_json_in_their_order() -> None:
+    body, length = write_answer(ANSWER, lambda name: True)
+
+    assert length is not None
+    assert [each["parameters"] for each in json.loads(body[:length])["outputs"]] == [
+        {"binary_data_size": 8},
+        {"binary_data_size": 6},
+    ]
+    assert body[length:] == X.data + Y.data  # type: ignore[operator]
+
+
+def test_a_handlers_own_answer_may_lack_all_but_its_outputs() -> None:
+    made = parse_answer(b'{"outputs": [{"name": "o", "shape": [1, 2], "datatype": "INT8", "data": [[1, 2]]}]}')
+
+    assert made == InferAnswer("", "", "", {}, [Tensor("o", "INT8", (1, 2), b"\x01\x02", {})])
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"3", "none of the Open Inference Protocol: Expected `object`"),
+        (b'{"predictions": [1]}', "required field `outputs`"),
+        (b'{"outputs": [{"name": "o", "shape": [3], "datatype": "INT8", "data": [1]}]}', "1 elements for output o"),
+    ],
+)
+def test_what_is_no_answer_says_why(body: bytes, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        parse_answer(body)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [Tensor("o", "FP64", (1,), struct.pack("<d", math.nan), {}), Tensor("o", "BYTES", (1,), b"\x01\0\0\0\xff", {})],
+    ids=["NaN", "bytes"],
+)
+def test_what_json_cannot_hold_is_named_and_sent_as_bytes(output: Tensor) -> None:
+    answer = InferAnswer("m", "1", "", {}, [output])
+
+    with pytest.raises(ValueError, match=r"o has .*: use binary data"):
+        write_answer(answer, lambda name: False)
+    assert parse_answer(*write_answer(answer, lambda name: True)) == answer

@@ -1,0 +1,42 @@
+"""A request against the tensors that its model declares."""
+
+import pytest
+
+from daemon.api.tensors.declared import check_request
+from daemon.api.tensors.forms import InferRequest, Tensor, WantedOutput
+from daemon.core.errors import BadRequest
+from daemon.model_settings.declarations import DeclaredTensor
+
+INPUTS = (DeclaredTensor("a", "INT32", (-1, 2)), DeclaredTensor("b", "BYTES", (1,), optional=True))
+OUTPUTS = (DeclaredTensor("o", "FP32", (1,)),)
+A, B = Tensor("a", "INT32", (3, 2), bytes(24), {}), Tensor("b", "BYTES", (1,), bytes(4), {})
+
+
+def request(*inputs: Tensor, outputs: tuple[str, ...] = ()) -> InferRequest:
+    return InferRequest("", {}, list(inputs), [WantedOutput(each, False, {}) for each in outputs], False)
+
+
+@pytest.mark.parametrize("fits", [request(A), request(B, A), request(A, outputs=("o",))])
+def test_a_request_that_fits_is_accepted(fits: InferRequest) -> None:
+    check_request(fits, INPUTS, OUTPUTS)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        pytest.param(request(), r"Input a is missing: the model takes it as INT32 of shape \[-1, 2\]", id="missing"),
+        pytest.param(request(A, A), "Input a is there twice", id="twice"),
+        pytest.param(request(A, A._replace(name="c")), "Unknown input: c; the model takes a, b", id="unknown"),
+        pytest.param(request(A._replace(datatype="INT64")), "Input a is INT64 of shape", id="another datatype"),
+        pytest.param(request(A._replace(shape=(6,))), r"is INT32 of shape \[6\]; the model takes", id="another rank"),
+        pytest.param(request(A._replace(shape=(2, 3))), r"is INT32 of shape \[2, 3\]", id="another fixed dimension"),
+        pytest.param(request(A, outputs=("p",)), "Unknown output: p; the model returns o", id="unknown output"),
+    ],
+)
+def test_what_contradicts_the_declaration_is_refused(wrong: InferRequest, reason: str) -> None:
+    with pytest.raises(BadRequest, match=reason):
+        check_request(wrong, INPUTS, OUTPUTS)
+
+
+def test_a_model_that_declares_no_outputs_may_be_asked_for_any() -> None:
+    check_request(request(A, outputs=("whatever",)), INPUTS, ())

@@ -1,0 +1,91 @@
+"""Inference requests and answers of the Open Inference Protocol (api/tensors): read as claimed, or a named error.
+
+The first byte says what the others are: an answer, a request in JSON, or one with a binary part after that many bytes.
+"""
+
+from daemon.api.tensors.answers import parse_answer, write_answer
+from daemon.api.tensors.declared import check_request
+from daemon.api.tensors.documents import request_document, values_of
+from daemon.api.tensors.forms import InferRequest
+from daemon.api.tensors.requests import parse_request
+from daemon.api.tensors.sizes import check_bytes
+from daemon.core.errors import BadRequest
+from daemon.model_settings.declarations import DeclaredTensor
+from tests.lab.fuzz.target import Target
+
+_ANSWER, _JSON = 0, 1  # the first byte; any other is the length of the JSON, with those behind it
+_DECLARED = (DeclaredTensor("a", "INT32", (-1,)),)
+
+
+def check(data: bytes) -> object:
+    kind, rest = data[:1], data[1:]
+    if kind == bytes([_ANSWER]):
+        return _check_answer(rest)
+    length = None if kind <= bytes([_JSON]) else kind[0]
+    try:
+        request = parse_request(rest, length)
+    except BadRequest as error:
+        assert str(error)
+        return str(error)
+    for tensor in request.inputs:
+        check_bytes(tensor.name, tensor.datatype, tensor.shape, tensor.data)
+    _check_declared(request)
+    try:
+        document = request_document(request)
+    except BadRequest:
+        return len(request.inputs)  # NaN, and bytes that are no text
+    plain = InferRequest(request.id, request.parameters, request.inputs, [], False)
+    read = parse_request(document)
+    assert InferRequest(read.id, read.parameters, read.inputs, [], False) == plain
+    return document
+
+
+def _check_declared(request: InferRequest) -> None:
+    try:
+        check_request(request, _DECLARED, ())
+    except BadRequest:
+        return
+    assert [(each.name, each.datatype, len(each.shape)) for each in request.inputs] == [("a", "INT32", 1)]
+
+
+def _check_answer(data: bytes) -> object:
+    try:
+        answer = parse_answer(data)
+    except ValueError as error:
+        return str(error)
+    body, length = write_answer(answer, lambda name: True)
+    assert parse_answer(body, length) == answer
+    try:
+        for tensor in answer.outputs:
+            values_of(tensor)
+    except BadRequest:
+        return body
+    again, _ = write_answer(answer, lambda name: False)
+    assert parse_answer(again) == answer
+    return again
+
+
+_INPUT = b'{"inputs": [{"name": "a", "datatype": "INT32", "shape": [2], "data": [1, 2]}]}'
+_HEAD = b'{"inputs":[{"name":"a","datatype":"INT32","shape":[1],"parameters":{"binary_data_size":4}}]}'
+_BYTES = b'{"inputs":[{"name":"a","datatype":"BYTES","shape":[1],"parameters":{"binary_data_size":5}}]}'
+_OUTPUT = b'{"model_name":"m","outputs":[{"name":"o","datatype":"FP32","shape":[1,2],"data":[[1,2.5]]}]}'
+TARGET = Target(
+    check,
+    [
+        bytes([_JSON]) + _INPUT,
+        bytes([_JSON]) + _INPUT.replace(b"[1, 2]", b"[[1], [2]]").replace(b"[2]", b"[2, 1]", 1),
+        bytes([_JSON]) + _INPUT.replace(b"INT32", b"UINT8").replace(b"1, 2", b"1, 300"),
+        bytes([_JSON]) + _INPUT.replace(b"INT32", b"BF16").replace(b"1, 2", b"1e38, -0.0"),
+        bytes([_JSON]) + _INPUT.replace(b"}]}", b'}], "id": "7", "parameters": {"k": 1}, "outputs": [{"name": "o"}]}'),
+        bytes([len(_HEAD)]) + _HEAD + b"\x01\0\0\0",
+        bytes([len(_HEAD)]) + _HEAD + b"\x01\0\0",
+        bytes([len(_BYTES)]) + _BYTES + b"\x01\0\0\0x",
+        bytes([_ANSWER]) + _OUTPUT,
+        bytes([_ANSWER]) + _OUTPUT.replace(b"FP32", b"BYTES").replace(b"[1,2.5]", b'["x","\\u00e9"]'),
+    ],
+    [
+        b'"datatype": "', b'"shape": [', b'"data": [', b'"binary_data_size": ', b"BOOL", b"UINT64", b"FP16", b"FP64",
+        b"BYTES", b"1e400", b"18446744073709551616", b"NaN", b"null", b"[]", b"\xff\xff\xff\xff",
+        b'"shared_memory_region": ',
+    ],
+)  # fmt: skip
