@@ -7,7 +7,7 @@ import msgspec
 
 from daemon.api.tensors.documents import document_of
 from daemon.api.tensors.forms import InferAnswer
-from daemon.api.tensors.requests import SIZE, RawParameters, WrittenTensor, read_tensor
+from daemon.api.tensors.requests import SIZE, RawParameters, WrittenTensor, read_parameters, read_tensor
 from daemon.core.arena import Lease
 from daemon.core.errors import BadRequest
 
@@ -33,6 +33,8 @@ def parse_answer(body: bytes, head_length: int | None = None) -> InferAnswer:
         ValueError: it is no answer of the protocol; the message says why.
     """
     length = len(body) if head_length is None else head_length
+    if not 0 <= length <= len(body):
+        raise ValueError(f"The model's answer is said to have {length} bytes of JSON; it has {len(body)} bytes.")
     try:
         written = _decode(memoryview(body)[:length])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -42,10 +44,13 @@ def parse_answer(body: bytes, head_length: int | None = None) -> InferAnswer:
         for each in written.outputs:
             tensor, at = read_tensor(f"output {each.name}", each, body, at)
             outputs.append(tensor)
+        parameters = read_parameters("the answer", written.parameters)
     except BadRequest as error:
         raise ValueError(f"The model's answer is none of the Open Inference Protocol: {error}") from None
+    if at != len(body):
+        raise ValueError(f"{len(body) - at} bytes follow the last output of the model's answer.")
     version = "" if written.model_version is None else str(written.model_version)
-    return InferAnswer(written.model_name or "", version, written.id or "", written.parameters or {}, outputs)
+    return InferAnswer(written.model_name or "", version, written.id or "", parameters, outputs)
 
 
 def write_answer(answer: InferAnswer, binary: Callable[[str], bool]) -> tuple[bytes, int | None]:
@@ -63,7 +68,7 @@ def write_answer(answer: InferAnswer, binary: Callable[[str], bool]) -> tuple[by
     if answer.parameters:
         document["parameters"] = answer.parameters
     outputs: list[dict[str, Any]] = []
-    follows: list[bytes] = []
+    follows: list[bytes | memoryview] = []
     for tensor in answer.outputs:
         if not binary(tensor.name):
             try:
@@ -71,7 +76,7 @@ def write_answer(answer: InferAnswer, binary: Callable[[str], bool]) -> tuple[by
             except BadRequest as error:
                 raise ValueError(str(error)) from None
             continue
-        data = bytes(tensor.data) if isinstance(tensor.data, Lease) else tensor.data
+        data = tensor.data.view if isinstance(tensor.data, Lease) else tensor.data
         parameters = {**tensor.parameters, SIZE: len(data)}
         shape = list(tensor.shape)
         outputs.append({"name": tensor.name, "datatype": tensor.datatype, "shape": shape, "parameters": parameters})

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from daemon.api.tensors.forms import InferRequest, Tensor
 from daemon.core.errors import BadRequest
-from daemon.model_settings.declarations import DeclaredTensor
+from daemon.model_settings.declarations import LONGEST_NAME, DeclaredTensor
 
 
 def check_request(request: InferRequest, inputs: Sequence[DeclaredTensor], outputs: Sequence[DeclaredTensor]) -> None:
@@ -20,7 +20,7 @@ def check_request(request: InferRequest, inputs: Sequence[DeclaredTensor], outpu
     seen: set[str] = set()
     for tensor in request.inputs:
         if tensor.name not in declared:
-            raise BadRequest(f"Unknown input: {tensor.name}; the model takes {', '.join(declared)}.")
+            raise BadRequest(f"Unknown input: {tensor.name[:LONGEST_NAME]}; the model takes {', '.join(declared)}.")
         if tensor.name in seen:
             raise BadRequest(f"Input {tensor.name} is there twice.")
         seen.add(tensor.name)
@@ -31,7 +31,7 @@ def check_request(request: InferRequest, inputs: Sequence[DeclaredTensor], outpu
     names = [each.name for each in outputs]
     for wanted in request.outputs:
         if names and wanted.name not in names:
-            raise BadRequest(f"Unknown output: {wanted.name}; the model returns {', '.join(names)}.")
+            raise BadRequest(f"Unknown output: {wanted.name[:LONGEST_NAME]}; the model returns {', '.join(names)}.")
 
 
 def _check(tensor: Tensor, declared: DeclaredTensor) -> None:

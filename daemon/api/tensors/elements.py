@@ -23,7 +23,7 @@ LENGTH = struct.Struct("<I")
 def size_of(datatype: str) -> int:
     """Return the bytes of one element; 0 for BYTES, whose elements differ. Raise BadRequest for an unknown datatype."""
     if datatype not in DATATYPES:
-        raise BadRequest(f"Unknown datatype: {datatype}; use one of {', '.join(DATATYPES)}.")
+        raise BadRequest(f"Unknown datatype: {datatype[:100]}; use one of {', '.join(DATATYPES)}.")
     if datatype == "BYTES":
         return 0
     return 2 if datatype == "BF16" else struct.calcsize("<" + LETTERS[datatype])
@@ -34,6 +34,11 @@ def pack(datatype: str, values: Sequence[Element]) -> bytes:
     size_of(datatype)
     if odd := set(map(type, values)) - set(_types_of(datatype)):
         raise BadRequest(f"A value of type {min(each.__name__ for each in odd)} is not of datatype {datatype}.")
+    return pack_typed(datatype, values)
+
+
+def pack_typed(datatype: str, values: Sequence[Element]) -> bytes:
+    """Return the bytes of flat values whose types fit the datatype. Raise BadRequest for a value out of its range."""
     if datatype == "BYTES":
         return b"".join(map(_with_length, values))
     try:
@@ -77,10 +82,13 @@ def _with_length(value: Element) -> bytes:
 
 def count_of(data: bytes | memoryview) -> int:
     """Return the number of elements of BYTES. Raise BadRequest where `data` ends within one."""
-    count, at, end = 0, 0, len(data)
-    while at < end:
-        at = _end_of(data, at, count)
+    count, at, end, read = 0, 0, len(data), LENGTH.unpack_from
+    last = end - LENGTH.size  # where the last length may begin
+    while at <= last:
+        at += LENGTH.size + read(data, at)[0]
         count += 1
+    if at != end:
+        raise BadRequest(_within(count - 1 if at > end else count, end))
     return count
 
 
@@ -97,21 +105,23 @@ def _end_of(data: bytes | memoryview, at: int, number: int) -> int:
     """Return the end of the element of BYTES that begins at `at`."""
     start, end = at + LENGTH.size, len(data)
     if start > end or (at := start + LENGTH.unpack_from(data, at)[0]) > end:
-        raise BadRequest(f"Element {number} of datatype BYTES ends after the tensor's {end} bytes.")
+        raise BadRequest(_within(number, end))
     return at
+
+
+def _within(number: int, end: int) -> str:
+    return f"Element {number} of datatype BYTES ends after the tensor's {end} bytes."
 
 
 def _bfloats(values: Sequence[Element]) -> bytes:
     words = struct.unpack(f"<{len(values)}I", struct.pack(f"<{len(values)}f", *values))
-    halves = [_rounded(word) for word in words]
-    if any(
+    halves = [
+        (word + 0x7FFF + (word >> 16 & 1)) >> 16 if word & 0x7FFFFFFF <= 0x7F800000
+        else word >> 16 | 0x40  # NaN: rounding could carry it to infinity
+        for word in words
+    ]  # fmt: skip
+    if (0x7F80 in halves or 0xFF80 in halves) and any(
         half & 0x7FFF == 0x7F80 and word & 0x7FFFFFFF != 0x7F800000 for half, word in zip(halves, words, strict=True)
     ):
         raise OverflowError
     return struct.pack(f"<{len(halves)}H", *halves)
-
-
-def _rounded(word: int) -> int:
-    if word & 0x7FFFFFFF > 0x7F800000:  # NaN: rounding could carry it to infinity
-        return (word >> 16) | 0x40
-    return (word + 0x7FFF + (word >> 16 & 1)) >> 16

@@ -3,10 +3,14 @@
 import math
 from collections.abc import Sequence
 
-from daemon.api.tensors.elements import count_of, size_of
+from daemon.api.tensors.elements import LENGTH, count_of, size_of
 from daemon.core.arena import Lease, Payload
 from daemon.core.errors import BadRequest
 from daemon.model_settings.declarations import MOST_RANK
+
+# Of a tensor with a dimension of 0 the bytes do not bound the other dimensions, and NumPy refuses what it could not
+# address if the 0 were a 1.
+MOST_ELEMENTS = 2**31
 
 
 def check_shape(what: str, shape: Sequence[int]) -> int:
@@ -16,13 +20,18 @@ def check_shape(what: str, shape: Sequence[int]) -> int:
         what: the tensor, for the sentence: "input INPUT0".
 
     Raises:
-        BadRequest: the shape has too many dimensions, or a negative one.
+        BadRequest: the shape has too many dimensions, or a negative one; or without elements, too large ones.
     """
     if len(shape) > MOST_RANK:
         raise BadRequest(f"The shape of {what} has {len(shape)} dimensions; at most {MOST_RANK} are read.")
     if any(each < 0 for each in shape):
         raise BadRequest(f"The shape of {what} is {list(shape)}; expected dimensions of at least 0.")
-    return math.prod(shape)
+    count = math.prod(shape)
+    if not count and math.prod(each for each in shape if each) > MOST_ELEMENTS:
+        raise BadRequest(
+            f"The shape of {what} is {list(shape)}; without the 0 it would be more than {MOST_ELEMENTS} elements."
+        )
+    return count
 
 
 def check_bytes(what: str, datatype: str, shape: Sequence[int], data: Payload) -> None:
@@ -38,6 +47,10 @@ def check_bytes(what: str, datatype: str, shape: Sequence[int], data: Payload) -
                 f"{len(data)} bytes for {what}; its shape {list(shape)} of {datatype} needs {count * size}."
             )
         return
+    if count * LENGTH.size > len(data):
+        raise BadRequest(
+            f"{len(data)} bytes for {what}; its shape {list(shape)} of BYTES needs at least {count * LENGTH.size}."
+        )
     try:
         found = count_of(data.view if isinstance(data, Lease) else data)
     except BadRequest as error:

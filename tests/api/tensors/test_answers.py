@@ -9,6 +9,7 @@ import pytest
 from daemon.api.tensors.answers import parse_answer, write_answer
 from daemon.api.tensors.elements import pack
 from daemon.api.tensors.forms import InferAnswer, Tensor
+from daemon.core.arena import Arena
 
 X, Y = Tensor("x", "FP32", (2,), pack("FP32", [1.5, -2.0]), {}), Tensor("y", "BYTES", (1,), pack("BYTES", ["é"]), {})
 ANSWER = InferAnswer("m", "1.0", "7", {"k": True}, [X, Y])
@@ -65,6 +66,38 @@ def test_a_handlers_own_answer_may_lack_all_but_its_outputs() -> None:
 def test_what_is_no_answer_says_why(body: bytes, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         parse_answer(body)
+
+
+@pytest.mark.parametrize(
+    ("more", "length", "reason"),
+    [
+        (b"", 10**6, "said to have 1000000 bytes of JSON; it has "),
+        (b"", -1, "said to have -1 bytes of JSON; it has "),
+        (b"123456789", None, "9 bytes follow the last output"),
+    ],
+)
+def test_an_answer_whose_length_is_wrong_says_so(more: bytes, length: int | None, reason: str) -> None:
+    body, right = write_answer(ANSWER, lambda name: True)
+
+    with pytest.raises(ValueError, match=reason):
+        parse_answer(body + more, right if length is None else length)
+
+
+def test_an_output_may_have_any_parameter() -> None:
+    output = X._replace(parameters={"classification": "cat", "shared_memory_region": "r", "": 1})
+    answer = ANSWER._replace(parameters={"": 2**64 - 1}, outputs=[output])
+
+    assert parse_answer(*write_answer(answer, lambda name: False)) == answer
+
+
+def test_an_output_in_the_arena_is_written_from_there() -> None:
+    place = Arena(1 << 16).take(8)
+    assert place is not None
+    place.view[:] = X.data  # type: ignore[assignment]
+
+    assert write_answer(ANSWER._replace(outputs=[X._replace(data=place)]), lambda name: True) == write_answer(
+        ANSWER._replace(outputs=[X]), lambda name: True
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from daemon.api.tensors.documents import nested, request_document, values_of
 from daemon.api.tensors.elements import pack, size_of, unpack
 from daemon.api.tensors.forms import InferRequest, Tensor
 from daemon.api.tensors.requests import parse_request
-from daemon.core.arena import Arena
+from daemon.core.arena import Arena, Lease
 from daemon.core.errors import BadRequest
 from daemon.model_settings.declarations import DATATYPES
 
@@ -131,6 +131,39 @@ def test_the_bytes_of_a_large_tensor_stay_in_the_arena() -> None:
     assert (found.offset, len(found)) == (lease.offset + len(head), len(data))
 
 
+def test_empty_tensors_do_not_copy_the_body() -> None:
+    arena = Arena(1 << 20)
+    inputs = [tensor(None, "FP32", (0, 3), f"i{number}", binary_data_size=0) for number in range(3)]
+    head = written(*inputs, tensor(None, "UINT8", (9,), binary_data_size=9))
+    lease = arena.take(len(head) + 9)
+    assert lease is not None
+    lease.view[:] = head + bytes(9)
+    copied = []
+
+    class Watched(Lease):
+        def __bytes__(self) -> bytes:
+            copied.append(self)
+            return super().__bytes__()
+
+    *empty, full = parse_request(Watched(lease._place, lease.offset, lease.length), len(head)).inputs
+
+    assert [each.data for each in empty] == [b""] * 3
+    assert bytes(full.data) == bytes(9)
+    assert copied == []
+
+
+def test_white_space_between_the_lists_of_data_changes_nothing() -> None:
+    body = written(tensor([[1], [2]], shape=(2, 1)))
+
+    assert parse_request(body.replace(b"[[1]", b"[" + b"\n\t " * 1000 + b"[1]")) == parse_request(body)
+
+
+def test_a_parameter_may_have_the_name_of_an_extension_elsewhere() -> None:
+    request = parse_request(written(tensor([1, 2], classification="cat"), parameters={"shared_memory_region": "r"}))
+
+    assert (only(request).parameters, request.parameters) == ({"classification": "cat"}, {"shared_memory_region": "r"})
+
+
 INT = tensor([1, 2])
 
 
@@ -164,7 +197,7 @@ INT = tensor([1, 2])
         pytest.param(written(tensor([1, [2]])), "is not INT32", id="half nested"),
         pytest.param(written(tensor(eval("[" * 40 + "]" * 40))), "more than 32 dimensions", id="deep data"),
         pytest.param(written(tensor("12")), "is not INT32", id="a text as data"),
-        pytest.param(written(tensor()), "Input a has neither `data` nor", id="no data"),
+        pytest.param(written(tensor(name="A")), "The input A has neither `data` nor", id="no data"),
         pytest.param(written(tensor(shared_memory_region="r")), "does not serve shared memory", id="shared memory"),
         pytest.param(written(INT, id=7), "Expected `str", id="a number as id"),
         pytest.param(written(INT, parameters={"a": []}), "no inference request", id="a list as parameter"),
@@ -173,6 +206,13 @@ INT = tensor([1, 2])
             written(INT, outputs=[{"name": "o", "parameters": {"classification": 3}}]), "classification", id="classes"
         ),
         pytest.param(written(*[INT] * 1001), "has 1001 inputs", id="many inputs"),
+        pytest.param(written(INT, INT), "Input a is there twice", id="an input twice"),
+        pytest.param(written(INT | {"name": ""}), "length >= 1", id="no name"),
+        pytest.param(written(INT, parameters={"k": 2**64}), "parameter k of the request is a whole", id="65 bits"),
+        pytest.param(written(tensor([1, 2], k=-(2**63) - 1)), "parameter k of input a is", id="65 bits of an input"),
+        pytest.param(written(tensor([], shape=(0, 2**63))), "<= 9223372036854775807 - at", id="a vast dimension"),
+        pytest.param(written(tensor([1], shape=[10**4000] * 32)), "shape", id="a vast shape"),
+        pytest.param(written(tensor([], shape=(0, 2**30, 4))), "would be more than 2147483648", id="vast but for a 0"),
     ],
 )  # fmt: skip
 def test_what_is_no_request_is_refused_with_the_reason(body: bytes, reason: str) -> None:
@@ -194,8 +234,12 @@ def test_what_is_no_request_is_refused_with_the_reason(body: bytes, reason: str)
             tensor(None, "BYTES", (1,), binary_data_size=5), b"\x09\0\0\0x", "are no BYTES: Element 0", id="too long"
         ),
         pytest.param(
-            tensor(None, "BYTES", (2,), binary_data_size=5), b"\x01\0\0\0x", "1 elements for input a", id="one of two"
+            tensor(None, "BYTES", (2,), binary_data_size=9), b"\5\0\0\0abcde", "1 elements for input a", id="one of two"
         ),
+        pytest.param(
+            tensor(None, "BYTES", (2**40,), binary_data_size=4), bytes(4), "needs at least 4398", id="2**40 texts"
+        ),
+        pytest.param(tensor(shape=(1,), binary_data_size="x" * 9999), b"12", "is x{100}…; expected", id="a long size"),
     ],
 )  # fmt: skip
 def test_bytes_that_contradict_the_json_are_refused(head: Any, rest: bytes, reason: str) -> None:
@@ -205,9 +249,21 @@ def test_bytes_that_contradict_the_json_are_refused(head: Any, rest: bytes, reas
         parse_request(body + rest, len(body))
 
 
-def test_a_header_longer_than_the_body_is_refused() -> None:
-    with pytest.raises(BadRequest, match="said to have 100 bytes; the body has 2"):
-        parse_request(b"{}", 100)
+@pytest.mark.parametrize("length", [-1, 3, 10**400])
+def test_a_length_of_json_that_the_body_cannot_have_is_refused(length: int) -> None:
+    with pytest.raises(BadRequest, match=rf"said to have {length} bytes; the body has 2"):
+        parse_request(b"{}", length)
+
+
+@given(st.sampled_from(["name", "datatype", "parameters", "outputs"]), st.sampled_from(["x", "\\", "é", "9"]))
+def test_a_refusal_is_short_whatever_it_is_about(member: str, character: str) -> None:
+    long: Any = character * 1_000_000
+    more = {"parameters": {"binary_data_output": long}, "outputs": [{"name": long}]}
+    body = written(INT | ({} if member in more else {member: long}), **{k: v for k, v in more.items() if k == member})
+
+    with pytest.raises(BadRequest) as refused:
+        parse_request(body)
+    assert len(str(refused.value)) < 2000
 
 
 @pytest.mark.parametrize(
@@ -219,5 +275,11 @@ def test_what_json_cannot_hold_is_named(datatype: str, data: bytes) -> None:
     head = written(tensor(None, datatype, (1,), binary_data_size=len(data)))
     request = parse_request(head + data, len(head))
 
-    with pytest.raises(BadRequest, match=r"a has .*, which JSON cannot hold: use binary data"):
+    with pytest.raises(BadRequest, match=r"a has .*, which JSON cannot hold: declare the model's `inputs`"):
         request_document(request)
+
+
+def test_many_empty_lists_are_not_made() -> None:
+    assert nested(Tensor("a", "FP32", (3, 0), b"", {})) == [[], [], []]
+    with pytest.raises(BadRequest, match="at most 100000 lists are made"):
+        nested(Tensor("a", "FP32", (2**31, 0), b"", {}))

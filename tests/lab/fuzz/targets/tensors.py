@@ -1,6 +1,6 @@
 """Inference requests and answers of the Open Inference Protocol (api/tensors): read as claimed, or a named error.
 
-The first byte says what the others are: an answer, a request in JSON, or one with a binary part after that many bytes.
+The first byte says what the others are: an answer or a request in JSON, or one with a binary part after so many bytes.
 """
 
 from daemon.api.tensors.answers import parse_answer, write_answer
@@ -13,20 +13,24 @@ from daemon.core.errors import BadRequest
 from daemon.model_settings.declarations import DeclaredTensor
 from tests.lab.fuzz.target import Target
 
-_ANSWER, _JSON = 0, 1  # the first byte; any other is the length of the JSON, with those behind it
+_ANSWER, _JSON = 0, 1  # the first byte; any other is the length of the request's JSON
+_BINARY_ANSWER = 128  # from here on, it is 128 more than that of an answer
 _DECLARED = (DeclaredTensor("a", "INT32", (-1,)),)
 
 
 def check(data: bytes) -> object:
     kind, rest = data[:1], data[1:]
     if kind == bytes([_ANSWER]):
-        return _check_answer(rest)
+        return _check_answer(rest, None)
+    if kind >= bytes([_BINARY_ANSWER]):
+        return _check_answer(rest, kind[0] - _BINARY_ANSWER)
     length = None if kind <= bytes([_JSON]) else kind[0]
     try:
         request = parse_request(rest, length)
     except BadRequest as error:
         assert str(error)
         return str(error)
+    assert len({each.name for each in request.inputs}) == len(request.inputs), "two inputs have one name"
     for tensor in request.inputs:
         check_bytes(tensor.name, tensor.datatype, tensor.shape, tensor.data)
     _check_declared(request)
@@ -48,13 +52,13 @@ def _check_declared(request: InferRequest) -> None:
     assert [(each.name, each.datatype, len(each.shape)) for each in request.inputs] == [("a", "INT32", 1)]
 
 
-def _check_answer(data: bytes) -> object:
+def _check_answer(data: bytes, length: int | None) -> object:
     try:
-        answer = parse_answer(data)
+        answer = parse_answer(data, length)
     except ValueError as error:
         return str(error)
-    body, length = write_answer(answer, lambda name: True)
-    assert parse_answer(body, length) == answer
+    body, head_length = write_answer(answer, lambda name: True)
+    assert parse_answer(body, head_length) == answer
     try:
         for tensor in answer.outputs:
             values_of(tensor)
@@ -69,6 +73,7 @@ _INPUT = b'{"inputs": [{"name": "a", "datatype": "INT32", "shape": [2], "data": 
 _HEAD = b'{"inputs":[{"name":"a","datatype":"INT32","shape":[1],"parameters":{"binary_data_size":4}}]}'
 _BYTES = b'{"inputs":[{"name":"a","datatype":"BYTES","shape":[1],"parameters":{"binary_data_size":5}}]}'
 _OUTPUT = b'{"model_name":"m","outputs":[{"name":"o","datatype":"FP32","shape":[1,2],"data":[[1,2.5]]}]}'
+_BINARY = b'{"outputs":[{"name":"o","datatype":"BF16","shape":[2],"parameters":{"binary_data_size":4}}]}'
 TARGET = Target(
     check,
     [
@@ -82,6 +87,8 @@ TARGET = Target(
         bytes([len(_BYTES)]) + _BYTES + b"\x01\0\0\0x",
         bytes([_ANSWER]) + _OUTPUT,
         bytes([_ANSWER]) + _OUTPUT.replace(b"FP32", b"BYTES").replace(b"[1,2.5]", b'["x","\\u00e9"]'),
+        bytes([_BINARY_ANSWER + len(_BINARY)]) + _BINARY + b"\x80\x3f\xc0\xff",
+        bytes([_BINARY_ANSWER + len(_BINARY)]) + _BINARY + b"\x80\x3f",
     ],
     [
         b'"datatype": "', b'"shape": [', b'"data": [', b'"binary_data_size": ', b"BOOL", b"UINT64", b"FP16", b"FP64",
