@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from handlers.tensor_heads import InferHead
+
 if TYPE_CHECKING:
     Payload = bytes | memoryview
 else:
@@ -40,6 +42,7 @@ MOST_SERIES = 1000  # in one frame; more means a label that never repeats
 MOST_LABELS = 100  # of one series
 LONGEST_LABEL = 1000  # characters of a label, of its name, and of a metric's name and unit
 MOST_FAILURES = 5  # of one batch
+MOST_KEPT = 100_000  # values in the arena that one worker's handler uses after their batches
 LONGEST_TEXT = 64 * 1024  # characters of a text for people, and of a response header
 MOST_HEADERS = 1000  # of one response
 EXIT_LOAD_FAILED = 3  # exit code of a worker that cannot load its model: a restart will not help
@@ -98,12 +101,14 @@ class Share(msgspec.Struct, array_like=True, tag=5):
 class Row(msgspec.Struct, array_like=True):
     """One request of a batch.
 
-    `params` are (name, content type, value); the values are views into the frame or into the arena.
+    `params` are (name, content type, value); the values are views into the frame or into the arena. With `infer` they
+    are the elements of its inputs, in their order.
     """
 
     id: str
     headers: list[tuple[str, str]]
     params: list[tuple[str, str, Payload]]
+    infer: InferHead | None = None
 
 
 class Stored(msgspec.Struct, array_like=True):
@@ -287,6 +292,7 @@ class Done(msgspec.Struct, array_like=True, tag=4):
     """One batch is finished. `answers` are in the order of the rows.
 
     `seconds` is measured in the worker and includes isolation. `failures` are the first exceptions of the batch.
+    `kept`: the offsets in the arena of all values, of this batch and earlier ones, whose memory the handler still uses.
     """
 
     batch: int
@@ -295,6 +301,7 @@ class Done(msgspec.Struct, array_like=True, tag=4):
     measured: Measured = []
     isolation: Isolation | None = None
     failures: Annotated[list[HandlerFailure], Meta(max_length=MOST_FAILURES)] = []
+    kept: Annotated[list[Count], Meta(max_length=MOST_KEPT)] = []
 
 
 Frame = bytes | bytearray | memoryview

@@ -182,6 +182,7 @@ class Job:
         timing: receives the times of the job's batch, or None.
         trace: the trace that records the job; None for most jobs, and for all while tracing is off.
         streamed: bytes of its answer that were sent in pieces.
+        infer: the head of an inference request, whose tensors are the parameters; None for any other request.
         suspect: its digest as one that may end workers (batching/quarantine.py), or None.
     """
 
@@ -199,6 +200,7 @@ class Job:
         "headers",
         "held",
         "id",
+        "infer",
         "low_priority",
         "params",
         "phase",
@@ -247,6 +249,7 @@ class Job:
         self.suspect: bytes | None = None
         self.streamed = 0
         self.timing: Timing | None = None
+        self.infer: object = None
         self.trace: JobTrace | None = None
         self._deliver = deliver
         self._stream = stream

@@ -3,10 +3,12 @@
 import math
 import socket
 from collections.abc import Iterable
+from typing import cast
 
 from daemon.core.arena import Arena, Lease
 from daemon.core.job import Batch, Flow, Outcome, Piece, Reply
 from handlers import wire
+from handlers.tensor_heads import InferHead
 
 
 def share(sock: socket.socket, arena: Arena | None) -> None:
@@ -32,7 +34,7 @@ def predict_of(batch: Batch) -> tuple[wire.Predict, list[Lease]]:
                 params.append((name, kind, b""))
             else:
                 params.append((name, kind, value))
-        rows.append(wire.Row(job.id, list(job.headers), params))
+        rows.append(wire.Row(job.id, list(job.headers), params, cast(InferHead | None, job.infer)))
     return wire.Predict(batch.id, rows, stored), leases
 
 

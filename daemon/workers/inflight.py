@@ -12,6 +12,9 @@ the worker may read the memory until the batch is reported as done, or the proce
                            │  └───expire──▶ OVERDUE ──settle: its Done at last──▶ ended
                            │                   │
                            └─── process ended ─┴── end ─────────────────────────▶ ended
+
+A handler may use the memory of an inference request's tensors after their batch. The worker names those values with
+each batch that is done (`Done.kept`), and their leases last until it no longer does.
 """
 
 from collections import deque
@@ -37,6 +40,7 @@ class InFlight:
         self._begun: set[int] = set()  # ids of batches reported as begun by a worker that runs several at the same time
         self._batches: deque[Batch] = deque()
         self._leases: dict[int, Sequence[Lease]] = {}  # by the ids of batches that have any
+        self._kept: dict[int, Lease] = {}  # by their offsets: of batches that are done
 
     def __len__(self) -> int:
         return len(self._batches)
@@ -81,7 +85,8 @@ class InFlight:
     @property
     def leased(self) -> int:
         """Bytes of shared memory that the worker may still read."""
-        return sum([len(lease) for leases in self._leases.values() for lease in leases])
+        kept = sum([len(lease) for lease in self._kept.values()])
+        return kept + sum([len(lease) for leases in self._leases.values() for lease in leases])
 
     def take(self, batch: Batch, leases: Sequence[Lease] = ()) -> None:
         """Add a batch behind the others.
@@ -94,22 +99,39 @@ class InFlight:
         if leases:
             self._leases[batch.id] = leases
 
-    def finish(self) -> Batch:
-        """Remove and return the batch that ran; the worker has finished it, and the next one starts."""
+    def finish(self, kept: Sequence[int] = ()) -> Batch:
+        """Remove and return the batch that ran; the worker has finished it, and the next one starts.
+
+        Args:
+            kept: the offsets of all values of finished batches whose memory the worker still uses.
+        """
         batch = self._take_out()
-        if self._leases:
-            self._leases.pop(batch.id, None)
+        self._end_leases(batch.id, kept)
         return batch
 
-    def settle(self) -> None:
-        """Note that the worker has finished the overdue batch at last, and starts the next one."""
+    def settle(self, kept: Sequence[int] = ()) -> None:
+        """Note that the worker has finished the overdue batch at last, and starts the next one.
+
+        Args:
+            kept: as in `finish`.
+        """
         assert self.overdue is not None
-        self._leases.pop(self.overdue, None)
+        self._end_leases(self.overdue, kept)
         self.overdue = None
+
+    def _end_leases(self, number: int, kept: Sequence[int]) -> None:
+        """End the leases of a batch, and of earlier ones, whose values are not `kept`."""
+        if not self._leases and not self._kept:
+            return
+        ended = self._leases.pop(number, ())
+        if kept or self._kept:
+            still = set(kept)
+            self._kept = {lease.offset: lease for lease in (*self._kept.values(), *ended) if lease.offset in still}
 
     def end(self) -> None:
         """End all leases; the worker's process has ended, and reads nothing any more."""
         self._leases.clear()
+        self._kept.clear()
 
     def expire(self, retry: bool, reply: Reply) -> tuple[Batch, list[Outcome]]:
         """Remove the running batch although the worker has not finished: the next one waits, or was reported as begun.

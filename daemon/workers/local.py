@@ -321,14 +321,14 @@ class LocalWorker(asyncio.Protocol):
     def _done(self, done: wire.Done) -> None:
         self._measured(done.measured)
         if done.batch == self.in_flight.overdue:
-            self.in_flight.settle()  # too late; but the worker has started the next batch
+            self.in_flight.settle(done.kept)  # too late; but the worker has started the next batch
             return
         batch = self.in_flight.running
         if batch is None:
             return
         if done.batch != batch.id or len(done.answers) != len(batch.jobs):
             raise wire.BrokenMessage(f"{len(done.answers)} answers to batch {done.batch} instead of {batch!r}")
-        self.in_flight.finish()
+        self.in_flight.finish(done.kept)
         if self._flows:
             self._flows.close(batch.id)
         if self.in_flight:

@@ -69,8 +69,8 @@ class InTurn:
         began = time.perf_counter()
         answers = pieces.last(runtime.run(batch.rows, pieces))
         seconds = time.perf_counter() - began - pieces.waited
-        measured, failures = runtime.measured(), runtime.failures
-        connection.send(wire.Done(batch.batch, answers, seconds, measured, runtime.isolation, failures))
+        measured, failures, kept = runtime.measured(), runtime.failures, runtime.views.end(batch)
+        connection.send(wire.Done(batch.batch, answers, seconds, measured, runtime.isolation, failures, kept))
 
     def set_threads(self, count: int) -> None:
         set_threads(count)
@@ -104,7 +104,8 @@ class Overlapped:
             # Without the overlap with the batch before: during it, this batch either waited or cost nothing.
             seconds, self._ended = max(0.0, now - max(began, self._ended) - pieces.waited), now
             measured = self._runtime.measured()
-            self._connection.send(wire.Done(batch.batch, last, seconds, measured, isolation, failures))
+            kept = self._runtime.views.end(batch)
+            self._connection.send(wire.Done(batch.batch, last, seconds, measured, isolation, failures, kept))
 
         self._pipeline.submit(batch.rows, done, pieces)
 

@@ -20,6 +20,7 @@ from handlers.runtime.isolation import Allowance, may_isolate
 from handlers.sdk.context import Context
 from handlers.sdk.errors import InvalidResult, NotSerialisable, PredictionException, UnreadablePayload, UnreadableRows
 from handlers.sdk.loader import EntryPoint, load_handler
+from handlers.tensors.views import Views
 
 
 def read_model_config(load: wire.Load) -> dict[str, Any]:
@@ -50,6 +51,7 @@ class Runtime:
         notes: sentences for the model's author.
         isolation: the isolation of the last batch if its rows ran alone, else None.
         failures: the first exceptions of the last batch that became answers.
+        views: the arrays of running requests, and those that the handler keeps.
 
     Args:
         isolate: whether rows run alone after the handler raised for their batch; None: only if `handle` is ours.
@@ -72,6 +74,8 @@ class Runtime:
         self._may_isolate = not entry.own_handle if isolate is None else isolate
         self._isolate = False  # for the running batch
         self._allowance = Allowance(time.perf_counter())
+        self.views = Views()
+        self._outputs = self.config.get("outputs") or ()  # as the daemon has checked them
 
     @classmethod
     def load(cls, load: wire.Load) -> "Runtime":
@@ -87,7 +91,8 @@ class Runtime:
         )
         context.metrics.declare(load.metrics)
         entry = load_handler(load.handler, Path(load.model_dir), _typed_entry)
-        if entry.declared is None:  # the hints of a typed handler say how a body is read
+        # The hints of a typed handler, and declared inputs, say how a body is read.
+        if entry.declared is None and not context.model_yaml_config.get("inputs"):
             entry = enveloped(entry, os.environ.get("TS_SERVICE_ENVELOPE", ""))
         entry.initialize(context)
         return cls(entry, context, load.isolate)
@@ -105,6 +110,7 @@ class Runtime:
         """Return a Runtime for concurrent batches, with the same handler and its own context."""
         other = Runtime(self._entry, self._context.beside(), self._may_isolate)
         other._allowance = self._allowance  # shared by the worker; two threads may spend the same second
+        other.views = self.views
         return other
 
     def optimize(self, asked: Sequence[str] | None, model_dir: Path, batch_size: int) -> list[wire.Optimized]:
@@ -136,11 +142,23 @@ class Runtime:
         self._handler_time = 0.0
         if self.failures:
             self.failures = []
-        data = self._read(rows)
+        data = self._data_of(rows)
         answers = self._handle_readable(rows, data, self._find_unreadable(rows, data), range(len(rows)))
         labels = (("ModelName", self._context.model_name), ("Level", "Model"))
         self._tally.add("gauge", "HandlerTime", "ms", labels, self._handler_time * 1000)  # without a line in the log
         return answers
+
+    def _data_of(self, rows: Sequence[wire.Row]) -> list[Any]:
+        """Return what the handler finds in `data`."""
+        for row in rows:
+            if row.infer is not None:
+                break
+        else:
+            return self._read(rows)
+        from handlers.tensors.arrays import arrays_of  # with numpy, which not every handler needs
+
+        others = iter(self._read([row for row in rows if row.infer is None]))
+        return [next(others) if row.infer is None else arrays_of(row.infer, row.params, self.views) for row in rows]
 
     def close(self) -> None:
         """End what the handler's entry point runs between batches."""
@@ -189,6 +207,9 @@ class Runtime:
 
     def _handle(self, rows: Sequence[wire.Row], data: list[Any], numbers: Sequence[int]) -> list[wire.Answer]:
         self._context.begin_batch([row.id for row in rows], [headers_of(row) for row in rows])
+        for index, row in enumerate(rows):
+            if row.infer is not None:
+                self._context.request_parameters[index] = row.infer.parameters
 
         processors = self._context.request_processor or ()
         send = self._send  # bound to this batch: a thread that outlives the batch must not answer the next one
@@ -239,7 +260,7 @@ class Runtime:
         answers: list[wire.Answer] = []
         for row, number in zip(rows, numbers, strict=True):
             self._send([])  # the batch is still running
-            data = self._read([row])  # decoded again: the handler may have changed its input
+            data = self._data_of([row])  # decoded again: the handler may have changed its input
             answers += self._handle_readable([row], data, self._find_unreadable([row], data), [number])
         ended = time.perf_counter()
         self._allowance.spend(began, ended)
@@ -252,8 +273,13 @@ class Runtime:
         if isinstance(item, BaseException):
             return _failed(row, item)
         try:
-            return encode_item(item, self._context.request_processor[index])
-        except NotSerialisable as error:
+            processor = self._context.request_processor[index]
+            if row.infer is None:
+                return encode_item(item, processor)
+            from handlers.tensors.outputs import encode_outputs
+
+            return encode_outputs(item, row.infer, self._outputs, self._context, processor)
+        except (NotSerialisable, InvalidResult) as error:
             return _failed(row, error)
 
 

@@ -70,6 +70,7 @@ class Context:
         model_yaml_config: the archive's `model-config.yaml`, `{}` if there is none.
         request_ids: row → request id, for the running batch.
         request_processor: one for each row; None while the model is loading.
+        request_parameters: row → the parameters of its inference request (Open Inference Protocol), where it has any.
         metrics: the handler's metrics; see handlers/sdk/metrics.py.
         send_pieces: sends pieces of the rows' responses (handlers/sdk/streaming.py); None while no batch runs.
         stopping_criteria, cl_socket: TorchServe's, for streaming; None here.
@@ -100,6 +101,7 @@ class Context:
         self.model_yaml_config = dict(model_yaml_config or {})
         self.request_ids: dict[int, str] = {}
         self.request_processor: list[RequestProcessor] | None = None
+        self.request_parameters: dict[int, dict[str, Any]] = {}
         self.metrics = MetricsCache(model_name)
         self.send_pieces: SendPieces | None = None
         self.stopping_criteria: Any = None
@@ -121,6 +123,7 @@ class Context:
         self.request_ids = dict(enumerate(ids))
         self.request_processor = [RequestProcessor(header) for header in headers]
         self.metrics.request_ids = self.request_ids
+        self.request_parameters = {}
 
     def end_batch(self) -> None:
         """Remove the requests, as while the model is loading."""
@@ -134,7 +137,9 @@ class Context:
         For a part of a batch, and for rows that are pieces of one request.
         """
         ids, processors, send = self.request_ids, self.request_processor, self.send_pieces
+        parameters = self.request_parameters
         assert processors is not None
+        self.request_parameters = {place: parameters[row] for place, row in enumerate(rows) if row in parameters}
         self.request_ids = {index: ids[row] for index, row in enumerate(rows)}
         self.request_processor = [processors[row] for row in rows]
         self.metrics.request_ids = self.request_ids
@@ -146,6 +151,7 @@ class Context:
             yield
         finally:
             self.request_ids, self.request_processor, self.send_pieces = ids, processors, send
+            self.request_parameters = parameters
             self.metrics.request_ids = ids
 
     def _row(self, idx: int) -> RequestProcessor:
@@ -155,6 +161,10 @@ class Context:
 
     def get_request_id(self, idx: int = 0) -> str | None:
         return self.request_ids.get(idx)
+
+    def get_request_parameters(self, idx: int = 0) -> dict[str, Any]:
+        """Return the parameters of a request of the Open Inference Protocol; empty for any other request."""
+        return self.request_parameters.get(idx, {})
 
     def get_request_header(self, idx: int, key: str) -> Any:
         """Return a request header; the name is case-sensitive, as sent by the client."""

@@ -2,6 +2,7 @@
 
 import pytest
 
+from daemon.core.arena import Arena, Lease
 from daemon.core.job import Batch, Fate, Reply
 from daemon.workers.inflight import InFlight
 from tests.kit.client import Client
@@ -137,3 +138,62 @@ def test_what_had_started_beside_one_that_is_overdue_has_started() -> None:
 
     assert held.find(1) is None
     assert given_back(held) == [(2, False, Fate.KILLED)]
+
+
+def lease(arena: Arena) -> Lease:
+    taken = arena.take(4096)
+    assert taken is not None
+    return taken
+
+
+def test_memory_that_a_handler_still_uses_stays_leased_after_its_batch() -> None:
+    arena = Arena(1 << 20)
+    held, first, second = InFlight(capacity=2), lease(arena), lease(arena)
+    held.take(batch(1), [first, second])
+    held.take(batch(2), [lease(arena)])
+    offset, size = second.offset, len(second)
+    del first, second
+
+    held.finish([offset])
+    assert held.leased == 2 * size  # of the second value, and of the batch that runs now
+    held.finish([offset])
+    assert held.leased == arena.used == size
+    held.take(batch(3), [])
+    held.finish([])
+    assert held.leased == arena.used == 0
+
+
+def test_memory_that_a_handler_still_uses_is_free_when_its_process_has_ended() -> None:
+    arena = Arena(1 << 20)
+    held, kept = InFlight(capacity=1), lease(arena)
+    held.take(batch(1), [kept])
+    offset = kept.offset
+    del kept
+
+    held.finish([offset])
+    held.end()
+
+    assert arena.used == 0
+
+
+def test_a_worker_keeps_only_what_it_was_given() -> None:
+    arena = Arena(1 << 20)
+    held = InFlight(capacity=1)
+    held.take(batch(1), [lease(arena)])
+
+    held.finish([10**9])
+
+    assert arena.used == 0
+
+
+def test_memory_of_an_overdue_batch_may_be_kept_too() -> None:
+    arena = Arena(1 << 20)
+    held, kept = InFlight(capacity=1), lease(arena)
+    held.take(batch(1), [kept])
+    offset = kept.offset
+    del kept
+
+    held.expire(retry=False, reply=LATE)
+    held.settle([offset])
+
+    assert arena.used == held.leased > 0

@@ -1,6 +1,6 @@
 """Conversion of an HTTP request to a job, and of the job's replies to an answer: whole, or streamed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from random import random
 
@@ -16,6 +16,7 @@ from daemon.http.exchange import Exchange
 from daemon.http.messages import Request, Response, reply_response
 from daemon.models.archives.sample import MOST_BYTES, RECORDED, Sample
 from daemon.models.version import ModelVersion
+from handlers.tensor_heads import InferHead
 from handlers.wire import Input
 
 CLIENT_TIMEOUT = "clientTimeoutInMills"
@@ -93,6 +94,8 @@ def predict(
     *,
     unnamed: bool = True,
     repeatable: bool = False,
+    infer: InferHead | None = None,
+    change: Callable[[Reply], Reply] | None = None,
 ) -> None:
     """Submit a job for a request; the answer is sent when the model replies.
 
@@ -100,6 +103,8 @@ def predict(
         injected: headers added to the client's for the handler: `explain`, `url_path`.
         unnamed: the client named no version.
         repeatable: body and content type suffice to repeat the request.
+        infer: the head of a request in tensors, whose bytes are the parameters; None for any other.
+        change: makes the answer from the whole reply, an error or not; pieces stay as they are.
 
     Raises:
         NoReadyWorker: the version has no worker now or soon.
@@ -117,12 +122,13 @@ def predict(
     if model.settings.record_input and repeatable and len(request.body) <= MOST_BYTES:
         kept = Sample(bytes(request.body), request.content_type, RECORDED)
     timing = Timing() if request.timed else None
-    waiter = Waiter(exchange, model, kept, timing)
+    waiter = Waiter(exchange, model, kept, timing, change)
     job = Job(
         request.id, params, [*request.headers, *injected], request.received, waiter.deliver, waiter.stream,
         unnamed=unnamed, low_priority=low, budget=budget, caller=exchange.caller,
     )  # fmt: skip
     job.timing = timing
+    job.infer = infer
     tracer = model.tracer
     if tracer is not None:
         draw = random()
@@ -142,21 +148,32 @@ class Waiter:
         kept: the request, recorded if the answer is 200; None to record nothing.
         timing: the times of the answer, which the client asks for, or None. A streamed answer does not tell them: its
             head is sent before they are known.
+        change: as in `predict`.
     """
 
-    __slots__ = ("_exchange", "_kept", "_model", "_timing")
+    __slots__ = ("_change", "_exchange", "_kept", "_model", "_timing")
 
-    def __init__(self, exchange: Exchange, model: ModelVersion, kept: Sample | None, timing: Timing | None) -> None:
+    def __init__(
+        self,
+        exchange: Exchange,
+        model: ModelVersion,
+        kept: Sample | None,
+        timing: Timing | None,
+        change: Callable[[Reply], Reply] | None,
+    ) -> None:
         self._exchange = exchange
         self._model = model
         self._kept = kept
         self._timing = timing
+        self._change = change
 
     def deliver(self, reply: Reply) -> None:
         exchange = self._exchange
         if self._kept is not None and reply.status == 200 and not reply.error:
             self._model.record(self._kept)
         if not exchange.started:
+            if self._change is not None:
+                reply = self._change(reply)
             response = reply_response(reply, exchange.request.target)
             if self._timing is not None:
                 total = self._model.clock.now() - exchange.request.received

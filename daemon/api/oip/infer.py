@@ -1,10 +1,15 @@
 """`POST /v2/models/MODEL[/versions/VERSION]/infer`: an inference request over HTTP, and its way to the model."""
 
+import re
 import zlib
+from functools import partial
 
 import msgspec
 
-from daemon.core.arena import Lease
+from daemon.api.inference.predict import predict
+from daemon.api.oip.prepared import HEAD_LENGTH, as_asked, prepare
+from daemon.api.tensors.requests import parse_request
+from daemon.core.arena import Lease, Payload
 from daemon.core.errors import BadRequest, DaemonError
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Request
@@ -13,27 +18,52 @@ from daemon.models.version import ModelVersion
 
 _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
 _START = 64  # bytes, in which JSON may begin with white space
+_BINARY = re.compile(rb'"binary_data')  # begins the names of the binary extension's parameters
 _WINDOWS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}  # of zlib, by the coding's name
 
 
-def read(exchange: Exchange, model: ModelVersion, most: int) -> bool:
+def read(exchange: Exchange, model: ModelVersion, most: int, *, explain: bool, unnamed: bool) -> bool:
     """Read an inference request, and submit its job; return False if the body is to go to the model as it is.
 
     Args:
         most: bytes of a request body, decompressed.
+        unnamed: the client named no version.
 
     Raises:
-        BadRequest: the request is malformed.
+        BadRequest: the request is malformed, or contradicts the model's declaration.
         BodyTooLarge: the body is too large once it is decompressed.
+        DaemonError: the version does not accept the job, as `ModelVersion.submit`.
     """
     request = exchange.request
     try:
         _decompress(request, most)
-        _check_json(request)
+        length = _head_length(request)
+        if length is None and not (model.settings.inputs or model.declared or _asks_for_binary(request.body)):
+            _check_json(request)
+            return False
+        asked = parse_request(request.body, length)
+        prepared = prepare(model, asked)
     except DaemonError as error:
         model.metrics.refused(error)
         raise
-    return False
+    change = partial(as_asked, prepared, asked)
+    injected = (("explain", "True" if explain else "False"),)
+    predict(exchange, model, prepared.params, injected, unnamed=unnamed, infer=prepared.head, change=change)
+    return True
+
+
+def _head_length(request: Request) -> int | None:
+    text = request.header(HEAD_LENGTH)
+    if not text:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) < 20):
+        raise BadRequest(f"{HEAD_LENGTH} is `{text[:100]}`; expected the number of bytes of the request's JSON.")
+    return int(text)
+
+
+def _asks_for_binary(body: Payload) -> bool:
+    """Return whether a request in JSON may ask for binary outputs; the words may also stand in its data."""
+    return _BINARY.search(body.view if isinstance(body, Lease) else body) is not None
 
 
 def _check_json(request: Request) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
 
+from daemon.api.oip.typed import OUTPUTS, typed_inputs
 from daemon.metrics.version import VersionMetrics
 from daemon.model_settings.declarations import DeclaredTensor, show_declaration
 from daemon.models.version import ModelState, ModelVersion
@@ -26,13 +27,16 @@ def model_metadata(model: ModelVersion, versions: Iterable[ModelVersion]) -> dic
     Args:
         versions: all versions of the model.
     """
-    settings = model.settings
+    settings, typed = model.settings, model.declared
+    inputs, outputs = settings.inputs, settings.outputs
+    if typed is not None and not inputs:
+        inputs, outputs = typed_inputs(typed), OUTPUTS
     return {
         "name": model.name,
         "versions": [each.version for each in versions],
         "platform": settings.platform,
-        "inputs": list(map(show_declaration, settings.inputs)),
-        "outputs": list(map(show_declaration, settings.outputs)),
+        "inputs": list(map(show_declaration, inputs)),
+        "outputs": list(map(show_declaration, outputs)),
     }
 
 

@@ -74,8 +74,11 @@ def oip_routes(registry: Registry, started: Callable[[], bool], most: int, plain
         if asked is None and told is None:
             raise ResourceNotFound
         if told is None and asked is not None and asked.what in _RUNS:
-            unread = method == "OPTIONS" or not read(exchange, registry.find(asked.name, asked.version), most)
-            return plain(exchange, path) if unread else None
+            if method == "OPTIONS":
+                return plain(exchange, path)
+            model = registry.find(asked.name, asked.version)
+            explain, unnamed = asked.what == "explain", asked.version is None
+            return None if read(exchange, model, most, explain=explain, unnamed=unnamed) else plain(exchange, path)
         if method not in _READING:
             raise MethodNotAllowed
         if told is None and asked is not None:

@@ -1,0 +1,87 @@
+"""An inference request as a model takes it, and the model's answer as the protocol's client expects it.
+
+the model has                    its worker gets                     and answers with
+declared inputs (in its yaml)    tensors, checked by the daemon      the protocol's answer
+type hints                       its arguments, from tensors         one output of BYTES (typed.py)
+neither                          the request, as JSON                JSON of its own
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from daemon.api.oip.typed import typed_answer, typed_params
+from daemon.api.tensors.answers import parse_answer, write_answer
+from daemon.api.tensors.declared import check_request
+from daemon.api.tensors.documents import request_document
+from daemon.api.tensors.forms import InferAnswer, InferRequest
+from daemon.core.errors import PredictionFailed
+from daemon.core.job import Param, Reply
+from daemon.models.version import ModelVersion
+from handlers.tensor_heads import InferHead, TensorHead, WantedTensor
+
+HEAD_LENGTH = "Inference-Header-Content-Length"  # bytes of JSON before the tensors' own bytes
+
+
+class PreparedRequest(NamedTuple):
+    """A request as its job carries it, and how the reply is read.
+
+    Attributes:
+        head: describes the tensors, whose bytes are the parameters; None if the parameters are something else.
+        read: returns the protocol's answer that a reply is; raises ValueError with the reason if it is none.
+    """
+
+    params: Sequence[Param]
+    head: InferHead | None
+    read: Callable[[Reply], InferAnswer]
+
+
+def prepare(model: ModelVersion, request: InferRequest) -> PreparedRequest:
+    """Check a request, and return what its job carries.
+
+    Raises:
+        BadRequest: the request contradicts the model's declaration, or holds bytes that JSON cannot.
+    """
+    settings = model.settings
+    if settings.inputs:
+        check_request(request, settings.inputs, settings.outputs)
+        inputs = [TensorHead(each.name, each.datatype, list(each.shape), each.parameters) for each in request.inputs]
+        wanted = [WantedTensor(each.name, each.binary) for each in request.outputs]
+        head = InferHead(request.id, request.parameters, inputs, wanted, request.binary)
+        return PreparedRequest([Param(each.name, "", each.data) for each in request.inputs], head, answer_of)
+    if model.declared is not None:
+        read = partial(typed_answer, model.name, model.version, request.id)
+        return PreparedRequest(typed_params(request, model.declared), None, read)
+    return PreparedRequest([Param("body", "application/json", request_document(request))], None, answer_of)
+
+
+def answer_of(reply: Reply) -> InferAnswer:
+    """Return the answer that a reply is.
+
+    Raises:
+        ValueError: the reply is no answer of the protocol; the message says why.
+    """
+    length = next((value for name, value in reply.headers if name.lower() == HEAD_LENGTH.lower()), None)
+    return parse_answer(reply.body, int(length) if length is not None and length.isdecimal() else None)
+
+
+def as_asked(prepared: PreparedRequest, request: InferRequest, reply: Reply) -> Reply:
+    """Return a reply as the client asked for it: outputs as JSON or binary.
+
+    An error, and the answer of a handler that answers with something else, stay as they are.
+    """
+    if reply.error or prepared.head is not None:
+        return reply
+    binary = {each.name: each.binary for each in request.outputs}
+    try:
+        answer = prepared.read(reply)
+    except ValueError:
+        return reply
+    try:
+        body, length = write_answer(answer, lambda name: binary.get(name, request.binary))
+    except ValueError as error:
+        return Reply(PredictionFailed.status, str(error).encode(), error=PredictionFailed.kind)
+    kind = "application/json" if length is None else "application/octet-stream"
+    more = [] if length is None else [(HEAD_LENGTH, str(length))]
+    kept = [each for each in reply.headers if each[0].lower() not in ("content-type", HEAD_LENGTH.lower())]
+    return Reply(reply.status, body, reply.phrase, [*kept, ("Content-Type", kind), *more])

@@ -1,0 +1,57 @@
+"""Typed handlers and the protocol: each argument is an input, and the answer is one output.
+
+A text, an image, bytes and JSON are BYTES of one element, named after the argument; what stands in it is what a form's
+field of this name would hold. An array is a tensor of any datatype and shape: its hint names neither.
+"""
+
+import json
+
+from daemon.api.tensors.documents import nested
+from daemon.api.tensors.elements import unpack
+from daemon.api.tensors.forms import InferAnswer, InferRequest, Tensor
+from daemon.core.errors import BadRequest
+from daemon.core.job import Param, Reply
+from daemon.model_settings.declarations import DeclaredTensor
+from handlers.wire import Declared
+
+OUTPUT = "output"
+OUTPUTS = (DeclaredTensor(OUTPUT, "BYTES", (1,)),)
+_ARRAYS = ("array", "tensor")
+
+
+def typed_inputs(declared: Declared) -> tuple[DeclaredTensor, ...]:
+    """Return the arguments whose tensors are known: all but arrays."""
+    return tuple(DeclaredTensor(each.name, "BYTES", (1,)) for each in declared.inputs if each.kind not in _ARRAYS)
+
+
+def typed_params(request: InferRequest, declared: Declared) -> list[Param]:
+    """Return a request's inputs as the fields of a form.
+
+    Raises:
+        BadRequest: an input has another name than every argument, is there twice, or is no single element of BYTES.
+    """
+    kinds = {each.name: each.kind for each in declared.inputs}
+    params: dict[str, Param] = {}
+    for tensor in request.inputs:
+        name = tensor.name
+        if name not in kinds:
+            raise BadRequest(f"Unknown input: {name}; the model takes {', '.join(kinds)}.")
+        if name in params:
+            raise BadRequest(f"The input {name} is there twice.")
+        if kinds[name] in _ARRAYS:
+            params[name] = Param(name, "application/json", json.dumps(nested(tensor)).encode())
+            continue
+        elements = unpack("BYTES", bytes(tensor.data)) if tensor.datatype == "BYTES" else []
+        if len(elements) != 1:
+            found = f"{tensor.datatype} of shape {list(tensor.shape)}"
+            raise BadRequest(f"The input {name} is {found}; the model takes BYTES of shape [1].")
+        (element,) = elements
+        assert isinstance(element, bytes)
+        params[name] = Param(name, "", element)
+    return list(params.values())
+
+
+def typed_answer(name: str, version: str, request_id: str, reply: Reply) -> InferAnswer:
+    """Return the answer of a typed handler as one output."""
+    data = len(reply.body).to_bytes(4, "little") + reply.body
+    return InferAnswer(name, version, request_id, {}, [Tensor(OUTPUT, "BYTES", (1,), data, {})])

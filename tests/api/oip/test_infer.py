@@ -1,0 +1,209 @@
+"""Inference requests in tensors: checked before the queue, handed to the worker, and answered as the client asks."""
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.api.tensors.answers import parse_answer
+from daemon.core.job import Job, Param, Reply
+from handlers.tensor_heads import InferHead, TensorHead, WantedTensor
+from handlers.wire import Declared, Input
+from tests.api.house import House
+
+DECLARED = """
+inputs: [{name: a, datatype: INT32, shape: [-1]}, {name: b, datatype: BYTES, shape: [1], optional: true}]
+outputs: [{name: o, datatype: INT32, shape: [-1]}]
+"""
+INFER = "/v2/models/m/infer"
+A = {"name": "a", "datatype": "INT32", "shape": [2], "data": [1, -1]}
+PACKED = struct.pack("<2i", 1, -1)
+
+
+def written(*inputs: Any, **more: Any) -> bytes:
+    return json.dumps({"inputs": inputs, **more}).encode()
+
+
+def last_job(house: House) -> Job:
+    return house.engine.workers[-1].batches[-1].jobs[-1]
+
+
+async def declared(root: Path, config: str = DECLARED) -> House:
+    house = House(root)
+    await house.serve("m", config=config)
+    return house
+
+
+async def test_tensors_reach_the_worker_as_bytes_with_their_head(tmp_path: Path) -> None:
+    house = await declared(tmp_path)
+    body = written(A, id="7", parameters={"k": 1}, outputs=[{"name": "o", "parameters": {"binary_data": True}}])
+
+    assert (await house.ask("POST", INFER, body)).status == 200
+
+    job = last_job(house)
+    assert list(job.params) == [Param("a", "", PACKED)]
+    assert job.infer == InferHead("7", {"k": 1}, [TensorHead("a", "INT32", [2])], [WantedTensor("o", True)], False)
+    assert ("explain", "False") in job.headers
+    assert job.size == 8
+
+
+async def test_binary_tensors_reach_the_worker_as_they_came(tmp_path: Path) -> None:
+    house = await declared(tmp_path)
+    head = written({"name": "a", "datatype": "INT32", "shape": [2], "parameters": {"binary_data_size": 8}})
+
+    await house.ask("POST", INFER, head + PACKED, f"Inference-Header-Content-Length: {len(head)}")
+
+    assert list(last_job(house).params) == [Param("a", "", PACKED)]
+
+
+@pytest.mark.parametrize(
+    ("body", "header", "reason"),
+    [
+        (written(), "", "Input a is missing"),
+        (written(A | {"datatype": "INT64"}), "", "Input a is INT64 of shape [2]; the model takes INT32"),
+        (written(A | {"shape": [3]}), "", "2 elements for input a"),
+        (written(A, outputs=[{"name": "p"}]), "", "Unknown output: p; the model returns o"),
+        (b"{", "", "The body is no inference request in JSON"),
+        (written(A), "Inference-Header-Content-Length: x", "Inference-Header-Content-Length is `x`"),
+        (written(A), "Inference-Header-Content-Length: 100000", "is said to have 100000 bytes"),
+    ],
+)
+async def test_what_is_not_as_declared_disturbs_no_worker(
+    tmp_path: Path, body: bytes, header: str, reason: str
+) -> None:
+    house = await declared(tmp_path)
+
+    status, document = await house.tell("POST", INFER, body, header or "Accept: */*")
+
+    assert (status, document["code"], document["type"]) == (400, 400, "BadRequestException")
+    assert reason in document["error"] == document["message"]
+    assert not house.engine.workers[-1].batches
+    assert house.registry.find("m").metrics.codes == {400: 1}
+
+
+async def test_the_workers_answer_is_passed_on(tmp_path: Path) -> None:
+    house = await declared(tmp_path)
+    sent = Reply(200, b"{}bytes", headers=[("Content-Type", "application/octet-stream"), ("X-Y", "z")])
+    house.engine.answer = lambda job: sent
+
+    answer = await house.ask("POST", INFER, written(A))
+
+    assert (answer.status, answer.body, answer.headers["x-y"]) == (200, b"{}bytes", "z")
+
+
+async def test_other_routes_of_a_declared_model_are_as_ever(tmp_path: Path) -> None:
+    house = await declared(tmp_path)
+
+    await house.ask("POST", "/predictions/m", b"cat")
+
+    assert (list(last_job(house).params), last_job(house).infer) == ([Param("body", "", b"cat")], None)
+
+
+async def test_a_model_that_declares_nothing_gets_binary_tensors_as_json_and_answers_with_bytes(tmp_path: Path) -> None:
+    house = await declared(tmp_path, config="")
+    output = {"name": "o", "datatype": "INT32", "shape": [1], "data": [5]}
+    house.engine.answer = lambda job: Reply(200, json.dumps({"id": "7", "outputs": [output]}).encode())
+    head = written(
+        {"name": "a", "datatype": "INT32", "shape": [2], "parameters": {"binary_data_size": 8}},
+        parameters={"binary_data_output": True},
+    )
+
+    answer = await house.ask("POST", INFER, head + PACKED, f"Inference-Header-Content-Length: {len(head)}")
+
+    (param,) = last_job(house).params
+    assert (param.name, param.content_type) == ("body", "application/json")
+    assert json.loads(bytes(param.value)) == json.loads(written(A))
+    read = parse_answer(answer.body, int(answer.headers["inference-header-content-length"]))
+    assert (read.id, read.outputs[0].data) == ("7", struct.pack("<i", 5))
+
+
+async def test_an_answer_that_is_none_of_the_protocol_is_passed_on(tmp_path: Path) -> None:
+    house = await declared(tmp_path, config="")
+    house.engine.answer = lambda job: Reply(200, b'{"cat": 0.9}')
+
+    answer = await house.ask("POST", INFER, written(A, parameters={"binary_data_output": True}))
+
+    assert (answer.status, answer.body) == (200, b'{"cat": 0.9}')
+
+
+async def test_an_error_stays_an_error(tmp_path: Path) -> None:
+    house = await declared(tmp_path, config="")
+    house.engine.answer = lambda job: Reply(503, b"no", error="InternalServerException")
+
+    status, document = await house.tell("POST", INFER, written(A, parameters={"binary_data_output": True}))
+
+    assert (status, document["error"]) == (503, "no")
+
+
+TYPED = Declared([Input("text", "text"), Input("scores", "array")], batches=False)
+
+
+async def typed(root: Path) -> House:
+    house = House(root)
+    model = await house.serve("m")
+    model.learn(TYPED, ())
+    return house
+
+
+async def test_the_arguments_of_a_typed_handler_are_its_inputs(tmp_path: Path) -> None:
+    house = await typed(tmp_path)
+    house.engine.answer = lambda job: Reply(200, b'{"label": "x"}', headers=[("Content-Type", "application/json")])
+    text = {"name": "text", "datatype": "BYTES", "shape": [1], "data": ["a text"]}
+    scores = {"name": "scores", "datatype": "FP32", "shape": [1, 2], "data": [1.5, 2]}
+
+    status, document = await house.tell("POST", INFER, written(text, scores, id="7"))
+
+    assert list(last_job(house).params) == [
+        Param("text", "", b"a text"), Param("scores", "application/json", b"[[1.5, 2.0]]"),
+    ]  # fmt: skip
+    assert (status, document) == (
+        200,
+        {
+            "model_name": "m",
+            "model_version": "1.0",
+            "id": "7",
+            "outputs": [{"name": "output", "datatype": "BYTES", "shape": [1], "data": ['{"label": "x"}']}],
+        },
+    )
+
+
+async def test_the_metadata_of_a_typed_handler_names_its_arguments(tmp_path: Path) -> None:
+    house = await typed(tmp_path)
+
+    _, document = await house.tell("GET", "/v2/models/m")
+
+    assert document["inputs"] == [{"name": "text", "datatype": "BYTES", "shape": [1]}]
+    assert document["outputs"] == [{"name": "output", "datatype": "BYTES", "shape": [1]}]
+
+
+@pytest.mark.parametrize(
+    ("tensor", "reason"),
+    [
+        ({"name": "no", "datatype": "BYTES", "shape": [1], "data": ["x"]},
+         "Unknown input: no; the model takes text"),
+        ({"name": "text", "datatype": "BYTES", "shape": [2], "data": ["x", "y"]}, "is BYTES of shape [2]; the model"),
+        ({"name": "text", "datatype": "INT8", "shape": [1], "data": [1]}, "The input text is INT8 of shape [1]"),
+    ],
+)  # fmt: skip
+async def test_what_is_no_argument_is_refused(tmp_path: Path, tensor: Any, reason: str) -> None:
+    house = await typed(tmp_path)
+
+    status, document = await house.tell("POST", INFER, written(tensor))
+
+    assert status == 400
+    assert reason in document["error"]
+
+
+async def test_an_image_as_answer_is_sent_as_bytes_only(tmp_path: Path) -> None:
+    house = await typed(tmp_path)
+    house.engine.answer = lambda job: Reply(200, b"\xff\xd8", headers=[("Content-Type", "image/jpeg")])
+    text = {"name": "text", "datatype": "BYTES", "shape": [1], "data": ["x"]}
+
+    refused = await house.tell("POST", INFER, written(text))
+    answer = await house.ask("POST", INFER, written(text, parameters={"binary_data_output": True}))
+
+    assert refused[0] == 503 and "use binary data" in refused[1]["error"]
+    assert answer.body.endswith(b"\x02\0\0\0\xff\xd8")
+    assert answer.headers["content-type"] == "application/octet-stream"

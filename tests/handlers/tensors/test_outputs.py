@@ -1,0 +1,156 @@
+"""A handler's answer to an inference request: arrays, tensors or lists; as JSON, or as bytes after it."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+import torch
+
+from daemon.api.tensors.answers import parse_answer
+from daemon.api.tensors.elements import pack, unpack
+from daemon.api.tensors.forms import InferAnswer, Tensor
+from daemon.model_settings.declarations import DATATYPES
+from handlers import wire
+from handlers.sdk.context import RequestProcessor
+from handlers.sdk.errors import InvalidResult, NotSerialisable
+from handlers.tensor_heads import InferHead, WantedTensor
+from handlers.tensors.datatypes import DTYPES
+from handlers.tensors.outputs import encode_outputs
+from tests.handlers.samples import context_of
+from tests.handlers.tensors.test_arrays import VALUES
+
+FP32 = {"name": "o", "datatype": "FP32", "shape": [-1]}
+BYTES = {"name": "o", "datatype": "BYTES", "shape": [-1]}
+
+
+def encoded(
+    item: Any, *declared: Any, names: tuple[str, ...] = (), binary: bool = False, code: int = 200
+) -> wire.Answer:
+    head = InferHead("7", {}, [], [WantedTensor(each, binary) for each in names], binary)
+    processor = RequestProcessor({})
+    if code != 200:
+        processor.report_status(code)
+    return encode_outputs(item, head, declared, context_of(Path(), {"modelVersion": "2.0"}), processor)
+
+
+def read(answer: wire.Answer) -> InferAnswer:
+    length = dict(answer.headers).get("Inference-Header-Content-Length")
+    return parse_answer(answer.body, None if length is None else int(length))
+
+
+def output(answer: wire.Answer) -> Tensor:
+    (found,) = read(answer).outputs
+    return found
+
+
+@pytest.mark.parametrize("binary", [False, True], ids=["JSON", "bytes"])
+@pytest.mark.parametrize("datatype", DATATYPES)
+def test_every_datatype_is_sent_bit_for_bit(datatype: str, binary: bool) -> None:
+    values = [b"a", "é".encode()] if datatype == "BYTES" else VALUES[datatype]
+    declared = {"name": "o", "datatype": datatype, "shape": [2]}
+
+    sent = output(encoded(np.array(values, DTYPES[datatype]), declared, binary=binary))
+
+    assert (sent.name, sent.datatype, sent.shape) == ("o", datatype, (2,))
+    assert unpack(datatype, bytes(sent.data)) == unpack(datatype, pack(datatype, values))
+
+
+def test_the_answer_names_model_version_and_id() -> None:
+    answer = encoded({"o": np.array([1.5], np.float32)}, FP32)
+
+    assert msgspec.json.decode(answer.body) == {
+        "model_name": "net",
+        "model_version": "2.0",
+        "id": "7",
+        "outputs": [{"name": "o", "datatype": "FP32", "shape": [1], "data": [1.5]}],
+    }
+    assert answer.headers == [("Content-Type", "application/json")]
+
+
+def test_bytes_follow_the_json() -> None:
+    answer = encoded({"a": np.array([1], np.uint8), "b": np.array([2, 3], np.uint8)}, binary=True)
+
+    assert answer.body.endswith(b"\x01\x02\x03")
+    assert ("Content-Type", "application/octet-stream") in answer.headers
+    assert [each.data for each in read(answer).outputs] == [b"\x01", b"\x02\x03"]
+
+
+@pytest.mark.parametrize(
+    ("item", "datatype", "values"),
+    [
+        (torch.tensor([1.5]), "FP32", [1.5]),
+        (torch.tensor([1.5], dtype=torch.bfloat16), "BF16", [1.5]),
+        (torch.tensor([1], requires_grad=False), "INT64", [1]),
+        (torch.tensor([1.0], requires_grad=True), "FP32", [1.0]),
+        ([1, 2], "INT64", [1, 2]),
+        ([1.5], "FP64", [1.5]),
+        ([True], "BOOL", [True]),
+        (["a", "b"], "BYTES", [b"a", b"b"]),
+        ([b"\x00"], "BYTES", [b"\x00"]),
+        (np.array([2.0], np.float16), "FP16", [2.0]),
+        (np.array([1, 2], ">i4"), "INT32", [1, 2]),
+    ],
+    ids=repr,
+)
+def test_a_bare_answer_is_one_output_of_its_own_datatype(item: Any, datatype: str, values: list[Any]) -> None:
+    sent = output(encoded(item))
+
+    assert (sent.name, sent.datatype) == ("output", datatype)
+    assert unpack(datatype, bytes(sent.data)) == values
+
+
+@pytest.mark.parametrize(("item", "values"), [([1, 2.5], [1.0, 2.5]), ((3,), [3.0]), ([], [])])
+def test_a_list_becomes_the_declared_datatype(item: Any, values: list[float]) -> None:
+    assert unpack("FP32", bytes(output(encoded(item, FP32)).data)) == values
+
+
+def test_only_the_outputs_that_are_asked_for_are_sent() -> None:
+    answer = encoded({"a": np.array([1], np.uint8), "b": np.array([2], np.uint8)}, names=("b",))
+
+    assert [each.name for each in read(answer).outputs] == ["b"]
+
+
+INT8 = {"name": "o", "datatype": "INT8", "shape": [2]}
+
+
+@pytest.mark.parametrize(
+    ("item", "declared", "names", "reason"),
+    [
+        ({"p": [1]}, (FP32,), (), "the handler returned p, but model-config.yaml declares o"),
+        ({}, (FP32,), (), "the handler returned no o, but nothing"),
+        ({"a": [1]}, (), ("b",), "the handler returned no b, but a"),
+        ([1], (FP32, BYTES | {"name": "p"}), (), "the handler returned list; expected a dict with o, p"),
+        (np.array([1.0]), (FP32,), (), r"output o is FP64 of shape \[1\]; model-config.yaml declares FP32"),
+        (np.ones((1, 1), np.float32), (FP32,), (), r"the output o is FP32 of shape \[1, 1\]"),
+        (np.ones(1, np.int8), (INT8,), (), r"o is INT8 of shape \[1\]; model-config.yaml declares INT8 of shape \[2"),
+    ],
+)  # fmt: skip
+def test_what_is_not_as_declared_is_named(item: Any, declared: Any, names: tuple[str, ...], reason: str) -> None:
+    with pytest.raises(InvalidResult, match=reason):
+        encoded(item, *declared, names=names)
+
+
+@pytest.mark.parametrize(
+    ("item", "declared", "reason"),
+    [
+        ([300, 1], (INT8,), "The output o is no array of INT8"),
+        ([1.5, 1], (INT8,), "The output o is no array of INT8: .* no whole number"),
+        ([[1], [2, 3]], (), "The output output is no array"),
+        (["x"], (FP32,), "The output o is no array of FP32"),
+        (np.ones(1, np.complex64), (), "the element type complex64, which the protocol lacks"),
+        (np.array([math.nan], np.float32), (FP32,), "o has elements that are NaN or infinite, .* ask for binary data"),
+        ([b"\xff"], (BYTES,), "o has bytes that are no UTF-8, .* ask for binary data"),
+    ],
+)
+def test_what_cannot_be_sent_is_named(item: Any, declared: Any, reason: str) -> None:
+    with pytest.raises(NotSerialisable, match=reason):
+        encoded(item, *declared)
+
+
+def test_a_handler_that_reports_an_error_says_it_in_its_own_words() -> None:
+    answer = encoded("too long", FP32, code=422)
+
+    assert (answer.status, answer.body) == (422, b"too long")
