@@ -38,7 +38,7 @@ def parse_answer(body: bytes, head_length: int | None = None) -> InferAnswer:
     try:
         written = _decode(memoryview(body)[:length])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"The model's answer is none of the Open Inference Protocol: {error}") from None
+        raise ValueError(f"The model's answer does not follow the Open Inference Protocol: {error}") from None
     outputs, at = [], length
     try:
         for each in written.outputs:
@@ -46,7 +46,7 @@ def parse_answer(body: bytes, head_length: int | None = None) -> InferAnswer:
             outputs.append(tensor)
         parameters = read_parameters("the answer", written.parameters)
     except BadRequest as error:
-        raise ValueError(f"The model's answer is none of the Open Inference Protocol: {error}") from None
+        raise ValueError(f"The model's answer does not follow the Open Inference Protocol: {error}") from None
     if at != len(body):
         raise ValueError(f"{len(body) - at} bytes follow the last output of the model's answer.")
     version = "" if written.model_version is None else str(written.model_version)

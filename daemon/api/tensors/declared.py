@@ -22,7 +22,7 @@ def check_request(request: InferRequest, inputs: Sequence[DeclaredTensor], outpu
         if tensor.name not in declared:
             raise BadRequest(f"Unknown input: {tensor.name[:LONGEST_NAME]}; the model takes {', '.join(declared)}.")
         if tensor.name in seen:
-            raise BadRequest(f"Input {tensor.name} is there twice.")
+            raise BadRequest(f"Input {tensor.name} is given twice; send each input once.")
         seen.add(tensor.name)
         _check(tensor, declared[tensor.name])
     for each in inputs:

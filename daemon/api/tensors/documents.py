@@ -31,7 +31,7 @@ def values_of(tensor: Tensor, remedy: str = OF_ANSWER) -> list[Element]:
         try:
             return [str(each, "utf-8") for each in values]  # type: ignore[arg-type]
         except UnicodeDecodeError:
-            raise BadRequest(f"{tensor.name} has bytes that are no UTF-8, which JSON cannot hold: {remedy}.") from None
+            raise BadRequest(f"{tensor.name} has bytes that are not UTF-8, which JSON cannot hold: {remedy}.") from None
     if tensor.datatype in _FLOATS and not all(map(math.isfinite, values)):  # type: ignore[arg-type]
         raise BadRequest(f"{tensor.name} has elements that are NaN or infinite, which JSON cannot hold: {remedy}.")
     return values

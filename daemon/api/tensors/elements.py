@@ -56,7 +56,7 @@ def unpack(datatype: str, data: bytes | memoryview) -> list[Element]:
         return _byte_elements(data)
     count, rest = divmod(len(data), size)
     if rest:
-        raise BadRequest(f"{len(data)} bytes are no whole number of {datatype} elements of {size} bytes.")
+        raise BadRequest(f"{len(data)} bytes are not a whole number of {datatype} elements of {size} bytes.")
     if datatype == "BF16":
         halves = struct.unpack(f"<{count}H", data)
         return list(struct.unpack(f"<{count}f", struct.pack(f"<{count}I", *(half << 16 for half in halves))))

@@ -58,7 +58,9 @@ def _flat(what: str, shape: Sequence[int], values: list[Any]) -> list[Any]:
     level = [values]
     for size in shape:
         if others := set(map(len, level)) - {size}:
-            raise BadRequest(f"The data of {what} has a list of {min(others)}, which the shape {list(shape)} has not.")
+            raise BadRequest(
+                f"The data of {what} has a list of {min(others)} elements, which does not fit the shape {list(shape)}."
+            )
         level = list(chain.from_iterable(level))
     return level
 

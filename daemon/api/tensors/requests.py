@@ -85,7 +85,7 @@ def parse_request(body: Payload, head_length: int | None = None) -> InferRequest
     seen: set[str] = set()
     for each in written.inputs:
         if each.name in seen:
-            raise BadRequest(f"Input {each.name} is there twice.")
+            raise BadRequest(f"Input {each.name} is given twice; send each input once.")
         seen.add(each.name)
         _check_served(f"Input {each.name}", each.parameters, _OF_INPUTS)
         tensor, at = read_tensor(f"input {each.name}", each, body, at)

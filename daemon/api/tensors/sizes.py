@@ -54,6 +54,6 @@ def check_bytes(what: str, datatype: str, shape: Sequence[int], data: Payload) -
     try:
         found = count_of(data.view if isinstance(data, Lease) else data)
     except BadRequest as error:
-        raise BadRequest(f"The bytes of {what} are no BYTES: {error}") from None
+        raise BadRequest(f"The bytes of {what} are not BYTES elements: {error}") from None
     if found != count:
         raise BadRequest(f"{found} elements for {what}; its shape {list(shape)} needs {count}.")

@@ -5,14 +5,45 @@ import math
 import struct
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from daemon.api.tensors.answers import parse_answer, write_answer
-from daemon.api.tensors.elements import pack
+from daemon.api.tensors.elements import pack, size_of, unpack
 from daemon.api.tensors.forms import InferAnswer, Tensor
+from daemon.api.tensors.requests import parse_request
 from daemon.core.arena import Arena
+from daemon.model_settings.declarations import DATATYPES
 
 X, Y = Tensor("x", "FP32", (2,), pack("FP32", [1.5, -2.0]), {}), Tensor("y", "BYTES", (1,), pack("BYTES", ["é"]), {})
 ANSWER = InferAnswer("m", "1.0", "7", {"k": True}, [X, Y])
+
+
+NUMBERS = [each for each in DATATYPES if each not in ("BOOL", "BYTES")]
+
+
+@given(st.sampled_from(NUMBERS), st.binary(max_size=40))
+def test_any_bits_of_a_number_survive_as_bytes(datatype: str, bits: bytes) -> None:
+    count = len(bits) // size_of(datatype)
+    made = Tensor("o", datatype, (count,), bits[: count * size_of(datatype)], {})
+    answer = InferAnswer("m", "1", "", {}, [made])
+
+    body, length = write_answer(answer, lambda name: True)
+    assert parse_answer(body, length) == answer
+    request = body.replace(b'"outputs"', b'"inputs"', 1)  # is as long, less one
+    assert length is not None
+    assert parse_request(request, length - 1).inputs == [made]
+
+
+@pytest.mark.parametrize("datatype", ["FP16", "BF16", "INT16", "UINT16", "INT8", "UINT8"])
+def test_all_finite_numbers_of_16_bits_survive_as_json(datatype: str) -> None:
+    letter = "B" if size_of(datatype) == 1 else "H"
+    words = [struct.pack(f"<{letter}", bits) for bits in range(256 ** size_of(datatype))]
+    finite = [word for word in words if all(map(math.isfinite, unpack(datatype, word)))]  # type: ignore[arg-type]
+    answer = InferAnswer("m", "1", "", {}, [Tensor("o", datatype, (len(finite),), b"".join(finite), {})])
+
+    assert len(finite) >= 63_000 or letter == "B"
+    assert parse_answer(*write_answer(answer, lambda name: False)) == answer
 
 
 @pytest.mark.parametrize("binary", [(), ("x",), ("x", "y")])
@@ -58,7 +89,7 @@ def test_a_handlers_own_answer_may_lack_all_but_its_outputs() -> None:
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (b"3", "none of the Open Inference Protocol: Expected `object`"),
+        (b"3", "does not follow the Open Inference Protocol: Expected `object`"),
         (b'{"predictions": [1]}', "required field `outputs`"),
         (b'{"outputs": [{"name": "o", "shape": [3], "datatype": "INT8", "data": [1]}]}', "1 elements for output o"),
     ],

@@ -25,7 +25,7 @@ def test_a_request_that_fits_is_accepted(fits: InferRequest) -> None:
     ("wrong", "reason"),
     [
         pytest.param(request(), r"Input a is missing: the model takes it as INT32 of shape \[-1, 2\]", id="missing"),
-        pytest.param(request(A, A), "Input a is there twice", id="twice"),
+        pytest.param(request(A, A), "Input a is given twice", id="twice"),
         pytest.param(request(A, A._replace(name="c")), "Unknown input: c; the model takes a, b", id="unknown"),
         pytest.param(request(A._replace(datatype="INT64")), "Input a is INT64 of shape", id="another datatype"),
         pytest.param(request(A._replace(shape=(6,))), r"is INT32 of shape \[6\]; the model takes", id="another rank"),

@@ -48,7 +48,7 @@ def test_an_unknown_datatype_is_refused_with_those_that_exist() -> None:
 
 @pytest.mark.parametrize("datatype", [name for name in (*LETTERS, "BF16") if size_of(name) > 1])
 def test_bytes_that_end_within_an_element_are_refused(datatype: str) -> None:
-    with pytest.raises(BadRequest, match="no whole number"):
+    with pytest.raises(BadRequest, match="not a whole number"):
         unpack(datatype, b"\x00" * (size_of(datatype) + 1))
 
 

@@ -191,8 +191,8 @@ INT = tensor([1, 2])
         pytest.param(written(tensor([1], shape=(-1,))), "expected dimensions of at least 0", id="a negative dimension"),
         pytest.param(written(tensor([1], shape=(2**31, 2**31))), "needs 4611686018427387904", id="a lying shape"),
         pytest.param(written(tensor([1], shape=[1] * 33)), "has 33 dimensions; at most 32", id="many dimensions"),
-        pytest.param(written(tensor([[1], [2, 3]], shape=(2, 1))), "has a list of 2, which", id="ragged"),
-        pytest.param(written(tensor([[1, 2]], shape=(2, 1))), "has a list of 1, which", id="nested otherwise"),
+        pytest.param(written(tensor([[1], [2, 3]], shape=(2, 1))), "has a list of 2 elements, which", id="ragged"),
+        pytest.param(written(tensor([[1, 2]], shape=(2, 1))), "has a list of 1 elements, which", id="nested otherwise"),
         pytest.param(written(tensor([[1], [2]])), "has 2 dimensions; its shape", id="deeper than the shape"),
         pytest.param(written(tensor([1, [2]])), "is not INT32", id="half nested"),
         pytest.param(written(tensor(eval("[" * 40 + "]" * 40))), "more than 32 dimensions", id="deep data"),
@@ -206,7 +206,7 @@ INT = tensor([1, 2])
             written(INT, outputs=[{"name": "o", "parameters": {"classification": 3}}]), "classification", id="classes"
         ),
         pytest.param(written(*[INT] * 1001), "has 1001 inputs", id="many inputs"),
-        pytest.param(written(INT, INT), "Input a is there twice", id="an input twice"),
+        pytest.param(written(INT, INT), "Input a is given twice", id="an input twice"),
         pytest.param(written(INT | {"name": ""}), "length >= 1", id="no name"),
         pytest.param(written(INT, parameters={"k": 2**64}), "parameter k of the request is a whole", id="65 bits"),
         pytest.param(written(tensor([1, 2], k=-(2**63) - 1)), "parameter k of input a is", id="65 bits of an input"),
@@ -231,7 +231,7 @@ def test_what_is_no_request_is_refused_with_the_reason(body: bytes, reason: str)
         pytest.param(tensor(shape=(1,), binary_data_size=-4), b"", "expected a number of bytes", id="a negative size"),
         pytest.param(tensor(shape=(1,), binary_data_size=True), b"1", "expected a number of", id="a truth as size"),
         pytest.param(
-            tensor(None, "BYTES", (1,), binary_data_size=5), b"\x09\0\0\0x", "are no BYTES: Element 0", id="too long"
+            tensor(None, "BYTES", (1,), binary_data_size=5), b"\x09\0\0\0x", "BYTES elements: Element 0", id="too long"
         ),
         pytest.param(
             tensor(None, "BYTES", (2,), binary_data_size=9), b"\5\0\0\0abcde", "1 elements for input a", id="one of two"
