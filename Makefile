@@ -77,14 +77,15 @@ conformance: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.conformance $(CONFORMANCE)
 
 # Tries what TorchServe's repository documents, start lines, configurations, model-config files and the archives of its
-# examples, with real daemons and random weights, and prints a verdict for each; eight minutes on two cores. TORCHSERVE_CHECKOUT
-# names a checkout of pytorch/serve, without one nothing is tried. EXAMPLES="--only kubernetes" takes a part, EXAMPLES=--write
-# puts the counts into docs/torchserve.md.
+# examples, with real daemons and random weights, and prints a verdict for each; ten minutes on two cores. TORCHSERVE_CHECKOUT
+# names a checkout of pytorch/serve, without one nothing is tried. Libraries of the examples are installed into
+# .torchserve-libraries. EXAMPLES="--only kubernetes" takes a part, EXAMPLES=--write puts the counts into docs/torchserve.md.
 torchserve-examples: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.torchserve $(EXAMPLES)
 
 # Runs TorchServe's own tests, those that need no GPU and no download, from a copy of TORCHSERVE_CHECKOUT that is removed; its
-# programs are scripts that call tsctl. The ports 8080 to 8082 must be free. TESTS="test_url_path.py" takes a file.
+# programs are scripts that call tsctl. The ports 8080 to 8082 must be free. TESTS="test_url_path.py" takes a file,
+# TESTS=--write puts the counts into docs/torchserve.md.
 torchserve-tests: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.torchserve.suites $(TESTS)
 
@@ -238,4 +239,4 @@ $(VENV)/.release-installed: $(VENV)/.installed
 
 # Removes what make and the tests have made, .venv among it.
 clean:
-	rm -rf $(VENV) site dist .bench .compiled .fuzz .tools .torchserve .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) site dist .bench .compiled .fuzz .tools .torchserve .torchserve-libraries .mypy_cache .pytest_cache .ruff_cache

@@ -26,14 +26,18 @@ KEYS: dict[str, str] = {setting.key: setting.name for setting in SETTINGS if set
 
 # Keys whose loss would weaken security: a test of the value, and the message that stops the start if it is true.
 _NO_TLS = "TLS comes from `certificate_file` and `private_key_file`, in PEM; remove the key"
+_NO_STORE = (
+    "keys are read as PEM, not from Java's store: `openssl pkcs12 -in STORE -nodes -out server.pem`, then"
+    " `certificate_file=server.pem` and `private_key_file=server.pem`; remove the key"
+)
 _OWN_TOKENS = "name the tokens with `--token-file` and `--inference-token-file`, and remove the key"
 _NO_TOKENS = f"a token here does not expire; {_OWN_TOKENS}"
 STOPS: dict[str, tuple[Callable[[str], bool], str]] = {
     "disable_token_authorization": (lambda value: value.lower() != "true", _OWN_TOKENS),
     "token_expiration_min": (bool, _NO_TOKENS),
-    "keystore": (bool, _NO_TLS),
-    "keystore_pass": (bool, _NO_TLS),
-    "keystore_type": (bool, _NO_TLS),
+    "keystore": (bool, _NO_STORE),
+    "keystore_pass": (bool, _NO_STORE),
+    "keystore_type": (bool, _NO_STORE),
     "enable_grpc_ssl": (lambda value: value.lower() == "true", _NO_TLS),
 }
 

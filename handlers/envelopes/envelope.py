@@ -10,11 +10,12 @@ the state is kept with the request.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from handlers.requests.kinds import Kind, kinds_of
+from handlers.requests.kinds import Kind, has_requests, kinds_of
 from handlers.requests.rows import items_of
 from handlers.sdk.context import Context
 from handlers.sdk.errors import InvalidResult, NotSerialisable, UnreadablePayload, UnreadableRows
@@ -78,7 +79,7 @@ class Envelope(ABC):
             # A request alone in its batch may get more or fewer items than it has rows.
             count = len(request.rows) if len(requests) > 1 else len(items)
             own, items = items[:count], items[count:]
-            with context.selected([index]):
+            with _selected(context, [index]):
                 answers.append(self._answer(request, own, context))
         return answers
 
@@ -100,7 +101,7 @@ class Envelope(ABC):
         if not rows:
             return []
         try:
-            with context.selected(owners):
+            with _selected(context, owners):
                 return self._handle(rows, context)
         except UnreadableRows as error:
             raise UnreadableRows({owners[index]: why for index, why in error.rows.items()}) from error
@@ -115,3 +116,8 @@ class Envelope(ABC):
             return self.seal(request, items, context)
         except NotSerialisable as error:
             return error
+
+
+def _selected(context: Context, rows: Sequence[int]) -> AbstractContextManager[None]:
+    """Map rows to the context's requests, if it has some."""
+    return context.selected(rows) if has_requests(context) else nullcontext()

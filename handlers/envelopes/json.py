@@ -9,6 +9,7 @@ from typing import Any
 
 from handlers.envelopes.envelope import Envelope, Opened
 from handlers.envelopes.payload import list_of, object_of
+from handlers.requests.kinds import has_requests
 from handlers.sdk.context import Context
 from handlers.sdk.errors import NotSerialisable, UnreadablePayload
 
@@ -25,7 +26,7 @@ class JSONEnvelope(Envelope):
             text = json.dumps({"predictions": items})
         except (TypeError, ValueError, RecursionError) as error:
             raise NotSerialisable(str(error)) from error
-        if context.get_response_content_type(0) is None:
+        if has_requests(context) and context.get_response_content_type(0) is None:
             context.set_response_content_type(0, "application/json")
         return text
 

@@ -37,6 +37,11 @@ def kind_of(headers: Mapping[str, Any]) -> Kind:
     return Kind.EXPLAIN if headers.get("explain") == "True" else Kind.PREDICT
 
 
+def has_requests(context: Any) -> bool:
+    """Return whether a context has requests; a context of users' own, or of their tests, has none."""
+    return bool(getattr(context, "request_processor", None))
+
+
 def kinds_of(context: Any, rows: int) -> list[Kind]:
     """Return the kind of each row.
 
@@ -44,10 +49,9 @@ def kinds_of(context: Any, rows: int) -> list[Kind]:
     and all rows have the kind of the first request. Without requests (a user's test, or a context of their own) all
     rows are predictions.
     """
-    requests = getattr(context, "request_processor", None)
-    if not requests:
+    if not has_requests(context):
         return [Kind.PREDICT] * rows
-    kinds = [kind_of(request.get_request_properties()) for request in requests]
+    kinds = [kind_of(request.get_request_properties()) for request in context.request_processor]
     return kinds if len(kinds) == rows else kinds[:1] * rows
 
 

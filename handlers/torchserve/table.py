@@ -56,7 +56,11 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     "ts.protocol.otf_message_handler": _STREAM,
     "ts.service": {"emit_metrics": (f"{_OWN}.metrics_store", "emit_metrics")},
     "ts.torch_handler": {},
-    "ts.torch_handler.base_handler": {"BaseHandler": (f"{_BASE}.base", "BaseHandler"), **_TIMED},
+    "ts.torch_handler.base_handler": {
+        "BaseHandler": (f"{_BASE}.base", "BaseHandler"),
+        "PROFILER_AVAILABLE": (f"{_BASE}.support.profiling", "AVAILABLE"),
+        **_TIMED,
+    },
     "ts.torch_handler.image_classifier": {"ImageClassifier": (f"{_BASE}.image_classifier", "ImageClassifier")},
     "ts.torch_handler.image_segmenter": {"ImageSegmenter": (f"{_BASE}.image_segmenter", "ImageSegmenter")},
     "ts.torch_handler.object_detector": {"ObjectDetector": (f"{_BASE}.object_detector", "ObjectDetector")},

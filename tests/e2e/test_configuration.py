@@ -97,7 +97,7 @@ def test_start_names_what_it_does_not_obey(idle: Served) -> None:
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("keystore=keystore.p12", "keystore: TLS comes from"),
+        ("keystore=keystore.p12", "keystore: keys are read as PEM"),
         ("model_store=$$NO_SUCH_VARIABLE$$", "the environment has no variable for `$$NO_SUCH_VARIABLE$$`"),
         ("job_queue_size=many", "job_queue_size: `many` is not a whole number"),
     ],

@@ -14,6 +14,8 @@ from typing import Any, Protocol
 
 import torch
 
+AVAILABLE = True  # TorchServe's PROFILER_AVAILABLE, which tests of handlers import
+
 _log = logging.getLogger(__name__)
 _ROWS = 10
 
@@ -54,8 +56,14 @@ def _arguments(handler: Profiled) -> dict[str, Any]:
     if not arguments:
         arguments.update(activities=torch.profiler.supported_activities(), record_shapes=True)
     if "on_trace_ready" not in arguments:
-        arguments["on_trace_ready"] = _trace_writer(handler.manifest.get("model", {}).get("modelName", ""))
+        arguments["on_trace_ready"] = _trace_writer(_name_of(handler))
     return arguments
+
+
+def _name_of(handler: Profiled) -> str:
+    """Return the model's name; empty where a handler's own `initialize` leaves its manifest out."""
+    name: str = (handler.manifest or {}).get("model", {}).get("modelName", "")
+    return name
 
 
 def _trace_writer(model: str) -> Callable[..., None]:

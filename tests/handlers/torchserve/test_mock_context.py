@@ -6,6 +6,8 @@ import pytest
 import torch
 
 from handlers.builtin.base import BaseHandler
+from handlers.envelopes.body import BodyEnvelope
+from handlers.envelopes.json import JSONEnvelope
 from handlers.torchserve.mock_context import MockContext
 from tests.handlers.samples import write
 
@@ -56,3 +58,13 @@ def test_only_rows_after_the_first_ask_for_explanations() -> None:
         False,
         True,
     )
+
+
+def test_a_handler_in_an_envelope_answers_without_requests() -> None:
+    batch = [{"body": {"instances": [1, 2]}}, {"body": {"instances": [3]}}]
+    envelope = JSONEnvelope(lambda rows, _: [row * 2 for row in rows])
+
+    assert envelope.handle(batch, MockContext()) == [  # type: ignore[arg-type]
+        '{"predictions": [2, 4]}', '{"predictions": [6]}',
+    ]  # fmt: skip
+    assert BodyEnvelope(lambda rows, _: rows).handle([{"body": 1}], MockContext()) == [1]  # type: ignore[arg-type]

@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
     }
     print(report.table(judged))
     if given.write:
-        report.write(judged, commit(root))
+        report.write(report.EXAMPLES, judged, commit(root))
     return 1 if report.failed(judged) else 0
 
 

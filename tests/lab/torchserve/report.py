@@ -6,7 +6,9 @@ from pathlib import Path
 from tests.lab.conformance.report import MOVING, PAGE
 from tests.lab.torchserve.verdict import Outcome, Row, counts
 
-BEGIN, END = "<!-- tests.lab.torchserve -->", "<!-- end of tests.lab.torchserve -->"
+EXAMPLES = "tests.lab.torchserve"  # the names of the sections: the commands that write them
+SUITES = "tests.lab.torchserve.suites"
+COMMANDS = {EXAMPLES: "torchserve-examples", SUITES: "torchserve-tests"}
 # The page is written from the other text: the counts are put into both, so that neither command undoes the other.
 PAGES = (MOVING, PAGE)
 
@@ -27,31 +29,40 @@ def failed(judged: Judged) -> bool:
     return any(row.outcome is Outcome.DEFECT for rows in judged.values() for row in rows)
 
 
-def section(judged: Judged, commit: str) -> str:
-    """Return the text between the marks."""
+def section(name: str, judged: Judged, commit: str) -> str:
+    """Return the text of a section, between its marks."""
+    if name == EXAMPLES:
+        done = "tries what TorchServe's repository documents"
+        how = "without GPU and\nnetwork, with random weights"
+    else:
+        done, how = "runs TorchServe's own tests", "with a `torchserve` that calls\ntsctl"
     lines = [
-        f"`make torchserve-examples` tries what TorchServe's repository documents (commit {commit}), without GPU and",
-        "network, with random weights:",
+        f"`make {COMMANDS[name]}` {done} (commit {commit}), {how}:",
         "",
         *(f"* {part}: {counts(rows)}" for part, rows in judged.items()),
     ]
     return "\n".join(lines)
 
 
-def replaced(page: str, text: str) -> str:
-    """Return a page with other text between its marks.
+def marks(name: str) -> tuple[str, str]:
+    """Return the lines before and after a section."""
+    return f"<!-- {name} -->", f"<!-- end of {name} -->"
+
+
+def replaced(page: str, name: str, text: str) -> str:
+    """Return a page with other text in a section.
 
     Raises:
-        ValueError: the page has no marks.
+        ValueError: the page has no marks of it.
     """
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, rest = page.partition(marks(name)[0])
+    _, end, after = rest.partition(marks(name)[1])
     if not begin or not end:
-        raise ValueError(f"the page has no `{BEGIN}` … `{END}`")
-    return f"{before}{BEGIN}\n{text}\n{END}{after}"
+        raise ValueError(f"the page has no `{marks(name)[0]}` … `{marks(name)[1]}`")
+    return f"{before}{begin}\n{text}\n{end}{after}"
 
 
-def write(judged: Judged, commit: str, pages: Sequence[Path] = PAGES) -> None:
-    """Put the counts between the marks of the pages."""
+def write(name: str, judged: Judged, commit: str, pages: Sequence[Path] = PAGES) -> None:
+    """Put the counts into a section of the pages."""
     for page in pages:
-        page.write_text(replaced(page.read_text(), section(judged, commit)))
+        page.write_text(replaced(page.read_text(), name, section(name, judged, commit)))

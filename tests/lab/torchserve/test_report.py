@@ -73,15 +73,18 @@ def test_counts_name_only_the_verdicts_that_occur() -> None:
     )
 
 
-def test_the_counts_replace_only_the_text_between_the_marks(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [report.EXAMPLES, report.SUITES])
+def test_the_counts_replace_only_the_text_between_the_marks(name: str, tmp_path: Path) -> None:
+    begin, end = report.marks(name)
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
+    page.write_text(f"before\n{begin}\nold\n{end}\nafter\n")
 
-    report.write({"start-lines": [Row("a", Outcome.WORKS)]}, "abc", [page])
-    report.write({"start-lines": [Row("a", Outcome.WORKS)]}, "abc", [page])
+    report.write(name, {"start-lines": [Row("a", Outcome.WORKS)]}, "abc", [page])
+    report.write(name, {"start-lines": [Row("a", Outcome.WORKS)]}, "abc", [page])
 
     text = page.read_text()
-    assert text.startswith(f"before\n{report.BEGIN}\n") and text.endswith(f"{report.END}\nafter\n")
+    assert text.startswith(f"before\n{begin}\n") and text.endswith(f"{end}\nafter\n")
+    assert f"make {report.COMMANDS[name]}`" in text
     assert "start-lines: 1: 1 works" in text and "commit abc" in text and "old" not in text
 
 
@@ -90,12 +93,14 @@ def test_a_page_without_marks_stays_unchanged(tmp_path: Path) -> None:
     page.write_text("text")
 
     with pytest.raises(ValueError, match="has no"):
-        report.write({}, "abc", [page])
+        report.write(report.EXAMPLES, {}, "abc", [page])
     assert page.read_text() == "text"
 
 
-def test_both_pages_have_the_same_counts() -> None:
-    texts = [page.read_text().partition(report.BEGIN)[2].partition(report.END)[0] for page in report.PAGES]
+@pytest.mark.parametrize("name", [report.EXAMPLES, report.SUITES])
+def test_both_pages_have_the_same_counts(name: str) -> None:
+    begin, end = report.marks(name)
+    texts = [page.read_text().partition(begin)[2].partition(end)[0] for page in report.PAGES]
     assert texts[0] == texts[1] != ""
 
 

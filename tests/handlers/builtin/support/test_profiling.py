@@ -55,6 +55,16 @@ def test_a_batch_leaves_a_trace_of_its_stages(
     assert "aten::mul" in caplog.text
 
 
+def test_a_handler_whose_own_initialize_keeps_no_manifest_is_profiled(
+    handler: BaseHandler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENABLE_TORCH_PROFILER", "true")
+    handler.manifest = None  # type: ignore[assignment]
+
+    assert predict(handler) == [[2.0, 4.0]]
+    assert list(tmp_path.glob("pytorch_profiler/*.json"))
+
+
 def test_without_it_there_is_none(handler: BaseHandler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ENABLE_TORCH_PROFILER", raising=False)
 

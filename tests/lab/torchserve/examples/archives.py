@@ -72,12 +72,20 @@ def parse(place: str, page: Path, words: Sequence[str]) -> Archive | None:
         or "$" in given.model_name
     ):
         return None
-    files = {name: value for name in _ONE_FILE if (value := getattr(given, name.replace("-", "_")))}
-    extra = tuple(text.strip() for text in given.extra_files.split(",") if text.strip())
+    files = {name: expanded(page, text) for name in _ONE_FILE if (text := getattr(given, name.replace("-", "_")))}
+    extra = tuple(expanded(page, text.strip()) for text in given.extra_files.split(",") if text.strip())
     return Archive(
         f"{place} {given.model_name}", page, given.model_name, given.version, given.handler, files, extra,
         given.runtime, given.archive_format,
     )  # fmt: skip
+
+
+def expanded(page: Path, text: str) -> str:
+    """Return a word of a command with the variables that the page assigns as plain text, in shell's words."""
+    if "$" not in text:
+        return text
+    assigned = dict(re.findall(r'^(\w+)="([^"$]*)"', page.read_text(errors="replace"), re.MULTILINE))
+    return re.sub(r"\$(\w+)", lambda match: assigned.get(match[1], match[0]), text)
 
 
 @cache

@@ -1,7 +1,8 @@
-"""Run TorchServe's own tests against tsctl: `python -m tests.lab.torchserve.suites [FILE…]`.
+"""Run TorchServe's own tests against tsctl: `python -m tests.lab.torchserve.suites [--write | FILE…]`.
 
 `TORCHSERVE_CHECKOUT` names a checkout of pytorch/serve; the ports 8080 to 8082 must be free. Exits with 1 if a case
-fails that is not in the table of those that stay different on purpose.
+fails that is not in the table of those that stay different on purpose. `--write` runs all files, and puts the counts
+into docs/torchserve.md.
 """
 
 import socket
@@ -11,13 +12,16 @@ from pathlib import Path
 
 from tests.environments import Missing
 from tests.lab.torchserve import report
-from tests.lab.torchserve.checkout import checkout
+from tests.lab.torchserve.checkout import checkout, commit
 from tests.lab.torchserve.suites.run import PORTS, Suites, not_run
 from tests.lab.torchserve.suites.table import FILES
 from tests.lab.torchserve.verdict import Row
 
 
 def main(arguments: list[str]) -> int:
+    write = arguments == ["--write"]
+    if write:
+        arguments = []
     if unknown := set(arguments) - set(FILES):
         print(f"error: no file is called {', '.join(sorted(unknown))}; they are {', '.join(FILES)}", file=sys.stderr)
         return 2
@@ -41,6 +45,8 @@ def main(arguments: list[str]) -> int:
         judged["not run"] = not_run()
         print(report.table({"not run": judged["not run"]}))
     print(report.table({"all": [row for rows in judged.values() for row in rows]}).splitlines()[-1])
+    if write:
+        report.write(report.SUITES, judged, commit(root))
     return 1 if report.failed(judged) else 0
 
 

@@ -83,7 +83,6 @@ DIFFERENT: tuple[Different, ...] = (
 
 # Failures that follow from what this machine lacks, beside those of the examples.
 LACKING: tuple[tuple[str, str], ...] = (
-    (r"^test_mnist_template\.py::[^\0]*Wrong prediction", "the checkout lacks the trained weights"),
     (r"linear\.onnx|onnx\.mar", "the case before it could not make its model"),
     (r"torchserve\.pytorch\.org|Name or service not known", "the case downloads"),
 )
