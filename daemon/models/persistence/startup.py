@@ -40,7 +40,9 @@ class Listing:
     name: str | None = None
 
     def names(self, entry: SnapshotEntry, place: Callable[[str], str]) -> bool:
-        return place(entry.request.url) == place(self.url) and entry.request.model_name == self.name
+        """Return whether the listing is this version: its archive, under the name that it has there or is given."""
+        named = entry.request.model_name == self.name or entry.name == self.name
+        return named and place(entry.request.url) == place(self.url)
 
 
 @dataclass(frozen=True, slots=True)

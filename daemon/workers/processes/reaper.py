@@ -57,6 +57,7 @@ class Children:
         self._loop = loop
         self._clock = clock
         self._known: dict[int, Process] = {}
+        self._watched: dict[int, int] = {}  # pid → descriptor
         self._leftovers: Leftovers | None = None
         self._timer: Timer | None = None
         self._spared: set[int] = set()
@@ -103,7 +104,9 @@ class Children:
             self._leftovers.close()
 
     def end(self) -> None:
-        """Kill all leftovers, last."""
+        """Kill all leftovers, last: whatever ends from now on is reaped here, and no `ended` is called any more."""
+        for pid in list(self._watched):
+            self._unwatch(pid)
         if self._leftovers is not None:
             self._leftovers.end()
 
@@ -121,8 +124,7 @@ class Children:
         descriptor = os.pidfd_open(pid)
 
         def end() -> None:
-            self._loop.remove_reader(descriptor)
-            os.close(descriptor)
+            self._unwatch(pid)
             process.kill()  # its children; before it is reaped, so that the number is still its own
             process.returncode = wait() if wait else _wait_for(pid)
             del self._known[pid]
@@ -131,8 +133,14 @@ class Children:
             ended()
 
         self._known[pid] = process
+        self._watched[pid] = descriptor
         self._loop.add_reader(descriptor, end)
         return process
+
+    def _unwatch(self, pid: int) -> None:
+        descriptor = self._watched.pop(pid)
+        self._loop.remove_reader(descriptor)
+        os.close(descriptor)
 
     def _reap_later(self) -> None:
         def look() -> None:

@@ -82,6 +82,12 @@ def decision(
             id="what was registered by hand is not loaded twice",
         ),
         pytest.param(
+            [Listing("hand.mar", "m")],
+            [],
+            decision([BY_HAND], forget=[BY_LIST]),
+            id="under the name that it has already it is the same model",
+        ),
+        pytest.param(
             [Listing("new.mar")],
             [BY_HAND],
             decision([BY_HAND], [Listing("new.mar")], forget=[BY_LIST]),

@@ -16,7 +16,7 @@ from tests.environments import make_environment
 from tests.lab.torchserve.examples.table import unjudged
 from tests.lab.torchserve.examples.weights import NO_NETWORK, make
 from tests.lab.torchserve.suites.programs import write_programs
-from tests.lab.torchserve.suites.table import NOT_RUN, lacking, why_different
+from tests.lab.torchserve.suites.table import HANDLERS, NOT_RUN, lacking, why_different
 from tests.lab.torchserve.verdict import Outcome, Row
 
 ROOT = Path(__file__).parents[4]
@@ -41,14 +41,18 @@ class Suites:
         (folder / "bin").mkdir()
         write_programs(folder / "bin")
         self.python = make_environment(ROOT / ".torchserve", PACKAGES)
+        # The tests of handlers find no `ts` but tsctl's, and the examples where they look for them.
+        self.handlers = folder / "handlers"
+        shutil.copytree(self.work / "ts" / HANDLERS, self.handlers / "tests" / HANDLERS)
+        (self.handlers / "examples").symlink_to(self.work / "examples")
 
-    def environment(self) -> dict[str, str]:
+    def environment(self, python_path: str) -> dict[str, str]:
         """Return the variables of the tests: their own daemon, on the ports that they ask."""
         addresses = {f"TSCTL_{name}_ADDRESS": f"127.0.0.1:{port}" for name, port in PORTS.items()}
         path = f"{self.folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
         return os.environ | NO_NETWORK | addresses | {
             "PATH": path,
-            "PYTHONPATH": f"{self.work / 'model-archiver'}:{self.work}",
+            "PYTHONPATH": python_path,
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "TSCTL_SOCKET": str(self.folder / "control.sock"),
             "TSCTL_STATE_DIR": str(self.folder / "state"),
@@ -57,13 +61,17 @@ class Suites:
 
     def run(self, file: str) -> list[Row]:
         """Run a file of the tests; return a row for each case that was not skipped."""
-        report = self.folder / f"{file}.xml"
-        command = [str(self.python), "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", file]
-        environment = self.environment()
-        with open(self.folder / f"{file}.log", "wb") as log:
+        report = self.folder / f"{Path(file).name}.xml"
+        if file.startswith(f"{HANDLERS}/"):
+            python, folder, environment = sys.executable, self.handlers / "tests", self.environment(str(self.handlers))
+        else:
+            python, folder = str(self.python), self.work / "test" / "pytest"
+            environment = self.environment(f"{self.work / 'model-archiver'}:{self.work}")
+        command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", file]
+        with open(report.with_suffix(".log"), "wb") as log:
             process = subprocess.Popen(
-                command, cwd=self.work / "test" / "pytest", env=environment, stdin=subprocess.DEVNULL, stdout=log,
-                stderr=log, start_new_session=True,
+                command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True,
             )  # fmt: skip
             try:
                 _wait(process, report)

@@ -3,6 +3,8 @@
 import re
 from typing import NamedTuple
 
+HANDLERS = "torch_handler/unit_tests"  # the tests of its handlers, which ask no server
+
 # Files that need no GPU, no gRPC and none of the large libraries.
 FILES = (
     "test_url_path.py",
@@ -18,6 +20,9 @@ FILES = (
     "test_handler_traceback_logging.py",
     "test_mnist_template.py",
     "test_metrics.py",
+    f"{HANDLERS}/test_base_handler.py",
+    f"{HANDLERS}/test_envelopes.py",
+    f"{HANDLERS}/test_mnist_kf.py",
 )
 
 

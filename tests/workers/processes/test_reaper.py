@@ -1,0 +1,51 @@
+"""Children are watched until they end, or until the daemon does."""
+
+import asyncio
+import os
+from typing import Any
+
+from daemon.core.clock import FakeClock
+from daemon.workers.processes.reaper import Children
+
+
+def start_child() -> int:
+    return os.posix_spawn("/bin/true", ["true"], {}, setsid=True)
+
+
+def await_end(pid: int) -> None:
+    """Wait until a child has ended, while the loop does not turn."""
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+
+def reap(pid: int) -> None:
+    """Reap a child as leftovers are."""
+    os.waitpid(pid, 0)
+
+
+async def test_the_end_of_a_child_is_told_once_with_its_code() -> None:
+    children = Children(asyncio.get_running_loop(), FakeClock())
+    ended = asyncio.Event()
+
+    process = children.add(start_child(), ended.set)
+    await ended.wait()
+
+    assert process.returncode == 0
+    children.end()
+
+
+async def test_a_child_that_ends_with_the_daemon_is_reaped_once() -> None:
+    loop = asyncio.get_running_loop()
+    failed: list[dict[str, Any]] = []
+    loop.set_exception_handler(lambda _, context: failed.append(context))
+    children = Children(loop, FakeClock())
+    told: list[int] = []
+    pid = start_child()
+    children.add(pid, lambda: told.append(pid))
+
+    await_end(pid)
+    children.end()
+    reap(pid)
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+    assert failed == [] and told == []
