@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SPREAD := -n 2 --dist worksteal --durations 20
 DEBIAN_PACKAGES := bash curl fish groff-base make openssl tmux wrk zsh
 
-.PHONY: help alerts demo digits test test-busy lint types unit compiled heavy history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults lives upgrades chaos bench bounds completions references system-packages proxies browser screens docs picture workflows source wheels release-check clean
+.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults lives upgrades chaos bench bounds completions references system-packages proxies browser screens docs picture workflows source wheels release-check clean
 
 # Prints the targets.
 help:
@@ -151,6 +151,19 @@ system-packages:
 # nginx and HAProxy, for the tests behind proxies. Not among the others: where systemd runs, their packages start servers on port 80.
 proxies:
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends nginx-light haproxy
+
+# Installs the clients of others that tests/e2e/test_clients.py runs, each in an environment of its own: they clash. One minute.
+clients: .clients/triton/.installed .clients/kserve/.installed
+
+.clients/triton/.installed:
+	$(PYTHON) -m venv .clients/triton
+	.clients/triton/bin/python -m pip install --quiet --disable-pip-version-check 'tritonclient[all]>=2.60'
+	touch $@
+
+.clients/kserve/.installed:
+	$(PYTHON) -m venv .clients/kserve
+	.clients/kserve/bin/python -m pip install --quiet --disable-pip-version-check 'kserve>=0.15'
+	touch $@
 
 # Uses `tsctl console` in Debian's Chromium, which is installed for it: each view, a phone, the keyboard alone, 100 models.
 browser: $(VENV)/.browser-installed

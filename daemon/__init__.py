@@ -32,7 +32,7 @@ imports torch, so it starts in well under a second; the command line imports nei
       archives/        their archives, from download to unpacked directory
       persistence/     the snapshot, and a start from it
     api/               the routes; authorisation
-      grpc/            gRPC's predictions and health checks; no address serves them yet
+      grpc/            predictions and health checks over gRPC
       inference/       predictions, forms
       management/      TorchServe's management API; the control socket's documents
       oip/             the Open Inference Protocol, version 2: metadata, health, requests, the repository

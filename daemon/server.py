@@ -15,6 +15,7 @@ from typing import Any
 
 from daemon import paths
 from daemon.api.cors import cors_headers, with_preflight
+from daemon.api.grpc.servers import GrpcServers
 from daemon.api.guards import guard
 from daemon.api.inference.held import HeldRequests
 from daemon.api.inference.routes import inference_routes
@@ -103,6 +104,7 @@ class _Parts:
     torchserve_logs: TorchServeLogs
     periodic: PeriodicMetrics | None
     snapshots: TorchServeSnapshots | None
+    grpc: GrpcServers
 
     @property
     def listeners(self) -> list[Listener]:
@@ -167,6 +169,12 @@ class Daemon:
         registry, metrics = Registry(), Metrics()
         events = Events(Journal(paths.events_file(config.state_dir)))
         metrics.events = events.counts
+
+        def serves() -> bool:
+            return startup.done and not shutdown.wanted.is_set()
+
+        # Before processes are started, because a package may be missing.
+        grpc = GrpcServers(config, tokens, registry, serves, clock, metrics.answered)
         recurring = Recurring(events, clock)
         logs.report_losses(lambda text: _soon(loop, partial(recurring.note, "log-lost", text, reason=text)))
 
@@ -232,12 +240,8 @@ class Daemon:
         gpus = Gpus.of_this_machine(clock)
         measured = metrics_routes(registry, metrics, HostMonitor(), gpus, selection) if config.metrics else {}
         turns = Turns(clock.now)
-
-        def started() -> bool:
-            return startup.done and not shutdown.wanted.is_set()
-
-        routes = inference_routes(registry, started, turns) | measured
-        routes |= oip_routes(registry, started, config.max_request_size, routes["v2"])
+        routes = inference_routes(registry, serves, turns) | measured
+        routes |= oip_routes(registry, serves, config.max_request_size, routes["v2"])
         events_route = EventsRoute(events, clock)
         commands = join(
             events_route.routes,
@@ -279,7 +283,7 @@ class Daemon:
             periodic = PeriodicMetrics(theirs.metrics, registry, events, HostMonitor(), gpus, clock, interval)
         return _Parts(
             service, events, recurring, watch, recent, events_route, engine, access_log, upgrade, turns, held, urls,
-            private, public, traces, theirs, periodic, snapshots,
+            private, public, traces, theirs, periodic, snapshots, grpc,
         )  # fmt: skip
 
     async def _serve(
@@ -297,6 +301,7 @@ class Daemon:
             watch_parent(self._launch.parent, self._shutdown.parent_gone)
         try:
             await self._boot.prepare(service, self._shutdown.wanted)
+            parts.grpc.bind(alone=isinstance(self._boot, ColdStart))
         except BaseException:
             await registrar.stop(0.0)
             engine.close()
@@ -310,10 +315,11 @@ class Daemon:
         if startup.empty:
             engine.warm()  # otherwise the loaded models decide which template to warm
         await self._boot.begin(service)
+        await parts.grpc.start()
         loading = asyncio.get_running_loop().create_task(_load(startup, registrar, parts.snapshots))
         urls = parts.urls
         where = (urls.inference, urls.management, urls.metrics, str(config.socket))
-        addresses = ", ".join(dict.fromkeys(filter(None, where)))
+        addresses = ", ".join(dict.fromkeys(filter(None, (*where, *parts.grpc.urls))))
         parts.events.add("started", f"listening on {addresses}, pid {os.getpid()}, tsctl {tsctl_version()}")
         ready(
             status_document(config, urls, service.registry, self._started)
@@ -336,6 +342,7 @@ class Daemon:
         parts.events_route.close()
         parts.held.close()
         shutdown.close(registrar, servers)
+        calls = asyncio.ensure_future(parts.grpc.close(self._config.grace))  # they end when their jobs do
         if self.successor is not None:
             await shutdown.wind_down(parts.upgrade, listeners)
         for listener in listeners:
@@ -343,6 +350,7 @@ class Daemon:
         loading.cancel()
         await shutdown.finish_forms(parts.turns)
         await shutdown.stop_models(registrar)
+        await calls
         parts.engine.close()
         await shutdown.let_answers_out(listeners)
         await parts.upgrade.report_counts()

@@ -104,6 +104,13 @@ SETTINGS: tuple[Setting, ...] = (
         "management_address",
     ),
     Setting(
+        "grpc_address",
+        None,
+        parse_names,
+        "ADDRESSES",
+        "Comma-separated addresses of gRPC predictions and health checks, HOST:PORT [default: none].",
+    ),
+    Setting(
         "management_without_token",
         False,
         parse_boolean,

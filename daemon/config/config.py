@@ -34,6 +34,7 @@ class Config:
     metrics_address: str | None
     metrics: bool
     management_address: str | None
+    grpc_address: tuple[str, ...] | None
     management_without_token: bool
     token_file: Path | None
     inference_token_file: Path | None

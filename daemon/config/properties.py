@@ -58,7 +58,10 @@ MEANINGLESS = frozenset({
 })  # fmt: skip
 # What to do instead of some of them: groups of keys with one sentence.
 INSTEAD: tuple[tuple[frozenset[str], str], ...] = (
-    (frozenset(key for key in MEANINGLESS if key.startswith("grpc_")), "gRPC is not served; clients ask over HTTP"),
+    (frozenset(key for key in MEANINGLESS if key.startswith("grpc_inference_")),
+     "`--grpc-address HOST:PORT` serves predictions over gRPC"),
+    (frozenset(key for key in MEANINGLESS if key.startswith("grpc_management_")),
+     "management is not served over gRPC; its clients ask over HTTP"),
     (frozenset({"workflow_store"}), "workflows are not served; register their models, and call them from one handler"),
     (frozenset({"plugins_path"}), "Java plugins are not loaded; an archive's address may be a path or an https URL"),
     (frozenset({"cpu_launcher_args", "cpu_launcher_enable"}), "`cpus` in model-config.yaml gives workers their cores"),

@@ -182,7 +182,9 @@ def test_a_key_with_another_way_to_its_end_names_that(tmp_path: Path) -> None:
 
     file = tmp_path / "config.properties"
     assert notes == (
-        f"note: {file}: grpc_inference_port, grpc_management_port have no effect here: gRPC is not served; clients ask"
+        f"note: {file}: grpc_inference_port has no effect here: `--grpc-address HOST:PORT` serves predictions over"
+        " gRPC",
+        f"note: {file}: grpc_management_port has no effect here: management is not served over gRPC; its clients ask"
         " over HTTP",
         f"note: {file}: number_of_gpu has no effect here: CUDA_VISIBLE_DEVICES, or `deviceIds` in model-config.yaml,"
         " chooses GPUs",

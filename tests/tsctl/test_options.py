@@ -18,6 +18,7 @@ SAMPLES = {
     "PATH": "/run/x.sock",
     "DIR": "/",
     "ADDRESS": "0.0.0.0:9090",
+    "ADDRESSES": "127.0.0.1:7070,[::1]:7070",
     "SECONDS": "2.5",
     "BYTES": "80MiB",
     "JOBS": "7",

@@ -3,9 +3,10 @@
 DAEMON: dict[str, tuple[str, ...]] = {
     "Places and models": ("socket", "state_dir", "ts_config", "model_store", "models", "restore"),
     "Addresses": (
-        "inference_address", "metrics_address", "metrics", "management_address", "management_without_token",
-        "token_file", "inference_token_file", "allowed_host", "allowed_urls", "cors_allowed_origin",
-        "cors_allowed_methods", "cors_allowed_headers", "certificate_file", "private_key_file",
+        "inference_address", "metrics_address", "metrics", "management_address", "grpc_address",
+        "management_without_token", "token_file", "inference_token_file", "allowed_host", "allowed_urls",
+        "cors_allowed_origin", "cors_allowed_methods", "cors_allowed_headers", "certificate_file",
+        "private_key_file",
     ),
     "Limits and timeouts": (
         "grace", "max_request_size", "max_receiving_bytes", "max_sending_bytes", "queue_jobs", "queue_bytes",

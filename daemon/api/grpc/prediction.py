@@ -11,6 +11,7 @@ from daemon.core.errors import DaemonError
 from daemon.core.job import Job, JobPhase, Param, Piece, Reply
 from daemon.http.bounds.sending import NotRead
 from daemon.models.version import ModelVersion
+from handlers.tensor_heads import InferHead
 
 
 class CallFailed(Exception):
@@ -29,9 +30,9 @@ class CallFailed(Exception):
 
 
 async def replies_to(
-    model: ModelVersion, head: CallHead, params: Sequence[Param], *, unnamed: bool
-) -> AsyncGenerator[bytes]:
-    """Submit a job, and yield its answer: all of it, or piece by piece.
+    model: ModelVersion, head: CallHead, params: Sequence[Param], infer: InferHead | None = None, *, unnamed: bool
+) -> AsyncGenerator[Reply]:
+    """Submit a job, and yield its answer: all of it, or piece by piece; `infer` as in `Job`.
 
     A caller that ends the iteration early, such as a cancelled call, takes its job out of the queue.
 
@@ -45,6 +46,7 @@ async def replies_to(
         lambda reply: arrived.put_nowait((reply, True)), lambda piece: _take(arrived, piece),
         unnamed=unnamed, low_priority=head.low_priority, budget=head.budget(model.settings.client_timeout),
     )  # fmt: skip
+    job.infer = infer
     tracer = model.tracer
     if tracer is not None:
         draw = random()
@@ -62,7 +64,7 @@ async def replies_to(
                 flow = reply.flow
             check_reply(reply)
             if reply.body or (last and not job.begun):
-                yield reply.body
+                yield reply
             if flow is not None and arrived.empty():
                 flow.drained()  # the caller asks for the next piece when this one was written
     finally:

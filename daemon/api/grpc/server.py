@@ -5,6 +5,7 @@ the service's own method → the answer, or a code and a message. Fork support o
 templates, which never import it, and its handlers of forks end children that only start a thread.
 """
 
+import asyncio
 import contextlib
 import errno
 import importlib
@@ -20,9 +21,12 @@ from daemon.api.grpc.codes import Code, code_of
 from daemon.api.grpc.heads import check_call, read_head
 from daemon.api.grpc.prediction import CallFailed
 from daemon.core.clock import Clock
-from daemon.core.errors import DaemonError, StartError
+from daemon.core.errors import DaemonError, StartError, Stopping
 
 INSTALL = "install it with `pip install 'tsctl[grpc]'`"
+_REFUSING = 0.5  # seconds: less than the time for which clients try again
+_ON_THE_WAY = 0.03  # seconds in which calls arrive that were sent before; a second attempt comes after 0.1 s or so
+_LOOK_EVERY = 0.005  # seconds
 _log = logging.getLogger("daemon.grpc")
 
 
@@ -95,14 +99,29 @@ class Calls:
         self._tokens = tuple(filter(None, tokens))
         self._answered = answered
         self._codes = {code.value[0]: code for code in grpc.StatusCode}
+        self._running = 0
+        self._closing = False
+
+    async def refuse(self, seconds: float) -> None:
+        """Answer every further call with UNAVAILABLE, and wait until none is running, at most so many seconds.
+
+        Clients then wait before they try again: a call that arrives while grpc stops its server would end CANCELLED,
+        which they do not repeat.
+        """
+        self._closing = True
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        await asyncio.sleep(min(seconds, _ON_THE_WAY))
+        while self._running and loop.time() < until:  # noqa: ASYNC110 - at most a hundred looks, once
+            await asyncio.sleep(_LOOK_EVERY)
 
     def service(self, details: Any) -> Any:
         """Return grpc's handler of a call; None for an unknown method, which grpc answers UNIMPLEMENTED."""
         method = self._methods.get(details.method)
         if method is None:
             return None
-        refused: DaemonError | None = None
-        if self._tokens and not method.open:
+        refused: DaemonError | None = Stopping("The daemon is being stopped. Call again.") if self._closing else None
+        if self._tokens and not method.open and refused is None:
             try:
                 check_call(details.invocation_metadata, self._tokens)
             except DaemonError as error:
@@ -115,18 +134,22 @@ class Calls:
     async def _whole(
         self, method: Method, name: str, refused: DaemonError | None, received: Any, context: Any
     ) -> bytes | None:
+        self._running += 1
         try:
             request, head = self._read(method, name, refused, received, context)
             answer: bytes = (await method.run(request, head)).SerializeToString()
         except (CallFailed, DaemonError) as error:
             await self._fail(context, error)
             return None
+        finally:
+            self._running -= 1
         self._answered(200)
         return answer
 
     async def _stream(
         self, method: Method, name: str, refused: DaemonError | None, received: Any, context: Any
     ) -> None:
+        self._running += 1
         try:
             request, head = self._read(method, name, refused, received, context)
             async with contextlib.aclosing(method.run(request, head)) as answers:
@@ -135,6 +158,8 @@ class Calls:
         except (CallFailed, DaemonError) as error:
             await self._fail(context, error)
             return
+        finally:
+            self._running -= 1
         self._answered(200)
 
     def _read(self, method: Method, name: str, refused: DaemonError | None, received: Any, context: Any) -> Any:
@@ -182,6 +207,7 @@ class GrpcServer:
             ("grpc.max_send_message_length", -1),
             ("grpc.so_reuseport", 1),
         ]
+        self._calls = calls
         self._server = grpc.aio.server(options=options)
         self._server.add_generic_rpc_handlers((calls,))
 
@@ -215,6 +241,7 @@ class GrpcServer:
 
     async def close(self, grace: float) -> None:
         """Accept no call, and wait for those that run, at most `grace` seconds; then cancel them."""
+        await self._calls.refuse(min(grace, _REFUSING))
         await self._server.stop(grace)
 
 

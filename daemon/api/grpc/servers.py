@@ -1,10 +1,11 @@
 """The gRPC side of one daemon, from its addresses to its end: what server.py starts and closes as one object."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from daemon.api.grpc.health import HealthService
+from daemon.api.grpc.oip import SERVICES, OpenInferenceService
 from daemon.api.grpc.server import Calls, GrpcServer, load_grpc, methods_of
 from daemon.api.grpc.torchserve import SERVICE, InferenceService
 from daemon.config.config import Config
@@ -19,10 +20,10 @@ _NAMES = 64 * 1024  # bytes of a message beside the inputs: their names, and the
 
 
 class GrpcServers:
-    """TorchServe's inference service and health checks at each address, with the tokens and the certificate of HTTP.
+    """The services of predictions and health at each address, with the tokens and the certificate of HTTP.
 
     Args:
-        addresses: as `parse_address` reads them.
+        config: names the addresses; without any, nothing is imported, and nothing listens.
         started: as in `inference_routes`.
         answered: called with the HTTP status of each call's end.
 
@@ -35,7 +36,6 @@ class GrpcServers:
 
     def __init__(
         self,
-        addresses: Sequence[str],
         config: Config,
         tokens: Tokens,
         registry: Registry,
@@ -43,16 +43,22 @@ class GrpcServers:
         clock: Clock,
         answered: Callable[[int], None] = lambda status: None,
     ) -> None:
-        self._addresses = [parse_address(text, PORT) for text in addresses]
+        self._addresses = [parse_address(text, PORT) for text in config.grpc_address or ()]
+        self.bound: list[str] = []
+        self._server: GrpcServer | None = None
+        self._credentials: Any = None
+        if not self._addresses:
+            return
         grpc = load_grpc()
-        self._health = HealthService(registry, started, [SERVICE])
+        self._health = HealthService(registry, started, [SERVICE, *SERVICES])
         methods = methods_of(InferenceService(registry)) | methods_of(self._health, open=True)
+        for name in SERVICES:
+            methods |= methods_of(OpenInferenceService(name, registry, started))
         accepted = (tokens.inference, tokens.management) if tokens.inference else ()
         self._server = GrpcServer(
             grpc, Calls(grpc, methods, clock, accepted, answered), config.max_request_size + _NAMES
         )
         self._credentials = _credentials(grpc, config.certificate_file, config.private_key_file)
-        self.bound: list[str] = []
 
     def bind(self, *, alone: bool) -> None:
         """Bind the addresses; calls wait until `start`.
@@ -63,6 +69,8 @@ class GrpcServers:
         Raises:
             StartError: an address cannot be used.
         """
+        if self._server is None:
+            return
         ports = self._server.bind(self._addresses, self._credentials, alone=alone)
         hosts = [f"[{host}]" if ":" in host else host for host, _ in self._addresses]
         self.bound = [f"{host}:{port}" for host, port in zip(hosts, ports, strict=True)]
@@ -74,12 +82,14 @@ class GrpcServers:
 
     async def start(self) -> None:
         """Answer calls."""
-        await self._server.start()
+        if self._server is not None:
+            await self._server.start()
 
     async def close(self, grace: float) -> None:
         """Accept no call, end the watchers of health, and wait for other calls, at most `grace` seconds."""
-        self._health.closing.set()
-        await self._server.close(grace)
+        if self._server is not None:
+            self._health.closing.set()
+            await self._server.close(grace)
 
 
 def _credentials(grpc: Any, certificate: Path | None, key: Path | None) -> Any:

@@ -44,8 +44,8 @@ class InferenceService:
         model = self._registry.find(request.model_name, request.model_version or None)
         params = [Param(name, "", value) for name, value in request.input.items()]
         async with aclosing(replies_to(model, head, params, unnamed=not request.model_version)) as replies:
-            async for body in replies:
-                yield self._answer(prediction=body)
+            async for reply in replies:
+                yield self._answer(prediction=reply.body)
 
     async def stream_predictions2(self, requests: AsyncIterator[Any], head: CallHead) -> AsyncGenerator[Any]:
         """Yield the answers to requests that come one by one, in their order."""

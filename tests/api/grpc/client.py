@@ -10,6 +10,7 @@ import pytest
 
 from daemon.api.grpc.health import HealthService
 from daemon.api.grpc.messages import message_class, service
+from daemon.api.grpc.oip import SERVICES, OpenInferenceService
 from daemon.api.grpc.server import Calls, GrpcServer, load_grpc, methods_of
 from daemon.api.grpc.torchserve import InferenceService
 from tests.api.house import House
@@ -35,6 +36,8 @@ class GrpcHouse:
         self.statuses: list[int] = []
         self.health = HealthService(self.house.registry, lambda: self.house.started, [INFERENCE], every=0.01)
         methods = methods_of(InferenceService(self.house.registry)) | methods_of(self.health, open=True)
+        for name in SERVICES:
+            methods |= methods_of(OpenInferenceService(name, self.house.registry, lambda: self.house.started))
         self.calls = Calls(self.grpc, methods, self.house.clock, tokens, self.statuses.append)
         self.server = GrpcServer(self.grpc, self.calls, most)
         self.port = 0

@@ -24,8 +24,8 @@ pytestmark = pytest.mark.slow  # real sockets
 def made(root: Path, *addresses: str, tokens: Tokens | None = None, registry: Any = None, **flags: str) -> GrpcServers:
     house = House(root)
     return GrpcServers(
-        addresses, make_config(root, **flags), tokens or Tokens("", ""), registry or house.registry, lambda: True,
-        house.clock,
+        make_config(root, grpc_address=",".join(addresses), **flags), tokens or Tokens("", ""),
+        registry or house.registry, lambda: True, house.clock,
     )  # fmt: skip
 
 

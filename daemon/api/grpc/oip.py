@@ -1,0 +1,94 @@
+"""The Open Inference Protocol's service, `inference.GRPCInferenceService`, as KServe's and Triton's clients call it.
+
+TorchServe's copy is in another package, which its own clients alone know; the calls are the same.
+"""
+
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Any
+
+from daemon.api.grpc.codes import Code
+from daemon.api.grpc.heads import CallHead
+from daemon.api.grpc.prediction import CallFailed, replies_to
+from daemon.api.grpc.tensor_contents import read_request, write_answer
+from daemon.api.oip.metadata import model_metadata, server_metadata
+from daemon.api.oip.prepared import prepare
+from daemon.core.errors import DaemonError, ModelNotFound, NoReadyWorker, VersionNotFound
+from daemon.models.registry import Registry
+from daemon.models.version import ModelState
+
+SERVICES = ("inference.GRPCInferenceService", "org.pytorch.serve.grpc.openinference.GRPCInferenceService")
+
+
+class OpenInferenceService:
+    """The calls of the service; each takes a parsed request, and returns a message.
+
+    Args:
+        name: one of `SERVICES`.
+        started: as in `oip_routes`.
+    """
+
+    def __init__(self, name: str, registry: Registry, started: Callable[[], bool]) -> None:
+        from daemon.api.grpc.messages import message_class  # here, because protobuf is an optional dependency
+
+        self.name = name
+        self._registry = registry
+        self._started = started
+        package = name.rpartition(".")[0]
+        self._message: Callable[[str], Any] = lambda word: message_class(f"{package}.{word}Response")
+
+    async def server_live(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002 - one signature for all
+        """Return that the event loop is running."""
+        return self._message("ServerLive")(live=True)
+
+    async def server_ready(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002
+        """Return whether every default version has a ready worker."""
+        ready = self._started() and all(model.state is ModelState.READY for model in self._registry.defaults())
+        return self._message("ServerReady")(ready=ready)
+
+    async def server_metadata(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002
+        """Return the server's name, version and extensions."""
+        return self._message("ServerMetadata")(**server_metadata())
+
+    async def model_ready(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002
+        """Return whether a version has a ready worker; False also for one that is not there, as Triton does."""
+        try:
+            model = self._registry.find(request.name, request.version or None)
+        except (ModelNotFound, VersionNotFound, NoReadyWorker):
+            return self._message("ModelReady")(ready=False)
+        return self._message("ModelReady")(ready=model.state is ModelState.READY)
+
+    async def model_metadata(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002
+        """Return the names and types of a version's tensors."""
+        model = self._registry.find(request.name, request.version or None)
+        versions = [model] if request.version else self._registry.versions(model.name)
+        return self._message("ModelMetadata")(**model_metadata(model, versions))
+
+    async def model_infer(self, request: Any, head: CallHead) -> Any:
+        """Return the model's answer: typed contents to typed contents, raw bytes to raw bytes.
+
+        Raises:
+            BadRequest: the request is malformed, or contradicts the model's declaration.
+            CallFailed: the model failed, or its answer is none of the protocol.
+            DaemonError: the version does not accept the job.
+        """
+        model = self._registry.find(request.model_name, request.model_version or None)
+        try:
+            asked = read_request(request)
+            prepared = prepare(model, asked)
+        except DaemonError as error:
+            model.metrics.refused(error)
+            raise
+        unnamed = not request.model_version
+        async with aclosing(replies_to(model, head, prepared.params, prepared.head, unnamed=unnamed)) as replies:
+            found = [reply async for reply in replies]
+        if len(found) != 1:
+            raise CallFailed(Code.UNIMPLEMENTED, "The model answers in pieces: ask it over HTTP.", 501)
+        try:
+            answer = prepared.read(found[0])
+        except ValueError as error:
+            raise CallFailed(Code.INTERNAL, str(error), 503) from None
+        named = answer._replace(model_name=model.name, model_version=model.version, id=answer.id or request.id)
+        message = self._message("ModelInfer")()
+        write_answer(named, message, raw=bool(request.raw_input_contents))
+        return message

@@ -1,0 +1,130 @@
+"""NVIDIA's tritonclient against a daemon with the model `tensors`: a program of its own (test_clients.py).
+
+python triton.py HTTP_HOST:PORT GRPC_HOST:PORT
+"""
+
+import asyncio
+import sys
+
+import numpy as np
+import tritonclient.grpc
+import tritonclient.grpc.aio
+import tritonclient.http
+import tritonclient.http.aio
+from tritonclient.utils import InferenceServerException, np_to_triton_dtype
+
+MODEL = "triton"
+DTYPES = ("bool", "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8")
+
+
+def refused(call, *arguments, **options):
+    """Return the message with which a call is refused."""
+    try:
+        call(*arguments, **options)
+    except InferenceServerException as error:
+        return str(error)
+    raise AssertionError(f"{call} was not refused")
+
+
+def tensor(module, array, **options):
+    made = module.InferInput("x", list(array.shape), np_to_triton_dtype(array.dtype))
+    made.set_data_from_numpy(array, **options)
+    return made
+
+
+def arrays():
+    """Yield an array of every datatype, and of several shapes."""
+    for name in DTYPES:
+        yield np.array([0, 1, 2 if name != "bool" else 1]).astype(name)
+    yield np.array([b"a", "é".encode(), b""], dtype=object)
+    yield np.zeros(0, "f4")
+    yield np.arange(200_000, dtype="f4")  # more than goes in one frame
+
+
+def model_of(array):
+    return f"{MODEL}-{np_to_triton_dtype(array.dtype).lower()}"
+
+
+def check_all(client, module, ways):
+    assert client.is_server_live() and client.is_server_ready() and client.is_model_ready("triton-fp32")
+    assert client.is_model_ready("triton-fp32", "1.0")
+    assert not client.is_model_ready("nobody")
+    for array in arrays():
+        for way in ways:
+            inputs = [tensor(module, array, **way)]
+            outputs = [module.InferRequestedOutput("x", **({"binary_data": way["binary_data"]} if way else {}))]
+            for wanted in (outputs, None):
+                answer = client.infer(model_of(array), inputs, outputs=wanted, request_id="7")
+                back = answer.as_numpy("x")
+                if back.dtype == object:  # the client leaves texts that came in JSON as they are
+                    back = np.array([each.encode() if isinstance(each, str) else each for each in back], dtype=object)
+                assert back.dtype == array.dtype and (back == array).all(), (array.dtype, back)
+            named = client.infer(model_of(array), inputs, model_version="1.0", parameters={"keep": False})
+            assert (named.as_numpy("x") == array).all()
+    wrong = tensor(module, np.zeros((2, 2), "f4"))
+    assert "the model takes FP32 of shape [-1]" in refused(client.infer, "triton-fp32", [wrong])
+    assert "nobody" in refused(client.infer, "nobody", [wrong])
+
+
+def check_http(address):
+    client = tritonclient.http.InferenceServerClient(address, concurrency=4)
+    check_all(client, tritonclient.http, ({}, {"binary_data": True}, {"binary_data": False}))
+    assert client.get_server_metadata()["name"] == "tsctl"
+    metadata = client.get_model_metadata("triton-fp32")
+    assert metadata["inputs"] == [{"name": "x", "datatype": "FP32", "shape": [-1]}], metadata
+    assert client.get_model_config("triton-fp32")["max_batch_size"] == 0
+    (statistics,) = client.get_inference_statistics("triton-fp32")["model_stats"]
+    assert statistics["inference_stats"]["success"]["count"] >= 3
+    array = np.arange(1000, dtype="f4")
+    for coding in ("gzip", "deflate"):
+        answer = client.infer("triton-fp32", [tensor(tritonclient.http, array)], request_compression_algorithm=coding)
+        assert (answer.as_numpy("x") == array).all()
+    waiting = [client.async_infer("triton-fp32", [tensor(tritonclient.http, array)]) for _ in range(8)]
+    assert all((each.get_result().as_numpy("x") == array).all() for each in waiting)
+    assert "404" in refused(client.get_model_repository_index)  # management is elsewhere
+    client.close()
+
+
+async def check_http_aio(address):
+    async with tritonclient.http.aio.InferenceServerClient(address) as client:
+        assert await client.is_server_ready()
+        array = np.arange(1000, dtype="f4")
+        inputs = [tensor(tritonclient.http.aio, array)]
+        answers = await asyncio.gather(*(client.infer("triton-fp32", inputs) for _ in range(8)))
+        assert all((each.as_numpy("x") == array).all() for each in answers)
+
+
+def check_grpc(address):
+    client = tritonclient.grpc.InferenceServerClient(address)
+    check_all(client, tritonclient.grpc, ({},))
+    assert client.get_server_metadata().name == "tsctl"
+    assert list(client.get_model_metadata("triton-fp32").inputs[0].shape) == [-1]
+    array = np.arange(1000, dtype="f4")
+    done = []
+    for _ in range(8):
+        client.async_infer("triton-fp32", [tensor(tritonclient.grpc, array)], lambda result, error: done.append(error))
+    while len(done) < 8:
+        pass
+    assert done == [None] * 8
+    assert "DEADLINE_EXCEEDED" in refused(
+        client.infer, "triton-fp32", [tensor(tritonclient.grpc, array)], client_timeout=1e-6
+    )
+    client.close()
+
+
+async def check_grpc_aio(address):
+    async with tritonclient.grpc.aio.InferenceServerClient(address) as client:
+        assert await client.is_model_ready("triton-fp32")
+        array = np.arange(1000, dtype="f4")
+        inputs = [tensor(tritonclient.grpc.aio, array)]
+        answers = await asyncio.gather(*(client.infer("triton-fp32", inputs) for _ in range(8)))
+        assert all((each.as_numpy("x") == array).all() for each in answers)
+
+
+if __name__ == "__main__":
+    http, grpc = sys.argv[1:]
+    check_http(http)
+    asyncio.run(check_http_aio(http))
+    check_grpc(grpc)
+    asyncio.run(check_grpc_aio(grpc))
+    print("every call did as it should")

@@ -1,0 +1,43 @@
+"""Clients of others, unchanged: each a program of its own, with its own Python environment (`make clients`)."""
+
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from daemon.model_settings.declarations import DATATYPES
+from tests.e2e.served import Served
+from tests.e2e.test_tensors import register
+
+CLIENTS = Path(__file__).parent / "clients"
+ENVIRONMENTS = Path(__file__).parents[2] / ".clients"
+
+pytestmark = pytest.mark.heavy
+
+
+def free_address() -> str:
+    with socket.socket() as chosen:
+        chosen.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{chosen.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("client", ["triton", "kserve"])
+def test_every_call_of_a_client_does_as_it_should(idle: Served, client: str) -> None:
+    python = ENVIRONMENTS / client / "bin/python"
+    if not python.exists():
+        pytest.skip(f"`make clients` installs the client of {client}")
+    calls = free_address()
+    idle.start("--grpc-address", calls, "--max-request-size", "8MiB")
+    for datatype in DATATYPES:
+        register(idle, datatype, f"{client}-{datatype.lower()}")
+
+    done = subprocess.run(
+        [python, CLIENTS / f"{client}.py", idle.url.removeprefix("http://"), calls],
+        capture_output=True,
+        text=True,
+        timeout=idle.patience,
+    )
+
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.endswith("every call did as it should\n")

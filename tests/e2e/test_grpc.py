@@ -1,0 +1,122 @@
+"""gRPC at a real daemon: predictions, health, tokens, and its ends."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.api.grpc.messages import message_class
+from tests.api.grpc.client import HEALTH, INFERENCE, grpc, prediction
+from tests.e2e.served import PATIENCE, Served, eventually
+
+pytestmark = pytest.mark.slow
+RETRIES = (  # what gRPC's clients repeat where they are told to
+    '{"methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 5, "initialBackoff": "0.1s",'
+    ' "maxBackoff": "1s", "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"]}}]}'
+)
+
+
+@pytest.fixture
+def address() -> str:
+    with socket.socket() as chosen:
+        chosen.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{chosen.getsockname()[1]}"
+
+
+@pytest.fixture
+def channel(address: str) -> Iterator[Any]:
+    with grpc.insecure_channel(address, options=[("grpc.service_config", RETRIES)]) as made:
+        yield made
+
+
+def predict(channel: Any, request: Any, **options: Any) -> bytes:
+    answer = channel.unary_unary(f"/{INFERENCE}/Predictions")(
+        request.SerializeToString(), wait_for_ready=True, timeout=PATIENCE, **options
+    )
+    body: bytes = message_class("org.pytorch.serve.grpc.inference.PredictionResponse").FromString(answer).prediction
+    return body
+
+
+def test_a_model_answers_over_grpc_as_over_http(idle: Served, address: str, channel: Any) -> None:
+    idle.start("--grpc-address", address)
+    idle.register("echo")
+
+    answer = json.loads(predict(channel, prediction("echo", body=b"hello")))
+
+    assert answer["row"] == idle.ask("/predictions/echo", body=b"hello").json["row"]
+    check = channel.unary_unary(f"/{HEALTH}/Check")
+    assert check(b"\x0a\x04echo", timeout=PATIENCE) == b"\x08\x01"
+    assert f"grpc://{address}" in idle.tsctl("logs", "--daemon")
+
+
+def test_predictions_ask_for_the_inference_token(idle: Served, address: str, channel: Any) -> None:
+    token = idle.folder / "token"
+    token.touch(0o600)
+    token.write_text("secret")
+    idle.start("--grpc-address", address, "--inference-token-file", str(token))
+    idle.register("echo")
+
+    with pytest.raises(grpc.RpcError) as caught:
+        predict(channel, prediction("echo", data=b"hello"))
+    assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
+    assert predict(channel, prediction("echo", data=b"1"), metadata=[("authorization", "Bearer secret")])
+
+
+def test_a_second_daemon_at_the_address_is_refused(idle: Served, address: str, tmp_path: Path) -> None:
+    idle.start("--grpc-address", address)
+    (tmp_path / "other").mkdir()
+    other = Served(tmp_path / "other")
+
+    refused = other.run("start", "--grpc-address", address)
+
+    assert refused.returncode != 0
+    assert f"cannot listen for gRPC on `{address}`: the port is in use" in refused.stderr
+    eventually(lambda: not (other.folder / "control.sock").exists(), "nothing is left of it")
+
+
+def test_without_the_extra_the_remedy_is_named(idle: Served, address: str) -> None:
+    (idle.folder / "hidden/grpc").mkdir(parents=True)
+    (idle.folder / "hidden/grpc/__init__.py").write_text("raise ImportError")
+    idle.environment["PYTHONPATH"] = str(idle.folder / "hidden")
+
+    refused = idle.run("start", "--grpc-address", address)
+
+    assert refused.returncode != 0
+    assert "pip install 'tsctl[grpc]'" in refused.stderr
+
+
+@pytest.mark.heavy
+def test_upgrades_under_load_fail_no_call_of_a_client_that_retries(idle: Served, address: str, channel: Any) -> None:
+    idle.start("--grpc-address", address)
+    idle.register("echo")
+    stop, answered, failed = threading.Event(), [0, 0], []
+
+    def client(number: int) -> None:
+        while not stop.is_set():
+            try:
+                predict(channel, prediction("echo", data=b"hello"))
+                answered[number] += 1
+            except grpc.RpcError as error:
+                failed.append(f"{error.code()} {error.details()}")
+
+    clients = [threading.Thread(target=client, args=(number,)) for number in range(2)]
+    for each in clients:
+        each.start()
+    try:
+        pids = [idle.pid]
+        for _ in range(20):
+            idle.tsctl("upgrade")
+            pids.append(idle.pid)
+            seen = sum(answered)
+            eventually(lambda seen=seen: sum(answered) > seen + 20, "the new daemon answers")  # type: ignore[misc]
+    finally:
+        stop.set()
+        for each in clients:
+            each.join()
+
+    assert failed == []
+    assert len(set(pids)) == 21
