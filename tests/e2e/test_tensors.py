@@ -104,3 +104,13 @@ def test_a_contradictory_declaration_is_no_model(tensors: Served, tmp_path: Path
 
     assert done.returncode != 0
     assert "expected the `datatype` of `x` to be one of BOOL" in done.stderr
+
+
+def test_bench_loads_the_route_of_the_protocol(tensors: Served) -> None:
+    model = register(tensors, "INT64", "benched")
+    request = tensors.folder / "request.json"
+    request.write_text(json.dumps({"inputs": [{"name": "x", "datatype": "INT64", "shape": [1], "data": [1]}]}))
+
+    found = json.loads(tensors.tsctl("bench", model, str(request), "--protocol", "v2", "-n", "50", "--json"))
+
+    assert (found["requests"], found["errors"]) == (50, 0)

@@ -10,7 +10,7 @@ import pytest
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl import generator
-from tsctl.commands.bench import notes
+from tsctl.commands.bench import notes, target_of
 from tsctl.loadgen.processor import ProcessorTime
 from tsctl.loadgen.tally import Tally
 
@@ -297,3 +297,10 @@ def test_it_says_when_it_is_itself_the_bottleneck(used: float, waited: float, sa
 
     assert len(found) == len(said)
     assert all(part in note for part, note in zip(said, found, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("model", "target"), [("net", "/v2/models/net/infer"), ("net/1.0", "/v2/models/net/versions/1.0/infer")]
+)
+def test_the_open_inference_protocol_has_a_route_of_its_own(model: str, target: str) -> None:
+    assert target_of(model, "v2") == target

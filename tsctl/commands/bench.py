@@ -55,6 +55,12 @@ FAILURES = {
     "--content-type", metavar="TYPE", help="Content type of FILE [default: by its name for JSON and text, else none]."
 )
 @click.option(
+    "--protocol",
+    type=click.Choice(["predictions", "v2"]),
+    default="predictions",
+    help="Route: `/predictions` [default], or the Open Inference Protocol's, with its request in FILE, as JSON.",
+)
+@click.option(
     "--token-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -73,6 +79,7 @@ def command(
     spacing: str,
     timeout: float,
     content_type: str | None,
+    protocol: str,
     token_file: Path | None,
     as_json: bool,
 ) -> None:
@@ -93,7 +100,10 @@ def command(
     body = _read(file)
     client = DaemonClient(socket)
     before = _batching(client, model)
+    if protocol == "v2":
+        content_type = content_type or "application/json"
     order = way_to_order(client, model, file, content_type, token_file) | {
+        "target": target_of(model, protocol),
         "connections": connections or (8 if rate is None else MOST_CONNECTIONS),
         "rate": rate,
         "spacing": spacing,
@@ -133,7 +143,15 @@ def way_to_order(
     way = way_to(client, token_file)
     kind = content_type if content_type is not None else content_type_of(file)
     headers = [*way.pop("headers", []), *([["Content-Type", kind]] if kind else [])]
-    return way | {"target": f"/predictions/{model_path(model)}", "headers": headers}
+    return way | {"target": target_of(model), "headers": headers}
+
+
+def target_of(model: str, protocol: str = "predictions") -> str:
+    """Return the path of a model's predictions, or of its inference requests by the Open Inference Protocol, `v2`."""
+    path = model_path(model)
+    return (
+        f"/predictions/{path}" if protocol == "predictions" else f"/v2/models/{path.replace('/', '/versions/')}/infer"
+    )
 
 
 def _batching(client: DaemonClient, model: str) -> dict[str, dict[str, int]]:
