@@ -1,8 +1,8 @@
 """An inference request as a model takes it, and the model's answer as the protocol's client expects it.
 
 the model has                    its worker gets                     and answers with
-declared inputs (in its yaml)    tensors, checked by the daemon      the protocol's answer
 type hints                       its arguments, from tensors         one output of BYTES (typed.py)
+declared inputs (in its yaml)    tensors, checked by the daemon      the protocol's answer
 neither                          the request, as JSON                JSON of its own
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from daemon.api.oip.typed import typed_answer, typed_params
+from daemon.api.oip.typed import output_of, typed_answer, typed_params
 from daemon.api.tensors.answers import parse_answer, write_answer
 from daemon.api.tensors.declared import check_request
 from daemon.api.tensors.documents import request_document
@@ -45,13 +45,14 @@ def prepare(model: ModelVersion, request: InferRequest) -> PreparedRequest:
     settings = model.settings
     if settings.inputs:
         check_request(request, settings.inputs, settings.outputs)
+    if model.declared is not None:
+        read = partial(typed_answer, model.name, model.version, request.id, output_of(settings.outputs))
+        return PreparedRequest(typed_params(request, model.declared), None, read)
+    if settings.inputs:
         inputs = [TensorHead(each.name, each.datatype, list(each.shape), each.parameters) for each in request.inputs]
         wanted = [WantedTensor(each.name, each.binary) for each in request.outputs]
         head = InferHead(request.id, request.parameters, inputs, wanted, request.binary)
         return PreparedRequest([Param(each.name, "", each.data) for each in request.inputs], head, answer_of)
-    if model.declared is not None:
-        read = partial(typed_answer, model.name, model.version, request.id)
-        return PreparedRequest(typed_params(request, model.declared), None, read)
     return PreparedRequest([Param("body", "application/json", request_document(request))], None, answer_of)
 
 

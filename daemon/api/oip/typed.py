@@ -1,10 +1,12 @@
 """Typed handlers and the protocol: each argument is an input, and the answer is one output.
 
 A text, an image, bytes and JSON are BYTES of one element, named after the argument; what stands in it is what a form's
-field of this name would hold. An array is a tensor of any datatype and shape: its hint names neither.
+field of this name would hold. An array is a tensor of any datatype and shape, as its hint names neither, unless the
+archive's model-config.yaml declares them; it may declare every input, and the name of the output.
 """
 
 import json
+from collections.abc import Sequence
 
 from daemon.api.tensors.documents import nested
 from daemon.api.tensors.elements import unpack
@@ -51,7 +53,12 @@ def typed_params(request: InferRequest, declared: Declared) -> list[Param]:
     return list(params.values())
 
 
-def typed_answer(name: str, version: str, request_id: str, reply: Reply) -> InferAnswer:
-    """Return the answer of a typed handler as one output."""
+def output_of(outputs: Sequence[DeclaredTensor]) -> str:
+    """Return the name of the one output; `outputs` are the archive's, if it declares any."""
+    return outputs[0].name if outputs else OUTPUT
+
+
+def typed_answer(name: str, version: str, request_id: str, output: str, reply: Reply) -> InferAnswer:
+    """Return the answer of a typed handler as one output of this name."""
     data = len(reply.body).to_bytes(4, "little") + reply.body
-    return InferAnswer(name, version, request_id, {}, [Tensor(OUTPUT, "BYTES", (1,), data, {})])
+    return InferAnswer(name, version, request_id, {}, [Tensor(output, "BYTES", (1,), data, {})])

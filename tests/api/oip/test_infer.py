@@ -140,9 +140,9 @@ async def test_an_error_stays_an_error(tmp_path: Path) -> None:
 TYPED = Declared([Input("text", "text"), Input("scores", "array")], batches=False)
 
 
-async def typed(root: Path) -> House:
+async def typed(root: Path, config: str = "") -> House:
     house = House(root)
-    model = await house.serve("m")
+    model = await house.serve("m", config=config)
     model.learn(TYPED, ())
     return house
 
@@ -194,6 +194,23 @@ async def test_what_is_no_argument_is_refused(tmp_path: Path, tensor: Any, reaso
 
     assert status == 400
     assert reason in document["error"]
+
+
+async def test_the_archive_may_declare_the_arguments_of_a_typed_handler(tmp_path: Path) -> None:
+    config = """
+inputs: [{name: scores, datatype: FP32, shape: [1, 2]}, {name: text, datatype: BYTES, shape: [1], optional: true}]
+outputs: [{name: label, datatype: BYTES, shape: [1]}]
+"""
+    house = await typed(tmp_path, config)
+    house.engine.answer = lambda job: Reply(200, b"x")
+    scores = {"name": "scores", "datatype": "FP32", "shape": [1, 2], "data": [1.5, 2]}
+
+    refused = await house.tell("POST", INFER, written(scores | {"shape": [2]}))
+    status, document = await house.tell("POST", INFER, written(scores))
+
+    assert refused[0] == 400 and "the model takes FP32 of shape [1, 2]" in refused[1]["error"]
+    assert list(last_job(house).params) == [Param("scores", "application/json", b"[[1.5, 2.0]]")]
+    assert (status, document["outputs"][0]["name"], document["outputs"][0]["data"]) == (200, "label", ["x"])
 
 
 async def test_an_image_as_answer_is_sent_as_bytes_only(tmp_path: Path) -> None:
