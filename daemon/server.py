@@ -174,7 +174,7 @@ class Daemon:
             return startup.done and not shutdown.wanted.is_set()
 
         # Before processes are started, because a package may be missing.
-        grpc = GrpcServers(config, tokens, registry, serves, clock, metrics.answered)
+        grpc = GrpcServers(config, tokens, registry, serves, clock, lambda *call: tell(*call))
         recurring = Recurring(events, clock)
         logs.report_losses(lambda text: _soon(loop, partial(recurring.note, "log-lost", text, reason=text)))
 

@@ -51,6 +51,9 @@ def test_a_model_answers_over_grpc_as_over_http(idle: Served, address: str, chan
     check = channel.unary_unary(f"/{HEALTH}/Check")
     assert check(b"\x0a\x04echo", timeout=PATIENCE) == b"\x08\x01"
     assert f"grpc://{address}" in idle.tsctl("logs", "--daemon")
+    eventually(
+        lambda: f'"POST /{INFERENCE}/Predictions" 200' in idle.tsctl("logs", "--access"), "the access log has it"
+    )
 
 
 def test_predictions_ask_for_the_inference_token(idle: Served, address: str, channel: Any) -> None:

@@ -22,8 +22,10 @@ from daemon.api.grpc.heads import check_call, read_head
 from daemon.api.grpc.prediction import CallFailed
 from daemon.core.clock import Clock
 from daemon.core.errors import DaemonError, StartError, Stopping
+from daemon.http.messages import Request, new_request_id
 
 INSTALL = "install it with `pip install 'tsctl[grpc]'`"
+Answered = Callable[[Request, int, float], None]
 _REFUSING = 0.5  # seconds: less than the time for which clients try again
 _ON_THE_WAY = 0.03  # seconds in which calls arrive that were sent before; a second attempt comes after 0.1 s or so
 _LOOK_EVERY = 0.005  # seconds
@@ -82,7 +84,7 @@ class Calls:
 
     Args:
         tokens: those that are accepted; none for no check.
-        answered: called with the HTTP status of each call's end.
+        answered: called when a call has ended, with the HTTP request that it is like, the status and the seconds.
     """
 
     def __init__(
@@ -91,7 +93,7 @@ class Calls:
         methods: Mapping[str, Method],
         clock: Clock,
         tokens: Collection[str] = (),
-        answered: Callable[[int], None] = lambda status: None,
+        answered: Answered = lambda request, status, seconds: None,
     ) -> None:
         self._grpc = grpc
         self._methods = methods
@@ -134,46 +136,56 @@ class Calls:
     async def _whole(
         self, method: Method, name: str, refused: DaemonError | None, received: Any, context: Any
     ) -> bytes | None:
-        self._running += 1
+        call = self._begin(name, context)
         try:
-            request, head = self._read(method, name, refused, received, context)
+            request, head = self._read(method, call, refused, received, context)
             answer: bytes = (await method.run(request, head)).SerializeToString()
         except (CallFailed, DaemonError) as error:
-            await self._fail(context, error)
+            await self._fail(context, error, call)
             return None
         finally:
             self._running -= 1
-        self._answered(200)
+        self._note(call, 200)
         return answer
 
     async def _stream(
         self, method: Method, name: str, refused: DaemonError | None, received: Any, context: Any
     ) -> None:
-        self._running += 1
+        call = self._begin(name, context)
         try:
-            request, head = self._read(method, name, refused, received, context)
+            request, head = self._read(method, call, refused, received, context)
             async with contextlib.aclosing(method.run(request, head)) as answers:
                 async for answer in answers:
                     await context.write(answer.SerializeToString())
         except (CallFailed, DaemonError) as error:
-            await self._fail(context, error)
+            await self._fail(context, error, call)
             return
         finally:
             self._running -= 1
-        self._answered(200)
+        self._note(call, 200)
 
-    def _read(self, method: Method, name: str, refused: DaemonError | None, received: Any, context: Any) -> Any:
+    def _begin(self, name: str, context: Any) -> Request:
+        self._running += 1
+        peer = context.peer().partition(":")[2]  # after `ipv4:` or `ipv6:`
+        return Request("POST", name, [], began=self._clock.now(), peer=peer)
+
+    def _note(self, call: Request, status: int) -> None:
+        call.id = call.id or new_request_id()
+        self._answered(call, status, self._clock.now() - call.began)
+
+    def _read(self, method: Method, call: Request, refused: DaemonError | None, received: Any, context: Any) -> Any:
         if refused is not None:
             raise refused
         metadata = context.invocation_metadata() or ()
-        head = read_head(name, metadata, context.time_remaining(), self._clock.now(), self._tokens)
+        head = read_head(call.target, metadata, context.time_remaining(), call.began, self._tokens)
+        call.id = head.id
         if method.client_streaming:
             return _parsed_each(method.request, received), head
         return _parsed(method.request, received), head
 
-    async def _fail(self, context: Any, error: CallFailed | DaemonError) -> None:
+    async def _fail(self, context: Any, error: CallFailed | DaemonError, call: Request) -> None:
         code = error.code if isinstance(error, CallFailed) else code_of(error)
-        self._answered(error.status)
+        self._note(call, error.status)
         trailing = () if error.retry_after is None else (("retry-after", str(error.retry_after)),)
         await context.abort(self._codes[code], str(error), trailing)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from daemon.api.grpc.health import HealthService
 from daemon.api.grpc.oip import SERVICES, OpenInferenceService
-from daemon.api.grpc.server import Calls, GrpcServer, load_grpc, methods_of
+from daemon.api.grpc.server import Answered, Calls, GrpcServer, load_grpc, methods_of
 from daemon.api.grpc.torchserve import SERVICE, InferenceService
 from daemon.config.config import Config
 from daemon.config.endpoints import parse_address
@@ -25,7 +25,7 @@ class GrpcServers:
     Args:
         config: names the addresses; without any, nothing is imported, and nothing listens.
         started: as in `inference_routes`.
-        answered: called with the HTTP status of each call's end.
+        answered: as in `Calls`.
 
     Attributes:
         bound: HOST:PORT of each address, with the port that the kernel chose.
@@ -41,7 +41,7 @@ class GrpcServers:
         registry: Registry,
         started: Callable[[], bool],
         clock: Clock,
-        answered: Callable[[int], None] = lambda status: None,
+        answered: Answered = lambda request, status, seconds: None,
     ) -> None:
         self._addresses = [parse_address(text, PORT) for text in config.grpc_address or ()]
         self.bound: list[str] = []

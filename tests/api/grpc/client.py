@@ -13,6 +13,7 @@ from daemon.api.grpc.messages import message_class, service
 from daemon.api.grpc.oip import SERVICES, OpenInferenceService
 from daemon.api.grpc.server import Calls, GrpcServer, load_grpc, methods_of
 from daemon.api.grpc.torchserve import InferenceService
+from daemon.http.messages import Request
 from tests.api.house import House
 
 pytest.importorskip("grpc", reason="the extra `dev` brings grpcio: make install again")
@@ -38,11 +39,15 @@ class GrpcHouse:
         methods = methods_of(InferenceService(self.house.registry)) | methods_of(self.health, open=True)
         for name in SERVICES:
             methods |= methods_of(OpenInferenceService(name, self.house.registry, lambda: self.house.started))
-        self.calls = Calls(self.grpc, methods, self.house.clock, tokens, self.statuses.append)
+        self.calls = Calls(self.grpc, methods, self.house.clock, tokens, self._note)
         self.server = GrpcServer(self.grpc, self.calls, most)
         self.port = 0
         self.channel: Any = None
         self.stream: Any = None  # the call whose pieces a test reads
+
+    def _note(self, request: Request, status: int, seconds: float) -> None:
+        assert request.target.startswith("/") and request.id and request.peer and seconds >= 0
+        self.statuses.append(status)
 
     def call(self, name: str, request: Any = None, owner: str = INFERENCE, **options: Any) -> Any:
         """Begin a call; `request` is a message, or an iterable of messages."""
