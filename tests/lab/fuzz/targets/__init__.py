@@ -11,6 +11,7 @@ NAMES = (
     "manifest",
     "properties",
     "modelconfig",
+    "modelinfer",
     "receiver",
     "connection",
     "repeated",
