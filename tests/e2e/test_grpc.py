@@ -52,7 +52,7 @@ def test_a_model_answers_over_grpc_as_over_http(idle: Served, address: str, chan
     assert check(b"\x0a\x04echo", timeout=PATIENCE) == b"\x08\x01"
     assert f"grpc://{address}" in idle.tsctl("logs", "--daemon")
     eventually(
-        lambda: f'"POST /{INFERENCE}/Predictions" 200' in idle.tsctl("logs", "--access"), "the access log has it"
+        lambda: f'"POST /{INFERENCE}/Predictions" 200' in idle.run("logs", "--access").stdout, "the access log has it"
     )
 
 
