@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
+from daemon.api.grpc.awaited import AwaitedModels
 from daemon.api.grpc.codes import Code
 from daemon.api.grpc.heads import CallHead
 from daemon.api.grpc.prediction import CallFailed, replies_to
@@ -28,11 +29,12 @@ class OpenInferenceService:
         started: as in `oip_routes`.
     """
 
-    def __init__(self, name: str, registry: Registry, started: Callable[[], bool]) -> None:
+    def __init__(self, name: str, registry: Registry, started: Callable[[], bool], models: AwaitedModels) -> None:
         from daemon.api.grpc.messages import message_class  # here, because protobuf is an optional dependency
 
         self.name = name
         self._registry = registry
+        self._models = models
         self._started = started
         package = name.rpartition(".")[0]
         self._message: Callable[[str], Any] = lambda word: message_class(f"{package}.{word}Response")
@@ -72,7 +74,7 @@ class OpenInferenceService:
             CallFailed: the model failed, or its answer is none of the protocol.
             DaemonError: the version does not accept the job.
         """
-        model = self._registry.find(request.model_name, request.model_version or None)
+        model = await self._models.find(request.model_name, request.model_version or None)
         try:
             asked = read_request(request)
             prepared = prepare(model, asked)

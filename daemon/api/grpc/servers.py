@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from daemon.api.grpc.awaited import AwaitedModels
 from daemon.api.grpc.health import HealthService
 from daemon.api.grpc.oip import SERVICES, OpenInferenceService
 from daemon.api.grpc.server import Answered, Calls, GrpcServer, load_grpc, methods_of
@@ -51,9 +52,10 @@ class GrpcServers:
             return
         grpc = load_grpc()
         self._health = HealthService(registry, started, [SERVICE, *SERVICES])
-        methods = methods_of(InferenceService(registry)) | methods_of(self._health, open=True)
+        models = AwaitedModels(registry, config.queue_jobs)
+        methods = methods_of(InferenceService(registry, models)) | methods_of(self._health, open=True)
         for name in SERVICES:
-            methods |= methods_of(OpenInferenceService(name, registry, started))
+            methods |= methods_of(OpenInferenceService(name, registry, started, models))
         accepted = (tokens.inference, tokens.management) if tokens.inference else ()
         self._server = GrpcServer(
             grpc, Calls(grpc, methods, clock, accepted, answered), config.max_request_size + _NAMES

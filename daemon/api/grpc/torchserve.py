@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
+from daemon.api.grpc.awaited import AwaitedModels
 from daemon.api.grpc.heads import CallHead
 from daemon.api.grpc.prediction import replies_to
 from daemon.core.errors import BadRequest
@@ -20,10 +21,11 @@ class InferenceService:
 
     name = SERVICE
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, models: AwaitedModels) -> None:
         from daemon.api.grpc.messages import message_class  # here, because protobuf is an optional dependency
 
         self._registry = registry
+        self._models = models
         self._answer = message_class(f"{_PACKAGE}.PredictionResponse")
         self._health = message_class(f"{_PACKAGE}.TorchServeHealthResponse")
 
@@ -41,7 +43,7 @@ class InferenceService:
         """Yield the answer piece by piece, as the handler sends it."""
         if request.HasField("sequence_id"):
             raise BadRequest("Sequences are not served: leave `sequence_id` out.")
-        model = self._registry.find(request.model_name, request.model_version or None)
+        model = await self._models.find(request.model_name, request.model_version or None)
         params = [Param(name, "", value) for name, value in request.input.items()]
         async with aclosing(replies_to(model, head, params, unnamed=not request.model_version)) as replies:
             async for reply in replies:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from daemon.api.grpc.awaited import AwaitedModels
 from daemon.api.grpc.health import HealthService
 from daemon.api.grpc.messages import message_class, service
 from daemon.api.grpc.oip import SERVICES, OpenInferenceService
@@ -36,9 +37,10 @@ class GrpcHouse:
         self.house = House(root)
         self.statuses: list[int] = []
         self.health = HealthService(self.house.registry, lambda: self.house.started, [INFERENCE], every=0.01)
-        methods = methods_of(InferenceService(self.house.registry)) | methods_of(self.health, open=True)
+        models = AwaitedModels(self.house.registry, most=2)
+        methods = methods_of(InferenceService(self.house.registry, models)) | methods_of(self.health, open=True)
         for name in SERVICES:
-            methods |= methods_of(OpenInferenceService(name, self.house.registry, lambda: self.house.started))
+            methods |= methods_of(OpenInferenceService(name, self.house.registry, lambda: self.house.started, models))
         self.calls = Calls(self.grpc, methods, self.house.clock, tokens, self._note)
         self.server = GrpcServer(self.grpc, self.calls, most)
         self.port = 0

@@ -1,0 +1,80 @@
+"""A call for a model that is listed waits until it is registered, or could not be."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from daemon.api.grpc.awaited import AwaitedModels
+from daemon.core.errors import Loading, ModelNotFound, NoReadyWorker
+from tests.api.grpc.client import grpc_house, prediction
+from tests.api.grpc.test_predictions import failure
+from tests.api.house import House
+
+
+async def test_a_call_waits_for_its_model(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    models = AwaitedModels(house.registry, most=2)
+    house.registry.expect("m")
+
+    finding = asyncio.ensure_future(models.find("m", None))
+    await asyncio.sleep(0)
+    assert not finding.done()
+    model = await house.serve("m")
+    house.registry.settle("m")
+
+    assert await finding is model
+
+
+async def test_a_model_that_could_not_be_registered_is_told_with_its_reason(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.registry.expect("m")
+    finding = asyncio.ensure_future(AwaitedModels(house.registry, most=2).find("m", None))
+    await asyncio.sleep(0)
+
+    house.registry.settle("m", "the archive is broken")
+
+    with pytest.raises(NoReadyWorker, match="the archive is broken"):
+        await finding
+
+
+async def test_another_models_end_of_loading_changes_nothing(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    for name in ("m", "n"):
+        house.registry.expect(name)
+    finding = asyncio.ensure_future(AwaitedModels(house.registry, most=2).find("m", None))
+    await asyncio.sleep(0)
+
+    house.registry.settle("n")
+    await asyncio.sleep(0)
+    assert not finding.done()
+    house.registry.settle("m")
+
+    with pytest.raises(ModelNotFound):
+        await finding
+
+
+async def test_only_so_many_calls_wait_and_who_leaves_makes_room(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    models = AwaitedModels(house.registry, most=1)
+    house.registry.expect("m")
+    first = asyncio.ensure_future(models.find("m", None))
+    await asyncio.sleep(0)
+
+    with pytest.raises(Loading, match="being registered"):
+        await models.find("m", None)
+    first.cancel()
+    await asyncio.wait([first])
+    second = asyncio.ensure_future(models.find("m", None))
+    await asyncio.sleep(0)
+
+    assert not second.done()
+    second.cancel()
+
+
+@pytest.mark.slow
+async def test_an_unknown_model_is_not_waited_for(tmp_path: Path) -> None:
+    async with grpc_house(tmp_path) as made:
+        made.house.registry.expect("m")
+
+        assert (await failure(made, made.call("Predictions", prediction("n", data=b"1"))))[0] == "NOT_FOUND"
