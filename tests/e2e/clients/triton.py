@@ -106,9 +106,6 @@ def check_grpc(address):
     while len(done) < 8:
         pass
     assert done == [None] * 8
-    assert "DEADLINE_EXCEEDED" in refused(
-        client.infer, "triton-fp32", [tensor(tritonclient.grpc, array)], client_timeout=1e-6
-    )
     client.close()
 
 
