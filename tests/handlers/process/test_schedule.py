@@ -1,5 +1,6 @@
 """How a worker takes batches: in turn, or the next beside the one that runs; the daemon hears of each."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,17 @@ MEETS = """
         def postprocess(self, data):
             return [bytes(each["body"]).decode() for each in data]
 """
+
+
+class Clock:
+    """Stands still unless it is moved."""
+
+    seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
 BATCHES = [wire.Predict(7, [row(b"a")]), wire.Predict(8, [row(b"b")])]
 
 
@@ -47,11 +59,18 @@ def test_a_pipelined_model_begins_a_batch_beside_another_and_says_so(model_dir: 
     assert said.index(wire.Started(8)) < said.index(done[0])
 
 
-def test_the_time_of_a_batch_leaves_out_that_of_the_one_before(model_dir: Path) -> None:
-    _, said = converse([load(model_dir, "pipeline: true"), *BATCHES])
+def test_the_time_of_a_batch_leaves_out_that_of_the_one_before(
+    model_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "perf_counter", Clock())
+    timed = MEETS.replace(
+        "assert READ.wait(20)", "assert READ.wait(20); import time; time.perf_counter.seconds += 10.0"
+    )
 
-    first, second = [each.seconds for each in said if isinstance(each, wire.Done)]
-    assert 0.0 < second < first  # it was read in the time of the first
+    _, said = converse([load(model_dir, "pipeline: true", timed), *BATCHES])
+
+    # Both were read at 0, and the second waited for the 10 seconds of the first.
+    assert sum(each.seconds for each in said if isinstance(each, wire.Done)) == 20.0
 
 
 def test_others_begin_a_batch_when_the_one_before_is_answered_and_say_nothing(model_dir: Path) -> None:
