@@ -9,6 +9,10 @@
     worker → daemon   Hello, then Loaded or LoadFailed, then for each Predict any number of Chunks and one Done,
                       preceded by Started if the worker runs several batches at once; Cut if clients do not read
 
+A worker whose model runs row by row (`Load.mode`) takes batches of one row, up to its capacity at the same time, and
+answers them in any order: Predict starts the row, a Chunk is a piece of its answer, Done its end. Cancel asks for an
+early end; the Done comes all the same, so each row ends exactly once.
+
 A handler runs in the worker's process and can write frames of its own. The daemon therefore checks every message
 against the constraints below (msgspec checks them in C: 40 ns of 750 ns for a `Done`) and rejects any violation.
 
@@ -16,7 +20,7 @@ No sockets and no asyncio here: bytes in, messages out.
 """
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -55,6 +59,7 @@ BrokenMessage = msgspec.DecodeError  # raised by the decoders for bytes that are
 Label = Annotated[str, Meta(max_length=LONGEST_LABEL)]
 Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 Kind = Literal["counter", "gauge", "histogram"]
+Mode = Literal["batch", "continuous", "async"]
 InputKind = Literal["text", "json", "image", "array", "tensor", "bytes"]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Seconds = Annotated[float, Meta(ge=0.0, le=1e9)]  # neither NaN nor infinite
@@ -74,6 +79,8 @@ class Load(msgspec.Struct, array_like=True, tag=1):
     `isolate`: whether rows run alone after the handler raised for their batch; None if not configured.
     `in_place`: the directory is its author's own, not an unpacked archive: the worker leaves no bytecode there.
     `metrics`: the metrics that the operator has declared, each as its type, name, unit and names of dimensions.
+    `mode`: `batch`, whole batches; `continuous`, rows that join and leave between the calls of the handler; `async`,
+        rows that run concurrently on an event loop.
     """
 
     model_name: str
@@ -90,6 +97,7 @@ class Load(msgspec.Struct, array_like=True, tag=1):
     group: str = ""
     in_place: bool = False
     metrics: list[tuple[Kind, str, str, list[str]]] = []
+    mode: Mode = "batch"
 
 
 class Share(msgspec.Struct, array_like=True, tag=5):
@@ -146,6 +154,12 @@ class Credit(msgspec.Struct, array_like=True, tag=6):
     batch: int
     row: int
     count: int
+
+
+class Cancel(msgspec.Struct, array_like=True, tag=7):
+    """The answer to this batch, which has one row, is not wanted any more; its Done is still expected."""
+
+    batch: int
 
 
 class Hello(msgspec.Struct, array_like=True, tag=1):
@@ -305,7 +319,7 @@ class Done(msgspec.Struct, array_like=True, tag=4):
 
 
 Frame = bytes | bytearray | memoryview
-ToWorker = Share | Load | Predict | Threads | BatchSize | Credit
+ToWorker = Share | Load | Predict | Threads | BatchSize | Credit | Cancel
 ToDaemon = Hello | Loaded | LoadFailed | Started | Chunk | Done | Cut
 
 _encoder = msgspec.msgpack.Encoder()
@@ -357,31 +371,3 @@ def sendable(value: object) -> str:
     """Return text that a frame can hold: JSON or a handler may produce half a surrogate pair."""
     text = str(value)
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
-class FrameReader:
-    """Splits a byte stream into the bytes of messages."""
-
-    def __init__(self) -> None:
-        self._buffer = bytearray()
-
-    def feed(self, data: bytes) -> Iterator[Frame]:
-        """Consume received bytes; yield each complete message."""
-        buffer = self._buffer
-        if not buffer and len(data) >= LENGTH.size and LENGTH.unpack_from(data)[0] == len(data) - LENGTH.size:
-            yield data[LENGTH.size :]  # the usual case: exactly one frame
-            return
-        buffer += data
-        start = 0
-        while len(buffer) - start >= LENGTH.size:
-            end = start + LENGTH.size + LENGTH.unpack_from(buffer, start)[0]
-            if len(buffer) < end:
-                break
-            if not start and len(buffer) == end:  # a large frame at the end of the buffer is not copied
-                self._buffer = bytearray()
-                yield memoryview(buffer)[LENGTH.size :]
-                return
-            yield bytes(memoryview(buffer)[start + LENGTH.size : end])
-            start = end
-        if start:
-            del buffer[:start]

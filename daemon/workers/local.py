@@ -25,6 +25,7 @@ from daemon.workers.processes.template_tree import Templates
 from daemon.workers.state import WorkerEvent, WorkerState, advance
 from handlers import wire
 from handlers.credit import PATIENCE, cost_of
+from handlers.frame_reader import FrameReader
 
 UNREAD = f"The client did not read the streamed answer; its batch waited {PATIENCE:g} s, and continues without it."
 LEAVE_TIME = 5.0  # seconds between closing the socket and SIGKILL
@@ -57,7 +58,7 @@ class LocalWorker(asyncio.Protocol):
         self._clock = clock
         self._threads = spec.threads
         self._told_batch_size = spec.batch_size
-        self._reader = wire.FrameReader()
+        self._reader = FrameReader()
         self._transport: asyncio.Transport | None = None
         self.in_flight = InFlight(CAPACITY)
         self._flows = Flows(self._grant)

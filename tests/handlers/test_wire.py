@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handlers import wire
+from handlers.frame_reader import FrameReader
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
 pairs = st.lists(st.tuples(texts, texts), max_size=3)
@@ -87,7 +88,7 @@ def in_pieces(stream: bytes, cuts: Iterable[int]) -> list[bytes]:
 
 
 def frames_of(pieces: Iterable[bytes]) -> list[bytes]:
-    reader = wire.FrameReader()
+    reader = FrameReader()
     return [bytes(frame) for piece in pieces for frame in reader.feed(piece)]
 
 
@@ -129,7 +130,7 @@ def test_several_frames_in_one_chunk_come_out_in_order() -> None:
 
 def test_a_frame_and_the_start_of_the_next_in_one_chunk() -> None:
     first, second = wire.encode(wire.Hello(1)), wire.encode(wire.Hello(2))
-    reader = wire.FrameReader()
+    reader = FrameReader()
 
     early = list(reader.feed(bytes(first + second[:3])))
     late = list(reader.feed(bytes(second[3:])))

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from handlers import wire
+from handlers.frame_reader import FrameReader
 from handlers.process.connection import DaemonConnection
 from handlers.worker import alike, load_failure, log_to_output, serve
 from tests.handlers.samples import row, write
@@ -39,7 +40,7 @@ def converse(messages: Sequence[wire.ToWorker], rest: bytes = b"") -> tuple[int,
         code = serve(DaemonConnection(theirs))
         theirs.shutdown(socket.SHUT_WR)
         said = b"".join(iter(lambda: ours.recv(65536), b""))
-    return code, [wire.decode_for_daemon(frame) for frame in wire.FrameReader().feed(said)]
+    return code, [wire.decode_for_daemon(frame) for frame in FrameReader().feed(said)]
 
 
 def failure_of(load: wire.Load) -> wire.LoadFailed:

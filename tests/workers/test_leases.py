@@ -16,6 +16,7 @@ from daemon.core.job import Job, JobPhase, Param, Reply, TimeBudget
 from daemon.workers.engine import BatchEvents, Exit, WorkerListener, WorkerSpec
 from daemon.workers.local import LocalWorker
 from handlers import wire
+from handlers.frame_reader import FrameReader
 from tests.kit.build import make_model
 from tests.kit.worker import PlayedProcess
 
@@ -29,7 +30,7 @@ class Process(PlayedProcess):
         super().__init__(spec, events, batches, clock, arena)
         self.unanswered: dict[int, wire.Predict] = {}
         self._arena = arena
-        self._reader = wire.FrameReader()
+        self._reader = FrameReader()
 
     @property
     def batches(self) -> list[int]:

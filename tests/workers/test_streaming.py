@@ -6,6 +6,7 @@ from daemon.core.job import Job, Piece, Reply
 from daemon.workers.engine import Worker
 from handlers import wire
 from handlers.credit import OVERHEAD, PATIENCE, WINDOW
+from handlers.frame_reader import FrameReader
 from tests.workers.test_local import Conversation, answers
 
 LARGE = wire.Answer(200, bytes(WINDOW - OVERHEAD))
@@ -46,7 +47,7 @@ def clients(bench: Conversation) -> Clients:
 
 def told(bench: Conversation) -> list[wire.ToWorker]:
     """Return the worker's received messages."""
-    return [wire.decode_for_worker(frame) for frame in wire.FrameReader().feed(bytes(bench.process.transport.written))]
+    return [wire.decode_for_worker(frame) for frame in FrameReader().feed(bytes(bench.process.transport.written))]
 
 
 def test_a_client_that_reads_gives_credit(bench: Conversation, clients: Clients) -> None:

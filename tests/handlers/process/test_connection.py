@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from handlers import wire
+from handlers.frame_reader import FrameReader
 from handlers.process import connection as module
 from handlers.process.connection import DaemonConnection, Disconnected, take_over
 
@@ -71,7 +72,7 @@ def test_frames_of_two_threads_do_not_mix(pair: tuple[socket.socket, socket.sock
     connection = DaemonConnection(theirs)
     answers = [wire.Done(number, [wire.Answer(200, bytes([number]) * 300_000)], 0.0) for number in range(4)]
     threads = [threading.Thread(target=connection.send, args=(answer,)) for answer in answers]
-    reader, received = wire.FrameReader(), list[wire.ToDaemon]()
+    reader, received = FrameReader(), list[wire.ToDaemon]()
 
     for thread in threads:
         thread.start()

@@ -11,6 +11,7 @@ import pytest
 
 from handlers import wire
 from handlers.credit import GRANT, WINDOW, Windows, cost_of
+from handlers.frame_reader import FrameReader
 from handlers.process import pieces as module
 from handlers.process.connection import DaemonConnection
 from handlers.worker import serve
@@ -62,7 +63,7 @@ class Daemon:
         self.said: list[wire.ToDaemon] = []
         self.code: int | None = None
         self._sock = sock
-        self._reader = wire.FrameReader()
+        self._reader = FrameReader()
 
     def tell(self, *messages: wire.ToWorker) -> None:
         self._sock.sendall(b"".join(map(wire.encode, messages)))

@@ -16,6 +16,7 @@ from daemon.workers.processes.pipe import Pace, PipeReader
 from daemon.workers.processes.reaper import Process as Child
 from daemon.workers.processes.spawn import SpawnRequest
 from handlers import wire
+from handlers.frame_reader import FrameReader
 from tests.lab.simulation.plan import HEALTHY
 from tests.lab.simulation.script import SIGKILL, Script
 
@@ -84,7 +85,7 @@ class Process:
         self._faults = HEALTHY if world.healed else world.plan.faults
         self._request: SpawnRequest | None = None
         self._child: Child | None = None
-        self._reader = wire.FrameReader()
+        self._reader = FrameReader()
         self._unheard: list[bytes] = []
         self._slowest = 0.003 if self.chance.random() < 0.3 else 0.0003  # seconds until the daemon reads a write
         self._last_byte = self._last_told = 0.0

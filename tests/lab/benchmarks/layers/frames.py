@@ -1,6 +1,7 @@
 """Frames: `python -m tests.lab.benchmarks.layers.frames`. A batch out and its answers back, encoded and decoded."""
 
 from handlers import wire
+from handlers.frame_reader import FrameReader
 from tests.lab.benchmarks.layers.timing import microseconds, table
 
 BUDGET = 5.0
@@ -21,7 +22,7 @@ def costs(size: int) -> tuple[float, float]:
     """Microseconds of a request's share in the daemon (encode, then cut and decode) and in the worker."""
     question, answer = predict(size), done(3)
     there, back = wire.encode(question), bytes(wire.encode(answer))
-    reader = wire.FrameReader()
+    reader = FrameReader()
 
     def in_daemon() -> None:
         wire.encode(question)

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from handlers import wire
+from handlers.frame_reader import FrameReader
 from tests.lab.benchmarks.layers.frames import predict
 from tests.lab.benchmarks.layers.timing import table
 from tests.lab.benchmarks.measuring.processes import parse_stat
@@ -33,7 +34,7 @@ class Worker:
         )
         os.close(quiet)
         theirs.close()
-        self._reader = wire.FrameReader()
+        self._reader = FrameReader()
         self.receive()
         model = {"modelName": "m", "handler": "handler.py"}
         load = wire.Load(

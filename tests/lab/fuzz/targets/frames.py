@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from handlers import wire
+from handlers.frame_reader import FrameReader
 from tests.lab.fuzz.cuts import cuts
 from tests.lab.fuzz.target import Target
 
@@ -45,7 +46,7 @@ def check(data: bytes) -> object:
 
 
 def _frames(pieces: Iterable[bytes]) -> list[bytes]:
-    reader = wire.FrameReader()
+    reader = FrameReader()
     return [bytes(frame) for piece in pieces for frame in reader.feed(piece)]
 
 
