@@ -24,6 +24,7 @@ imports torch, so it starts in well under a second; the command line imports nei
     metrics/           counters and measurements, and their text for Prometheus
     workers/           engines, workers, pools
       processes/       how worker processes are made (templates, exec), their output, their end
+      rows/            workers that run requests row by row: their places, and what becomes late
     batching/          queue and dispatcher: when a job is sent, and together with which others
       policies/        `auto`, `fixed`, `greedy`: when a batch is due
       traffic/         learned from the traffic: batch times, arrivals, callers

@@ -133,6 +133,7 @@ class Dispatcher:
         elif job.phase is JobPhase.SENT:
             self._left.add(job)
             self.expiry.sent.discard(job)
+            self._workers.cancel(job)
 
     def wake(self) -> None:
         """Schedule `_pump` in this turn of the loop: a job arrived or a worker became idle."""
@@ -150,7 +151,7 @@ class Dispatcher:
         crashed = fate is Fate.CRASHED or fate is Fate.CRASHED_ALONE
         if crashed:
             self.quarantine.blame(outcomes, self._screening.compare_waiting)
-        busy = self._traffic.back(batch, self._workers.ready - self._workers.idle, now)
+        busy = self._traffic.back(batch, self._workers.busy, now)
         if answered or (fate is Fate.LATE and not outcomes[0].retry):
             self._traffic.returned(batch, seconds, now, busy)
             self._metrics.returned(batch, seconds, now)
@@ -185,6 +186,17 @@ class Dispatcher:
         """Forward a piece of an answer, unless the client has gone or the job has expired."""
         if job.phase is JobPhase.SENT and job not in self._left:
             job.stream(piece)
+
+    def late(self, worker: Worker, job: Job, reply: Reply) -> None:  # noqa: ARG002 - the job's batch still ends
+        """Answer a job whose worker has said nothing of it for too long."""
+        if job.phase is JobPhase.SENT and job not in self._left:
+            now = self._clock.now()
+            self.expiry.sent.discard(job)
+            self.quarantine.keep(job)
+            self._callers.ended(job, now)
+            self._metrics.answered(job, reply.status, now, job.streamed)
+            self._observer.failed(job, reply)
+            job.answer(reply)
 
     def refuse_all(self, error: DaemonError) -> None:
         """Answer all waiting jobs with an error: no worker will run them."""
@@ -288,6 +300,8 @@ class Dispatcher:
             # 1. A job whose worker died goes alone, and first; so does one that asks to run alone.
             if head.runs_alone:
                 feared = head.suspect is not None or (head.attempt > 0 and self.quarantine.watching)
+                if feared and not workers.lone:
+                    return  # until a worker has ended all of its rows
                 worker = workers.take_idle(alone=feared)
                 self._send(worker, 1, "retry" if head.attempt else "solo" if head.exclusive else "suspect", now)
                 continue
@@ -336,6 +350,7 @@ class Dispatcher:
                 self.expiry.sent.discard(job)
                 self.quarantine.keep(job)
                 self._callers.ended(job, now)
+                self._workers.cancel(job)
             self.expired[where] += 1
             self._metrics.expired(job, where, error.status, now)
             self._traffic.expired(now)
@@ -373,6 +388,6 @@ class Dispatcher:
         self.running += len(batch.jobs)
         self.reasons[reason] += 1
         self.sizes[len(batch.jobs)] += 1
-        self._traffic.sent(batch, self._workers.ready - self._workers.idle, now)
+        self._traffic.sent(batch, self._workers.busy, now)
         self._metrics.sent(batch)
         worker.predict(batch)

@@ -12,6 +12,7 @@ POLICIES = ("auto", "fixed", "greedy")
 
 _NEW_WORKER = "The setting is fixed when a worker starts; a change takes new workers: `tsctl register --replace`."
 _DECLARED = "Only the archive can set this, because its handler expects these tensors."
+_MODE = "Only the archive can set this, because its handler is written for it."
 _NEXT_BATCH = "from the next batch on"
 _NEXT_REQUEST = "from the next request on"
 
@@ -157,6 +158,16 @@ MODEL_SETTINGS: tuple[ModelSetting, ...] = (
         help="GPUs that the workers may use, by number; all of them by default.",
         yaml="deviceIds",
         why="Only the archive can set this, because it holds the model in the form that a device runs.",
+    ),
+    ModelSetting(
+        name="continuous", kind=Boolean(), label="continuous batching",
+        help="Requests join and leave between the calls of the handler, which answers a piece of each in every call.",
+        yaml="continuousBatching", default=False, why=_MODE,
+    ),
+    ModelSetting(
+        name="asynchronous", kind=Boolean(), label="asynchronous handler",
+        help="Requests go to the worker as they come, and are answered in any order by a handler with `async def`.",
+        yaml="asyncCommunication", default=False, why=_MODE,
     ),
     ModelSetting(
         name="inputs", kind=Declarations(inputs=True), label="declared inputs",

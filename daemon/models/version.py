@@ -25,14 +25,16 @@ from daemon.metrics.version import VersionMetrics
 from daemon.models.archives.sample import Sample
 from daemon.models.archives.unpack import ArchiveMark
 from daemon.models.registering.batch_size import with_default_batch_size
+from daemon.models.registering.spec import mode_of, worker_spec
 from daemon.models.replacement import Replacement, ReplacementState
 from daemon.models.reporting.health import is_healthy
 from daemon.models.reporting.reports import VersionReports
 from daemon.models.request import Registration
 from daemon.models.settings import ModelSettings, SettingsBefore
-from daemon.workers.engine import ENDS, LOAD_FAILED, STOPPED, BatchEvents, Engine, Exit, LoadFailure, Worker, WorkerSpec
+from daemon.workers.engine import ENDS, LOAD_FAILED, STOPPED, BatchEvents, Engine, Exit, LoadFailure, Worker
 from daemon.workers.gpus import Placement
 from daemon.workers.pool import Pool
+from daemon.workers.rows.pool import RowPool
 from daemon.workers.state import WorkerState
 from handlers.wire import Declared, Input
 
@@ -139,30 +141,16 @@ class ModelVersion:
         self.reports = VersionReports(recurring or Recurring(Events(), clock), self.name, self.version)
         take = self.metrics.emitted.take
         self.tracer = None if tracing is None else tracing.of(self.metrics)
-        spec = WorkerSpec(
-            model_name=self.name,
-            model_version=self.version,
-            model_dir=source.directory,
-            handler=source.manifest.handler,
-            manifest=source.manifest.raw,
-            batch_size=settings.batch_size,
-            startup_timeout=settings.startup_timeout,
-            response_timeout=settings.response_timeout,
-            retry=settings.retry,
-            isolate=settings.isolate,
-            devices=settings.devices,
-            python=source.python,
-            in_place=source.unpacked is None,
-            optimize=settings.optimize,
-            max_memory=settings.max_memory,
-            cpus=settings.cpus,
-            log=log,
+        spec = worker_spec(
+            source.manifest, source.directory, settings,
+            in_place=source.unpacked is None, python=source.python, log=log, isolated=self.metrics.batch_isolated,
             measured=take if self.tracer is None else self.tracer.beside(take),
-            isolated=self.metrics.batch_isolated,
-        )
+        )  # fmt: skip
         self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)
         cores = min(cores, len(settings.cpus) or cores)
-        self.pool = Pool(engine, spec, clock, self, cores, placement, chosen_threads)
+        self.pool = (Pool if spec.mode == "batch" else RowPool)(
+            engine, spec, clock, self, cores, placement, chosen_threads
+        )
         self.traffic = Traffic(settings.batch_size)
         self.dispatcher = Dispatcher(
             self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics, self.listeners,
@@ -327,7 +315,8 @@ class ModelVersion:
 
     def _make_collector(self) -> Collector:
         settings = self.settings
-        return make_collector(settings.policy, settings.batch_size, settings.max_delay, self.traffic)
+        rows = mode_of(settings) != "batch"
+        return make_collector(settings.policy, settings.batch_size, settings.max_delay, self.traffic, rows=rows)
 
     def _limit_waiting(self) -> None:
         """Set how long a job may wait, also for jobs that wait already."""

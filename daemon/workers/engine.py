@@ -18,7 +18,7 @@ from daemon.core.job import Batch, Job, Outcome, Reply
 from daemon.core.logs import OutputLog
 from daemon.workers.inflight import InFlight
 from daemon.workers.state import WorkerState
-from handlers.wire import Declared, Isolation, Kind, Measurement, Optimized
+from handlers.wire import Declared, Isolation, Kind, Measurement, Mode, Optimized
 
 STOPPED = "stopped"
 LOAD_FAILED = "load_failed"
@@ -51,6 +51,8 @@ class WorkerSpec:
         isolate: whether the jobs of a batch for which the handler raised run alone; None as for `retry`.
         max_memory: the worker's limit in bytes (processes/memory_limit.py); None for no limit.
         cpus: the processors that the worker may use, by number; empty for all.
+        mode: as in `handlers.wire.Load`.
+        rows: the most rows at the same time, if the mode is not `batch`.
         python: the interpreter; None for the daemon's own.
         in_place: whether the model's directory is its author's own, and not an unpacked archive.
         optimize: as in ModelSettings.
@@ -78,6 +80,8 @@ class WorkerSpec:
     optimize: Sequence[str] | None = None
     max_memory: int | None = None
     cpus: Sequence[int] = ()
+    mode: Mode = "batch"
+    rows: int = 1
     metrics: Sequence[tuple[Kind, str, str, list[str]]] = ()
     log: OutputLog = field(default=lambda text, pid, stream: None)
     measured: Callable[[Sequence[Measurement]], None] = field(default=lambda measurements: None)
@@ -144,6 +148,9 @@ class Worker(Protocol):
     def predict(self, batch: Batch) -> None:
         """Run a batch after those in hand; the worker must be READY, and have room. Return at once."""
 
+    def cancel(self, job: Job) -> None:
+        """Drop a job that runs and is not wanted any more, where the worker's mode allows it; its batch still ends."""
+
     def set_threads(self, count: int) -> None:
         """Use this many intra-op threads from the next batch on."""
 
@@ -179,6 +186,9 @@ class BatchEvents(Protocol):
     def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
         """Take a piece of the answer to a job of the worker's batch."""
 
+    def late(self, worker: Worker, job: Job, reply: Reply) -> None:
+        """Answer a job that exceeded the response timeout, alone; its batch still ends."""
+
 
 class Engine(Protocol):
     """A place where workers can run: this machine, a cluster, a test."""
@@ -196,7 +206,7 @@ class FreeWorkers(Protocol):
 
     @property
     def idle(self) -> int:
-        """The number of workers without a batch."""
+        """The number of batches that can be sent now: workers without one, or free places of rows."""
 
     @property
     def granting(self) -> int:
@@ -210,12 +220,23 @@ class FreeWorkers(Protocol):
     def unstarted(self) -> int:
         """The number of jobs sent to granting workers that have not started."""
 
+    @property
+    def lone(self) -> bool:
+        """Whether a worker without any batch can be taken."""
+
+    @property
+    def busy(self) -> int:
+        """The number of workers with the model loaded that have a batch."""
+
     def take_idle(self, alone: bool = False) -> Worker:
         """Return one idle worker, the longest idle first; there must be one.
 
         Args:
             alone: the batch must have the process for itself, so the worker grants no other meanwhile.
         """
+
+    def cancel(self, job: Job) -> None:
+        """Ask the worker that runs a job to drop it."""
 
     def take_granting(self) -> Worker:
         """Return the granting worker that has run its batch the longest; there must be one."""

@@ -17,7 +17,6 @@ A handler may use the memory of an inference request's tensors after their batch
 each batch that is done (`Done.kept`), and their leases last until it no longer does.
 """
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 
 from daemon.core.arena import Lease
@@ -38,7 +37,7 @@ class InFlight:
         self.capacity = capacity
         self.overdue: int | None = None
         self._begun: set[int] = set()  # ids of batches reported as begun by a worker that runs several at the same time
-        self._batches: deque[Batch] = deque()
+        self._batches: dict[int, Batch] = {}  # by their ids, in the order in which they were sent
         self._leases: dict[int, Sequence[Lease]] = {}  # by the ids of batches that have any
         self._kept: dict[int, Lease] = {}  # by their offsets: of batches that are done
 
@@ -46,15 +45,15 @@ class InFlight:
         return len(self._batches)
 
     def __iter__(self) -> Iterator[Batch]:
-        return iter(self._batches)
+        return iter(self._batches.values())
 
     def __repr__(self) -> str:
-        return f"<InFlight {' '.join(map(repr, self._batches)) or 'empty'}>"
+        return f"<InFlight {' '.join(map(repr, self)) or 'empty'}>"
 
     @property
     def running(self) -> Batch | None:
         """The batch that has started, and is not overdue."""
-        return self._batches[0] if self._batches and self.overdue is None else None
+        return next(iter(self._batches.values())) if self._batches and self.overdue is None else None
 
     @property
     def busy(self) -> bool:
@@ -66,7 +65,7 @@ class InFlight:
         """The number of jobs that were sent ahead, and wait here."""
         if len(self._batches) < 2 and self.overdue is None:
             return 0
-        return sum([len(batch.jobs) for batch in self._batches if not self.has_started(batch)])
+        return sum([len(batch.jobs) for batch in self if not self.has_started(batch)])
 
     def has_started(self, batch: Batch) -> bool:
         """Return whether a handler may have seen the batch."""
@@ -74,13 +73,13 @@ class InFlight:
 
     def find(self, number: int) -> Batch | None:
         """Return the batch with this id, if started and not overdue; else None."""
-        return next((batch for batch in self._batches if batch.id == number and self.has_started(batch)), None)
+        batch = self._batches.get(number)
+        return batch if batch is not None and self.has_started(batch) else None
 
     def start(self, number: int) -> None:
         """Note that the worker reports a batch as begun; an unknown id is ignored."""
-        for batch in self._batches:
-            if batch.id == number:
-                self._begun.add(number)
+        if number in self._batches:
+            self._begun.add(number)
 
     @property
     def leased(self) -> int:
@@ -95,7 +94,7 @@ class InFlight:
             leases: of the batch's values that are in shared memory.
         """
         assert len(self._batches) < self.capacity, self
-        self._batches.append(batch)
+        self._batches[batch.id] = batch
         if leases:
             self._leases[batch.id] = leases
 
@@ -153,11 +152,11 @@ class InFlight:
             reason: as in `Outcome`.
             fate: of started jobs; of a worker that ended of itself, CRASHED.
         """
-        started_batches = sum([self.has_started(batch) for batch in self._batches])
+        started_batches = sum([self.has_started(batch) for batch in self])
         one_batch = started_batches + (self.overdue is not None) == 1
         while self._batches:
-            started = self.has_started(self._batches[-1])
-            batch = self._batches.pop()
+            started = self.has_started(self._batches[next(reversed(self._batches))])
+            _, batch = self._batches.popitem()
             self._begun.discard(batch.id)
             if not started:
                 yield batch, [Outcome(job, None, Fate.UNSTARTED, True, reason) for job in batch.jobs]
@@ -167,6 +166,6 @@ class InFlight:
                 yield batch, [Outcome(job, None, fate, retry, reason) for job in batch.jobs]
 
     def _take_out(self) -> Batch:
-        batch = self._batches.popleft()
+        batch = self._batches.pop(next(iter(self._batches)))
         self._begun.discard(batch.id)
         return batch

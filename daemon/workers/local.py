@@ -13,7 +13,7 @@ from typing import cast
 from daemon.core.arena import Arena
 from daemon.core.clock import Clock, Timer
 from daemon.core.errors import ResponseTimeout
-from daemon.core.job import Batch, Fate, Piece, Reply
+from daemon.core.job import Batch, Fate, Job, Piece, Reply
 from daemon.workers.engine import LOAD_FAILED, BatchEvents, Exit, LoadFailure, WorkerListener, WorkerSpec
 from daemon.workers.flows import Flows
 from daemon.workers.frames import check_measured, outcomes_of, piece_of, predict_of
@@ -92,6 +92,9 @@ class LocalWorker(asyncio.Protocol):
         if len(self.in_flight) == 1:
             self._time_response()
         self._transport.write(wire.encode(message))
+
+    def cancel(self, job: Job) -> None:
+        """Do nothing: a whole batch runs to its end."""
 
     def set_threads(self, count: int) -> None:
         if count != self._threads and self.state is WorkerState.READY and self._transport is not None:
@@ -299,8 +302,7 @@ class LocalWorker(asyncio.Protocol):
             self._batches.streamed(self, batch.jobs[row], piece_of(piece, flow))
             if not flow.wanted:
                 flow.refuse()  # the client has gone, or has its answer
-        if batch is self.in_flight.running:
-            self._time_response()
+        self._batch_heard(batch)
 
     def _cut(self, cut: wire.Cut) -> None:
         """End the answers of a batch's clients that do not read."""
@@ -312,6 +314,10 @@ class LocalWorker(asyncio.Protocol):
                 raise wire.BrokenMessage(f"row {row} of {len(batch.jobs)} is cut")
             self._flows.of(batch.id, row).close()
             self._batches.streamed(self, batch.jobs[row], Piece(503, b"", unread=UNREAD))
+        self._batch_heard(batch)
+
+    def _batch_heard(self, batch: Batch) -> None:
+        """Note that a started batch goes on."""
         if batch is self.in_flight.running:
             self._time_response()
 

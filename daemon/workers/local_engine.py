@@ -14,6 +14,7 @@ from daemon.workers.processes.cgroups import Cgroups
 from daemon.workers.processes.leftovers import MARK
 from daemon.workers.processes.reaper import Children
 from daemon.workers.processes.template_tree import Templates
+from daemon.workers.rows.worker import RowWorker
 from handlers.wire import Kind
 
 
@@ -57,7 +58,8 @@ class LocalEngine:
     def start_worker(self, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents) -> LocalWorker:
         if self._metrics:
             spec = dataclasses.replace(spec, metrics=self._metrics)
-        return LocalWorker(spec, events, batches, self._loop, self._clock, self._templates, self._arena)
+        kind = LocalWorker if spec.mode == "batch" else RowWorker
+        return kind(spec, events, batches, self._loop, self._clock, self._templates, self._arena)
 
     def close(self) -> None:
         """End the templates; running workers go on."""

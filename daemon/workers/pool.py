@@ -9,6 +9,7 @@ import math
 from typing import Protocol
 
 from daemon.core.clock import Clock, Timer
+from daemon.core.job import Job
 from daemon.workers.cores import oversubscription, threads_for
 from daemon.workers.engine import BatchEvents, Engine, Exit, LoadFailure, Worker, WorkerSpec
 from daemon.workers.gpus import Placement
@@ -96,6 +97,14 @@ class Pool:
         return len([slot for slot in self.slots if slot.state is SlotState.UP])
 
     @property
+    def lone(self) -> bool:
+        return bool(self._idle)
+
+    @property
+    def busy(self) -> int:
+        return self.ready - len(self._idle)
+
+    @property
     def serving(self) -> bool:
         """Whether any worker is ready; read for each request, so all workers are seldom examined."""
         return bool(self._idle or self._granting or self.ready)
@@ -126,6 +135,10 @@ class Pool:
         if worker.in_flight.capacity > 1 and not alone:
             self._granting[worker] = None
         return worker
+
+    def cancel(self, job: Job) -> None:
+        for worker in (*self.workers, *self._leaving):
+            worker.cancel(job)
 
     def take_granting(self) -> Worker:
         worker = next(iter(self._granting))

@@ -95,6 +95,9 @@ class StubWorker:
         if len(self.in_flight) == 1:
             self._begin(batch)
 
+    def cancel(self, job: Job) -> None:
+        """Do nothing: a whole batch runs to its end."""
+
     def set_threads(self, count: int) -> None:
         self.threads = count
 

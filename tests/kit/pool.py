@@ -40,6 +40,9 @@ class Heard:
     def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
         raise AssertionError(f"nothing is streamed here: {job} {piece}")
 
+    def late(self, worker: Worker, job: Job, reply: Reply) -> None:
+        raise AssertionError(f"nothing is late here: {job} {reply}")
+
     def pool_changed(self) -> None:
         self.changes += 1
 

@@ -11,6 +11,7 @@ from daemon.core.job import Batch, Job, Outcome, Reply
 from daemon.workers import local
 from daemon.workers.engine import ENDS, STOPPED, BatchEvents, Exit, LoadFailure, Worker, WorkerListener, WorkerSpec
 from daemon.workers.local import LocalWorker
+from daemon.workers.rows.worker import RowWorker
 from handlers import wire
 from tests.http.fake import FakeTransport
 from tests.kit.client import Client
@@ -38,6 +39,9 @@ class WorkerLog:
 
     def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
         self.events.append(f"streamed {piece.body!r}")
+
+    def late(self, worker: Worker, job: Job, reply: Reply) -> None:
+        self.events.append(f"late {job.id}")
 
     def lost(self, worker: Worker) -> None:
         self.events.append("lost")
@@ -104,8 +108,9 @@ class PlayedProcess:
         arena: Arena | None = None,
     ) -> None:
         loop: Any = None
+        kind = LocalWorker if spec.mode == "batch" else RowWorker
         with patch.object(local, "WorkerProcess", FakeLife):
-            self.worker = LocalWorker(spec, events, batches, loop, clock, loop, arena)
+            self.worker = kind(spec, events, batches, loop, clock, loop, arena)
         self.life: FakeLife = self.worker._process  # type: ignore[assignment]
         self.transport = FakeTransport(self.worker, clock.soon)
         self._clock = clock

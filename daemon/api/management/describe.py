@@ -43,7 +43,7 @@ def describe(model: ModelVersion, customized: dict[str, Any] | None = None) -> d
         "parallelLevel": 0,
         "deviceType": "gpu" if settings.devices else "cpu",
         **({"deviceIds": named} if named and settings.devices else {}),
-        "continuousBatching": False,
+        "continuousBatching": settings.continuous,
         "useJobTicket": False,
         "useVenv": False,
         "stateful": False,

@@ -4,14 +4,23 @@ from daemon.batching.policies.auto import Auto
 from daemon.batching.policies.collector import Collector
 from daemon.batching.policies.fixed import Fixed
 from daemon.batching.policies.greedy import Greedy
+from daemon.batching.policies.row_by_row import RowByRow
 from daemon.batching.traffic.traffic import Traffic
 
 POLICIES = ("auto", "fixed", "greedy")
 DEFAULT_POLICY = "auto"
 
 
-def make_collector(policy: str, batch_size: int, max_delay: float, traffic: Traffic) -> Collector:
-    """Return a new collector; `policy` is one of `POLICIES`, `max_delay` in seconds."""
+def make_collector(
+    policy: str, batch_size: int, max_delay: float, traffic: Traffic, *, rows: bool = False
+) -> Collector:
+    """Return a new collector; `policy` is one of `POLICIES`, `max_delay` in seconds.
+
+    Args:
+        rows: the version runs row by row: there is no batch to wait for.
+    """
+    if rows:
+        return RowByRow()
     if policy == "greedy":
         return Greedy(batch_size)
     if policy == "fixed":

@@ -16,10 +16,8 @@ _NOT_YAML = (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionE
 _ONE_PROCESS = "a worker is one process: let the handler spread the model over its GPUs, and remove the key"
 _REFUSED = {
     "sequenceBatching": "keep a sequence's state where each worker finds it, and remove the key",
-    "continuousBatching": "a handler that answers in pieces sends each token as it comes; remove the key",
     "parallelType": _ONE_PROCESS,
     "torchrun": _ONE_PROCESS,
-    "asyncCommunication": "an `async def` function waits without blocking its worker's other requests; remove the key",
 }
 
 

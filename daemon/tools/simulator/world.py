@@ -231,6 +231,9 @@ class World:
     def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:  # noqa: ARG002 - never called
         raise AssertionError("a simulated worker answers in one piece")
 
+    def late(self, worker: Worker, job: Job, reply: Reply) -> None:  # noqa: ARG002 - never called
+        raise AssertionError("a simulated worker is never late")
+
     # PoolListener.
 
     @property

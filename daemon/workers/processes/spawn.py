@@ -27,7 +27,7 @@ def load_of(spec: WorkerSpec, group: str = "") -> wire.Load:
         spec.model_name, spec.model_version, str(spec.model_dir), spec.handler,
         dict(spec.manifest), spec.batch_size, spec.threads, spec.gpu_id,
         None if spec.optimize is None else list(spec.optimize), spec.isolate, list(spec.cpus), group, spec.in_place,
-        list(spec.metrics),
+        list(spec.metrics), spec.mode,
     )  # fmt: skip
 
 

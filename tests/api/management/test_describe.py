@@ -181,6 +181,8 @@ def test_each_setting_is_told_with_who_said_so(house: House) -> None:
         "cpus": (None, "default"),
         "deviceType": (None, "default"),
         "deviceIds": (None, "default"),
+        "continuousBatching": (False, "default"),
+        "asyncCommunication": (False, "default"),
         "inputs": ([], "default"),
         "outputs": ([], "default"),
         "platform": ("pytorch", "default"),

@@ -205,6 +205,10 @@ class Watch:
             self._world.broken("a piece goes to whoever asked", job=job, piece=piece)
         self._batches.streamed(worker, job, piece)
 
+    def late(self, worker: Worker, job: Job, reply: Reply) -> None:
+        self._heard(worker, "late")
+        self._batches.late(worker, job, reply)
+
     def lost(self, worker: Worker) -> None:
         process = self._heard(worker, "lost")
         self._world.note("%r: is lost", process)

@@ -51,7 +51,7 @@ def puts_what_comes_back_last(patch: pytest.MonkeyPatch) -> None:
 def charges_what_went_ahead(patch: pytest.MonkeyPatch) -> None:
     def give_back(in_flight: InFlight, retry: bool, reason: str, fate: Fate) -> Iterator[tuple[Batch, list[Outcome]]]:
         while in_flight._batches:
-            batch = in_flight._batches.pop()
+            batch = in_flight._batches.popitem()[1]
             yield batch, [Outcome(job, None, fate, retry, reason) for job in batch.jobs]
 
     patch.setattr(InFlight, "give_back", give_back)

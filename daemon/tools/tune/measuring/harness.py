@@ -149,6 +149,9 @@ class Harness:
     def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
         """Ignore pieces: only the time counts."""
 
+    def late(self, worker: Worker, job: Job, reply: Reply) -> None:
+        """Ignore late rows: their batch ends."""
+
     # PoolListener.
 
     @property

@@ -1,0 +1,75 @@
+"""The workers that a version asks for, and how they run requests: in whole batches, or row by row."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from daemon.core.errors import InvalidModel
+from daemon.core.logs import OutputLog
+from daemon.marfile import Manifest
+from daemon.models.settings import ModelSettings
+from daemon.workers.engine import WorkerSpec
+from handlers.wire import Isolation, Measurement, Mode
+
+
+def mode_of(settings: ModelSettings) -> Mode:
+    """Return the mode that the settings ask for.
+
+    Raises:
+        InvalidModel: they ask for two.
+    """
+    if settings.continuous and settings.asynchronous:
+        raise InvalidModel(
+            "model-config.yaml: `continuousBatching` and `asyncCommunication` are both true; a handler is written for"
+            " one of them. Remove the other."
+        )
+    return "continuous" if settings.continuous else "async" if settings.asynchronous else "batch"
+
+
+def places_of(settings: ModelSettings) -> int:
+    """Return how many requests a worker may run at the same time, where it runs them row by row.
+
+    `continuous`: each call of the handler takes all of them, so the batch size. `async`: the handler makes its own
+    batches, so as many as may wait in the queue; what waits here could as well wait there.
+    """
+    return int(settings.queue_jobs if settings.asynchronous else settings.batch_size)
+
+
+def worker_spec(
+    manifest: Manifest,
+    directory: Path,
+    settings: ModelSettings,
+    *,
+    in_place: bool,
+    python: Path | None,
+    log: OutputLog,
+    measured: Callable[[Sequence[Measurement]], None],
+    isolated: Callable[[Isolation], None],
+) -> WorkerSpec:
+    """Return the configuration of a version's workers; the arguments are those of `WorkerSpec` and of `Source`.
+
+    Raises:
+        InvalidModel: the settings ask for two modes.
+    """
+    return WorkerSpec(
+        model_name=manifest.model_name,
+        model_version=manifest.model_version,
+        model_dir=directory,
+        handler=manifest.handler,
+        manifest=manifest.raw,
+        batch_size=settings.batch_size,
+        startup_timeout=settings.startup_timeout,
+        response_timeout=settings.response_timeout,
+        retry=settings.retry,
+        isolate=settings.isolate,
+        devices=settings.devices,
+        python=python,
+        in_place=in_place,
+        optimize=settings.optimize,
+        max_memory=settings.max_memory,
+        cpus=settings.cpus,
+        mode=mode_of(settings),
+        rows=places_of(settings),
+        log=log,
+        measured=measured,
+        isolated=isolated,
+    )

@@ -1,0 +1,136 @@
+"""A worker process that runs row by row: rows begin, send pieces and end on their own, up to its capacity at once.
+
+The conversation is that of local.py in batches of one row (handlers/wire.py); state.py draws a row's way. Two limits of
+time replace that of a batch, both the response timeout:
+
+    a row of which nothing is heard    its client is answered, and the worker is told to drop it; the others go on
+    a worker of which nothing is heard while it has rows          it is killed, and all of its rows come back
+
+Whatever is said of a row that nobody waits for does not count as heard.
+"""
+
+from typing import Any
+
+from daemon.core.errors import ResponseTimeout
+from daemon.core.job import Batch, Job, Reply
+from daemon.workers.frames import outcomes_of, predict_of
+from daemon.workers.local import LocalWorker
+from daemon.workers.rows.in_flight import RowsInFlight
+from daemon.workers.rows.state import RowEvent
+from daemon.workers.state import WorkerEvent, WorkerState, advance
+from handlers import wire
+from handlers.credit import PATIENCE
+
+
+class RowWorker(LocalWorker):
+    """One worker process that runs rows on their own."""
+
+    in_flight: RowsInFlight
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.in_flight = RowsInFlight(self._spec.rows)
+        self._heard: dict[int, float] = {}  # running row → when it was last heard of; the longest silent first
+        self._last = 0.0  # when anything was last heard, or the first row was sent
+        self._watched = False  # the timer is set
+
+    def predict(self, batch: Batch) -> None:
+        assert self.state is WorkerState.READY and self._transport is not None, self
+        message, leases = predict_of(batch)
+        now = self._clock.now()
+        if not self.in_flight:
+            self._last = now
+        self.in_flight.take(batch, leases)
+        self._heard[batch.id] = now
+        self._watch(now)
+        self._transport.write(wire.encode(message))
+
+    def cancel(self, job: Job) -> None:
+        number = self.in_flight.number_of(job)
+        if number is not None:
+            self._cancel(number, RowEvent.CANCEL)
+
+    def set_limits(self, batch_size: int, response_timeout: float) -> None:
+        super().set_limits(batch_size, response_timeout)
+        if self._spec.mode == "continuous":
+            self.in_flight.capacity = batch_size
+
+    def _cancel(self, number: int, event: RowEvent) -> None:
+        self.in_flight.cancel(number, event)
+        del self._heard[number]
+        self._flows.close(number)
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(wire.encode(wire.Cancel(number)))
+
+    def _batch_heard(self, batch: Batch) -> None:
+        self._last = self._clock.now()
+        del self._heard[batch.id]
+        self._heard[batch.id] = self._last
+
+    def _done(self, done: wire.Done) -> None:
+        self._measured(done.measured)
+        if self._hung:
+            return  # all rows were taken back
+        if done.batch not in self.in_flight.numbers or len(done.answers) != 1:
+            raise wire.BrokenMessage(f"{len(done.answers)} answers to row {done.batch} of {self.in_flight!r}")
+        batch = self.in_flight.finish_row(done.batch, done.kept)
+        self._heard.pop(done.batch, None)
+        self._last = self._clock.now()
+        if self._flows:
+            self._flows.close(batch.id)
+        self.answered = True
+        self._batches.ended(self, batch, outcomes_of(batch, done), done.seconds)
+        if self.state is WorkerState.DRAINING and not self.in_flight:
+            self._leave()
+
+    # Timeouts.
+
+    def _watch(self, now: float) -> None:
+        """Set the timer for the first time at which anything may be late; when it is due, most rows were heard of."""
+        if not self._watched:
+            self._watched = True
+            first = next(iter(self._heard.values()), self._last) + self._spec.response_timeout
+            self._timer = self._clock.later(max(0.0, min(first, self._hangs_at()) - now), self._response_timeout)
+
+    def _hangs_at(self) -> float:
+        """Return when the worker counts as hanging if nothing is heard; it may wait for clients with unread pieces."""
+        waits = any(self._flows.used_up(number) for number in self._heard)
+        return self._last + self._spec.response_timeout + (PATIENCE if waits else 0.0)
+
+    def _response_timeout(self) -> None:
+        self._watched = False
+        if not self.in_flight:
+            return
+        now, seconds = self._clock.now(), self._spec.response_timeout
+        if self._hangs_at() <= now:
+            self._hang(seconds)
+            return
+        for number, heard in list(self._heard.items()):
+            if heard + seconds > now:
+                break
+            batch = self.in_flight.find(number)
+            assert batch is not None
+            if self._flows.used_up(number):  # the worker waits for the client, and cuts the row in its time
+                del self._heard[number]
+                self._heard[number] = now
+            else:
+                self._cancel(number, RowEvent.LATE)
+                text = f"The request was not answered within the response timeout of {seconds:g} s."
+                self._batches.late(self, batch.jobs[0], _late(text))
+        self._watch(now)
+
+    def _hang(self, seconds: float) -> None:
+        self._hung = True
+        reply = _late(f"The worker did not answer within the response timeout of {seconds:g} s and is replaced.")
+        if self.state is WorkerState.READY:
+            self.state = advance(self.state, WorkerEvent.STOP)  # nothing more is sent to the worker
+        self._process.kill(f"response timeout of {seconds:g} s", "response_timeout")
+        self._heard.clear()
+        self._flows.close_all()
+        for batch, outcomes in self.in_flight.expire_all(self._retry, reply):
+            self._batches.ended(self, batch, outcomes, 0.0)
+
+
+def _late(text: str) -> Reply:
+    error = ResponseTimeout(text)
+    return Reply(error.status, str(error).encode(), error=error.kind)

@@ -1,0 +1,102 @@
+"""A pool whose workers run row by row: which gets the next row, and when there is none."""
+
+from dataclasses import replace
+
+from daemon.core.clock import FakeClock
+from daemon.core.job import Batch
+from daemon.workers.engine import Worker
+from daemon.workers.rows.in_flight import RowsInFlight
+from daemon.workers.rows.pool import RowPool
+from daemon.workers.stub import StubEngine, StubWorker
+from tests.kit.build import make_spec
+from tests.kit.client import Client
+from tests.kit.pool import Heard
+
+
+class StubRowPool:
+    """A pool of workers with two places each, whose rows end by `end`."""
+
+    def __init__(self, workers: int, places: int = 2) -> None:
+        self.clock = FakeClock()
+        self.engine = StubEngine(self.clock)
+        self.heard = Heard()
+        self.pool = RowPool(self.engine, replace(make_spec(), mode="continuous"), self.clock, self.heard, 8)
+        self.heard.pool = self.pool
+        self.pool.scale(workers)
+        for each in self.engine.workers:
+            each.in_flight = RowsInFlight(places)
+        self.clock.advance(0.1)
+        self._numbers = iter(range(1, 1000))
+
+    def begin(self, *, alone: bool = False) -> Worker:
+        worker = self.pool.take_idle(alone)
+        job = Client().job("j")
+        job.send()
+        worker.in_flight.take(Batch(next(self._numbers), [job], "place"))
+        return worker
+
+    def end(self, worker: Worker) -> None:
+        in_flight = worker.in_flight
+        assert isinstance(in_flight, RowsInFlight)
+        in_flight.finish_row(next(iter(in_flight.numbers)))
+        self.pool.take_back(worker, answered=True)
+
+
+def test_the_worker_with_the_fewest_rows_gets_the_next() -> None:
+    bench = StubRowPool(workers=2)
+
+    taken = [bench.begin() for _ in range(4)]
+
+    assert [taken.count(worker) for worker in bench.engine.workers] == [2, 2]
+    assert taken[0] is not taken[1]
+
+
+def test_places_are_counted_and_come_back() -> None:
+    bench = StubRowPool(workers=2)
+    assert bench.pool.idle == 4
+
+    workers = [bench.begin() for _ in range(4)]
+    assert (bench.pool.idle, bench.pool.busy) == (0, 2)
+
+    bench.end(workers[0])
+    assert (bench.pool.idle, bench.pool.busy) == (1, 2)
+    assert bench.begin() is workers[0]
+
+
+def test_a_row_that_must_be_alone_gets_an_empty_worker_to_itself() -> None:
+    bench = StubRowPool(workers=2)
+    first = bench.begin()
+    assert bench.pool.lone
+
+    alone = bench.begin(alone=True)
+
+    assert alone is not first
+    assert (bench.pool.lone, bench.pool.idle) == (False, 1)
+    bench.end(alone)
+    assert (bench.pool.lone, bench.pool.idle) == (True, 3)
+
+
+def test_a_worker_that_leaves_gets_no_more_rows() -> None:
+    bench = StubRowPool(workers=2)
+    kept, leaving = bench.begin(), bench.begin()
+
+    bench.pool.scale(1)
+    bench.end(leaving)
+
+    assert bench.begin() is kept
+    assert bench.pool.idle == 0
+
+
+def test_a_new_number_of_places_counts_at_once() -> None:
+    bench = StubRowPool(workers=1)
+    [worker] = bench.engine.workers
+    assert isinstance(worker, StubWorker)
+    bench.begin()
+
+    worker.in_flight.capacity = 1
+    bench.pool.set_limits(1, 10.0, 10.0)
+    assert bench.pool.idle == 0
+
+    worker.in_flight.capacity = 3
+    bench.pool.set_limits(3, 10.0, 10.0)
+    assert bench.pool.idle == 2

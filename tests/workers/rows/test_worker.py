@@ -1,0 +1,266 @@
+"""The conversation with a worker that runs row by row; its transport and its life are fakes."""
+
+from typing import Any
+
+import pytest
+
+from daemon.core.job import Fate, Job
+from daemon.workers.engine import Exit
+from daemon.workers.local import LocalWorker
+from daemon.workers.state import WorkerState
+from handlers import wire
+from handlers.credit import PATIENCE, WINDOW
+from handlers.frame_reader import FrameReader
+from tests.kit.build import make_spec
+from tests.kit.worker import LoneWorker, PlayedProcess
+
+OK = wire.Answer(200, b"ok")
+
+
+class Rows(LoneWorker[LocalWorker]):
+    """A worker in the mode `continuous`, and its process, which has loaded the model."""
+
+    def __init__(self, **spec: Any) -> None:
+        super().__init__()
+        spec = {"mode": "continuous", "rows": 4, "response_timeout": 10.0, **spec}
+        self.process = PlayedProcess(make_spec(batch_size=4, **spec), self.log, self.log, self.clock)
+        self.worker = self.process.worker
+        self.process.say(wire.Hello(7), wire.Loaded(0.1, False))
+        self.log.events.clear()
+        self.process.transport.written.clear()
+
+    def begin(self, *names: str) -> list[Job]:
+        """Send a row for each name, with ids from 1 on."""
+        return [job for number, name in enumerate(names, 1) for job in self.predict(number, name)]
+
+    def say(self, *messages: wire.ToDaemon) -> None:
+        self.process.say(*messages)
+
+    @property
+    def told(self) -> list[wire.ToWorker]:
+        """What the daemon has sent, without rows and credit."""
+        frames = FrameReader().feed(bytes(self.process.transport.written))
+        usual = (wire.Predict, wire.Credit)
+        return [each for each in map(wire.decode_for_worker, frames) if not isinstance(each, usual)]
+
+    @property
+    def killed(self) -> list[str]:
+        return self.process.life.killed
+
+
+def test_rows_end_in_any_order() -> None:
+    bench = Rows()
+    bench.begin("a", "b", "c")
+
+    bench.say(wire.Done(2, [OK], 0.2), wire.Done(3, [OK], 0.3), wire.Done(1, [OK], 0.1))
+
+    assert bench.log.events == ["ended 2 after 0.2", "ended 3 after 0.3", "ended 1 after 0.1"]
+    assert not bench.worker.in_flight
+
+
+def test_each_row_streams_on_its_own() -> None:
+    bench = Rows()
+    bench.begin("a", "b")
+
+    bench.say(
+        wire.Chunk(2, [(0, wire.Answer(200, b"b1"))]),
+        wire.Chunk(1, [(0, wire.Answer(200, b"a1"))]),
+        wire.Done(2, [OK], 0.2),
+        wire.Chunk(1, [(0, wire.Answer(200, b"a2"))]),
+    )
+
+    assert bench.log.events == ["streamed b'b1'", "streamed b'a1'", "ended 2 after 0.2", "streamed b'a2'"]
+
+
+def test_a_cancelled_row_is_told_once_and_keeps_its_place_until_the_worker_ends_it() -> None:
+    bench = Rows()
+    a, _ = bench.begin("a", "b")
+
+    bench.worker.cancel(a)
+    bench.worker.cancel(a)
+
+    assert bench.told == [wire.Cancel(1)]
+    assert len(bench.worker.in_flight) == 2
+    bench.say(wire.Chunk(1, [(0, OK)]), wire.Done(1, [OK], 0.1))
+    assert bench.log.events == ["ended 1 after 0.1"]
+    assert len(bench.worker.in_flight) == 1
+
+
+def test_a_cancel_of_a_row_that_has_ended_is_ignored() -> None:
+    bench = Rows()
+    [a] = bench.begin("a")
+    bench.say(wire.Done(1, [OK], 0.1))
+
+    bench.worker.cancel(a)
+
+    assert bench.told == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(wire.Done(9, [OK], 0.1), id="the end of a row that is not there"),
+        pytest.param(wire.Done(1, [OK, OK], 0.1), id="two answers to one row"),
+        pytest.param(wire.Done(1, [], 0.1), id="no answer"),
+        pytest.param(wire.Chunk(1, [(1, OK)]), id="a piece for a second row"),
+        pytest.param(wire.Cut(1, [1]), id="a cut of a second row"),
+    ],
+)
+def test_a_worker_that_says_what_cannot_be_is_replaced_and_no_row_is_lost(said: wire.ToDaemon) -> None:
+    bench = Rows(retry=True)
+    jobs = bench.begin("a", "b")
+
+    bench.say(said)
+    [why] = bench.killed
+    assert why.startswith("it sent an invalid message to the daemon (")
+    bench.process.life.over(Exit(None, "killed"))
+
+    assert {outcome.job for outcome in bench.log.outcomes} <= set(jobs)
+    assert not bench.worker.in_flight
+    assert len(bench.log.outcomes) == 2
+
+
+def test_an_end_after_the_end_is_no_message_for_anybody() -> None:
+    bench = Rows()
+    bench.begin("a")
+    bench.say(wire.Done(1, [OK], 0.1))
+
+    bench.say(wire.Done(1, [OK], 0.1))
+
+    assert len(bench.killed) == 1
+
+
+def test_all_rows_of_a_worker_that_ends_come_back_as_started() -> None:
+    bench = Rows(retry=True)
+    jobs = bench.begin("a", "b", "c")
+
+    bench.process.life.over(Exit(7, "it exited with code 7", crashed=True))
+
+    assert [(each.job, each.fate, each.retry) for each in bench.log.outcomes] == [
+        (job, Fate.CRASHED, True) for job in reversed(jobs)
+    ]
+
+
+def test_a_single_row_is_alone_to_blame() -> None:
+    bench = Rows(retry=True)
+    bench.begin("a")
+
+    bench.process.life.over(Exit(7, "it exited with code 7", crashed=True))
+
+    assert [each.fate for each in bench.log.outcomes] == [Fate.CRASHED_ALONE]
+
+
+def test_a_row_of_which_nothing_is_heard_is_answered_and_cancelled_and_the_others_go_on() -> None:
+    bench = Rows()
+    bench.begin("a", "b")
+    for _ in range(3):
+        bench.clock.advance(4.0)
+        bench.say(wire.Chunk(2, [(0, OK)]))
+
+    assert "late a" in bench.log.events
+    assert "late b" not in bench.log.events
+    assert bench.told == [wire.Cancel(1)]
+    assert bench.killed == []
+
+    bench.say(wire.Done(1, [OK], 12.0), wire.Done(2, [OK], 12.0))
+    assert bench.log.events[-2:] == ["ended 1 after 12", "ended 2 after 12"]
+
+
+def test_a_worker_of_which_nothing_is_heard_is_killed_and_its_rows_may_run_again() -> None:
+    bench = Rows(retry=True)
+    jobs = bench.begin("a", "b")
+
+    bench.clock.advance(10.1)
+
+    assert bench.killed == ["response timeout of 10 s"]
+    assert [(each.job, each.fate, each.retry) for each in bench.log.outcomes] == [
+        (job, Fate.LATE, True) for job in reversed(jobs)
+    ]
+    assert bench.worker.state is WorkerState.DRAINING
+
+
+def test_a_row_that_was_alone_with_a_worker_that_hangs_is_answered() -> None:
+    bench = Rows(retry=True)
+    bench.begin("a")
+
+    bench.clock.advance(10.1)
+
+    [outcome] = bench.log.outcomes
+    assert not outcome.retry and outcome.reply is not None
+    assert b"did not answer within the response timeout of 10 s" in outcome.reply.body
+
+
+def test_what_is_said_of_cancelled_rows_does_not_keep_a_worker_alive() -> None:
+    bench = Rows()
+    [a] = bench.begin("a")
+    bench.worker.cancel(a)
+
+    for _ in range(3):
+        bench.clock.advance(4.0)
+        bench.say(wire.Chunk(1, [(0, OK)]))
+
+    assert bench.killed == ["response timeout of 10 s"]
+
+
+def test_an_idle_worker_is_not_late() -> None:
+    bench = Rows()
+    bench.begin("a")
+    bench.say(wire.Done(1, [OK], 0.1))
+
+    bench.clock.advance(100.0)
+
+    assert bench.killed == []
+
+
+def test_the_time_of_a_row_begins_when_it_is_sent() -> None:
+    bench = Rows()
+    bench.begin("a")
+    bench.say(wire.Done(1, [OK], 0.1))
+    bench.clock.advance(9.0)
+
+    bench.predict(2, "b")
+    bench.clock.advance(9.0)
+
+    assert bench.killed == []
+
+
+def test_a_worker_may_wait_for_a_client_that_does_not_read_before_it_counts_as_hanging() -> None:
+    bench = Rows()
+    bench.begin("a")
+    bench.log.streamed = lambda worker, job, piece: setattr(piece.flow, "wanted", True)  # type: ignore
+    bench.say(wire.Chunk(1, [(0, wire.Answer(200, bytes(WINDOW)))]))
+
+    bench.clock.advance(10.0 + PATIENCE - 0.1)
+    assert bench.killed == []
+
+    bench.clock.advance(0.2)
+    assert bench.killed == ["response timeout of 10 s"]
+
+
+def test_a_worker_that_is_stopped_ends_its_rows_first() -> None:
+    bench = Rows()
+    bench.begin("a", "b")
+
+    bench.worker.drain(30.0)
+    bench.say(wire.Done(1, [OK], 0.1))
+    assert not bench.process.transport.is_closing()
+
+    bench.say(wire.Done(2, [OK], 0.1))
+    assert bench.process.transport.is_closing()
+
+
+def test_the_batch_size_is_the_number_of_places_of_a_continuous_worker_from_now_on() -> None:
+    bench = Rows()
+
+    bench.worker.set_limits(2, 10.0)
+
+    assert bench.worker.in_flight.capacity == 2
+    assert bench.told == [wire.BatchSize(2)]
+
+
+def test_an_asynchronous_worker_keeps_its_places_whatever_the_batch_size() -> None:
+    bench = Rows(mode="async", rows=100)
+
+    bench.worker.set_limits(2, 10.0)
+
+    assert bench.worker.in_flight.capacity == 100
