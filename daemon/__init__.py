@@ -27,6 +27,7 @@ imports torch, so it starts in well under a second; the command line imports nei
       rows/            workers that run requests row by row: their places, and what becomes late
     batching/          queue and dispatcher: when a job is sent, and together with which others
       policies/        `auto`, `fixed`, `greedy`: when a batch is due
+      sequences/       requests with a common id: in order, and at the worker that keeps their state
       traffic/         learned from the traffic: batch times, arrivals, callers
     tracing/           the spans of recorded requests, on their way to a collector; nothing of it runs unless asked for
     models/            the registered models
@@ -87,7 +88,8 @@ now · snapshot: the registry on disk · list: the models to load at the start �
 code · request: one HTTP request · exchange: a request and the answer owed · endpoint: a TCP address
 and its services · job: a request waiting for a model's answer · queue: the jobs of one
 version · collector: decides when a batch is due · dispatcher: sends batches to workers · batch: jobs run
-together · worker: one process with one version loaded · slot: a worker's place in the pool · engine:
+together · row: a job that a worker runs on its own, beside others · sequence: jobs with a common id, whose state one
+worker keeps · worker: one process with one version loaded · slot: a worker's place in the pool · engine:
 starts workers · template: a process from which workers are forked · frame: one message between the daemon
 and a worker · reply: the answer to one job · place: the sockets and locks that make a process the daemon
 for its clients · upgrade: handing the place over to a new daemon · stand-in: the process that remains of a

@@ -213,6 +213,9 @@ class Dispatcher:
             self._observer.refused(job, error)
         self.collector.drained()
 
+    def worker_gone(self, worker: Worker, why: str) -> None:
+        """Note that a worker has ended, after its batches have come back."""
+
     def close(self) -> None:
         """Cancel the timers, which would keep the removed version alive until the last deadline."""
         if self._timer is not None:
@@ -303,7 +306,9 @@ class Dispatcher:
                 if feared and not workers.lone:
                     return  # until a worker has ended all of its rows
                 worker = workers.take_idle(alone=feared)
-                self._send(worker, 1, "retry" if head.attempt else "solo" if head.exclusive else "suspect", now)
+                self._send(
+                    worker, self._take(1), "retry" if head.attempt else "solo" if head.exclusive else "suspect", now
+                )
                 continue
             # 2. The collector decides that a batch is due …
             decision = self.collector.decide(self._facts(), now)
@@ -311,7 +316,7 @@ class Dispatcher:
                 left = decision.count
                 for share in range(decision.over, 0, -1):
                     size = -(-left // share)
-                    self._send(workers.take_idle(), size, decision.reason, now)
+                    self._send(workers.take_idle(), self._take(size), decision.reason, now)
                     left -= size
                 continue
             # 3. … or when to ask again.
@@ -323,7 +328,7 @@ class Dispatcher:
             return
         # 4. No worker is idle: full batches are sent ahead.
         while len(queue) and workers.granting and self._may_send_ahead(now):
-            self._send(workers.take_granting(), self._traffic.batch_size, "ahead", now)
+            self._send(workers.take_granting(), self._take(self._traffic.batch_size), "ahead", now)
 
     def _facts(self) -> Facts:
         queue = self._queue
@@ -373,8 +378,7 @@ class Dispatcher:
         if not self._workers.idle:
             self._all_busy_at = now
 
-    def _send(self, worker: Worker, count: int, reason: str, now: float) -> None:
-        jobs = self._take(count)
+    def _send(self, worker: Worker, jobs: Sequence[Job], reason: str, now: float) -> None:
         batch = Batch(
             next(self._batch_ids), jobs, reason, now, not worker.answered, jobs[0].queued, self._queue.waiting,
             self._traffic.batch_size,

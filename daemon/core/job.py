@@ -182,7 +182,7 @@ class Job:
         timing: receives the times of the job's batch, or None.
         trace: the trace that records the job; None for most jobs, and for all while tracing is off.
         streamed: bytes of its answer that were sent in pieces.
-        infer: the head of an inference request, whose tensors are the parameters; None for any other request.
+        infer, sequence: the head of an inference request, whose tensors are the parameters; its place in a sequence.
         suspect: its digest as one that may end workers (batching/quarantine.py), or None.
     """
 
@@ -206,6 +206,7 @@ class Job:
         "phase",
         "queued",
         "sent",
+        "sequence",
         "size",
         "streamed",
         "suspect",
@@ -250,6 +251,7 @@ class Job:
         self.streamed = 0
         self.timing: Timing | None = None
         self.infer: object = None
+        self.sequence: object = None
         self.trace: JobTrace | None = None
         self._deliver = deliver
         self._stream = stream

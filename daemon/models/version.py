@@ -13,6 +13,8 @@ from daemon.batching.policies.collector import Collector
 from daemon.batching.policies.table import make_collector
 from daemon.batching.quarantine import Quarantine
 from daemon.batching.queue import Queue, patience
+from daemon.batching.sequences.dispatcher import SequenceDispatcher
+from daemon.batching.sequences.table import Sequences
 from daemon.batching.traffic.traffic import Traffic
 from daemon.core.clock import Clock
 from daemon.core.errors import DaemonError, Loading, NoReadyWorker, Stopping
@@ -25,7 +27,7 @@ from daemon.metrics.version import VersionMetrics
 from daemon.models.archives.sample import Sample
 from daemon.models.archives.unpack import ArchiveMark
 from daemon.models.registering.batch_size import with_default_batch_size
-from daemon.models.registering.spec import mode_of, worker_spec
+from daemon.models.registering.spec import limit, mode_of, worker_spec
 from daemon.models.replacement import Replacement, ReplacementState
 from daemon.models.reporting.health import is_healthy
 from daemon.models.reporting.reports import VersionReports
@@ -92,6 +94,7 @@ class ModelVersion:
         notes: sentences of the first worker for the model's author.
         form_input: the one input of a typed handler, unless that is an image; None for several.
         recorded: the latest request that can be sent again, if `record_input` is set.
+        sequences: the open sequences; None if the version has none.
         traffic: the learned model of requests and batches.
         metrics: the version's metrics; shown from the registration on.
         reports: adds the version's events.
@@ -152,12 +155,15 @@ class ModelVersion:
             engine, spec, clock, self, cores, placement, chosen_threads
         )
         self.traffic = Traffic(settings.batch_size)
-        self.dispatcher = Dispatcher(
+        self.sequences: Sequences[Worker] | None = None
+        self.dispatcher = (SequenceDispatcher if settings.sequences else Dispatcher)(
             self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics, self.listeners,
             Quarantine(clock, f"{self.name}/{self.version}", self.reports), self.reports,
             self.tracer,
         )  # fmt: skip
-        self.dispatcher.quarantine.set(settings.quarantine)
+        if isinstance(self.dispatcher, SequenceDispatcher):
+            self.sequences = Sequences(self.name, overlapping=spec.mode != "batch")
+            self.dispatcher.keep(self.sequences, by_rows=spec.mode != "batch")
         self._limit_waiting()
 
     def __repr__(self) -> str:
@@ -255,6 +261,7 @@ class ModelVersion:
     def scale(self, least: int, most: int) -> None:
         """Scale to at least `least` and at most `most` workers."""
         self.min_workers, self.max_workers = least, most
+        limit(self.sequences, self.settings, most)
         self.pool.scale(min(max(self.pool.wanted, least), most))
         self._coming_up = not self.pool.ready
         if self.pool.oversubscription is not None:
@@ -269,7 +276,6 @@ class ModelVersion:
         self.traffic.batch_size = settings.batch_size
         self.dispatcher.collector = self._make_collector()
         self._limit_waiting()
-        self.dispatcher.quarantine.set(settings.quarantine)
         self.pool.set_limits(settings.batch_size, settings.response_timeout, settings.startup_timeout)
         self.dispatcher.wake()
 
@@ -289,7 +295,7 @@ class ModelVersion:
 
     def retry(self) -> None:
         """Start missing workers with a clean record, and accept the quarantined requests again."""
-        self.dispatcher.quarantine.set(self.settings.quarantine)
+        self._limit_waiting()
         self._coming_up = True
         self.pool.retry()
 
@@ -319,9 +325,12 @@ class ModelVersion:
         return make_collector(settings.policy, settings.batch_size, settings.max_delay, self.traffic, rows=rows)
 
     def _limit_waiting(self) -> None:
-        """Set how long a job may wait, also for jobs that wait already."""
+        """Set how long a job may wait, also for jobs that wait already, and what may wait; forget suspects."""
         self.queue.patience = patience(self.settings.max_delay)
         self.dispatcher.expiry.queue_timeout = self.settings.queue_timeout or math.inf
+        # A request of a sequence cannot run alone elsewhere, as a suspect would.
+        self.dispatcher.quarantine.set(self.settings.quarantine and self.sequences is None)
+        limit(self.sequences, self.settings, self.max_workers)
 
     def _stopping_error(self) -> Stopping:
         return Stopping(f'Model "{self.name}" version {self.version} is being stopped.')
@@ -378,6 +387,7 @@ class ModelVersion:
         if expected and kind == "code":
             kind = STOPPED if worker.load_time else LOAD_FAILED
         self.metrics.exits[kind] += 1
+        self.dispatcher.worker_gone(worker, how.reason)
         self.reports.worker_exited(worker, how, expected)
 
     def worker_started(self) -> None:

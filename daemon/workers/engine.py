@@ -9,7 +9,7 @@ any number of `streamed` and one `ended`; `lost` at most once; `exited` exactly 
 away with batches in flight first ends them, the last sent first, with their jobs returned.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -227,6 +227,13 @@ class FreeWorkers(Protocol):
     @property
     def busy(self) -> int:
         """The number of workers with the model loaded that have a batch."""
+
+    @property
+    def free(self) -> Collection[Worker]:
+        """The workers that can be sent a batch now."""
+
+    def take(self, worker: Worker) -> None:
+        """Take one of the free workers for a batch, as `take_idle`."""
 
     def take_idle(self, alone: bool = False) -> Worker:
         """Return one idle worker, the longest idle first; there must be one.

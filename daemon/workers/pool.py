@@ -6,6 +6,7 @@ actual and acts on the plan. The plan is made in slot.py, without a clock.
 
 import dataclasses
 import math
+from collections.abc import Collection
 from typing import Protocol
 
 from daemon.core.clock import Clock, Timer
@@ -128,6 +129,13 @@ class Pool:
     def recovering(self) -> int:
         """The number of places whose worker ended during a batch, and whose next one is starting."""
         return len([slot for slot in self.slots if slot.recovering and slot.state is not SlotState.GAVE_UP])
+
+    @property
+    def free(self) -> Collection[Worker]:
+        return self._idle.keys()
+
+    def take(self, worker: Worker) -> None:
+        del self._idle[worker]
 
     def take_idle(self, alone: bool = False) -> Worker:
         worker = next(iter(self._idle))

@@ -7,11 +7,13 @@ how long loading and a batch take, and whether loading fails. A test can also ki
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from daemon.core.clock import Clock, Timer
 from daemon.core.job import Batch, Fate, Job, Outcome, Reply
 from daemon.workers.engine import BatchEvents, Exit, LoadFailure, WorkerListener, WorkerSpec
 from daemon.workers.inflight import CAPACITY, InFlight
+from daemon.workers.rows.in_flight import RowsInFlight
 from daemon.workers.state import WorkerEvent, WorkerState, advance
 from handlers.wire import Declared, Optimized
 
@@ -49,7 +51,8 @@ class StubEngine:
     workers: list["StubWorker"] = field(default_factory=list)
 
     def start_worker(self, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents) -> "StubWorker":
-        worker = StubWorker(self, spec, events, batches, pid=len(self.workers) + 1)
+        kind = StubWorker if spec.mode == "batch" else StubRowWorker
+        worker = kind(self, spec, events, batches, pid=len(self.workers) + 1)
         self.workers.append(worker)
         return worker
 
@@ -170,3 +173,42 @@ class StubWorker:
         for batch, outcomes in self.in_flight.give_back(retry, reason, fate):
             self._batch_events.ended(self, batch, outcomes, 0.0)
         self._events.exited(self, how)
+
+
+class StubRowWorker(StubWorker):
+    """A worker without a process that runs rows on their own; a cancelled row ends at once."""
+
+    in_flight: RowsInFlight
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.in_flight = RowsInFlight(self.spec.rows)
+        self._timers: dict[int, Timer] = {}
+
+    def predict(self, batch: Batch) -> None:
+        assert self.state is WorkerState.READY, self
+        self.in_flight.take(batch)
+        self.batches.append(batch)
+        self._timers[batch.id] = self._engine.begin(1, lambda seconds: self.end(batch.id, seconds))
+
+    def cancel(self, job: Job) -> None:
+        number = self.in_flight.number_of(job)
+        if number is not None:
+            self.in_flight.cancel(number)
+            self._timers[number].cancel()
+            self._timers[number] = self._engine.clock.later(0.0, lambda: self.end(number, 0.0))
+
+    def end(self, number: int, seconds: float = 0.0) -> None:
+        """End a row with its answer."""
+        self._timers.pop(number).cancel()
+        self.answered = True
+        batch = self.in_flight.finish_row(number)
+        [job] = batch.jobs
+        self._batch_events.ended(self, batch, [Outcome(job, self._engine.answer(job))], seconds)
+        if self.state is WorkerState.DRAINING and not self.in_flight:
+            self._exit(0, "stopped")
+
+    def _exit(self, code: int | None, reason: str, fate: Fate = Fate.LOST, retry: bool = True) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+        super()._exit(code, reason, fate, retry)

@@ -289,7 +289,7 @@ def test_yaml_that_is_no_mapping_is_refused(tmp_path: Path) -> None:
         read_yaml(tmp_path, "c.yaml")
 
 
-@pytest.mark.parametrize("key", ["sequenceBatching", "parallelType", "torchrun"])
+@pytest.mark.parametrize("key", ["parallelType", "torchrun"])
 def test_what_would_be_served_wrongly_is_refused(key: str, tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text(f"{key}: true\n")
 

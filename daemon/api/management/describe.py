@@ -46,11 +46,7 @@ def describe(model: ModelVersion, customized: dict[str, Any] | None = None) -> d
         "continuousBatching": settings.continuous,
         "useJobTicket": False,
         "useVenv": False,
-        "stateful": False,
-        "sequenceMaxIdleMSec": 0,
-        "sequenceTimeoutMSec": 0,
-        "maxNumSequence": 0,
-        "maxSequenceJobQueueSize": 0,
+        **_sequences(model),
         "loadedAtStartup": model.at_startup,
         "workers": [_worker(index, worker) for index, worker in enumerate(model.pool.workers)],
         "jobQueueStatus": {
@@ -73,6 +69,19 @@ def _worker(index: int, worker: Worker) -> dict[str, Any]:
         "pid": worker.pid,
         "gpu": worker.gpu_id is not None,
         "gpuUsage": "N/A" if worker.gpu_id is None else f"gpuId::{worker.gpu_id}",
+    }
+
+
+def _sequences(model: ModelVersion) -> dict[str, Any]:
+    """Return TorchServe's members on sequences; without sequences it shows zeros."""
+    settings, table = model.settings, model.sequences
+    stateful = table is not None
+    return {
+        "stateful": stateful,
+        "sequenceMaxIdleMSec": round(settings.sequence_idle * 1000) if stateful else 0,
+        "sequenceTimeoutMSec": round(settings.sequence_timeout * 1000) if stateful else 0,
+        "maxNumSequence": 0 if table is None else table.most,
+        "maxSequenceJobQueueSize": settings.sequence_jobs if stateful else 0,
     }
 
 

@@ -25,6 +25,7 @@ REASONS: dict[str, str] = {
     "split": "cut evenly over several idle workers",
     "ahead": "sent to a worker that was still busy with the batch before",
     "at_once": "the policy does not wait",
+    "sequence": "the worker that keeps the requests' sequences was free",
     "place": "a worker that runs requests on their own had a free place",
     "retry": "a request whose worker died or hung, alone",
     "suspect": "a request that a worker had died with, alone",

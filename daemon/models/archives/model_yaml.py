@@ -15,7 +15,6 @@ _NOT_YAML = (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionE
 # slow.
 _ONE_PROCESS = "a worker is one process: let the handler spread the model over its GPUs, and remove the key"
 _REFUSED = {
-    "sequenceBatching": "keep a sequence's state where each worker finds it, and remove the key",
     "parallelType": _ONE_PROCESS,
     "torchrun": _ONE_PROCESS,
 }

@@ -1,13 +1,15 @@
 """The workers that a version asks for, and how they run requests: in whole batches, or row by row."""
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from daemon.batching.sequences.table import Sequences
 from daemon.core.errors import InvalidModel
 from daemon.core.logs import OutputLog
 from daemon.marfile import Manifest
 from daemon.models.settings import ModelSettings
-from daemon.workers.engine import WorkerSpec
+from daemon.workers.engine import Worker, WorkerSpec
 from handlers.wire import Isolation, Measurement, Mode
 
 
@@ -32,6 +34,20 @@ def places_of(settings: ModelSettings) -> int:
     batches, so as many as may wait in the queue; what waits here could as well wait there.
     """
     return int(settings.queue_jobs if settings.asynchronous else settings.batch_size)
+
+
+def limit(sequences: Sequences[Worker] | None, settings: ModelSettings, workers: int) -> None:
+    """Set the limits of a version's sequences, if it has any.
+
+    Args:
+        workers: the most that the version may have; each can keep a sequence for every request of its batch.
+    """
+    if sequences is None:
+        return
+    sequences.most = max(settings.max_sequences, settings.batch_size * max(1, workers))
+    sequences.most_waiting = settings.sequence_jobs
+    sequences.idle = settings.sequence_idle or math.inf
+    sequences.total = settings.sequence_timeout or math.inf
 
 
 def worker_spec(

@@ -38,13 +38,17 @@ class RowPool(Pool):
     def busy(self) -> int:
         return len([worker for worker in self.workers if worker.in_flight])
 
+    def take(self, worker: Worker) -> None:
+        if len(worker.in_flight) + 1 >= worker.in_flight.capacity:
+            del self._idle[worker]
+
     def take_idle(self, alone: bool = False) -> Worker:
         worker = min(self._idle, key=lambda each: len(each.in_flight))
         if alone:
             self._reserved.add(worker)
             del self._idle[worker]
-        elif len(worker.in_flight) + 1 >= worker.in_flight.capacity:
-            del self._idle[worker]
+        else:
+            self.take(worker)
         return worker
 
     def take_back(self, worker: Worker, answered: bool) -> None:

@@ -1,0 +1,217 @@
+"""A version with sequences: its requests, its workers' ends, and its clients."""
+
+from typing import Any
+
+import pytest
+
+from daemon.batching.sequences.table import SequenceBroken, TooManySequences
+from daemon.core.errors import QueueFull
+from daemon.core.job import Job
+from tests.kit.version import StubVersion
+
+
+class Stateful(StubVersion):
+    """A version with sequences; `send("a1", "b1")` sends a request of the sequence `a`, and one of `b`."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"sequences": True, "batch_size": 4, "max_sequences": 8, "sequence_jobs": 8, **settings})
+
+    def send(self, *names: str, **further: Any) -> list[Job]:
+        return [self.one(name, settle=False, **further) for name in names] + self._settled()
+
+    def one(self, name: str, *, settle: bool = True, start: bool = False, end: bool = False, **further: Any) -> Job:
+        headers = [("ts_request_sequence_id", name[0])]
+        headers += [("ts_request_sequence_start", "true")] * start + [("ts_request_sequence_end", "true")] * end
+        job = self.submit(name, headers=headers, **further)
+        if settle:
+            self.clock.settle()
+        return job
+
+    def _settled(self) -> list[Job]:
+        self.clock.settle()
+        return []
+
+
+def test_requests_of_a_sequence_run_in_order_at_one_worker() -> None:
+    bench = Stateful(workers=2)
+
+    bench.send("a1", "a2", "b1", "a3")
+    bench.clock.advance(10.0)
+
+    first, second = bench.workers
+    assert [job.id for batch in first.batches for job in batch.jobs] == ["a1", "a2", "a3"]
+    assert [job.id for batch in second.batches for job in batch.jobs] == ["b1"]
+
+
+def test_what_came_while_the_worker_was_busy_runs_together() -> None:
+    bench = Stateful()
+
+    bench.send("a1", "b1")
+    bench.send("b2", "c1", "a2", "a3")
+    bench.clock.advance(10.0)
+
+    assert bench.batches == ["a1 b1", "a2 b2 c1", "a3"]
+    assert bench.dispatcher.reasons == {"sequence": 3}
+
+
+def test_a_request_waits_for_its_own_worker_although_another_is_idle() -> None:
+    bench = Stateful(workers=2)
+    bench.send("a1", "b1")
+    bench.clock.advance(1.0)
+
+    bench.send("a2", "a3")
+    bench.clock.advance(0.5)
+
+    assert [job.id for batch in bench.workers[1].batches for job in batch.jobs] == ["b1"]
+    assert bench.model.waiting == 1
+
+
+def test_the_end_of_a_worker_ends_its_sequences_with_an_error_that_says_so() -> None:
+    bench = Stateful(retry=True)
+    bench.send("a1", "a2")
+
+    bench.workers[0].crash()
+    bench.clock.advance(10.0)
+
+    assert bench.client.reply("a1").status == 500
+    reply = bench.client.reply("a2")
+    assert reply.status == 409
+    assert b'The state of the sequence "a" is lost: its worker has ended (it exited with code 7)' in reply.body
+    with pytest.raises(SequenceBroken):
+        bench.one("a3")
+    bench.one("a4", start=True)
+    bench.clock.advance(1.0)
+    assert bench.client.reply("a4").status == 200
+
+
+def test_no_request_of_a_sequence_is_run_twice_even_with_retry() -> None:
+    bench = Stateful(retry=True)
+    bench.send("a1")
+
+    bench.workers[0].die()
+    bench.clock.advance(10.0)
+
+    assert bench.sent == ["a1"]
+
+
+def test_a_worker_that_is_scaled_away_answers_first_and_then_its_sequences_are_broken() -> None:
+    bench = Stateful(workers=2)
+    bench.send("a1", "b1")
+
+    bench.model.scale(1, 1)
+    bench.clock.advance(2.0)
+
+    assert {name for name, reply in bench.client.replies if reply.status == 200} == {"a1", "b1"}
+    bench.one("a2")
+    with pytest.raises(SequenceBroken, match="its worker has ended"):
+        bench.one("b2")
+
+
+def test_a_request_without_an_id_begins_a_sequence_whose_id_the_client_is_told() -> None:
+    bench = Stateful()
+
+    job = bench.ask("x")
+    bench.clock.advance(1.0)
+
+    headers = dict(bench.client.reply("x").headers)
+    assert headers["ts_request_sequence_id"].startswith("ts-seq-")
+    assert ("ts_request_sequence_id", headers["ts_request_sequence_id"]) in job.headers
+    assert ("ts_request_sequence_start", "true") in job.headers
+
+
+def test_the_limits_of_sequences_are_those_of_the_settings() -> None:
+    bench = Stateful(batch_size=1, max_sequences=2, sequence_jobs=1)
+    bench.send("a1", "b1")
+
+    with pytest.raises(TooManySequences):
+        bench.one("c1")
+    with pytest.raises(TooManySequences, match="1 requests of the sequence"):
+        bench.one("b2")
+
+
+def test_there_is_room_for_a_batch_at_each_worker() -> None:
+    bench = Stateful(batch_size=2, max_sequences=1, workers=2)
+
+    bench.send("a1", "b1", "c1", "d1")
+
+    with pytest.raises(TooManySequences):
+        bench.one("e1")
+
+
+def test_the_limit_of_the_queue_holds_and_opens_no_sequence() -> None:
+    bench = Stateful(queue_jobs=1, batch_size=1)
+    bench.one("a1")
+    bench.one("b1")
+
+    with pytest.raises(QueueFull):
+        bench.one("c1")
+
+    assert bench.model.sequences is not None
+    assert len(bench.model.sequences) == 2
+
+
+def test_a_client_that_leaves_takes_its_request_along() -> None:
+    bench = Stateful(batch_size=1)
+    _, job, _ = bench.send("a1", "a2", "a3")
+
+    bench.model.abandon(job)
+    bench.clock.advance(10.0)
+
+    assert bench.sent == ["a1", "a3"]
+
+
+def test_a_request_that_is_too_old_is_answered_and_its_sequence_goes_on() -> None:
+    bench = Stateful()
+    bench.send("a1")
+    bench.one("a2", seconds=0.2)
+    bench.one("a3")
+
+    bench.clock.advance(10.0)
+
+    assert bench.client.reply("a2").status == 504
+    assert bench.sent == ["a1", "a3"]
+
+
+def test_the_handlers_description_needs_no_sequence() -> None:
+    bench = Stateful()
+    bench.send("a1")
+    bench.submit("D", exclusive=True)
+
+    bench.clock.advance(10.0)
+
+    assert bench.sent == ["a1", "D"]
+    assert bench.model.sequences is not None
+    assert len(bench.model.sequences) == 1
+
+
+def test_a_version_that_stops_answers_what_waits() -> None:
+    bench = Stateful()
+    bench.send("a1", "a2")
+
+    bench.model.stop()
+    bench.model.refuse_waiting()
+    bench.clock.advance(10.0)
+
+    assert bench.client.reply("a1").status == 200
+    assert bench.client.reply("a2").status == 503
+
+
+def test_the_last_request_of_a_sequence_makes_room() -> None:
+    bench = Stateful(batch_size=1, max_sequences=1)
+    bench.one("a1", end=True)
+    bench.clock.advance(1.0)
+
+    bench.one("b1")
+    bench.clock.advance(1.0)
+
+    assert bench.sent == ["a1", "b1"]
+
+
+def test_rows_of_a_sequence_begin_in_order_and_overlap_at_their_worker() -> None:
+    bench = Stateful(continuous=True, batch_size=2, workers=2)
+
+    bench.send("a1", "a2", "a3", "b1")
+    assert bench.sent == ["a1", "a2", "b1"]  # two places each
+
+    bench.clock.advance(1.0)
+    assert [job.id for batch in bench.workers[0].batches for job in batch.jobs] == ["a1", "a2", "a3"]

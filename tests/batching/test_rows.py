@@ -1,0 +1,125 @@
+"""A version whose workers run requests row by row: places, cancellation, what is late, and what must be alone."""
+
+from typing import Any
+
+from daemon.core.job import Reply
+from daemon.workers.stub import StubRowWorker
+from tests.kit.version import StubVersion
+
+
+class Rowed(StubVersion):
+    """A version in the mode `continuous` with four places a worker, whose rows take a second."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"continuous": True, "batch_size": 4, **settings})
+
+    def worker(self, place: int = 0) -> StubRowWorker:
+        worker = self.workers[place]
+        assert isinstance(worker, StubRowWorker)
+        return worker
+
+
+def test_a_request_goes_to_a_worker_that_runs_others_as_long_as_there_is_a_place() -> None:
+    bench = Rowed()
+
+    bench.send("a", "b")
+    bench.clock.advance(0.5)
+    bench.send("c", "d", "e")
+
+    assert bench.sent == ["a", "b", "c", "d"]
+    bench.clock.advance(0.5)
+    assert bench.sent == ["a", "b", "c", "d", "e"]
+    assert bench.dispatcher.reasons == {"place": 5}
+
+
+def test_the_worker_with_the_fewest_gets_the_next() -> None:
+    bench = Rowed(workers=2)
+
+    bench.send("a", "b", "c")
+
+    assert [len(worker.in_flight) for worker in bench.workers] == [2, 1]
+
+
+def test_a_client_that_leaves_frees_its_place() -> None:
+    bench = Rowed(batch_size=1)
+    [a, _] = bench.send("a", "b")
+
+    bench.model.abandon(a)
+    bench.clock.settle()
+
+    assert bench.sent == ["a", "b"]
+    bench.clock.advance(1.0)
+    assert [name for name, _ in bench.client.replies] == ["b"]
+
+
+def test_a_request_whose_deadline_passes_frees_its_place() -> None:
+    bench = Rowed(batch_size=1)
+    bench.ask("a", seconds=0.3)
+    bench.ask("b")
+
+    bench.clock.advance(0.4)
+
+    assert bench.client.reply("a").status == 504
+    assert bench.sent == ["a", "b"]
+
+
+def test_a_late_row_is_answered_once_and_keeps_its_place_until_it_ends() -> None:
+    bench = Rowed(batch_size=1)
+    [a, _] = bench.send("a", "b")
+
+    bench.dispatcher.late(bench.worker(), a, Reply(500, b"late"))
+    bench.clock.settle()
+
+    assert bench.client.reply("a").body == b"late"
+    assert bench.sent == ["a"]
+    bench.clock.advance(1.0)
+    assert bench.sent == ["a", "b"]
+    assert bench.client.reply("a").body == b"late"
+
+
+def test_rows_whose_worker_died_run_again_and_each_alone_in_its_worker_once_one_has_crashed_it() -> None:
+    bench = Rowed(workers=1, retry=True)
+    bench.send("a", "b")
+
+    bench.worker().crash()
+    bench.clock.advance(0.6)
+    bench.send("c")
+    bench.clock.advance(10.0)
+
+    assert sorted(bench.sent) == ["a", "a", "b", "b", "c"]
+    second = bench.worker(1)
+    begun = [(batch.jobs[0].id, batch.sent) for batch in second.batches]
+    assert len({sent for name, sent in begun if name != "c"}) == 2  # one after the other
+    assert all(reply.status == 200 for _, reply in bench.client.replies)
+
+
+def test_more_places_are_used_at_once() -> None:
+    bench = Rowed(batch_size=1)
+    bench.send("a", "b")
+
+    bench.worker().in_flight.capacity = 2
+    bench.model.change(bench.model.settings.changed({"batch_size": 2}, "set"))
+    bench.clock.settle()
+
+    assert bench.sent == ["a", "b"]
+
+
+def test_an_asynchronous_worker_has_as_many_places_as_its_queue() -> None:
+    bench = StubVersion(asynchronous=True, queue_jobs=3)
+
+    bench.send("a", "b", "c")
+    bench.send("d")
+
+    assert bench.sent == ["a", "b", "c"]
+
+
+def test_a_version_that_is_stopped_ends_its_rows() -> None:
+    bench = Rowed()
+    bench.send("a", "b")
+
+    bench.model.stop()
+    bench.model.pool.drain(None)
+    bench.clock.advance(5.0)
+
+    assert [reply.status for _, reply in bench.client.replies] == [200, 200]
+    assert bench.model.pool.empty
