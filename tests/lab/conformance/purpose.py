@@ -42,7 +42,7 @@ PURPOSES: tuple[Purpose, ...] = (
     purpose("JSON says so", "What is encoded as JSON carries `application/json`.", says_json),
     purpose("errors say more", "An error says what happened, and names the request.", says_more),
     purpose("how a worker died", "The answer says how the worker died.", worker_died),
-    purpose("no sequences", "The sentence leaves out sequences, which are not served.", no_sequences),
+    purpose("no sequences", "The sentence leaves out sequences.", no_sequences),
     purpose("our own key", "A description ends with what only tsctl knows, under the key `tsctl`.", own_key),
     purpose(
         "errors of two protocols",

@@ -19,19 +19,9 @@ class Refusal(NamedTuple):
 
 REFUSALS: tuple[Refusal, ...] = (
     Refusal(
-        r"`(sequenceBatching|continuousBatching)`",
-        "which worker gets which request would change: an answer without the state would be wrong, not slow",
-        "keep the state in the request, or run one worker and stream (`yield`) the answer",
-    ),
-    Refusal(
         r"`(parallelType|torchrun)`",
         "a worker is one process; a model over several processes needs a launcher of its own",
         "let the handler split the model over the GPUs of one process, or call a server made for such models",
-    ),
-    Refusal(
-        r"`asyncCommunication`",
-        "one reply belongs to one batch",
-        "have the handler call the engine's own server, or predict in batches",
     ),
     Refusal(
         r"^Runtime is not defined or invalid|`LSP` handlers are C\+\+",

@@ -36,7 +36,6 @@ def test_configurations_are_known_by_name(tmp_path: Path) -> None:
     ("text", "outcome"),
     [
         ("batchSize: 4", Outcome.WORKS),
-        ("sequenceBatching: true", Outcome.REFUSED),
         ("parallelType: tp", Outcome.REFUSED),
         ("batchSize: many", Outcome.DEFECT),
     ],

@@ -1,0 +1,86 @@
+"""Sequences with real workers: order, state, and what the end of a worker does."""
+
+import contextlib
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.e2e.served import Answer, Served, eventually
+
+CONFIG = """
+minWorkers: 2
+maxWorkers: 2
+batchSize: 4
+sequenceBatching: true
+maxNumSequence: 100
+maxSequenceJobQueueSize: 100
+"""
+
+
+@pytest.fixture
+def counter(served: Served) -> Served:
+    config = served.folder / "model-config.yaml"
+    config.write_text(CONFIG)
+    served.register("counter", config_file=config)
+    return served
+
+
+def add(served: Served, name: str, number: int | str, *, start: bool = False) -> Answer:
+    headers = {"Content-Type": "text/plain"}
+    headers |= {"ts_request_sequence_id": name} if name else {}
+    headers |= {"ts_request_sequence_start": "true"} if start else {}
+    with contextlib.closing(served.connect()) as connection:
+        connection.request("POST", "/predictions/counter", str(number).encode(), headers)
+        with connection.getresponse() as response:
+            return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+
+
+def test_eight_clients_at_once_find_their_sums_each_at_one_worker(counter: Served) -> None:
+    def client(name: str) -> tuple[list[int], set[bytes]]:
+        answers = [add(counter, name, number) for number in range(1, 26)]
+        assert [answer.status for answer in answers] == [200] * 25
+        return [int(answer.body.split()[0]) for answer in answers], {answer.body.split()[1] for answer in answers}
+
+    with ThreadPoolExecutor(8) as pool:
+        told = list(pool.map(client, "abcdefgh"))
+
+    sums = [sum(range(1, last + 1)) for last in range(1, 26)]
+    assert [each for each, _ in told] == [sums] * 8
+    assert all(len(workers) == 1 for _, workers in told)
+    assert len(set.union(*(workers for _, workers in told))) == 2
+
+
+def test_a_client_that_names_no_sequence_is_told_its_id_and_may_go_on(counter: Served) -> None:
+    first = add(counter, "", 1)
+    name = first.headers["ts_request_sequence_id"]
+
+    assert add(counter, name, 2).body.split()[0] == b"3"
+
+
+def test_after_the_end_of_its_worker_a_sequence_is_refused_until_it_starts_anew(counter: Served) -> None:
+    pids = {name: int(add(counter, name, 1).body.split()[1]) for name in "ab"}
+    assert pids["a"] != pids["b"]
+
+    os.kill(pids["a"], signal.SIGKILL)
+    eventually(lambda: pids["a"] not in _pids(counter), "another worker has come")
+
+    refused = add(counter, "a", 2)
+    assert refused.status == 409
+    assert 'The state of the sequence "a" is lost: its worker has ended (killed by SIGKILL' in refused.json["message"]
+    assert add(counter, "b", 2).body.split()[0] == b"3"
+    assert add(counter, "a", 5, start=True).body.split()[0] == b"5"
+    assert add(counter, "a", 6).body.split()[0] == b"11"
+
+
+def test_a_request_that_ends_its_worker_is_not_run_again(counter: Served) -> None:
+    add(counter, "a", 1)
+
+    assert add(counter, "a", "die").status == 500
+    eventually(lambda: len(_pids(counter)) == 2, "another worker has come")
+    assert add(counter, "a", 1).status == 409
+
+
+def _pids(served: Served) -> list[int]:
+    return [worker["pid"] for worker in served.describe("counter")["workers"] if worker["status"] == "READY"]
