@@ -10,8 +10,8 @@
                       preceded by Started if the worker runs several batches at once; Cut if clients do not read
 
 A worker whose model runs row by row (`Load.mode`) takes batches of one row, up to its capacity at the same time, and
-answers them in any order: Predict starts the row, a Chunk is a piece of its answer, Done its end. Cancel asks for an
-early end; the Done comes all the same, so each row ends exactly once.
+answers them in any order: Predict starts the row, a Chunk is a piece of its answer, Done its end; a Round holds pieces
+and ends of many rows. Cancel asks for an early end; the Done comes all the same: each row ends exactly once.
 
 A handler runs in the worker's process and can write frames of its own. The daemon therefore checks every message
 against the constraints below (msgspec checks them in C: 40 ns of 750 ns for a `Done`) and rejects any violation.
@@ -318,9 +318,16 @@ class Done(msgspec.Struct, array_like=True, tag=4):
     kept: Annotated[list[Count], Meta(max_length=MOST_KEPT)] = []
 
 
+class Round(msgspec.Struct, array_like=True, tag=8):
+    """One call of a handler for many rows: a piece of each that goes on, as (batch, piece), and the others' ends."""
+
+    pieces: list[tuple[int, Answer]]
+    ends: list[Done]
+
+
 Frame = bytes | bytearray | memoryview
 ToWorker = Share | Load | Predict | Threads | BatchSize | Credit | Cancel
-ToDaemon = Hello | Loaded | LoadFailed | Started | Chunk | Done | Cut
+ToDaemon = Hello | Loaded | LoadFailed | Started | Chunk | Done | Cut | Round
 
 _encoder = msgspec.msgpack.Encoder()
 _decode_for_worker: Callable[[Frame], ToWorker] = msgspec.msgpack.Decoder(ToWorker).decode

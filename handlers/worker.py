@@ -21,7 +21,7 @@ from handlers.names import COMPILE
 from handlers.process.connection import DaemonConnection, Disconnected, take_over
 from handlers.process.forking import die_with, enter_group
 from handlers.process.memory import give_memory_back, keep_memory
-from handlers.process.schedule import running
+from handlers.process.schedule import InTurn, row_by_row, running
 from handlers.process.threads import set_threads
 from handlers.requests.excerpt import message_of
 from handlers.requests.tracebacks import describe_error, has_author_frames
@@ -68,7 +68,20 @@ def prepare(load: wire.Load) -> Prepared:
         sys.dont_write_bytecode = True
     sys.path.insert(0, load.model_dir)
     compat.install()
-    return Prepared(load, Runtime.load(load))
+    return Prepared(load, runtime_class(load.mode).load(load))
+
+
+def runtime_class(mode: wire.Mode) -> type[Runtime]:
+    """Return the kind of runtime that runs rows in this mode."""
+    if mode == "continuous":
+        from handlers.runtime.steps import SteppedRuntime
+
+        return SteppedRuntime
+    if mode == "async":
+        from handlers.runtime.tasks import TaskRuntime
+
+        return TaskRuntime
+    return Runtime
 
 
 def prepare_for_all(load: wire.Load) -> Prepared:
@@ -119,7 +132,8 @@ def serve(connection: DaemonConnection, prepared: Prepared | None = None) -> int
         if message.cpus:
             os.sched_setaffinity(0, message.cpus)  # before a library starts threads, which inherit the affinity
         runtime, optimized = load_model(message, prepared)
-        batches = running(runtime, connection, message.threads)
+        rows = row_by_row(message.mode, runtime, connection)
+        batches = running(runtime, connection, message.threads) if rows is None else InTurn(runtime, connection)
     except BaseException as error:  # noqa: BLE001 - user code may raise anything
         failed = load_failure(error, message.model_dir)
         tell(failed.traceback)
@@ -129,6 +143,10 @@ def serve(connection: DaemonConnection, prepared: Prepared | None = None) -> int
     notes = [sendable(each) for each in runtime.notes]
     measured = runtime.measured()
     connection.send(wire.Loaded(seconds, runtime.own_handle, measured, optimized, runtime.declared, notes))
+    if rows is not None:
+        rows.converse()
+        runtime.close()
+        return 0
     while (message := connection.receive()) is not None:
         if isinstance(message, wire.Predict):
             batches.run(message)

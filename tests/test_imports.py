@@ -125,6 +125,8 @@ NEVER: dict[str, tuple[str, ...]] = {
 }
 # The few modules that need what their room does without; nothing of their room imports them when it is imported.
 EXCEPT: dict[str, tuple[str, ...]] = {
+    "handlers.process.concurrent": ("asyncio",),
+    "handlers.runtime.tasks": ("asyncio",),
     "handlers.typed.waiting": ("asyncio",),
     "tsctl.python.async_client": ("asyncio",),
     "tsctl.python.npy": ("numpy",),

@@ -94,6 +94,7 @@ class ModelVersion:
         notes: sentences of the first worker for the model's author.
         form_input: the one input of a typed handler, unless that is an image; None for several.
         recorded: the latest request that can be sent again, if `record_input` is set.
+        by_rows: workers run requests on their own, not in batches.
         sequences: the open sequences; None if the version has none.
         traffic: the learned model of requests and batches.
         metrics: the version's metrics; shown from the registration on.
@@ -151,9 +152,8 @@ class ModelVersion:
         )  # fmt: skip
         self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)
         cores = min(cores, len(settings.cpus) or cores)
-        self.pool = (Pool if spec.mode == "batch" else RowPool)(
-            engine, spec, clock, self, cores, placement, chosen_threads
-        )
+        self.by_rows = spec.mode != "batch"
+        self.pool = (RowPool if self.by_rows else Pool)(engine, spec, clock, self, cores, placement, chosen_threads)
         self.traffic = Traffic(settings.batch_size)
         self.sequences: Sequences[Worker] | None = None
         self.dispatcher = (SequenceDispatcher if settings.sequences else Dispatcher)(
@@ -162,8 +162,8 @@ class ModelVersion:
             self.tracer,
         )  # fmt: skip
         if isinstance(self.dispatcher, SequenceDispatcher):
-            self.sequences = Sequences(self.name, overlapping=spec.mode != "batch")
-            self.dispatcher.keep(self.sequences, by_rows=spec.mode != "batch")
+            self.sequences = Sequences(self.name, overlapping=self.by_rows)
+            self.dispatcher.keep(self.sequences, by_rows=self.by_rows)
         self._limit_waiting()
 
     def __repr__(self) -> str:

@@ -25,6 +25,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from enum import Enum, auto
 from typing import NoReturn
 
 from handlers import wire
@@ -38,6 +39,15 @@ READ_SIZE = 64 * 1024  # bytes read at once; the rest of a larger frame is read 
 # Loops that close "all" descriptors end at 256 or 1024; ours is higher, where the limit allows.
 _NUMBER = 4096
 _FEWEST = 256  # do not move the descriptor if the limit is this low
+
+
+class Nothing(Enum):
+    """No message has arrived."""
+
+    NOTHING = auto()
+
+
+NOTHING = Nothing.NOTHING
 
 
 class Disconnected(Exception):
@@ -79,6 +89,11 @@ class DaemonConnection:
         self.news = threading.Condition()
         self._waiting = 0  # number of threads waiting for news
         self._windows: dict[int, Windows] = {}
+
+    @property
+    def number(self) -> int:
+        """The descriptor, for a loop that waits until it can be read."""
+        return self._number
 
     def send(self, message: wire.ToDaemon) -> None:
         """Send one message.
@@ -124,6 +139,28 @@ class DaemonConnection:
             if self._waiting:
                 with self.news:
                     self.news.notify_all()
+
+    def poll(self) -> wire.ToWorker | Nothing | None:
+        """Return the next message other than Credit that has arrived, `NOTHING` if none has; None as `receive` does.
+
+        Raises:
+            Disconnected: the handler closed the connection.
+        """
+        while True:
+            if self._came:
+                return self._came.popleft()
+            if self._ended:
+                return None
+            if not self._reading.acquire(blocking=False):
+                return NOTHING  # a thread that waits for credit reads
+            try:
+                if self._start == self._end and not self._comes(0.0):
+                    return NOTHING
+                message = self._next(one=True)
+                if not isinstance(message, wire.Credit):
+                    return message
+            finally:
+                self._reading.release()
 
     def open(self, batch: int, windows: Windows) -> None:
         """Apply credits for this batch to `windows` from now on."""

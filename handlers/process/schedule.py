@@ -31,6 +31,30 @@ class Running(Protocol):
         """Finish the batches in flight; raises as `run` does."""
 
 
+class RowConversation(Protocol):
+    """Runs rows on their own."""
+
+    def converse(self) -> None:
+        """Run rows until the daemon closes its end; raises as `Running.run` does."""
+
+
+def row_by_row(mode: wire.Mode, runtime: Runtime, connection: DaemonConnection) -> RowConversation | None:
+    """Return the conversation of a mode in which rows run on their own; None if whole batches run."""
+    if mode == "continuous":
+        from handlers.process.continuous import Continuous
+        from handlers.runtime.steps import SteppedRuntime
+
+        assert isinstance(runtime, SteppedRuntime)
+        return Continuous(runtime, connection)
+    if mode == "async":
+        from handlers.process.concurrent import Concurrent
+        from handlers.runtime.tasks import TaskRuntime
+
+        assert isinstance(runtime, TaskRuntime)
+        return Concurrent(runtime, connection)
+    return None
+
+
 def running(runtime: Runtime, connection: DaemonConnection, threads: int) -> Running:
     """Return the way to run this model.
 

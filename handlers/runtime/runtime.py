@@ -1,8 +1,6 @@
 """A loaded model: run a batch, and turn every outcome into one answer per row."""
 
-import contextlib
 import os
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,14 +9,12 @@ from typing import Any
 from handlers import wire
 from handlers.envelopes.entry import enveloped
 from handlers.optimize.asked import chosen
-from handlers.requests.advice import advice_for
-from handlers.requests.excerpt import excerpt, message_of
 from handlers.requests.kinds import Kind, kind_of
-from handlers.requests.rows import decode_rows, encode_item, failure, headers_of, items_of
-from handlers.requests.tracebacks import describe_error
+from handlers.requests.rows import decode_rows, encode_item, headers_of, items_of
+from handlers.runtime.failures import bad_request, failed, tell_failure
 from handlers.runtime.isolation import Allowance, may_isolate
 from handlers.sdk.context import Context
-from handlers.sdk.errors import InvalidResult, NotSerialisable, PredictionException, UnreadablePayload, UnreadableRows
+from handlers.sdk.errors import InvalidResult, NotSerialisable, UnreadablePayload, UnreadableRows
 from handlers.sdk.loader import EntryPoint, load_handler
 from handlers.tensors.views import Views
 
@@ -186,7 +182,7 @@ class Runtime:
             except UnreadableRows as error:  # from a `preprocess` that changes the rows, then calls ours
                 return self._handle_readable(rows, data, error.rows, numbers)
         good = [index for index in range(len(rows)) if index not in unreadable]
-        answers = {index: _bad_request(rows[index], error) for index, error in unreadable.items()}
+        answers = {index: bad_request(rows[index], error) for index, error in unreadable.items()}
         if good:
             kept, values = [rows[index] for index in good], [data[index] for index in good]
             places = [numbers[index] for index in good]
@@ -227,16 +223,16 @@ class Runtime:
         try:
             items = items_of(self._entry.handle(data, self._context), len(rows))
         except InvalidResult as error:
-            _tell(error, self._model_dir)
-            return [_failed(row, error) for row in rows]
+            tell_failure(error, self._model_dir)
+            return [failed(row, error) for row in rows]
         except BaseException as error:
             if isinstance(error, UnreadableRows) and not self.own_handle and set(error.rows) <= set(range(len(rows))):
                 raise
-            told = _tell(error, self._model_dir)
+            told = tell_failure(error, self._model_dir)
             alone = len(rows) == 1 or not self._isolate or streamed or not may_isolate(error, processors)
             if alone or self._allowance.left(time.perf_counter()) <= 0:
                 self._note_failure(numbers, told)
-                return [_failed(row, error) for row in rows]
+                return [failed(row, error) for row in rows]
             items = None
         finally:
             self._handler_time += time.perf_counter() - began
@@ -244,10 +240,10 @@ class Runtime:
             send = no_pieces  # a thread left by the failed batch must not answer rows that run again
             # Outside the `except` block, so that the exception and the memory of its frames are freed.
             return self._handle_alone(rows, numbers)
-        for failed in {id(item): item for item in items if isinstance(item, BaseException)}.values():
-            if not isinstance(failed, (UnreadablePayload, NotSerialisable)):
-                rows_of = [number for number, item in zip(numbers, items, strict=True) if item is failed]
-                self._note_failure(rows_of, _tell(failed, self._model_dir))
+        for raised in {id(item): item for item in items if isinstance(item, BaseException)}.values():
+            if not isinstance(raised, (UnreadablePayload, NotSerialisable)):
+                rows_of = [number for number, item in zip(numbers, items, strict=True) if item is raised]
+                self._note_failure(rows_of, tell_failure(raised, self._model_dir))
         return [self._encode(index, row, item) for index, (row, item) in enumerate(zip(rows, items, strict=True))]
 
     def _note_failure(self, numbers: Sequence[int], traceback: str) -> None:
@@ -271,7 +267,7 @@ class Runtime:
         """Return the answer to one row. An item that is an exception fails only its own row."""
         assert self._context.request_processor is not None
         if isinstance(item, BaseException):
-            return _failed(row, item)
+            return failed(row, item)
         try:
             processor = self._context.request_processor[index]
             if row.infer is None:
@@ -280,47 +276,10 @@ class Runtime:
 
             return encode_outputs(item, row.infer, self._outputs, self._context, processor)
         except (NotSerialisable, InvalidResult) as error:
-            return _failed(row, error)
+            return failed(row, error)
 
 
 def _typed_entry(function: Callable[..., Any], instance: Any) -> EntryPoint | None:
     from handlers.typed.entry import typed_entry  # only where there are type hints: 10 ms
 
     return typed_entry(function, instance)
-
-
-def _tell(error: BaseException, model_dir: str) -> str:
-    """Write a traceback to the model's log, unless the handler closed stderr, and return it.
-
-    A wrong result has no traceback, only a sentence.
-    """
-    text = ""
-    with contextlib.suppress(Exception):
-        text = message_of(error) if isinstance(error, InvalidResult) else describe_error(error, model_dir)
-        print(text, file=sys.stderr, flush=True)  # noqa: T201
-    return text
-
-
-def _bad_request(row: wire.Row, error: UnreadablePayload) -> wire.Answer:
-    return failure(f"{message_of(error)} (Request {row.id}){advice_for(row)}", 400, "BadRequestException")
-
-
-def _in_words(error: BaseException) -> str:
-    name, text = type(error).__name__, message_of(error)
-    return f"{name}: {text}" if text else name
-
-
-def _failed(row: wire.Row, error: BaseException) -> wire.Answer:
-    if isinstance(error, PredictionException):
-        code = error.error_code if isinstance(error.error_code, int) and 200 <= error.error_code <= 599 else 500
-        return failure(excerpt(str(error.message)), code)
-    if isinstance(error, UnreadablePayload):
-        return _bad_request(row, error)
-    if isinstance(error, InvalidResult):
-        return failure(f"{message_of(error)} (Request {row.id})")
-    if isinstance(error, NotSerialisable):
-        return failure(f"Unsupported model output data type. {message_of(error)} (Request {row.id})")
-    what = _in_words(error)
-    if isinstance(error, MemoryError) or "CUDA" in what:
-        return failure(f"Out of resources. {what} (Request {row.id})", 507)
-    return failure(f"Prediction failed: {what} (Request {row.id}){advice_for(row)}")

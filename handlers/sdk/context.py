@@ -73,7 +73,10 @@ class Context:
         request_parameters: row → the parameters of its inference request (Open Inference Protocol), where it has any.
         metrics: the handler's metrics; see handlers/sdk/metrics.py.
         send_pieces: sends pieces of the rows' responses (handlers/sdk/streaming.py); None while no batch runs.
-        stopping_criteria, cl_socket: TorchServe's, for streaming; None here.
+        stopping_criteria: with continuous batching, a function of each row's item, set by the handler in each call; it
+            returns False if a further piece follows, True for the last one, None for an answer in one piece.
+        cancelled: with continuous batching, the ids of the requests that ended early since the last call.
+        cl_socket: TorchServe's; None here.
         header_key_sequence_id, …_start, …_end: the names of TorchServe's sequence headers.
     """
 
@@ -105,6 +108,7 @@ class Context:
         self.metrics = MetricsCache(model_name)
         self.send_pieces: SendPieces | None = None
         self.stopping_criteria: Any = None
+        self.cancelled: list[str] = []
         self.cl_socket: Any = None
         self.header_key_sequence_id = os.environ.get("TS_REQUEST_SEQUENCE_ID", "ts_request_sequence_id")
         self.header_key_sequence_start = os.environ.get("TS_REQUEST_SEQUENCE_START", "ts_request_sequence_start")

@@ -10,6 +10,7 @@ a class, or where there is none of these, a function `predict`.
 
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -53,10 +54,13 @@ class EntryPoint:
     def initialize(self, context: Context) -> None:
         """Load the model. A module function is called once without data, as TorchServe does.
 
-        A function that fails on that call because it has no loading branch is ready; `notes` tells so.
+        A function that fails on that call because it has no loading branch is ready; `notes` tells so. A coroutine
+        function is not called: it could not load before there is an event loop.
         """
         if self.instance is not None:
             self.instance.initialize(context)
+            return
+        if inspect.iscoroutinefunction(self.handle):
             return
         try:
             self.handle(None, context)

@@ -5,6 +5,8 @@ from typing import Any
 from handlers.sdk.context import Context
 from handlers.sdk.errors import HandlerError
 
+NEXT = "ts_stream_next"  # response header: whether a further piece follows, "true" or "false"
+
 
 def send_intermediate_predict_response(
     ret: list[Any],
@@ -32,5 +34,5 @@ def send_intermediate_predict_response(
     for idx, processor in enumerate(context.request_processor):
         if code != 200 and processor.get_response_status_code() == 200:
             processor.report_status(code)
-        context.set_response_header(idx, "ts_stream_next", "true")
+        context.set_response_header(idx, NEXT, "true")
     context.send_pieces(ret)

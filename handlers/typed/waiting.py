@@ -1,6 +1,6 @@
 """Coroutines of a handler, on one event loop that lives as long as the worker: its clients keep their connections.
 
-The only module of the workers that imports asyncio, and only handlers with an `async def` import this module (20 ms).
+Only handlers with an `async def` import this module, and asyncio with it (20 ms).
 """
 
 import asyncio

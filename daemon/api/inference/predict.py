@@ -200,8 +200,12 @@ class Waiter:
 
 
 def _leave(model: ModelVersion, job: Job, gone: bool) -> bool:
-    """Handle a client that closed its side or disconnected; return whether the answer is still to come."""
-    if gone or job.phase is JobPhase.QUEUED:
+    """Handle a client that closed its side or disconnected; return whether the answer is still to come.
+
+    A batch that runs is answered to a client that has closed its side; a row that runs on its own is cancelled, because
+    that frees its place.
+    """
+    if gone or job.phase is JobPhase.QUEUED or model.by_rows:
         model.abandon(job)
         return False
     return True

@@ -62,6 +62,15 @@ class RowWorker(LocalWorker):
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(wire.encode(wire.Cancel(number)))
 
+    def _received(self, message: wire.ToDaemon) -> None:
+        if isinstance(message, wire.Round):
+            for number, piece in message.pieces:
+                self._streamed(wire.Chunk(number, [(0, piece)]))
+            for done in message.ends:
+                self._done(done)
+        else:
+            super()._received(message)
+
     def _batch_heard(self, batch: Batch) -> None:
         self._last = self._clock.now()
         del self._heard[batch.id]

@@ -1,0 +1,92 @@
+"""`asyncCommunication`: each row is a call of the handler's coroutine, beside the others, with a context of its own."""
+
+import asyncio
+import inspect
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from handlers import wire
+from handlers.requests.rows import headers_of, items_of
+from handlers.runtime.failures import bad_request, failed, tell_failure
+from handlers.runtime.runtime import Runtime
+from handlers.sdk.errors import HandlerError
+
+
+class Answered(NamedTuple):
+    """The end of a row: its answer, its seconds, and the traceback if the handler raised."""
+
+    answer: wire.Answer
+    seconds: float
+    traceback: str = ""
+
+
+class TaskRuntime(Runtime):
+    """A model whose handler is a coroutine; its event loop is current while the model loads, as TorchServe's is.
+
+    Attributes:
+        loop: runs the rows.
+    """
+
+    loop: asyncio.AbstractEventLoop
+
+    @classmethod
+    def load(cls, load: wire.Load) -> "TaskRuntime":
+        """Import the handler and initialize it; errors of the handler's code propagate.
+
+        Raises:
+            HandlerError: the handler's `handle` is no coroutine function.
+        """
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        try:
+            made = cls._checked(super().load(load))
+        except BaseException:
+            asyncio.set_event_loop(None)
+            loop.close()
+            raise
+        made.loop = loop
+        return made
+
+    @staticmethod
+    def _checked(made: Runtime) -> "TaskRuntime":
+        assert isinstance(made, TaskRuntime)
+        if made.declared is not None or not inspect.iscoroutinefunction(made._entry.handle):
+            raise HandlerError(
+                "model-config.yaml: `asyncCommunication: true` needs `async def handle(self, data, context)`; write the"
+                " handler so, or remove the key"
+            )
+        return made
+
+    def close(self) -> None:
+        """End what the handler's entry point runs, and the loop."""
+        super().close()
+        asyncio.set_event_loop(None)
+        self.loop.close()
+
+    async def answer(self, row: wire.Row, send: Callable[[wire.Answer], None]) -> Answered:
+        """Run one row.
+
+        Args:
+            send: takes a piece that the handler sends before it returns.
+        """
+        one = self.beside()
+        context = one._context
+        data = one._data_of([row])
+        unreadable = one._find_unreadable([row], data)
+        if unreadable:
+            return Answered(bad_request(row, unreadable[0]), 0.0)
+        context.begin_batch([row.id], [headers_of(row)])
+        if row.infer is not None:
+            context.request_parameters[0] = row.infer.parameters
+        context.send_pieces = lambda items, places=None: send(one._encode(0, row, items[0]))
+        began = time.perf_counter()
+        try:
+            [item] = items_of(await self._entry.handle(data, context), 1)
+        except Exception as error:  # noqa: BLE001 - user code; a cancellation passes
+            return Answered(failed(row, error), time.perf_counter() - began, tell_failure(error, self._model_dir))
+        seconds = time.perf_counter() - began
+        labels = (("ModelName", context.model_name), ("Level", "Model"))
+        self._tally.add("gauge", "HandlerTime", "ms", labels, seconds * 1000)
+        traceback = tell_failure(item, self._model_dir) if isinstance(item, Exception) else ""
+        return Answered(one._encode(0, row, item), seconds, traceback)
