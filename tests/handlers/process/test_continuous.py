@@ -1,11 +1,10 @@
 """Rows that join and leave between the calls of a handler, over a real socketpair."""
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from handlers import wire
@@ -218,10 +217,10 @@ ACTIONS = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None)
-@given(ACTIONS)
-def test_whatever_happens_each_row_ends_once(actions: list[tuple[str, int]]) -> None:
-    with tempfile.TemporaryDirectory() as folder, row_worker(Path(folder), COUNTS, "continuous") as daemon:
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(actions=ACTIONS)
+def test_whatever_happens_each_row_ends_once(model_dir: Path, actions: list[tuple[str, int]]) -> None:
+    with row_worker(model_dir, COUNTS, "continuous") as daemon:
         begun: list[int] = []
         for what, number in actions:
             if what in ("begin", "raise"):
