@@ -158,6 +158,13 @@ def number_text(value: float) -> str:
     return f"{value:.2f}" if value >= 0.995 else f"{value:.2g}" if value >= 0.001 else "0"
 
 
+def batching_text(policy: str, size: int, delay: float, mode: str | None = None, places: int | None = None) -> str:
+    """Describe how a version's requests are sent to its workers; `delay` in milliseconds."""
+    if mode in (None, "batch"):
+        return f"{policy}, at most {size} requests, {delay:g} ms delay"
+    return f"{mode}, {'' if places is None else f'at most {places} '}requests on their own in a worker"
+
+
 def duration_text(seconds: float) -> str:
     """Format a duration in seconds with its two largest units."""
     minutes, seconds = divmod(int(seconds), 60)

@@ -22,9 +22,10 @@ from daemon import paths
 from daemon.config.config import resolve
 from daemon.core.clock import LoopClock
 from daemon.core.errors import DaemonError, StartError
-from daemon.core.job import Job, Param, Reply
+from daemon.core.job import Job, Param, Piece, Reply
 from daemon.core.logs import ModelLogs
 from daemon.http.messages import new_request_id
+from daemon.models.registering.spec import mode_of
 from daemon.models.registrar import Registrar, Registration
 from daemon.models.registry import Registry
 from daemon.models.settings import Overrides
@@ -49,6 +50,7 @@ def describe(model: ModelVersion) -> dict[str, Any]:
         "batchSize": settings.batch_size,
         "maxBatchDelay": round(settings.max_delay * 1000),
         "batching": settings.policy,
+        "mode": mode_of(settings),
         "workers": settings.workers,
         "responseTimeout": settings.response_timeout,
         "startupTimeout": settings.startup_timeout,
@@ -76,7 +78,13 @@ async def predict(model: ModelVersion, body: bytes, content_type: str) -> Reply:
         if not answer.done():  # else Ctrl-C has cancelled it
             answer.set_result(reply)
 
-    job = Job(new_request_id(), [param], headers, time.monotonic(), deliver, lambda p: pieces.append(p.body))
+    def stream(piece: Reply) -> None:
+        pieces.append(piece.body)
+        if isinstance(piece, Piece) and piece.flow is not None:
+            piece.flow.wanted = True
+            piece.flow.drained()
+
+    job = Job(new_request_id(), [param], headers, time.monotonic(), deliver, stream)
     model.submit(job)
     reply = await answer
     return Reply(reply.status, b"".join(pieces) + reply.body, reply.phrase, reply.headers, reply.error)

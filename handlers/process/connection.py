@@ -26,10 +26,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from handlers import wire
-from handlers.credit import Windows
 
 PAUSE = 0.02  # seconds without a message until a worker counts as idle; under load the next message comes sooner
 # The minimum seconds between two calls of `idle`. Freed memory is fetched again page by page: the next batch of eight
@@ -39,6 +38,12 @@ READ_SIZE = 64 * 1024  # bytes read at once; the rest of a larger frame is read 
 # Loops that close "all" descriptors end at 256 or 1024; ours is higher, where the limit allows.
 _NUMBER = 4096
 _FEWEST = 256  # do not move the descriptor if the limit is this low
+
+
+class Credited(Protocol):
+    """A batch whose clients earn credit (handlers/credit.py)."""
+
+    def grant(self, row: int, count: int) -> None: ...
 
 
 class Nothing(Enum):
@@ -88,7 +93,7 @@ class DaemonConnection:
         self._ended = False  # the daemon closed its end
         self.news = threading.Condition()
         self._waiting = 0  # number of threads waiting for news
-        self._windows: dict[int, Windows] = {}
+        self._windows: dict[int, Credited] = {}
 
     @property
     def number(self) -> int:
@@ -162,7 +167,7 @@ class DaemonConnection:
             finally:
                 self._reading.release()
 
-    def open(self, batch: int, windows: Windows) -> None:
+    def open(self, batch: int, windows: Credited) -> None:
         """Apply credits for this batch to `windows` from now on."""
         with self.news:
             self._windows[batch] = windows

@@ -6,15 +6,17 @@ request's id. The handler's `context.stopping_criteria` say of each row whether 
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from handlers import wire
 from handlers.requests.rows import headers_of, items_of
 from handlers.runtime.failures import bad_request, failed, tell_failure
 from handlers.runtime.runtime import Runtime
+from handlers.sdk.context import RequestProcessor
 from handlers.sdk.streaming import NEXT
 
 SendPiece = Callable[[int, wire.Answer], None]
+Stepped = tuple[wire.Answer, bool]  # the outcome of a call for one row: a piece, or with True its end
 
 
 class ActiveRow:
@@ -22,30 +24,25 @@ class ActiveRow:
 
     Attributes:
         message: the frame that brought it.
-        headers: as in `context.get_request_header`.
+        processor: its headers, and what the handler sets for its answer.
         began: when, on the clock of `time.perf_counter`.
         fresh: no call has had it.
+        begun: a piece of its answer has gone out; status and headers count in the first.
     """
 
-    __slots__ = ("began", "fresh", "headers", "message", "row")
+    __slots__ = ("began", "begun", "fresh", "message", "processor", "row")
 
     def __init__(self, message: wire.Predict) -> None:
         [self.row] = message.rows
         self.message = message
-        self.headers = headers_of(self.row)
+        self.processor = RequestProcessor(headers_of(self.row))
         self.began = time.perf_counter()
         self.fresh = True
+        self.begun = False
 
     def seconds(self) -> float:
         """Return for how long the row has been active."""
         return time.perf_counter() - self.began
-
-
-class Stepped(NamedTuple):
-    """The outcome of a call for one row: a piece, or its end."""
-
-    answer: wire.Answer
-    ends: bool
 
 
 class SteppedRuntime(Runtime):
@@ -86,7 +83,7 @@ class SteppedRuntime(Runtime):
             self._call([active[index] for index in good], [rows[index] for index in good],
                        [data[index] for index in good], cancelled, send_good) if good else ()
         )  # fmt: skip
-        return [Stepped(bad[index], True) if index in bad else next(stepped) for index in range(len(rows))]
+        return [(bad[index], True) if index in bad else next(stepped) for index in range(len(rows))]
 
     def _call(
         self,
@@ -97,7 +94,7 @@ class SteppedRuntime(Runtime):
         send: SendPiece,
     ) -> list[Stepped]:
         context = self._context
-        context.begin_batch([row.id for row in rows], [each.headers for each in active])
+        context.resume([row.id for row in rows], [each.processor for each in active])
         for index, row in enumerate(rows):
             if row.infer is not None:
                 context.request_parameters[index] = row.infer.parameters
@@ -114,18 +111,16 @@ class SteppedRuntime(Runtime):
             items = items_of(self._entry.handle(data, context), len(rows))
         except BaseException as error:  # noqa: BLE001 - user code may raise anything
             self._note_failure(range(len(rows)), tell_failure(error, self._model_dir))
-            return [Stepped(failed(row, error), True) for row in rows]
+            return [(failed(row, error), True) for row in rows]
         finally:
             self._handler_time += time.perf_counter() - began
         labels = (("ModelName", context.model_name), ("Level", "Model"))
         self._tally.add("gauge", "HandlerTime", "ms", labels, self._handler_time * 1000)
         self._tally.add("gauge", "ActiveRequests", "count", labels, len(rows))
-        return [self._stepped(index, row, item) for index, (row, item) in enumerate(zip(rows, items, strict=True))]
+        return [self._stepped(index, each, item) for index, (each, item) in enumerate(zip(active, items, strict=True))]
 
-    def _stepped(self, index: int, row: wire.Row, item: Any) -> Stepped:
-        context = self._context
-        assert context.request_processor is not None
-        processor = context.request_processor[index]
+    def _stepped(self, index: int, active: ActiveRow, item: Any) -> Stepped:
+        context, row, processor = self._context, active.row, active.processor
         ends = True
         if isinstance(item, BaseException):
             self._note_failure([index], tell_failure(item, self._model_dir))
@@ -134,10 +129,13 @@ class SteppedRuntime(Runtime):
                 stop = context.stopping_criteria[index](item)
             except BaseException as error:  # noqa: BLE001 - user code may raise anything
                 self._note_failure([index], tell_failure(error, self._model_dir))
-                return Stepped(failed(row, error), True)
+                return failed(row, error), True
             if stop is not None:
                 ends = bool(stop)
+                if not ends and active.begun and isinstance(item, str):  # a token of a stream: nearly always
+                    return wire.Answer(200, item.encode("utf-8", "surrogatepass")), False
+                active.begun = True
                 processor.add_response_property(NEXT, "false" if ends else "true")
         elif processor.get_response_header(NEXT) == "true":
             processor.add_response_property(NEXT, "false")
-        return Stepped(self._encode(index, row, item), ends)
+        return self._encode(index, row, item), ends

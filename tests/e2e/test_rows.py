@@ -50,6 +50,17 @@ def test_an_answer_of_one_piece_is_not_chunked(tokens: Served) -> None:
     assert (answer.status, answer.body, answer.headers["content-length"]) == (200, b"1/1 ", "4")
 
 
+def test_the_command_line_says_how_requests_run(tokens: Served, served: Served) -> None:
+    (served.folder / "three").write_text("3")
+
+    assert "batching  continuous, at most 4 requests on their own in a worker" in tokens.tsctl("describe", "tokens")
+    shown = tokens.run("check", str(served.store / "tokens.mar"), "--input", str(served.folder / "three"))
+    assert "batching  continuous, requests on their own in a worker" in shown.stderr
+    assert shown.stdout == "1/1 2/1 3/1 \n"
+    refused = tokens.run("tune", "tokens")
+    assert (refused.returncode, "runs its requests on their own (`continuous`)" in refused.stderr) == (1, True)
+
+
 def test_requests_join_one_that_streams_and_leave_it(tokens: Served) -> None:
     with contextlib.closing(opened(tokens, "tokens", "1000000 slow")) as connection:
         long = connection.getresponse()

@@ -13,7 +13,7 @@ from daemon.targets import ServeTarget
 from tsctl.client import content_type_of
 from tsctl.errors import CliError
 from tsctl.options import json_option
-from tsctl.render import LiveProgress, bytes_text, live
+from tsctl.render import LiveProgress, batching_text, bytes_text, live
 from tsctl.serving.requests import FALLBACK_BATCH_SIZE, checked_target
 from tsctl.serving.showing import takes_text
 from tsctl.terminal.relay import relayed
@@ -127,7 +127,7 @@ def _shown(text: str, target: ServeTarget, loaded: dict[str, Any]) -> str:
         ("files", files),
         (
             "batching",
-            f"{loaded['batching']}, at most {loaded['batchSize']} requests, {loaded['maxBatchDelay']} ms delay",
+            batching_text(loaded["batching"], loaded["batchSize"], loaded["maxBatchDelay"], loaded["mode"]),
         ),
         ("loaded", f"in {loaded['seconds']:.1f} s"),
         *(("note", note) for note in loaded["notes"]),

@@ -54,8 +54,13 @@ def show(document: dict[str, Any]) -> None:
             *_replacement(ours["replacement"]),
             (
                 "batching",
-                f"{batching['policy']}, at most {batching['batchSize']} requests,"
-                f" {batching['maxBatchDelay']:g} ms delay",
+                render.batching_text(
+                    batching["policy"],
+                    batching["batchSize"],
+                    batching["maxBatchDelay"],
+                    batching.get("mode"),
+                    batching.get("places"),
+                ),
             ),
             (
                 "queue",

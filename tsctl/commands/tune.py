@@ -92,6 +92,11 @@ def command(
     client = DaemonClient(socket)
     path = model_path(model)
     trace = client.json("GET", f"/tsctl/trace/{path}")
+    mode = trace.get("batching", {}).get("mode", "batch")
+    if mode != "batch":
+        raise CliError(
+            f"{model} runs its requests on their own (`{mode}`): there is no batch size and no delay to measure"
+        )
     worker = client.json("GET", f"/tsctl/worker/{path}")
     body, kind, source = _input(client, path, sample, content_type)
     said = {each["name"]: each for each in client.json("GET", "/tsctl/config")}

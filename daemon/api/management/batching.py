@@ -1,6 +1,7 @@
 """The state of batching for a model version, as a document.
 
 policy, batchSize, maxBatchDelay        the settings; milliseconds, as everywhere in this API
+mode, places                            `batch`; or `continuous`, `async`, and the most requests in a worker
 running                                 requests in workers now
 learned.batchMs, learned.requestMs      a batch of n takes batchMs + n · requestMs (l(b) = αb + β of Nexus, SOSP '19);
                                         None before the first batch
@@ -19,6 +20,7 @@ expired                                 requests that expired in the queue, and 
 from typing import Any
 
 from daemon.batching.policies.collector import REASONS
+from daemon.models.registering.spec import mode_of, places_of
 from daemon.models.version import ModelVersion
 
 
@@ -28,6 +30,8 @@ def batching_of(model: ModelVersion) -> dict[str, Any]:
     times, now = traffic.times, model.clock.now()
     return {
         "policy": settings.policy,
+        "mode": mode_of(settings),
+        "places": places_of(settings) if model.by_rows else None,
         "batchSize": settings.batch_size,
         "maxBatchDelay": _ms(settings.max_delay),
         "running": model.running,

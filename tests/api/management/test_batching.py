@@ -116,6 +116,8 @@ async def test_before_the_first_batch_nothing_is_known(tmp_path: Path) -> None:
 
     assert batching_of(model) == {
         "policy": "auto",
+        "mode": "batch",
+        "places": None,
         "batchSize": 8,
         "maxBatchDelay": 2.5,
         "running": 0,
